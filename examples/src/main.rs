@@ -1,0 +1,2 @@
+//! The `meshweft` command.
+fn main() {}

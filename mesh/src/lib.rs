@@ -1,0 +1,15 @@
+//! Meshes and the graphs that programs run on: geometry, topology, orders, colorings, partitions, files.
+//!
+//! Words used everywhere: a *vertex* is a point of the mesh and carries data; a *cell* is an edge, triangle, tet and so
+//! on between vertices; the *graph* joins two vertices that appear in one update; an *order* is a permutation of the
+//! vertices; a part of a partition *owns* vertices, and its *ghosts* are the neighbors that other parts own.
+
+#![forbid(unsafe_code)]
+
+mod cell;
+mod error;
+mod mesh;
+
+pub use cell::{CellKind, Cells};
+pub use error::{Error, Place, Result};
+pub use mesh::{Field, Group, Mesh};

@@ -1,0 +1,300 @@
+//! A mesh: points, cells, named fields and groups.
+
+use crate::cell::{CellKind, Cells};
+use crate::error::{Error, Result};
+
+/// A named array over the points or the cells of a mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name, unique among the fields of its kind.
+    pub name: String,
+    /// Numbers per point or cell: 1 a scalar, 3 a vector.
+    pub components: usize,
+    /// The numbers, point after point: shape [points × components].
+    pub values: Vec<f64>,
+}
+
+/// A named set of cells, such as a physical group of Gmsh.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Topological dimension of its cells, 0 to 3.
+    pub dimension: usize,
+    /// Cell ids, ascending.
+    pub cells: Vec<u32>,
+}
+
+/// Points in space, cells between them, named fields over both, and named groups of cells.
+///
+/// Coordinates are meters in the examples. A point is also called a vertex: it is where the data of a program live.
+/// A mesh that exists is valid: every coordinate is finite, every corner is a point, every field has the right length.
+///
+/// ```
+/// use meshweft_mesh::{CellKind, Cells, Mesh};
+/// let points = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+/// let mesh = Mesh::new(points, Cells::of(CellKind::Triangle, vec![0, 1, 2]))?;
+/// assert_eq!(mesh.points().len(), 3);
+/// assert!(Mesh::new(vec![[f64::NAN; 3]], Cells::new()).is_err());
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mesh {
+    points: Vec<[f64; 3]>,
+    cells: Cells,
+    point_fields: Vec<Field>,
+    cell_fields: Vec<Field>,
+    groups: Vec<Group>,
+}
+
+impl Mesh {
+    /// Checks and joins points and cells.
+    ///
+    /// # Errors
+    /// A coordinate that is not finite, a corner that is no point (both name the element), or more than 2^32 - 2 points.
+    pub fn new(points: Vec<[f64; 3]>, cells: Cells) -> Result<Mesh> {
+        if points.len() >= u32::MAX as usize {
+            return Err(Error::Invalid(format!("{} points: at most {} are supported", points.len(), u32::MAX - 1)));
+        }
+        if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+            return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
+        }
+        let n = points.len();
+        if cells.all_corners().iter().any(|&v| v as usize >= n) {
+            let c = (0..cells.len()).find(|&c| cells.corners(c).iter().any(|&v| v as usize >= n));
+            let c = c.expect("some cell holds the corner");
+            let corners = cells.corners(c);
+            return Err(Error::Invalid(format!(
+                "cell {c} ({}) has corners {corners:?}, but there are only {n} points",
+                cells.kind(c).name()
+            )));
+        }
+        Ok(Mesh { points, cells, ..Mesh::default() })
+    }
+
+    /// Coordinates of the points, shape [points × 3].
+    pub fn points(&self) -> &[[f64; 3]] {
+        &self.points
+    }
+
+    /// The cells.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Fields over the points.
+    pub fn point_fields(&self) -> &[Field] {
+        &self.point_fields
+    }
+
+    /// Fields over the cells.
+    pub fn cell_fields(&self) -> &[Field] {
+        &self.cell_fields
+    }
+
+    /// Named groups of cells.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The group of that name.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|g| g.name == name)
+    }
+
+    /// The field of that name over the points.
+    pub fn point_field(&self, name: &str) -> Option<&Field> {
+        self.point_fields.iter().find(|f| f.name == name)
+    }
+
+    /// Adds or replaces a field over the points.
+    ///
+    /// # Errors
+    /// A wrong number of values.
+    pub fn set_point_field(&mut self, field: Field) -> Result<()> {
+        insert(&mut self.point_fields, field, self.points.len(), "points")
+    }
+
+    /// Adds or replaces a field over the cells.
+    ///
+    /// # Errors
+    /// A wrong number of values.
+    pub fn set_cell_field(&mut self, field: Field) -> Result<()> {
+        insert(&mut self.cell_fields, field, self.cells.len(), "cells")
+    }
+
+    /// Adds a group, or adds the cells to the group of that name and dimension.
+    ///
+    /// # Errors
+    /// A cell that does not exist.
+    pub fn add_group(&mut self, mut group: Group) -> Result<()> {
+        group.cells.sort_unstable();
+        group.cells.dedup();
+        if let Some(&c) = group.cells.last().filter(|&&c| c as usize >= self.cells.len()) {
+            let count = self.cells.len();
+            return Err(Error::Invalid(format!("group {:?} names cell {c} of {count}", group.name)));
+        }
+        match self.groups.iter_mut().find(|g| g.name == group.name && g.dimension == group.dimension) {
+            Some(known) => {
+                known.cells.append(&mut group.cells);
+                known.cells.sort_unstable();
+                known.cells.dedup();
+            }
+            None => self.groups.push(group),
+        }
+        Ok(())
+    }
+
+    /// Replaces the coordinates.
+    ///
+    /// # Errors
+    /// Another number of points, or a coordinate that is not finite.
+    pub fn set_points(&mut self, points: Vec<[f64; 3]>) -> Result<()> {
+        if points.len() != self.points.len() {
+            return Err(Error::Invalid(format!("{} points given for {}", points.len(), self.points.len())));
+        }
+        if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+            return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
+        }
+        self.points = points;
+        Ok(())
+    }
+
+    /// Smallest box around the points: lower and upper corner; two zeros for an empty mesh.
+    pub fn bounds(&self) -> [[f64; 3]; 2] {
+        let Some(&first) = self.points.first() else { return [[0.0; 3]; 2] };
+        self.points.iter().fold([first; 2], |[low, high], p| {
+            [std::array::from_fn(|k| low[k].min(p[k])), std::array::from_fn(|k| high[k].max(p[k]))]
+        })
+    }
+
+    /// Highest dimension of its cells; 0 without cells.
+    pub fn dimension(&self) -> usize {
+        self.cells.iter().map(|(kind, _)| kind.dimension()).max().unwrap_or(0)
+    }
+
+    /// Triangles that show the mesh: its triangles and halved quads; for solids, the facets that only one cell has,
+    /// seen from outside. Shape [triangles × 3].
+    pub fn surface(&self) -> Vec<[u32; 3]> {
+        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new(); // sorted corners (u32::MAX pads), cell, facet
+        let mut triangles = Vec::new();
+        let solid = self.dimension() == 3;
+        for (c, (kind, corners)) in self.cells.iter().enumerate() {
+            if kind.dimension() == 2 && !solid {
+                fan(corners, &mut triangles);
+            }
+            if kind.dimension() == 3 {
+                for (f, facet) in kind.facets().iter().enumerate() {
+                    let mut key = [u32::MAX; 4];
+                    facet.iter().zip(&mut key).for_each(|(&k, slot)| *slot = corners[k as usize]);
+                    key.sort_unstable();
+                    facets.push((key, c, f as u8));
+                }
+            }
+        }
+        facets.sort_unstable();
+        for (i, &(key, c, f)) in facets.iter().enumerate() {
+            let twin = |j: Option<usize>| j.and_then(|j| facets.get(j)).is_some_and(|other| other.0 == key);
+            if !twin(i.checked_sub(1)) && !twin(Some(i + 1)) {
+                let facet = self.cells.kind(c).facets()[f as usize];
+                let corners: Vec<u32> = facet.iter().map(|&k| self.cells.corners(c)[k as usize]).collect();
+                fan(&corners, &mut triangles);
+            }
+        }
+        triangles
+    }
+
+    /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending.
+    pub fn edges(&self) -> Vec<[u32; 2]> {
+        let mut edges: Vec<[u32; 2]> = Vec::new();
+        for (kind, corners) in self.cells.iter() {
+            for &[a, b] in kind.edges() {
+                let (a, b) = (corners[a as usize], corners[b as usize]);
+                if a != b {
+                    edges.push([a.min(b), a.max(b)]);
+                }
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+
+    /// Triangles of the mesh, quads halved along their first diagonal. Shape [triangles × 3].
+    pub fn triangles(&self) -> Vec<[u32; 3]> {
+        let mut triangles = Vec::new();
+        self.cells.iter().filter(|(kind, _)| kind.dimension() == 2).for_each(|(_, c)| fan(c, &mut triangles));
+        triangles
+    }
+
+    /// Tets of the mesh; pyramids, wedges and hexes are cut into tets without new points. Shape [tets × 4].
+    pub fn tets(&self) -> Vec<[u32; 4]> {
+        let mut tets = Vec::new();
+        for (kind, c) in self.cells.iter() {
+            let parts: &[[usize; 4]] = match kind {
+                CellKind::Tet => &[[0, 1, 2, 3]],
+                CellKind::Pyramid => &[[0, 1, 2, 4], [0, 2, 3, 4]],
+                CellKind::Wedge => &[[0, 1, 2, 3], [1, 4, 2, 3], [2, 4, 5, 3]],
+                CellKind::Hex => &[[0, 1, 2, 6], [0, 2, 3, 6], [0, 3, 7, 6], [0, 7, 4, 6], [0, 4, 5, 6], [0, 5, 1, 6]],
+                _ => &[],
+            };
+            tets.extend(parts.iter().map(|t| t.map(|k| c[k])));
+        }
+        tets
+    }
+}
+
+fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Result<()> {
+    if field.components == 0 || field.values.len() != count * field.components {
+        return Err(Error::Invalid(format!(
+            "field {:?} has {} values of {} components for {count} {what}",
+            field.name,
+            field.values.len(),
+            field.components
+        )));
+    }
+    match fields.iter_mut().find(|f| f.name == field.name) {
+        Some(known) => *known = field,
+        None => fields.push(field),
+    }
+    Ok(())
+}
+
+fn fan(corners: &[u32], triangles: &mut Vec<[u32; 3]>) {
+    (2..corners.len()).for_each(|k| triangles.push([corners[0], corners[k - 1], corners[k]]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surface_of_two_tets_hides_the_face_between() {
+        let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]];
+        let mesh = Mesh::new(points, Cells::of(CellKind::Tet, vec![0, 1, 2, 3, 1, 2, 3, 4])).unwrap();
+        assert_eq!(mesh.surface().len(), 6);
+        assert_eq!(mesh.edges().len(), 9);
+    }
+
+    #[test]
+    fn corner_out_of_range_names_the_cell() {
+        let error = Mesh::new(vec![[0.0; 3]; 3], Cells::of(CellKind::Edge, vec![0, 1, 1, 3])).unwrap_err();
+        assert!(error.to_string().contains("cell 1 (edge)"), "{error}");
+    }
+
+    #[test]
+    fn a_cube_is_cut_into_tets_of_the_same_volume() {
+        let cube = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]];
+        let points: Vec<[f64; 3]> = cube.map(|p| p.map(f64::from)).to_vec();
+        let mesh = Mesh::new(points.clone(), Cells::of(CellKind::Hex, (0..8).collect())).unwrap();
+        let volume: f64 = mesh.tets().iter().map(|t| volume_of(t.map(|v| points[v as usize]))).sum();
+        assert!((volume - 1.0).abs() < 1e-15, "{volume}");
+        assert!(mesh.tets().iter().all(|t| volume_of(t.map(|v| points[v as usize])) > 0.0));
+    }
+
+    fn volume_of([a, b, c, d]: [[f64; 3]; 4]) -> f64 {
+        let e = |p: [f64; 3]| -> [f64; 3] { std::array::from_fn(|k| p[k] - a[k]) };
+        let ([x0, x1, x2], [y0, y1, y2], [z0, z1, z2]) = (e(b), e(c), e(d));
+        (x0 * (y1 * z2 - y2 * z1) - x1 * (y0 * z2 - y2 * z0) + x2 * (y0 * z1 - y1 * z0)) / 6.0
+    }
+}

@@ -1,0 +1,1 @@
+//! Physics on meshes as data-graph computations.

@@ -1,0 +1,1 @@
+//! WGSL text of the kernels that surround a traced program.
