@@ -7,9 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod cell;
+mod coloring;
 mod error;
+mod graph;
+mod levels;
 mod mesh;
+mod order;
+mod partition;
+mod stats;
 
 pub use cell::{CellKind, Cells};
+pub use coloring::Coloring;
 pub use error::{Error, Place, Result};
+pub use graph::Graph;
+pub use levels::Levels;
 pub use mesh::{Field, Group, Mesh};
+pub use order::{Curve, Permutation};
+pub use partition::{Part, Partition};
+pub use stats::{Spread, Stats};
