@@ -9,8 +9,10 @@
 mod cell;
 mod coloring;
 mod error;
+pub mod generate;
 mod graph;
 mod levels;
+mod measure;
 mod mesh;
 mod order;
 mod partition;
@@ -21,6 +23,7 @@ pub use coloring::Coloring;
 pub use error::{Error, Place, Result};
 pub use graph::Graph;
 pub use levels::Levels;
+pub use measure::{Laplacian, edge_lengths, mean_edge_length};
 pub use mesh::{Field, Group, Mesh};
 pub use order::{Curve, Permutation};
 pub use partition::{Part, Partition};

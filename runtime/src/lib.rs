@@ -1,1 +1,21 @@
-//! Physics on meshes as data-graph computations.
+//! Physics on meshes as data-graph computations: any order, any engine, the same bits.
+
+#![deny(unsafe_code)]
+
+mod engine;
+mod error;
+mod layout;
+mod program;
+mod schedule;
+mod simulation;
+
+pub use error::{Error, Result};
+pub use program::{
+    Combine, Float, Incidence, Kernel, Length, Map, Metrics, Neighbors, Part, PrivateOf, Program, Real, Record, Reduce,
+    SharedOf, Stages, Star, Stars,
+};
+pub use schedule::{Order, Plan, Schedule, default_block_size};
+pub use simulation::{AuditReport, Backend, Builder, Metric, Simulation};
+
+pub use meshweft_mesh as mesh;
+pub use nalgebra;

@@ -1,0 +1,74 @@
+//! A witness that watches every update of a run.
+
+use meshweft_mesh::Graph;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Counts the updates of every vertex, and checks at each update that the neighbors stand where the order wants them
+/// [C7]: those before the vertex have been updated once more than it, those after it as often.
+pub(crate) struct Audit {
+    counts: Vec<AtomicU32>,
+    /// The first breach: neighbor + 1 in the upper half, vertex in the lower; 0 for none.
+    breach: AtomicU64,
+}
+
+impl Audit {
+    pub(crate) fn new(vertices: usize) -> Audit {
+        Audit { counts: (0..vertices).map(|_| AtomicU32::new(0)).collect(), breach: AtomicU64::new(0) }
+    }
+
+    /// Called around the update of `v`: before and after it the neighbors must stand the same.
+    pub(crate) fn around<A>(&self, graph: &Graph, v: usize, update: impl FnOnce() -> A) -> A {
+        self.check(graph, v);
+        let result = update();
+        self.check(graph, v);
+        self.counts[v].fetch_add(1, Ordering::AcqRel);
+        result
+    }
+
+    /// Called for a double-buffered update of `v`, which no order binds.
+    pub(crate) fn count(&self, v: usize) {
+        self.counts[v].fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn check(&self, graph: &Graph, v: usize) {
+        let own = self.counts[v].load(Ordering::Acquire);
+        for &u in graph.neighbors(v as u32) {
+            let expected = own + u32::from((u as usize) < v);
+            if self.counts[u as usize].load(Ordering::Acquire) != expected {
+                let breach = (u64::from(u) + 1) << 32 | v as u64;
+                let _ = self.breach.compare_exchange(0, breach, Ordering::AcqRel, Ordering::Acquire);
+            }
+        }
+    }
+
+    /// The first pair of vertex and neighbor, as places in memory, that were updated out of order.
+    pub(crate) fn breach(&self) -> Option<(u32, u32)> {
+        let breach = self.breach.load(Ordering::Acquire);
+        (breach != 0).then(|| (breach as u32, (breach >> 32) as u32 - 1))
+    }
+
+    /// The first vertex that has not been updated `expected` times, with its count.
+    pub(crate) fn miscounted(&self, expected: u32) -> Option<(usize, u32)> {
+        let counts = self.counts.iter().map(|c| c.load(Ordering::Acquire));
+        counts.enumerate().find(|&(_, count)| count != expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_counts_are_watched() {
+        let path = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
+        let good = Audit::new(3);
+        (0..3).for_each(|v| good.around(&path, v, || ()));
+        assert_eq!((good.breach(), good.miscounted(1), good.miscounted(2)), (None, None, Some((0, 1))));
+        let bad = Audit::new(3);
+        [0, 2, 1].into_iter().for_each(|v| bad.around(&path, v, || ()));
+        assert_eq!(bad.breach(), Some((2, 1)));
+        let lost = Audit::new(3);
+        (0..2).for_each(|v| lost.around(&path, v, || ()));
+        assert_eq!(lost.miscounted(1), Some((2, 0)));
+    }
+}

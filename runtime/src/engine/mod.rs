@@ -1,0 +1,61 @@
+//! Engines: ways to walk a schedule.
+//!
+//! [`serial`] is the oracle: the loop that defines every result. [`cpu`] walks phases or task graphs on a pool of
+//! threads. Both receive a [`Job`], plain data, and neither knows files, clocks or networks. An engine decides when an
+//! update runs, never what it computes: all call the same update through the same [`Row`](crate::layout::Row).
+
+mod audit;
+mod cells;
+mod cpu;
+mod reduce;
+mod serial;
+mod tasks;
+
+pub(crate) use audit::Audit;
+pub(crate) use cpu::Cpu;
+pub(crate) use serial::Serial;
+
+use crate::layout::{Layout, State};
+use crate::program::{Combine, Float, Kernel, Map, Program, Reduce};
+
+/// What an engine works on: parameters, layout and state of one time step.
+pub(crate) struct Job<'a, P: Program, T: Float> {
+    pub(crate) parameters: P::Parameters<T>,
+    pub(crate) layout: &'a Layout<T>,
+    pub(crate) state: &'a mut State<T>,
+    pub(crate) audit: Option<&'a Audit>,
+    /// Cleared when an update returns a value that is not finite.
+    pub(crate) finite: bool,
+}
+
+/// A way to run the kernels of a step.
+pub(crate) trait Engine {
+    /// Updates every vertex by itself.
+    fn map<P: Program, T: Float, K: Map<P>>(&self, job: &mut Job<P, T>);
+
+    /// Updates every vertex `rounds` times in place, as if one by one in the order of the schedule.
+    fn sweep<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
+
+    /// Updates every vertex `rounds` times from the old values of all neighbors.
+    fn jacobi<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
+
+    /// Combines one number of every vertex in the fixed tree.
+    fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64;
+}
+
+/// Combines two numbers.
+pub(crate) fn combine(how: Combine, a: f64, b: f64) -> f64 {
+    match how {
+        Combine::Sum => a + b,
+        Combine::Min => a.min(b),
+        Combine::Max => a.max(b),
+    }
+}
+
+/// Whether all reals of a record are finite. `x - x` is zero just for those.
+#[inline(always)]
+pub(crate) fn all_finite<T: Float, A: crate::program::Record<T>>(record: &A) -> bool {
+    let mut finite = true;
+    record.each(|_, x| finite &= x.finite());
+    finite
+}

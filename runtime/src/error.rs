@@ -1,0 +1,50 @@
+//! What can go wrong in a simulation.
+
+/// Everything the runtime refuses or stops at.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A mesh or a file of one.
+    #[error(transparent)]
+    Mesh(#[from] meshweft_mesh::Error),
+    /// A setting that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// A program or a schedule that breaks its contract.
+    #[error("{0}")]
+    Contract(String),
+    /// The state is no longer finite.
+    #[error(
+        "the run diverged: {field} of vertex {vertex} is {value} after step {step}; \
+         a smaller time step or softer parameters may help"
+    )]
+    Diverged {
+        /// The vertex, as the mesh numbers it.
+        vertex: u32,
+        /// The step that produced it, counted from 1.
+        step: u64,
+        /// The part of the state.
+        field: String,
+        /// The value: infinite or no number.
+        value: f64,
+    },
+    /// Two runs that must agree do not.
+    #[error("{field}[{component}] of vertex {vertex} differs after step {step}: {left:e} here, {right:e} there")]
+    Mismatch {
+        /// The vertex, as the mesh numbers it.
+        vertex: u32,
+        /// The step after which they were compared, counted from 1.
+        step: u64,
+        /// The part of the state.
+        field: String,
+        /// The component of that part.
+        component: usize,
+        /// The value of the one.
+        left: f64,
+        /// The value of the other.
+        right: f64,
+    },
+}
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,283 @@
+//! Schedules: a total order of the vertices, and what may run at the same time under it.
+//!
+//! # The one idea
+//!
+//! Fix a total order of the vertices. A *sweep* updates every vertex once, in that order, in place: each vertex reads
+//! the **new** values of its neighbors before it (its predecessors) and the **old** values of those after it. The loop
+//! that does just that is the oracle ([`Backend::Serial`](crate::Backend::Serial)); it specifies everything else.
+//!
+//! Two updates without an edge between their vertices commute, bit for bit, because neither reads what the other
+//! writes. So the order matters only along edges: it orients each edge from the earlier to the later end, and **any**
+//! execution that respects this acyclic orientation gives the bits of the oracle. An order and an orientation are the
+//! same thing here, and every schedule is a way to walk the oriented graph with more than one hand:
+//!
+//! - in **phases**: runs of the order without an edge inside; all vertices of a phase may run together;
+//! - as a **task graph**: runs of the order (blocks, or single vertices) with a count of unfinished predecessors each.
+//!
+//! # Example
+//!
+//! A path `0 - 1 - 2 - 3`, colored `a b a b`. By color the order is `0 2 | 1 3`: two phases. By number it is `0 1 2 3`:
+//! as a task graph each vertex waits for the one before it, and round 2 of vertex 0 may start as soon as round 1 of
+//! vertex 1 has ended, while vertex 3 is still in round 1.
+//!
+//! # What does not matter
+//!
+//! Colors, levels and blocks are computed on the graph numbered along the space-filling curve, by rules that look at
+//! nothing else: not at threads, hosts or caches. The same mesh has the same order, so the same bits, everywhere.
+
+mod order;
+
+pub use order::Order;
+
+use crate::error::{Error, Result};
+use meshweft_mesh::{Coloring, Graph, Levels, Permutation};
+
+/// What may run at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Runs of the order, one after the other; vertices of a run may be updated together. `offsets`: shape [phases + 1].
+    Phases {
+        /// Where each phase starts.
+        offsets: Vec<u32>,
+    },
+    /// Runs of the order as tasks. A task waits for its neighbors of lower number in the same round and for those of
+    /// higher number in the round before. Inside a task vertices are updated in order.
+    Tasks {
+        /// Where each task starts, shape [tasks + 1].
+        offsets: Vec<u32>,
+        /// Which tasks are joined by an edge.
+        graph: Graph,
+    },
+}
+
+/// A total order of the vertices and a plan to walk it.
+///
+/// Storage follows the order: vertex `i` of the schedule is the `i`-th to be updated and the `i`-th in memory.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    order: Order,
+    permutation: Permutation,
+    plan: Plan,
+    graph: Graph,
+}
+
+impl Schedule {
+    /// Plans the order for a graph that is numbered along a curve.
+    ///
+    /// `block_size`: vertices a block of [`Order::Blocked`]; `None` takes [`default_block_size`]. Cost O(n + edges) and a
+    /// sort. The result has passed [`Schedule::verify`].
+    ///
+    /// # Errors
+    /// A block size of zero; a plan that breaks the contract, which would be a mistake of this crate.
+    ///
+    /// ```
+    /// use meshweft::{Order, Plan, Schedule};
+    /// use meshweft_mesh::Graph;
+    /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
+    /// let schedule = Schedule::new(&path, Order::Color, None)?;
+    /// assert_eq!(schedule.permutation().order(), [0, 2, 1, 3]);
+    /// assert_eq!(*schedule.plan(), Plan::Phases { offsets: vec![0, 2, 4] });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(graph: &Graph, order: Order, block_size: Option<usize>) -> Result<Schedule> {
+        let n = graph.len();
+        let schedule = match order {
+            Order::Jacobi => {
+                let plan = Plan::Phases { offsets: vec![0, n as u32] };
+                Schedule { order, permutation: Permutation::identity(n), plan, graph: graph.clone() }
+            }
+            Order::PriorityDag => {
+                let plan = Plan::Tasks { offsets: (0..=n as u32).collect(), graph: graph.clone() };
+                Schedule { order, permutation: Permutation::identity(n), plan, graph: graph.clone() }
+            }
+            Order::Color => {
+                let colors = Coloring::balanced(graph);
+                phases(graph, order, |v| (colors.colors()[v as usize], 0), |key| (key.0, 0))
+            }
+            Order::ColorLevel => {
+                let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
+                // No edge joins two vertices of a color, whatever their levels: the whole color is one phase.
+                phases(graph, order, |v| (colors.colors()[v as usize], levels.levels()[v as usize]), |key| (key.0, 0))
+            }
+            Order::LevelColor => {
+                let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
+                phases(graph, order, |v| (levels.levels()[v as usize], colors.colors()[v as usize]), |key| key)
+            }
+            Order::Blocked => blocked(graph, block_size.unwrap_or_else(|| default_block_size(n)))?,
+        };
+        schedule.verify()?;
+        Ok(schedule)
+    }
+
+    /// The order that was planned.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// From the numbers along the curve to places in the order and in memory.
+    pub fn permutation(&self) -> &Permutation {
+        &self.permutation
+    }
+
+    /// What may run at the same time.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The data graph, numbered by the order: neighbors of lower number are predecessors.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Whether sweeps read the old values of all neighbors.
+    pub fn is_double_buffered(&self) -> bool {
+        self.order == Order::Jacobi
+    }
+
+    /// Number of phases or tasks.
+    pub fn parts(&self) -> usize {
+        match &self.plan {
+            Plan::Phases { offsets } | Plan::Tasks { offsets, .. } => offsets.len() - 1,
+        }
+    }
+
+    /// Checks the contract of the plan: runs cover the order; no edge inside a phase (unless double-buffered); two tasks
+    /// joined by an edge of the data graph are neighbors in the task graph.
+    ///
+    /// This is what entitles the engines to write without locks. Cost O(n + edges).
+    ///
+    /// # Errors
+    /// Names the first edge or run that breaks it.
+    pub fn verify(&self) -> Result<()> {
+        let n = self.graph.len() as u32;
+        let (Plan::Phases { offsets } | Plan::Tasks { offsets, .. }) = &self.plan;
+        let covers = offsets.first() == Some(&0) && offsets.last() == Some(&n) && offsets.is_sorted();
+        if !covers || self.permutation.len() != n as usize {
+            return Err(Error::Contract(format!("the runs of order {} do not cover {n} vertices", self.order)));
+        }
+        if self.is_double_buffered() {
+            return Ok(());
+        }
+        let mut run_of = vec![0u32; n as usize];
+        for (run, w) in offsets.windows(2).enumerate() {
+            run_of[w[0] as usize..w[1] as usize].fill(run as u32);
+        }
+        for v in 0..n {
+            let own = run_of[v as usize];
+            let wrong = match &self.plan {
+                Plan::Phases { .. } => self.graph.neighbors(v).iter().find(|&&u| run_of[u as usize] == own),
+                Plan::Tasks { graph, .. } => self.graph.neighbors(v).iter().find(|&&u| {
+                    let other = run_of[u as usize];
+                    other != own && graph.neighbors(own).binary_search(&other).is_err()
+                }),
+            };
+            if let Some(u) = wrong {
+                return Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Vertices a block where the user names no size: a power of two from 64 to 4096, about a 128th of the mesh.
+///
+/// It depends on the mesh alone, because another size is another order and so other bits. 4096 vertices with their
+/// edges are about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work.
+pub fn default_block_size(vertices: usize) -> usize {
+    (vertices / 128).next_power_of_two().clamp(64, 4096)
+}
+
+/// Sorts by `key`, ties by number; runs of equal `phase(key)` are the phases.
+fn phases(
+    graph: &Graph,
+    order: Order,
+    key: impl Fn(u32) -> (u32, u32) + Sync,
+    phase: impl Fn((u32, u32)) -> (u32, u32),
+) -> Schedule {
+    let permutation = Permutation::sorted_by_key(graph.len(), &key);
+    let offsets = runs(permutation.order(), |v| phase(key(v)));
+    let graph = graph.permuted(&permutation);
+    Schedule { order, permutation, plan: Plan::Phases { offsets }, graph }
+}
+
+/// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, number).
+fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
+    let n = graph.len();
+    if block_size == 0 {
+        return Err(Error::Invalid("a block holds at least one vertex".into()));
+    }
+    let cuts: Vec<u32> = (0..n).step_by(block_size).chain([n]).map(|v| v as u32).collect();
+    let blocks = if n == 0 { vec![0] } else { cuts };
+    let block_colors = Coloring::balanced(&graph.quotient(&blocks)?);
+    let colors = Coloring::balanced(graph);
+    let block_of = |v: u32| v as usize / block_size;
+    let permutation = Permutation::sorted_by_key(n, |v| {
+        (block_colors.colors()[block_of(v)], block_of(v), colors.colors()[v as usize])
+    });
+    let offsets = runs(permutation.order(), |v| (block_of(v) as u32, 0));
+    let graph = graph.permuted(&permutation);
+    let tasks = graph.quotient(&offsets)?;
+    Ok(Schedule { order: Order::Blocked, permutation, plan: Plan::Tasks { offsets, graph: tasks }, graph })
+}
+
+/// Where runs of equal keys start, and the end.
+fn runs(order: &[u32], key: impl Fn(u32) -> (u32, u32)) -> Vec<u32> {
+    let mut offsets = vec![0];
+    offsets.extend((1..order.len()).filter(|&i| key(order[i]) != key(order[i - 1])).map(|i| i as u32));
+    if !order.is_empty() {
+        offsets.push(order.len() as u32);
+    }
+    offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A grid of triangles, numbered row by row.
+    fn grid(n: u32) -> Graph {
+        let at = |x, y| y * n + x;
+        let steps = [(1, 0), (0, 1), (1, 1)];
+        let edges: Vec<[u32; 2]> = (0..n)
+            .flat_map(|y| (0..n).map(move |x| (x, y)))
+            .flat_map(|(x, y)| steps.map(|(dx, dy)| (x, y, x + dx, y + dy)))
+            .filter(|&(_, _, x, y)| x < n && y < n)
+            .map(|(x0, y0, x1, y1)| [at(x0, y0), at(x1, y1)])
+            .collect();
+        Graph::from_edges((n * n) as usize, &edges).unwrap()
+    }
+
+    #[test]
+    fn every_order_has_a_verified_schedule_on_every_kind_of_graph() {
+        let star: Vec<[u32; 2]> = (1..=10_000).map(|v| [0, v]).collect();
+        let graphs = [
+            Graph::from_edges(0, &[]).unwrap(),
+            Graph::from_edges(1, &[]).unwrap(),
+            Graph::from_edges(7, &[[0, 1], [4, 6]]).unwrap(),
+            Graph::from_edges(10_001, &star).unwrap(),
+            grid(40),
+        ];
+        for graph in &graphs {
+            for order in Order::ALL {
+                for block_size in [None, Some(1), Some(5), Some(1 << 20)] {
+                    let schedule = Schedule::new(graph, order, block_size).unwrap();
+                    assert_eq!(schedule.permutation().len(), graph.len());
+                    assert_eq!(schedule.graph().directed_edges(), graph.directed_edges());
+                }
+            }
+        }
+        assert!(Schedule::new(&graphs[4], Order::Blocked, Some(0)).is_err());
+    }
+
+    #[test]
+    fn verify_sees_an_edge_inside_a_phase_and_a_missing_task_edge() {
+        let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
+        let permutation = Permutation::identity(3);
+        let plan = Plan::Phases { offsets: vec![0, 2, 3] };
+        let schedule = Schedule { order: Order::Color, permutation: permutation.clone(), plan, graph: graph.clone() };
+        assert!(schedule.verify().unwrap_err().to_string().contains("neighbors 0 and 1"));
+        let plan = Plan::Tasks { offsets: vec![0, 2, 3], graph: Graph::from_edges(2, &[]).unwrap() };
+        let schedule = Schedule { order: Order::Blocked, permutation, plan, graph };
+        assert!(schedule.verify().unwrap_err().to_string().contains("neighbors 1 and 2"));
+    }
+}
