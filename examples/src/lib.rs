@@ -1,1 +1,21 @@
-//! Physics programs.
+//! Physics programs, and everything the `meshweft` command is made of.
+//!
+//! [`EXAMPLES`] lists the programs. Each is a folder with the physics (`mod.rs`), an acceptance test (`checks.rs`) and a
+//! page for its users (`README.md`).
+
+#![forbid(unsafe_code)]
+
+pub mod cloth;
+mod example;
+pub mod heat;
+pub mod picture;
+mod settings;
+pub mod spring;
+pub mod wave;
+
+pub use example::{Check, Entry, Example, Info, Look, Options, Precision, Run, Tolerance};
+pub use settings::{Kind, Setting, Settings};
+
+/// All examples, in the order in which they are listed.
+pub const EXAMPLES: &[Entry] =
+    &[Entry::of::<heat::Heat>(), Entry::of::<wave::Wave>(), Entry::of::<spring::Spring>(), Entry::of::<cloth::Cloth>()];

@@ -2,6 +2,7 @@
 
 use crate::cell::{CellKind, Cells};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 
 /// A named array over the points or the cells of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,32 +177,43 @@ impl Mesh {
     /// Triangles that show the mesh: its triangles and halved quads; for solids, the facets that only one cell has,
     /// seen from outside. Shape [triangles × 3].
     pub fn surface(&self) -> Vec<[u32; 3]> {
-        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new(); // sorted corners (u32::MAX pads), cell, facet
+        if self.dimension() < 3 {
+            return self.triangles();
+        }
         let mut triangles = Vec::new();
-        let solid = self.dimension() == 3;
-        for (c, (kind, corners)) in self.cells.iter().enumerate() {
-            if kind.dimension() == 2 && !solid {
-                fan(corners, &mut triangles);
-            }
-            if kind.dimension() == 3 {
-                for (f, facet) in kind.facets().iter().enumerate() {
-                    let mut key = [u32::MAX; 4];
-                    facet.iter().zip(&mut key).for_each(|(&k, slot)| *slot = corners[k as usize]);
-                    key.sort_unstable();
-                    facets.push((key, c, f as u8));
-                }
-            }
-        }
-        facets.sort_unstable();
-        for (i, &(key, c, f)) in facets.iter().enumerate() {
-            let twin = |j: Option<usize>| j.and_then(|j| facets.get(j)).is_some_and(|other| other.0 == key);
-            if !twin(i.checked_sub(1)) && !twin(Some(i + 1)) {
-                let facet = self.cells.kind(c).facets()[f as usize];
-                let corners: Vec<u32> = facet.iter().map(|&k| self.cells.corners(c)[k as usize]).collect();
-                fan(&corners, &mut triangles);
-            }
-        }
+        self.boundary_facets().iter().for_each(|facet| fan(facet, &mut triangles));
         triangles
+    }
+
+    /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape [n].
+    /// A closed surface has no boundary.
+    pub fn boundary(&self) -> Vec<bool> {
+        let mut on_boundary = vec![false; self.points.len()];
+        self.boundary_facets().into_iter().flatten().for_each(|v| on_boundary[v as usize] = true);
+        on_boundary
+    }
+
+    /// Facets that only one cell of the highest dimension has, by ascending corners.
+    fn boundary_facets(&self) -> Vec<Vec<u32>> {
+        let dimension = self.dimension();
+        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new(); // sorted corners (u32::MAX pads), cell, facet
+        for (c, (kind, corners)) in self.cells.iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
+            for (f, facet) in kind.facets().iter().enumerate() {
+                let mut key = [u32::MAX; 4];
+                facet.iter().zip(&mut key).for_each(|(&k, slot)| *slot = corners[k as usize]);
+                key.sort_unstable();
+                facets.push((key, c, f as u8));
+            }
+        }
+        facets.par_sort_unstable();
+        let single = facets.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 1);
+        single
+            .map(|twins| {
+                let (_, c, f) = twins[0];
+                let corners = self.cells.corners(c);
+                self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize]).collect()
+            })
+            .collect()
     }
 
     /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending.
@@ -274,6 +286,7 @@ mod tests {
         let mesh = Mesh::new(points, Cells::of(CellKind::Tet, vec![0, 1, 2, 3, 1, 2, 3, 4])).unwrap();
         assert_eq!(mesh.surface().len(), 6);
         assert_eq!(mesh.edges().len(), 9);
+        assert!(mesh.boundary().iter().all(|&b| b));
     }
 
     #[test]

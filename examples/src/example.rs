@@ -1,0 +1,322 @@
+//! What an example is: a program with a scene, settings, a look and an acceptance test.
+
+use crate::picture::Prop;
+use crate::settings::{Setting, Settings};
+use anyhow::{Context, Result};
+use meshweft::{Backend, Float, Metric, Order, Program, Simulation};
+use meshweft_mesh::{Curve, Field, Mesh};
+
+/// What is known of an example before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The word on the command line.
+    pub name: &'static str,
+    /// What it computes and by which method, in one line.
+    pub about: &'static str,
+    /// The mesh unless another is named.
+    pub mesh: &'static str,
+    /// Time steps unless another number is given.
+    pub steps: usize,
+    /// What `--set` can change.
+    pub settings: &'static [Setting],
+}
+
+/// A program that can be run by name.
+pub trait Example: Program {
+    /// What is known of it.
+    const INFO: Info;
+
+    /// Sets the scene. The mesh may be scaled or moved to fit it. `order` is that of the sweeps.
+    ///
+    /// # Errors
+    /// A mesh that the physics cannot run on.
+    fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Self>;
+
+    /// How its state is drawn.
+    fn look(&self) -> Look;
+
+    /// Runs its acceptance test.
+    ///
+    /// # Errors
+    /// A run that fails before it can be judged.
+    fn checks() -> Result<Vec<Check>>;
+}
+
+/// How a state is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The field that holds positions; the mesh stays where it is without one.
+    pub positions: Option<&'static str>,
+    /// The field that colors the mesh: vectors by their length. One plain color without one.
+    pub color: Option<&'static str>,
+    /// What the colors mean, with the unit.
+    pub label: &'static str,
+    /// Whether the color field has two signs around zero.
+    pub signed: bool,
+    /// Meters by which a flat mesh is raised where the color field is 1.
+    pub lift: f64,
+    /// Things around the mesh.
+    pub props: Vec<Prop>,
+}
+
+/// One line of an acceptance test: a measured number beside the one it must be.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// What was measured, on which mesh, by which method.
+    pub name: String,
+    /// What came out.
+    pub measured: f64,
+    /// What should.
+    pub expected: f64,
+    /// How far apart they may be.
+    pub tolerance: Tolerance,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// Where the expected value comes from.
+    pub source: &'static str,
+}
+
+/// How far a measured number may be from the expected one.
+#[derive(Clone, Copy, Debug)]
+pub enum Tolerance {
+    /// At most this share of the expected value.
+    Relative(f64),
+    /// At most this much, in the unit of the value.
+    Absolute(f64),
+    /// Not above the expected value.
+    AtMost,
+}
+
+impl Check {
+    /// Whether the measured value is as expected. No number never is.
+    pub fn passes(&self) -> bool {
+        let off = (self.measured - self.expected).abs();
+        match self.tolerance {
+            Tolerance::Relative(share) => off <= share * self.expected.abs(),
+            Tolerance::Absolute(most) => off <= most,
+            Tolerance::AtMost => self.measured <= self.expected,
+        }
+    }
+}
+
+/// How to run an example: everything but its physics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The order of sweeps.
+    pub order: Order,
+    /// The curve that numbers the vertices.
+    pub curve: Curve,
+    /// Where updates run.
+    pub backend: Backend,
+    /// Vertices a block, for the blocked order.
+    pub block_size: Option<usize>,
+    /// The precision of state and arithmetic.
+    pub precision: Precision,
+    /// Whether to run the serial oracle beside it and compare every bit after every step.
+    pub verify: bool,
+}
+
+/// The precision of state and arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// 64 bits.
+    F64,
+}
+
+/// One example in the table of all.
+pub struct Entry {
+    /// What is known of it.
+    pub info: Info,
+    /// Builds a run on a mesh.
+    pub start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
+    /// Runs its acceptance test.
+    pub checks: fn() -> Result<Vec<Check>>,
+}
+
+impl Entry {
+    /// The entry of an example.
+    pub const fn of<P: Example>() -> Entry {
+        Entry {
+            info: P::INFO,
+            start: |mesh, settings, options| match options.precision {
+                Precision::F32 => Ok(Box::new(Running::<P, f32>::new(mesh, settings, options)?)),
+                Precision::F64 => Ok(Box::new(Running::<P, f64>::new(mesh, settings, options)?)),
+            },
+            checks: P::checks,
+        }
+    }
+}
+
+/// A run of some example: what the command line needs of a simulation, whatever its program and precision.
+pub trait Run {
+    /// Advances one step; with the oracle beside it, compares both.
+    ///
+    /// # Errors
+    /// Divergence or a difference from the oracle.
+    fn step(&mut self) -> Result<()>;
+    /// Steps so far.
+    fn steps(&self) -> u64;
+    /// Rounds of sweeps so far.
+    fn rounds(&self) -> u64;
+    /// Simulated seconds so far.
+    fn time(&self) -> f64;
+    /// The mesh at rest.
+    fn mesh(&self) -> &Mesh;
+    /// Where the points are now, shape [n × 3], meters.
+    fn points(&self) -> Vec<[f64; 3]>;
+    /// What colors the mesh now, shape [n]; `None` for a plain color.
+    fn colors(&self) -> Option<Vec<f64>>;
+    /// How it is drawn.
+    fn look(&self) -> Look;
+    /// All fields of the state.
+    fn fields(&self) -> Vec<Field>;
+    /// Measured quantities.
+    fn metrics(&mut self) -> Vec<Metric>;
+    /// BLAKE3 of the state.
+    fn digest(&self) -> String;
+    /// Threads that update.
+    fn threads(&self) -> usize;
+    /// Directed edges of the data graph.
+    fn directed_edges(&self) -> usize;
+    /// Phases or tasks of the schedule.
+    fn parts(&self) -> usize;
+    /// Seconds of each stage of building.
+    fn setup(&self) -> &[(&'static str, f64)];
+    /// Bytes of state, stars and graph.
+    fn memory_bytes(&self) -> usize;
+    /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
+    ///
+    /// # Errors
+    /// A vertex that was not updated once a round, or two neighbors out of order.
+    fn audit(&self) -> Result<Option<String>>;
+}
+
+struct Running<P: Program, T: Float> {
+    simulation: Simulation<P, T>,
+    oracle: Option<Simulation<P, T>>,
+}
+
+impl<P: Example, T: Float> Running<P, T> {
+    fn new(mesh: Mesh, settings: &Settings, options: &Options) -> Result<Self> {
+        let build = |backend, audit, mesh: &Mesh| -> Result<Simulation<P, T>> {
+            let mut mesh = mesh.clone();
+            let program = P::new(&mut mesh, settings, options.order)?;
+            let builder = Simulation::builder(mesh, program).order(options.order).curve(options.curve);
+            let builder = builder.backend(backend).audit(audit).precision::<T>();
+            let builder = match options.block_size {
+                Some(size) => builder.block_size(size),
+                None => builder,
+            };
+            Ok(builder.build()?)
+        };
+        let oracle = if options.verify { Some(build(Backend::Serial, false, &mesh)?) } else { None };
+        Ok(Running { simulation: build(options.backend, options.verify, &mesh)?, oracle })
+    }
+
+    fn read(&self, name: &str) -> Field {
+        self.simulation.field(name).expect("a look names fields of its program")
+    }
+}
+
+impl<P: Example, T: Float> Run for Running<P, T> {
+    fn step(&mut self) -> Result<()> {
+        self.simulation.step()?;
+        if let Some(oracle) = &mut self.oracle {
+            oracle.step()?;
+            self.simulation.compare(oracle).context("the run differs from the serial oracle")?;
+        }
+        Ok(())
+    }
+
+    fn steps(&self) -> u64 {
+        self.simulation.steps()
+    }
+
+    fn rounds(&self) -> u64 {
+        self.simulation.rounds()
+    }
+
+    fn time(&self) -> f64 {
+        self.simulation.time()
+    }
+
+    fn mesh(&self) -> &Mesh {
+        self.simulation.mesh()
+    }
+
+    fn points(&self) -> Vec<[f64; 3]> {
+        let look = self.look();
+        let mut points = match look.positions {
+            Some(name) => self.read(name).values.as_chunks().0.to_vec(),
+            None => self.mesh().points().to_vec(),
+        };
+        if look.lift != 0.0
+            && let Some(heights) = self.colors()
+        {
+            points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += look.lift * height);
+        }
+        points
+    }
+
+    fn colors(&self) -> Option<Vec<f64>> {
+        let field = self.read(self.look().color?);
+        let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        Some(match field.components {
+            1 => field.values,
+            n => field.values.chunks_exact(n).map(length).collect(),
+        })
+    }
+
+    fn look(&self) -> Look {
+        self.simulation.program().look()
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        self.simulation.fields().iter().map(|part| self.read(&part.name)).collect()
+    }
+
+    fn metrics(&mut self) -> Vec<Metric> {
+        self.simulation.metrics()
+    }
+
+    fn digest(&self) -> String {
+        self.simulation.digest()
+    }
+
+    fn threads(&self) -> usize {
+        self.simulation.threads()
+    }
+
+    fn directed_edges(&self) -> usize {
+        self.simulation.schedule().graph().directed_edges()
+    }
+
+    fn parts(&self) -> usize {
+        self.simulation.schedule().parts()
+    }
+
+    fn setup(&self) -> &[(&'static str, f64)] {
+        self.simulation.setup()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.simulation.memory_bytes()
+    }
+
+    fn audit(&self) -> Result<Option<String>> {
+        if self.oracle.is_none() {
+            return Ok(None);
+        }
+        let bits = format!("{} steps equal the serial oracle bit for bit", self.steps());
+        Ok(Some(match self.simulation.audit()? {
+            Some(report) => format!(
+                "{bits}; {} updates in {} rounds, each once; {} neighbor relations in order",
+                report.updates, report.rounds, report.relations
+            ),
+            None => bits,
+        }))
+    }
+}

@@ -1,0 +1,272 @@
+//! Heat: diffusion of temperature over a surface or through a solid.
+//!
+//! Linear finite elements in space, with lumped masses `m` and weights `w` ([`Laplacian`]). In time either implicit
+//! Euler, solved by Gauss–Seidel sweeps in place (stable for any step), or explicit Euler (double-buffered).
+
+mod checks;
+
+use crate::example::{Check, Example, Info, Look};
+use crate::settings::{Kind, Setting, Settings};
+use anyhow::Result;
+use meshweft::{
+    Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record,
+};
+use meshweft_mesh::{Laplacian, Mesh};
+
+record! {
+    /// Numbers that all vertices read.
+    pub struct Parameters<R> {
+        /// Diffusivity times time step, m².
+        spread: R,
+    }
+}
+
+record! {
+    /// What neighbors read.
+    pub struct Shared<R> {
+        /// Temperature, K.
+        temperature: R,
+    }
+}
+
+record! {
+    /// What only the vertex reads.
+    pub struct Private<R> {
+        /// Temperature at the start of the step, K.
+        before: R,
+        /// Lumped mass: the vertex's share of length (m), area (m²) or volume (m³).
+        mass: R,
+    }
+}
+
+/// Edges with their finite-element weight.
+pub struct Edges;
+
+impl Star<1> for Edges {
+    const INDEX: usize = 0;
+    type Data<R: Real> = R;
+}
+
+/// How a time step is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// Implicit Euler by this many sweeps in place.
+    Relaxation(usize),
+    /// Explicit Euler.
+    Explicit,
+}
+
+/// Diffusion of heat.
+pub struct Heat {
+    diffusivity: f64,
+    dt: f64,
+    method: Method,
+    laplacian: Laplacian,
+    /// Center and radius of the hot spot, m.
+    spot: ([f64; 3], f64),
+}
+
+/// Temperature far from the hot spot, K.
+const COLD: f64 = 300.0;
+/// How much hotter the middle of the spot is, K.
+const RISE: f64 = 100.0;
+
+/// Keeps the temperature that the step starts from.
+struct Remember;
+
+impl Map<Heat> for Remember {
+    const NAME: &'static str = "remember";
+
+    fn update<R: Real>(_: &Parameters<R>, own: Shared<R>, private: Private<R>) -> (Shared<R>, Private<R>) {
+        (own, Private { before: own.temperature, ..private })
+    }
+}
+
+/// One Gauss–Seidel update of `(m + s Σw) T = m T_before + s Σ w T_neighbor`.
+struct Relax;
+
+impl Kernel<Heat> for Relax {
+    const NAME: &'static str = "relax";
+
+    fn update<R: Real>(
+        p: &Parameters<R>,
+        _: Shared<R>,
+        private: Private<R>,
+        neighbors: &impl Neighbors<R, Shared<R>>,
+    ) -> (Shared<R>, Private<R>) {
+        let zero = R::lit(0.0);
+        let (flow, total) = neighbors.fold(Edges, (zero, zero), |(flow, total), [other], weight| {
+            (flow + weight * other.temperature, total + weight)
+        });
+        let temperature = (private.mass * private.before + p.spread * flow) / (private.mass + p.spread * total);
+        (Shared { temperature }, private)
+    }
+}
+
+/// `T + (s / m) Σ w (T_neighbor - T)`.
+struct Explicit;
+
+impl Kernel<Heat> for Explicit {
+    const NAME: &'static str = "explicit";
+
+    fn update<R: Real>(
+        p: &Parameters<R>,
+        own: Shared<R>,
+        private: Private<R>,
+        neighbors: &impl Neighbors<R, Shared<R>>,
+    ) -> (Shared<R>, Private<R>) {
+        let flow = neighbors.fold(Edges, R::lit(0.0), |flow, [other], weight| {
+            flow + weight * (other.temperature - own.temperature)
+        });
+        (Shared { temperature: own.temperature + p.spread * flow / private.mass }, private)
+    }
+}
+
+/// Declares a reduction over the vertices of a heat problem.
+macro_rules! measure {
+    ($(#[$doc:meta])* $name:ident, $word:literal, $unit:literal, $how:expr, |$own:ident, $private:ident| $value:expr) => {
+        $(#[$doc])*
+        struct $name;
+
+        impl Reduce<Heat> for $name {
+            const NAME: &'static str = $word;
+            const UNIT: &'static str = $unit;
+            const COMBINE: Combine = $how;
+
+            fn measure<R: Real>(
+                _: &Parameters<R>,
+                $own: Shared<R>,
+                $private: Private<R>,
+                _: &impl Neighbors<R, Shared<R>>,
+            ) -> R {
+                $value
+            }
+        }
+    };
+}
+measure!(
+    /// The integral of temperature: constant in an insulated body.
+    Content, "heat content", "K m^d", Combine::Sum, |own, private| own.temperature * private.mass
+);
+measure!(
+    /// The coldest temperature: never falls.
+    Coldest, "coldest", "K", Combine::Min, |own, _private| own.temperature
+);
+measure!(
+    /// The hottest temperature: never rises.
+    Hottest, "hottest", "K", Combine::Max, |own, _private| own.temperature
+);
+
+impl Program for Heat {
+    type Parameters<R: Real> = Parameters<R>;
+    type Shared<R: Real> = Shared<R>;
+    type Private<R: Real> = Private<R>;
+
+    fn time_step(&self) -> f64 {
+        self.dt
+    }
+
+    fn parameters(&self, _time: f64) -> Parameters<f64> {
+        Parameters { spread: self.diffusivity * self.dt }
+    }
+
+    fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+        let weights = self.laplacian.weights.clone();
+        stars.add(Edges, self.laplacian.edges.clone(), move |i| weights[i.element]);
+        Ok(())
+    }
+
+    fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
+        let (center, radius) = self.spot;
+        let p = mesh.points()[v as usize];
+        let distance = (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>();
+        let temperature = COLD + RISE * Real::exp(-distance / (2.0 * radius * radius));
+        // A vertex without cells keeps its temperature; any mass will do.
+        let mass = Some(self.laplacian.masses[v as usize]).filter(|&m| m > 0.0).unwrap_or(1.0);
+        (Shared { temperature }, Private { before: temperature, mass })
+    }
+
+    fn step(&self, stages: &mut impl Stages<Self>) {
+        match self.method {
+            Method::Relaxation(rounds) => {
+                stages.map(Remember);
+                stages.sweep(Relax, rounds);
+            }
+            Method::Explicit => stages.jacobi(Explicit, 1),
+        }
+    }
+
+    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
+        metrics.measure(Content);
+        metrics.measure(Coldest);
+        metrics.measure(Hottest);
+    }
+}
+
+impl Example for Heat {
+    const INFO: Info = Info {
+        name: "heat",
+        about: "a hot spot spreads over a surface or through a solid (finite elements, Gauss–Seidel or explicit)",
+        mesh: "torus:192x96",
+        steps: 300,
+        settings: &[
+            Setting {
+                name: "method",
+                about: "implicit Euler relaxed in place, or explicit Euler",
+                kind: Kind::Choice(&["relaxation", "explicit"]),
+            },
+            Setting {
+                name: "diffusivity",
+                about: "how fast heat spreads; 9.7e-5 is aluminum",
+                kind: Kind::Number { default: 9.7e-5, unit: "m²/s", range: [1e-12, 1e6] },
+            },
+            Setting {
+                name: "dt",
+                about: "time step; 0 takes 40 times (relaxation) or 0.9 times (explicit) the explicit limit",
+                kind: Kind::Number { default: 0.0, unit: "s", range: [0.0, 1e12] },
+            },
+            Setting {
+                name: "rounds",
+                about: "sweeps a step, for relaxation",
+                kind: Kind::Number { default: 10.0, unit: "", range: [1.0, 1e6] },
+            },
+        ],
+    };
+
+    fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Heat> {
+        let laplacian = Laplacian::of(mesh)?;
+        let diffusivity = settings.number("diffusivity");
+        let (method, share) = match settings.choice("method") {
+            "explicit" => (Method::Explicit, 0.9),
+            _ => (Method::Relaxation(settings.count("rounds")), 40.0),
+        };
+        let dt = match settings.number("dt") {
+            0.0 => share * explicit_limit(&laplacian) / diffusivity,
+            dt => dt,
+        };
+        let [low, high] = mesh.bounds();
+        let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+        let center = [high[0], (low[1] + high[1]) / 2.0, high[2]];
+        // A mesh of one place has no extent; any radius will do.
+        let radius = if extent > 0.0 { 0.15 * extent } else { 1.0 };
+        Ok(Heat { diffusivity, dt, method, laplacian, spot: (center, radius) })
+    }
+
+    fn look(&self) -> Look {
+        Look { color: Some("temperature"), label: "temperature (K)", ..Look::default() }
+    }
+
+    fn checks() -> Result<Vec<Check>> {
+        checks::run()
+    }
+}
+
+/// The largest `diffusivity × dt` for which no explicit update overshoots: the smallest `m / Σ|w|`, m²; 1 without edges.
+pub(crate) fn explicit_limit(laplacian: &Laplacian) -> f64 {
+    let mut totals = vec![0.0; laplacian.masses.len()];
+    for (e, w) in laplacian.edges.iter().zip(&laplacian.weights) {
+        e.iter().for_each(|&v| totals[v as usize] += w.abs());
+    }
+    let limits = laplacian.masses.iter().zip(&totals).filter(|&(&m, &t)| m > 0.0 && t > 0.0).map(|(m, t)| m / t);
+    Some(limits.fold(f64::INFINITY, f64::min)).filter(|limit| limit.is_finite()).unwrap_or(1.0)
+}

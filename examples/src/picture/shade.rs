@@ -1,0 +1,223 @@
+//! The color of what a sample shows, in linear light.
+
+use super::camera::View;
+use super::colormap::{place_in, to_linear};
+use super::figure::{Figure, Item};
+use super::raster::nearest_on_line;
+use super::shadow::ShadowMap;
+use super::vector::{Vector, add, blend, dot, mix, mul, scale, smoothstep, sub, unit};
+use super::{Coloring, GRID};
+
+/// Light from above, opposite the key light, and back from the ground; each times the color of the surface.
+const KEY: Vector = [0.66, 0.64, 0.60];
+const SKY: Vector = [0.33, 0.35, 0.38];
+const FILL: Vector = [0.13, 0.14, 0.16];
+const BOUNCE: Vector = [0.17, 0.16, 0.15];
+/// Color of balls: a matte, slightly warm gray.
+const BALL: Vector = [0.56, 0.52, 0.47];
+/// Color that the back of plain cloth takes on.
+const LINING: Vector = [0.87, 0.76, 0.58];
+/// Colors of the background at the top and the bottom.
+const TOP: Vector = [0.955, 0.965, 0.973];
+const BOTTOM: Vector = [0.708, 0.753, 0.807];
+
+/// The background: light, darker toward the bottom and the corners. `x` and `y` are 0 to 1 across the picture.
+pub(super) fn background(x: f32, y: f32) -> Vector {
+    let corner = (x - 0.5).powi(2) + (y - 0.45).powi(2);
+    scale(mix(TOP, BOTTOM, smoothstep(0.0, 1.1, y)), 1.0 - 0.16 * corner)
+}
+
+impl Figure<'_> {
+    /// Color of the ground under a sample, given the background there; the background itself where the ray misses it.
+    pub fn ground_color(&self, x: f32, y: f32, pixel: f32, behind: Vector) -> Vector {
+        let hit = |x: f32, y: f32| {
+            let height = self.ground?;
+            let inverse = self.view.plane_inverse_depth(height, x, y);
+            let ray = self.view.ray(x, y);
+            (inverse > 1e-4).then(|| add(self.view.eye, scale(ray, 1.0 / inverse)))
+        };
+        let Some(p) = hit(x, y) else { return behind };
+        let fade = 1.0 - smoothstep(1.1, 3.2, p[0].hypot(p[1]));
+        if fade <= 0.0 {
+            return behind;
+        }
+        let up = [0.0, 0.0, 1.0];
+        let key = seen(&self.key, p, up, spin_at(x, y));
+        let sky = seen(&self.sky, p, up, spin_at(x, y));
+        let dark = 1.0 - (1.0 - 0.52 * (1.0 - key)) * (1.0 - 0.42 * (1.0 - sky));
+        let lines = match (hit(x + pixel, y), hit(x, y + pixel)) {
+            (Some(right), Some(below)) => {
+                let spacing = grid_spacing(&self.view);
+                let cover = |k: usize| {
+                    let footprint = (right[k] - p[k]).abs() + (below[k] - p[k]).abs();
+                    line_cover(p[k], spacing, 0.0035, footprint)
+                };
+                cover(0).max(cover(1))
+            }
+            _ => 0.0,
+        };
+        let shade = mix([1.0; 3], [0.10, 0.12, 0.17], dark * 0.9);
+        let grid = 1.0 - 0.20 * lines;
+        mix(behind, mul(behind, scale(shade, grid)), fade)
+    }
+
+    /// Color of primitive `id` at a sample in front of the background `behind`.
+    pub fn color(&self, id: u32, x: f32, y: f32, behind: Vector) -> Vector {
+        match self.item(id) {
+            Item::Triangle(i) => self.triangle_color(i, x, y),
+            Item::Edge(i) => self.edge_color(i, x, y, behind),
+            Item::Dot(i) => self.dot_color(i, x, y, behind),
+            Item::Ball(i) => {
+                let depth = self.ball_depth(i, x, y).unwrap_or(self.view.distance);
+                let p = add(self.view.eye, scale(self.view.ray(x, y), depth));
+                self.lit(BALL, p, unit(sub(p, self.balls[i].0)), spin_at(x, y))
+            }
+        }
+    }
+
+    fn triangle_color(&self, i: usize, x: f32, y: f32) -> Vector {
+        let t = self.triangles[i];
+        let s = t.map(|v| self.screen[v as usize]);
+        let w = perspective_weights(s, x, y);
+        let p = blend(t.map(|v| self.points[v as usize]), w);
+        let normal = unit(blend(self.normals[i], w));
+        let to_eye = unit(sub(self.view.eye, p));
+        // Winding on the screen, not the normal, tells the side: it is the same all over the triangle.
+        let front = (s[1][0] - s[0][0]) * (s[2][1] - s[0][1]) < (s[1][1] - s[0][1]) * (s[2][0] - s[0][0]);
+        let normal = if front { normal } else { scale(normal, -1.0) };
+        // Past the outline of a coarse mesh an interpolated normal looks away from the eye: bend it back.
+        let toward = dot(normal, to_eye);
+        let normal = if toward < 0.02 { unit(add(normal, scale(to_eye, 0.02 - toward))) } else { normal };
+        let base = match self.coloring {
+            Coloring::Plain(_) if !front => mix(self.ramp[0], LINING, 0.45),
+            _ => self.base_color(&t, &w),
+        };
+        self.lit(base, p, normal, spin_at(x, y))
+    }
+
+    fn edge_color(&self, i: usize, x: f32, y: f32, behind: Vector) -> Vector {
+        let (ends, radius) = self.line(i);
+        let (t, across) = nearest_on_line(ends, x, y);
+        let inverse = ends[0][2] * (1.0 - t) + ends[1][2] * t;
+        let share = t * ends[1][2] / inverse; // t runs evenly over the picture, the share evenly along the edge
+        let base = self.base_color(&self.edges[i], &[1.0 - share, share]);
+        if !self.triangles.is_empty() {
+            // A wire over a surface is a dark line, except over black.
+            return mix(scale(base, 0.9), add(scale(base, 0.3), [0.02; 3]), self.wire);
+        }
+        // Rods of the color of their ends would swallow the dots.
+        let base = if let Coloring::Plain(_) = self.coloring { mix(base, [0.12, 0.13, 0.15], 0.5) } else { base };
+        let r = radius[0] + (radius[1] - radius[0]) * t;
+        self.rounded(base, across, r, inverse, behind)
+    }
+
+    fn dot_color(&self, i: usize, x: f32, y: f32, behind: Vector) -> Vector {
+        let v = self.dots[i];
+        let s = self.screen[v as usize];
+        let base = self.base_color(&[v], &[1.0]);
+        self.rounded(base, [x - s[0], y - s[1]], self.dot_radius * self.size_at(s[2]), s[2], behind)
+    }
+
+    /// Something thin and round, `across` samples off its axis; far away it fades into the background.
+    fn rounded(&self, base: Vector, across: [f32; 2], radius: f32, inverse: f32, behind: Vector) -> Vector {
+        let [u, v] = across.map(|x| (x / radius).clamp(-1.0, 1.0));
+        let [right, above, back] = self.view.axes;
+        let out = (1.0 - u * u - v * v).max(0.0).sqrt();
+        let normal = unit(add(add(scale(right, u), scale(above, -v)), scale(back, out)));
+        let key = (dot(normal, self.view.key_light()) * 0.5 + 0.5) * 0.75;
+        let light = add(scale(KEY, key), add(scale(SKY, 0.75 + 0.25 * normal[2]), scale(FILL, 0.9)));
+        mix(mul(base, scale(light, 1.1)), behind, 0.45 * self.view.haze(inverse))
+    }
+
+    /// The plain color, or that of the field between points, by the weights of the points. One point without a number
+    /// grays all of it.
+    fn base_color(&self, corners: &[u32], weights: &[f32]) -> Vector {
+        let Coloring::Scalar { values, range, map, .. } = self.coloring else { return self.ramp[0] };
+        let at = |v: u32| place_in(*range, values.get(v as usize).copied().unwrap_or(f64::NAN));
+        let place: f32 = corners.iter().zip(weights).map(|(&v, w)| at(v) * w).sum();
+        if place.is_nan() {
+            return to_linear(map.color(place));
+        }
+        let last = self.ramp.len() - 1;
+        self.ramp[((place * last as f32 + 0.5) as usize).min(last)]
+    }
+
+    /// A surface under all lights.
+    fn lit(&self, base: Vector, p: Vector, normal: Vector, spin: [f32; 2]) -> Vector {
+        let light = self.view.key_light();
+        let to_eye = unit(sub(self.view.eye, p));
+        let facing = dot(normal, light);
+        let key = facing.max(0.0) * seen(&self.key, p, normal, spin);
+        // A wall sees half of the sky whatever is above it, so that the map counts less the steeper the surface is.
+        let open = 0.45 + 0.55 * smoothstep(-0.05, 0.6, normal[2]) * seen(&self.sky, p, normal, spin);
+        let [right, toward] = self.view.level;
+        let fill = dot(normal, unit(add(add(scale(right, 0.8), scale(toward, 0.6)), [0.0, 0.0, 0.25]))) * 0.5 + 0.5;
+        let height = normal[2] * 0.5 + 0.5;
+        let sum = add(
+            add(scale(KEY, key), scale(SKY, height * open)),
+            add(scale(FILL, fill), scale(BOUNCE, (1.0 - height) * 0.9)),
+        );
+        // A field must be readable by the colors of its bar, in the shade and under a highlight.
+        let (sum, gloss) = match self.coloring {
+            Coloring::Plain(_) => (sum, 1.0),
+            Coloring::Scalar { .. } => (mix(sum, [1.0; 3], 0.14), 0.15),
+        };
+        let glance = (1.0 - dot(normal, to_eye).clamp(0.0, 1.0)).powi(4);
+        let shine = key * 0.08 * dot(normal, unit(add(light, to_eye))).max(0.0).powi(24) + 0.05 * glance * open;
+        add(mul(base, sum), [gloss * shine; 3])
+    }
+}
+
+/// Cosine and sine of an angle that differs a lot between neighboring pixels, for the samples of a pixel about the same
+/// (interleaved gradient noise, Jimenez 2014).
+fn spin_at(x: f32, y: f32) -> [f32; 2] {
+    let (x, y) = ((x / GRID as f32).floor(), (y / GRID as f32).floor());
+    let turn = (52.982_918 * (0.067_110_56 * x + 0.005_837_15 * y).fract()).fract();
+    let (sin, cos) = (turn * std::f32::consts::TAU).sin_cos();
+    [cos, sin]
+}
+
+/// How much of a light reaches the point; all of it where nothing casts shadows.
+fn seen(map: &Option<ShadowMap>, p: Vector, normal: Vector, spin: [f32; 2]) -> f32 {
+    match map {
+        Some(map) if dot(normal, map.direction()) > 0.0 => map.visibility(p, normal, spin),
+        Some(_) => 0.0,
+        None => 1.0,
+    }
+}
+
+/// Weights of the corners (x, y, inverse depth) at a sample, as seen in perspective; a sample outside is moved inside.
+fn perspective_weights(s: [Vector; 3], x: f32, y: f32) -> Vector {
+    let side = |a: Vector, b: Vector| (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]);
+    let area = (s[1][0] - s[0][0]) * (s[2][1] - s[0][1]) - (s[1][1] - s[0][1]) * (s[2][0] - s[0][0]);
+    let w = [side(s[1], s[2]), side(s[2], s[0]), side(s[0], s[1])].map(|e| (e * area.signum()).max(0.0));
+    let w: Vector = std::array::from_fn(|k| w[k] * s[k][2]);
+    let sum = w[0] + w[1] + w[2];
+    if sum > 0.0 && sum.is_finite() { scale(w, 1.0 / sum) } else { [1.0 / 3.0; 3] }
+}
+
+/// Distance between grid lines in scene space: 1, 2 or 5 times a power of ten in the units of the points.
+fn grid_spacing(view: &View) -> f32 {
+    view.length_to_scene(super::legend::round_step(view.length_from_scene(0.28)))
+}
+
+/// Part of a footprint around `x` that a line of the given width covers, of lines at all multiples of `spacing`.
+fn line_cover(x: f32, spacing: f32, width: f32, footprint: f32) -> f32 {
+    let away = (x - (x / spacing).round() * spacing).abs();
+    let footprint = footprint.max(1e-6);
+    let cover = (0.5 * (width + footprint) - away).clamp(0.0, width.min(footprint)) / footprint;
+    cover * (1.0 - smoothstep(0.2, 0.5, footprint / spacing)) // lines closer than two pixels would only be noise
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_space_and_not_of_the_picture() {
+        // The middle of the picture lies nearer to the far end of an edge seen from its near end.
+        let w = perspective_weights([[0.0, 0.0, 1.0], [10.0, 0.0, 0.25], [0.0, 10.0, 1.0]], 5.0, 0.0);
+        assert!((w[0] - 0.8).abs() < 1e-6 && (w[1] - 0.2).abs() < 1e-6, "{w:?}");
+        assert_eq!(perspective_weights([[0.0; 3]; 3], 1.0, 2.0), [1.0 / 3.0; 3]);
+    }
+}
