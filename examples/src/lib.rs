@@ -5,9 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod cloth;
 mod example;
 pub mod heat;
+pub mod output;
 pub mod picture;
 mod settings;
 pub mod spring;

@@ -15,7 +15,7 @@ impl Coloring {
     ///
     /// First pass: the smallest color that no neighbor has. Second pass: a vertex of a color that is larger than
     /// average moves to the smallest color that no neighbor has, if that is smaller than average. The second pass never
-    /// adds a color and visits each vertex once, so it ends. Returns one color per vertex, shape [n], values
+    /// adds a color and visits each vertex once, so it ends. Returns one color per vertex, shape `[n]`, values
     /// `0..=max_degree`. Depends on the graph alone, never on threads or parts. Cost O(n + edges + n · colors).
     /// Source: greedy (Welsh and Powell 1967); vertex-centric balancing after Lu et al., "Balanced coloring for parallel
     /// computing applications", 2015.
@@ -64,12 +64,12 @@ impl Coloring {
         Coloring { colors, sizes }
     }
 
-    /// Colors of the vertices, shape [n].
+    /// Colors of the vertices, shape `[n]`.
     pub fn colors(&self) -> &[u32] {
         &self.colors
     }
 
-    /// Number of vertices of each color, shape [colors].
+    /// Number of vertices of each color, shape `[colors]`.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
     }

@@ -140,7 +140,7 @@ impl Graph {
         self.neighbors(v).len()
     }
 
-    /// Where each row starts, shape [n + 1].
+    /// Where each row starts, shape `[n + 1]`.
     pub fn offsets(&self) -> &[u32] {
         &self.offsets
     }

@@ -49,7 +49,7 @@ impl Levels {
         Levels { levels, components }
     }
 
-    /// Levels of the vertices, shape [n].
+    /// Levels of the vertices, shape `[n]`.
     pub fn levels(&self) -> &[u32] {
         &self.levels
     }

@@ -11,6 +11,7 @@ mod coloring;
 mod error;
 pub mod generate;
 mod graph;
+pub mod io;
 mod levels;
 mod measure;
 mod mesh;

@@ -185,7 +185,7 @@ impl Mesh {
         triangles
     }
 
-    /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape [n].
+    /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape `[n]`.
     /// A closed surface has no boundary.
     pub fn boundary(&self) -> Vec<bool> {
         let mut on_boundary = vec![false; self.points.len()];

@@ -54,12 +54,12 @@ impl Permutation {
         Permutation { order, rank }
     }
 
-    /// Old ids by new place, shape [n].
+    /// Old ids by new place, shape `[n]`.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// New places by old id, shape [n].
+    /// New places by old id, shape `[n]`.
     pub fn rank(&self) -> &[u32] {
         &self.rank
     }
@@ -111,7 +111,7 @@ const BITS: u32 = 21;
 impl Curve {
     /// Numbers the points along the curve: sorted by curve number, then by coordinates, then by id.
     ///
-    /// `points`: shape [n × 3], finite. The curve fills the cube over the largest side of the bounding box, 2^21 cells a
+    /// `points`: shape `[n × 3]`, finite. The curve fills the cube over the largest side of the bounding box, 2^21 cells a
     /// side. Because ties are broken by coordinates first, renaming distinct points never changes their places.
     /// Cost O(n log n), in parallel.
     ///
@@ -134,7 +134,7 @@ impl Curve {
         Permutation { order, rank }
     }
 
-    /// The curve number of each point, shape [n].
+    /// The curve number of each point, shape `[n]`.
     pub fn numbers(self, points: &[[f64; 3]]) -> Vec<u64> {
         // Halved before subtracting: the extent of finite points can exceed the largest float.
         let (low, high) = points.par_iter().map(|p| (*p, *p)).reduce(

@@ -73,9 +73,8 @@ impl Kernel<Wave> for Kick {
         private: Private<R>,
         neighbors: &impl Neighbors<R, Shared<R>>,
     ) -> (Shared<R>, Private<R>) {
-        let pull = neighbors.fold(Edges, R::lit(0.0), |pull, [other], weight| {
-            pull + weight * (other.displacement - own.displacement)
-        });
+        let pull = neighbors
+            .fold(Edges, R::lit(0.0), |pull, [other], weight| pull + weight * (other.displacement - own.displacement));
         let acceleration = p.tension * private.mobility * pull - p.damping * private.velocity;
         (own, Private { velocity: private.velocity + p.dt * acceleration, ..private })
     }
@@ -100,12 +99,7 @@ impl Reduce<Wave> for Kinetic {
     const UNIT: &'static str = "J m²/kg";
     const COMBINE: Combine = Combine::Sum;
 
-    fn measure<R: Real>(
-        _: &Parameters<R>,
-        _: Shared<R>,
-        private: Private<R>,
-        _: &impl Neighbors<R, Shared<R>>,
-    ) -> R {
+    fn measure<R: Real>(_: &Parameters<R>, _: Shared<R>, private: Private<R>, _: &impl Neighbors<R, Shared<R>>) -> R {
         let zero = R::lit(0.0);
         let energy = R::lit(0.5) * private.velocity * private.velocity / private.mobility;
         R::select(zero.less(private.mobility), energy, zero)

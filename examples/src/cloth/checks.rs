@@ -1,0 +1,168 @@
+//! Acceptance: falling, hanging, sagging and draping against what mechanics says.
+
+use super::{Cloth, THICKNESS};
+use crate::example::{Check, Example, Tolerance};
+use crate::settings::Settings;
+use anyhow::Result;
+use meshweft::nalgebra::Vector3;
+use meshweft::{Order, Simulation};
+use meshweft_mesh::Mesh;
+use meshweft_mesh::generate::generate;
+
+pub(super) fn run() -> Result<Vec<Check>> {
+    let (sag, span) = (sag_of_strip()?, 0.8);
+    Ok(vec![
+        Check {
+            name: "free fall over 300 steps, g dt² n (n + 1) / 2, sheet:9".into(),
+            measured: free_fall()?,
+            expected: 9.81 / 600.0 / 600.0 * 300.0 * 301.0 / 2.0,
+            tolerance: Tolerance::Relative(1e-9),
+            unit: "m",
+            source: "implicit Euler under constant acceleration, exactly",
+        },
+        Check {
+            name: "stretch of a hanging strip under its weight, ρ g L² / (2 Y), sheet:3x21".into(),
+            measured: stretch_of_strip()?,
+            expected: 0.3 * 9.81 / (2.0 * 1000.0),
+            tolerance: Tolerance::Relative(0.02),
+            unit: "m",
+            source: "Timoshenko and Goodier, Theory of Elasticity, 1970, section 96",
+        },
+        Check {
+            name: "sag of a strip of 1 m between ends 0.8 m apart, sheet:21x2".into(),
+            measured: sag,
+            expected: catenary_sag(1.0, span),
+            tolerance: Tolerance::Relative(0.02),
+            unit: "m",
+            source: "the catenary: Huygens, Leibniz and Bernoulli, Acta Eruditorum, 1691",
+        },
+        Check {
+            name: "largest growth of energy from step to step, share of the first fall, sheet:21 from two corners"
+                .into(),
+            measured: largest_growth()?,
+            expected: 1e-4,
+            tolerance: Tolerance::AtMost,
+            unit: "",
+            source: "implicit Euler and drag only take energy; the rest is what the sweeps leave unsolved",
+        },
+        Check {
+            name: "deepest dent into the ball's surface after 600 steps, sheet:40".into(),
+            measured: deepest_dent()?,
+            expected: 0.5 * THICKNESS,
+            tolerance: Tolerance::AtMost,
+            unit: "m",
+            source: "contact keeps the cloth's thickness",
+        },
+    ])
+}
+
+fn build(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Simulation<Cloth, f64>> {
+    let mut settings = Settings::new(Cloth::INFO.settings);
+    for (name, text) in set {
+        settings.set(Cloth::INFO.settings, name, text)?;
+    }
+    let cloth = Cloth::new(&mut mesh, &settings, Order::default())?;
+    Ok(Simulation::builder(mesh, cloth).precision::<f64>().build()?)
+}
+
+fn free_fall() -> Result<f64> {
+    let mut simulation = build(generate("sheet:9", 1)?, &[("pins", "none"), ("obstacles", "none"), ("drag", "0")])?;
+    let start = simulation.vertex(40).0.position.z;
+    for _ in 0..300 {
+        simulation.step()?;
+    }
+    Ok(start - simulation.vertex(40).0.position.z)
+}
+
+/// Lets a strip fall into place: large steps with many sweeps are nothing but a static solver.
+const STATIC: [(&str, &str); 5] =
+    [("obstacles", "none"), ("bend", "0"), ("poisson", "0"), ("dt", "0.05"), ("rounds", "300")];
+
+/// Steps after which it hangs still.
+const STATIC_STEPS: usize = 200;
+
+fn stretch_of_strip() -> Result<f64> {
+    let mut set = STATIC.to_vec();
+    set.extend([("stretch", "1000"), ("pins", "side"), ("drag", "10")]);
+    let mut simulation = build(generate("sheet:3x21", 1)?, &set)?;
+    // Turned to hang straight down from the pinned side.
+    let points = simulation.mesh().points().to_vec();
+    let top = points.iter().map(|p| p[1]).fold(f64::MIN, f64::max);
+    let length = top - points.iter().map(|p| p[1]).fold(f64::MAX, f64::min);
+    let hanging: Vec<f64> = points.iter().flat_map(|p| [p[0], 0.0, p[1] - top]).collect();
+    simulation.set_field("position", &hanging)?;
+    for _ in 0..STATIC_STEPS {
+        simulation.step()?;
+    }
+    let ends: Vec<f64> = (0..points.len())
+        .filter(|&v| top - points[v][1] > 0.999 * length)
+        .map(|v| simulation.vertex(v as u32).0.position.z)
+        .collect();
+    // A strip of unit length: other lengths scale with their square.
+    Ok((-ends.iter().sum::<f64>() / ends.len() as f64 - length) / (length * length))
+}
+
+fn sag_of_strip() -> Result<f64> {
+    let mut set = STATIC.to_vec();
+    set.extend([("stretch", "1000"), ("pins", "none"), ("drag", "10")]);
+    let mut simulation = build(generate("sheet:21x2", 1)?, &set)?;
+    let points = simulation.mesh().points().to_vec();
+    let (left, right) = points.iter().fold((f64::MAX, f64::MIN), |(l, r), p| (l.min(p[0]), r.max(p[0])));
+    for v in 0..points.len() as u32 {
+        let (mut shared, mut private) = simulation.vertex(v);
+        let p = points[v as usize];
+        if p[0] - left < 1e-9 || right - p[0] < 1e-9 {
+            private.free = 0.0;
+        }
+        // A start that hangs already: a parabola of about the right length.
+        let x = 0.8 * p[0] / (right - left);
+        shared.position = Vector3::new(x, p[1], -0.28 * (1.0 - (x / 0.4).powi(2)));
+        simulation.set_vertex(v, shared, private);
+    }
+    for _ in 0..STATIC_STEPS {
+        simulation.step()?;
+    }
+    let lowest = (0..points.len() as u32).map(|v| simulation.vertex(v).0.position.z).fold(f64::MAX, f64::min);
+    Ok(-lowest)
+}
+
+/// How deep a chain of this length hangs between ends `span` apart: `a (cosh(s / 2a) - 1)`, where `2 a sinh(s / 2a)` is
+/// the length.
+fn catenary_sag(length: f64, span: f64) -> f64 {
+    let (mut low, mut high) = (1e-3, 1e3);
+    for _ in 0..200 {
+        let a = 0.5 * (low + high);
+        if 2.0 * a * libm::sinh(span / (2.0 * a)) > length { low = a } else { high = a }
+    }
+    low * (libm::cosh(span / (2.0 * low)) - 1.0)
+}
+
+fn largest_growth() -> Result<f64> {
+    let mut simulation = build(generate("sheet:21", 1)?, &[("obstacles", "none"), ("rounds", "40")])?;
+    let mut energy = |steps: usize| -> Result<f64> {
+        for _ in 0..steps {
+            simulation.step()?;
+        }
+        Ok(simulation.metrics().iter().map(|m| m.value).sum())
+    };
+    // The energy that a fall through half a meter sets free.
+    let scale = 0.3 * 9.81 * 0.5;
+    let (mut before, mut worst) = (energy(0)?, f64::NEG_INFINITY);
+    for _ in 0..1200 {
+        let now = energy(1)?;
+        worst = worst.max((now - before) / scale);
+        before = now;
+    }
+    Ok(worst)
+}
+
+fn deepest_dent() -> Result<f64> {
+    let mut simulation = build(generate("sheet:40", 1)?, &[])?;
+    for _ in 0..600 {
+        simulation.step()?;
+    }
+    let (center, radius) = simulation.program().scene.ball;
+    let depth = |v: u32| radius - (simulation.vertex(v).0.position - Vector3::from(center)).norm();
+    let deepest = (0..simulation.mesh().points().len() as u32).map(depth).fold(f64::MIN, f64::max);
+    Ok(deepest.max(0.0))
+}

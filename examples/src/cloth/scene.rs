@@ -1,0 +1,155 @@
+//! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
+
+use super::{Crease, Rest};
+use crate::settings::Settings;
+use anyhow::{Result, bail};
+use meshweft::nalgebra::{Vector3, Vector4};
+use meshweft_mesh::{Laplacian, Mesh};
+
+/// What does not change during a run.
+pub(super) struct Scene {
+    /// Positions at rest, shape [n × 3], m.
+    pub(super) rest: Vec<[f64; 3]>,
+    /// Each vertex's share of the area, m².
+    pub(super) areas: Vec<f64>,
+    /// Whether each vertex is held.
+    pub(super) pinned: Vec<bool>,
+    /// Center and radius of the ball, m.
+    pub(super) ball: ([f64; 3], f64),
+}
+
+impl Scene {
+    /// Scales the mesh to the size asked for, centers it above the ball and picks the pins.
+    pub(super) fn set(mesh: &mut Mesh, settings: &Settings) -> Result<Scene> {
+        let has_triangles = !mesh.triangles().is_empty();
+        if !has_triangles && !mesh.points().is_empty() && !mesh.cells().is_empty() {
+            bail!("cloth needs triangles or quads; the mesh has {:?}", mesh.cells().counts());
+        }
+        if settings.choice("up") == "y" {
+            mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
+        }
+        let [low, high] = mesh.bounds();
+        let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+        let scale = match settings.number("size") {
+            0.0 if extent == 0.0 || (0.2..=5.0).contains(&extent) => 1.0,
+            0.0 => 1.0 / extent,
+            size if extent > 0.0 => size / extent,
+            _ => 1.0,
+        };
+        let size = if extent > 0.0 { extent * scale } else { 1.0 };
+        // The ball stands on the ground; the mesh hangs above it.
+        let radius = 0.24 * size;
+        let ball = ([0.0, 0.0, 1.3 * radius], radius);
+        let bottom = ball.0[2] + radius + 0.08 * size;
+        let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
+        let place =
+            |p: &[f64; 3]| [(p[0] - middle[0]) * scale, (p[1] - middle[1]) * scale, (p[2] - low[2]) * scale + bottom];
+        mesh.set_points(mesh.points().iter().map(place).collect())?;
+        let areas = match has_triangles {
+            true => Laplacian::of(&surface_only(mesh)?)?.masses,
+            false => vec![0.0; mesh.points().len()],
+        };
+        let pinned = pins(mesh, settings.choice("pins"));
+        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball })
+    }
+}
+
+/// The triangles of a mesh that may also hold solids.
+fn surface_only(mesh: &Mesh) -> Result<Mesh> {
+    let triangles = mesh.triangles().into_flattened();
+    let cells = meshweft_mesh::Cells::of(meshweft_mesh::CellKind::Triangle, triangles);
+    Ok(Mesh::new(mesh.points().to_vec(), cells)?)
+}
+
+/// Two corners or one side of a flat sheet, at its far end in y. Nothing of a mesh that is not flat.
+fn pins(mesh: &Mesh, choice: &str) -> Vec<bool> {
+    let [low, high] = mesh.bounds();
+    let points = mesh.points();
+    let flat = high[2] - low[2] <= 1e-6 * (high[0] - low[0]);
+    let mut pinned = vec![false; points.len()];
+    if !flat || choice == "none" {
+        return pinned;
+    }
+    let near = 1e-6 * (high[1] - low[1]);
+    if choice == "side" {
+        pinned.iter_mut().zip(points).for_each(|(pin, p)| *pin = high[1] - p[1] <= near);
+        return pinned;
+    }
+    for x in [low[0], high[0]] {
+        let distance = |v: &usize| (points[*v][0] - x).powi(2) + (points[*v][1] - high[1]).powi(2);
+        if let Some(v) = (0..points.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))) {
+            pinned[v] = true;
+        }
+    }
+    pinned
+}
+
+/// A triangle at rest seen from its first corner. One of no area does nothing.
+pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
+    let [a, b, c] = corners.map(Vector3::from);
+    let (e1, e2) = (b - a, c - a);
+    // In the plane: e1 = (l, 0), e2 = (p, q).
+    let l = e1.norm();
+    let p = e1.dot(&e2) / l;
+    let q = (e2 - e1 * (p / l)).norm();
+    let inverse = Vector4::new(1.0 / l, -p / (l * q), 0.0, 1.0 / q);
+    if inverse.iter().all(|x| x.is_finite()) && q > 1e-9 * l {
+        Rest { inverse, area: 0.5 * l * q }
+    } else {
+        Rest { inverse: Vector4::zeros(), area: 0.0 }
+    }
+}
+
+/// Two triangles with a common edge.
+pub(super) struct Hinge {
+    /// The ends of the edge, then the corners that face it.
+    pub(super) vertices: [u32; 4],
+    weights: [f64; 4],
+    rest: f64,
+}
+
+impl Hinge {
+    /// Its data with corner `corner` first and the others in the order in which a star gives them.
+    pub(super) fn seen_from(&self, corner: usize) -> Crease<f64> {
+        const TURNS: [[usize; 4]; 4] = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]];
+        Crease { weights: Vector4::from(TURNS[corner].map(|k| self.weights[k])), rest: self.rest }
+    }
+}
+
+/// The hinges of a mesh: edges that just two triangles share. Weights are scaled so that the bending energy of a hinge is
+/// half the bending stiffness times the squared length of the weighted sum of its positions.
+///
+/// Source: Bergou, Wardetzky, Harmon, Zorin and Grinspun, "A quadratic bending model for inextensible surfaces", 2006.
+pub(super) fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
+    let mut sides: Vec<([u32; 2], u32)> = Vec::new();
+    for [a, b, c] in mesh.triangles() {
+        for [i, j, facing] in [[a, b, c], [b, c, a], [c, a, b]] {
+            sides.push(([i.min(j), i.max(j)], facing));
+        }
+    }
+    sides.sort_unstable();
+    let at = |v: u32| Vector3::from(rest[v as usize]);
+    let pairs = sides.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 2);
+    pairs
+        .filter_map(|twins| {
+            let (mut edge, mut facing) = (twins[0].0, [twins[0].1, twins[1].1]);
+            // Sorted by place, so that names do not decide the order of a sum.
+            let by_place = |a: &u32, b: &u32| rest[*a as usize].partial_cmp(&rest[*b as usize]).expect("finite");
+            edge.sort_by(by_place);
+            facing.sort_by(by_place);
+            let [x0, x1, x2, x3] = [edge[0], edge[1], facing[0], facing[1]].map(at);
+            let cotangent = |a: Vector3<f64>, b: Vector3<f64>| a.dot(&b) / a.cross(&b).norm();
+            let area = 0.5 * ((x1 - x0).cross(&(x2 - x0)).norm() + (x1 - x0).cross(&(x3 - x0)).norm());
+            let (c01, c02) = (cotangent(x1 - x0, x2 - x0), cotangent(x1 - x0, x3 - x0));
+            let (c03, c04) = (cotangent(x0 - x1, x2 - x1), cotangent(x0 - x1, x3 - x1));
+            let scale = (3.0 / area).sqrt();
+            let weights = [c03 + c04, c01 + c02, -c01 - c03, -c02 - c04].map(|k| k * scale);
+            let bent = (x0 * weights[0] + x1 * weights[1] + x2 * weights[2] + x3 * weights[3]).norm();
+            let size = weights.iter().map(|k| k.abs()).sum::<f64>() * (x1 - x0).norm();
+            // A rest curvature of rounding errors is none.
+            let rest = if bent <= 1e-9 * size { 0.0 } else { bent };
+            let vertices = [edge[0], edge[1], facing[0], facing[1]];
+            weights.iter().all(|k| k.is_finite()).then_some(Hinge { vertices, weights, rest })
+        })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! Symmetric 3×3 matrices, as a vertex's share of a Hessian.
+
+use meshweft::nalgebra::Vector3;
+use meshweft::{Real, record};
+
+record! {
+    /// A symmetric 3×3 matrix.
+    pub struct Symmetric<R> {
+        xx: R,
+        yy: R,
+        zz: R,
+        xy: R,
+        xz: R,
+        yz: R,
+    }
+}
+
+impl<R: Real> Symmetric<R> {
+    /// `s` times the identity.
+    #[inline(always)]
+    pub fn diagonal(s: R) -> Self {
+        let zero = R::lit(0.0);
+        Symmetric { xx: s, yy: s, zz: s, xy: zero, xz: zero, yz: zero }
+    }
+
+    /// Adds `s` times the identity.
+    #[inline(always)]
+    pub fn plus_diagonal(self, s: R) -> Self {
+        Symmetric { xx: self.xx + s, yy: self.yy + s, zz: self.zz + s, ..self }
+    }
+
+    /// Adds `s a aᵀ`.
+    #[inline(always)]
+    pub fn plus_outer(self, s: R, a: Vector3<R>) -> Self {
+        let b = a * s;
+        Symmetric {
+            xx: self.xx + a.x * b.x,
+            yy: self.yy + a.y * b.y,
+            zz: self.zz + a.z * b.z,
+            xy: self.xy + a.x * b.y,
+            xz: self.xz + a.x * b.z,
+            yz: self.yz + a.y * b.z,
+        }
+    }
+
+    /// The solution `x` of `self x = b`, by cofactors; `self` is positive definite.
+    #[inline(always)]
+    pub fn solve(self, b: Vector3<R>) -> Vector3<R> {
+        let Symmetric { xx, yy, zz, xy, xz, yz } = self;
+        let (cxx, cxy, cxz) = (yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy);
+        let (cyy, cyz, czz) = (xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy);
+        let inverse = R::lit(1.0) / (xx * cxx + xy * cxy + xz * cxz);
+        Vector3::new(
+            (cxx * b.x + cxy * b.y + cxz * b.z) * inverse,
+            (cxy * b.x + cyy * b.y + cyz * b.z) * inverse,
+            (cxz * b.x + cyz * b.y + czz * b.z) * inverse,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solving_undoes_multiplying() {
+        let a = Symmetric::diagonal(2.0f64).plus_outer(3.0, Vector3::new(1.0, -2.0, 0.5)).plus_diagonal(0.25);
+        let x = Vector3::new(0.3, -1.0, 2.0);
+        let b = Vector3::new(
+            a.xx * x.x + a.xy * x.y + a.xz * x.z,
+            a.xy * x.x + a.yy * x.y + a.yz * x.z,
+            a.xz * x.x + a.yz * x.y + a.zz * x.z,
+        );
+        assert!((a.solve(b) - x).norm() < 1e-14);
+    }
+}

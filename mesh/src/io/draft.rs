@@ -1,0 +1,151 @@
+//! A mesh while it is being read: every element is checked as it arrives.
+
+use std::path::Path;
+
+use crate::cell::{CellKind, Cells};
+use crate::error::{Error, Place, Result};
+use crate::mesh::{Field, Group, Mesh};
+
+/// More fields than any real file has. Adding one looks for its name among all, so there must be a limit.
+const MAX_FIELDS: usize = 4096;
+/// The same for groups.
+const MAX_GROUPS: usize = 16_384;
+/// Polygons of real files have few corners: a file whose cut polygons multiply its values by more is an attack.
+const MAX_SPREAD: usize = 64;
+
+/// Collects points, cells, fields and groups. Its messages lack the place, which the caller adds.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) points: Vec<[f64; 3]>,
+    cells: Cells,
+    /// Cells that each element of the file became: more than one for polygons that were cut.
+    parts: Vec<u32>,
+    /// Values of cell fields as read, and as repeated for the pieces of polygons.
+    spread: [usize; 2],
+    point_fields: Vec<Field>,
+    cell_fields: Vec<Field>,
+    groups: Vec<Group>,
+}
+
+impl Draft {
+    /// Number of cells so far.
+    pub(super) fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Turns an index of the file into a point, which must already be there.
+    pub(super) fn corner(&self, index: i64) -> Result<u32, String> {
+        match usize::try_from(index) {
+            Ok(v) if v < self.points.len() => Ok(v as u32),
+            _ => Err(format!("there is no point {index} among {} points counted from 0", self.points.len())),
+        }
+    }
+
+    /// Adds one element as one cell.
+    pub(super) fn cell(&mut self, kind: CellKind, corners: &[u32]) -> Result<(), String> {
+        self.pieces(kind, [corners])
+    }
+
+    /// Adds one element as one polygon: triangle, quad, or a fan of triangles.
+    pub(super) fn polygon(&mut self, corners: &[u32]) -> Result<(), String> {
+        match corners.len() {
+            0..3 => Err(format!("a polygon needs 3 corners, this one has {}", corners.len())),
+            3 => self.cell(CellKind::Triangle, corners),
+            4 => self.cell(CellKind::Quad, corners),
+            n => self.pieces(CellKind::Triangle, (2..n).map(|k| [corners[0], corners[k - 1], corners[k]])),
+        }
+    }
+
+    /// Adds one element as several cells of one kind.
+    pub(super) fn pieces<C: AsRef<[u32]>>(
+        &mut self,
+        kind: CellKind,
+        cells: impl IntoIterator<Item = C>,
+    ) -> Result<(), String> {
+        let before = self.cells.len();
+        for corners in cells {
+            // `Cells` counts corners in 32 bits.
+            if self.cells.all_corners().len() + kind.corners() > u32::MAX as usize {
+                return Err(format!("more than {} corners of cells: split the mesh", u32::MAX));
+            }
+            self.cells.push(kind, corners.as_ref());
+        }
+        self.parts.push((self.cells.len() - before) as u32);
+        Ok(())
+    }
+
+    /// Adds a field over the points.
+    pub(super) fn point_field(&mut self, name: &str, components: usize, values: Vec<f64>) -> Result<(), String> {
+        push_field(&mut self.point_fields, self.points.len(), "points", name, components, values)
+    }
+
+    /// Adds a field over the elements of the file; the cells of a cut polygon all get its values.
+    pub(super) fn cell_field(&mut self, name: &str, components: usize, values: Vec<f64>) -> Result<(), String> {
+        push_field(&mut self.cell_fields, self.parts.len(), "cells", name, components, values)?;
+        if self.parts.iter().any(|&n| n != 1) {
+            let repeated = self.cells.len().saturating_mul(components);
+            self.spread = [self.spread[0] + self.parts.len() * components, self.spread[1].saturating_add(repeated)];
+            if self.spread[1] > MAX_SPREAD * self.spread[0] + (1 << 20) {
+                return Err(format!("field {name:?} over polygons of too many corners: cut them into triangles"));
+            }
+            let field = self.cell_fields.last_mut().expect("just added");
+            field.values = self
+                .parts
+                .iter()
+                .zip(field.values.chunks_exact(components))
+                .flat_map(|(&n, values)| std::iter::repeat_n(values, n as usize).flatten())
+                .copied()
+                .collect();
+        }
+        Ok(())
+    }
+
+    /// Cells that became of the elements with a value other than 0.
+    pub(super) fn cells_marked(&self, marks: &[f64]) -> Vec<u32> {
+        let parts = self.parts.iter().zip(marks).flat_map(|(&n, &mark)| std::iter::repeat_n(mark, n as usize));
+        parts.enumerate().filter(|&(_, mark)| mark != 0.0).map(|(c, _)| c as u32).collect()
+    }
+
+    /// Adds a group of cells.
+    pub(super) fn group(&mut self, name: &str, dimension: usize, cells: Vec<u32>) -> Result<(), String> {
+        if self.groups.len() == MAX_GROUPS {
+            return Err(format!("more than {MAX_GROUPS} groups: merge some"));
+        }
+        self.groups.push(Group { name: name.to_owned(), dimension, cells });
+        Ok(())
+    }
+
+    /// The mesh, checked as a whole.
+    pub(super) fn finish(self, name: &Path) -> Result<Mesh> {
+        let build = || {
+            let mut mesh = Mesh::new(self.points, self.cells)?;
+            self.point_fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
+            self.cell_fields.into_iter().try_for_each(|field| mesh.set_cell_field(field))?;
+            self.groups.into_iter().try_for_each(|group| mesh.add_group(group))?;
+            Ok(mesh)
+        };
+        build().map_err(|error| match error {
+            Error::Invalid(message) => Error::file(name, Place::Whole, message),
+            other => other,
+        })
+    }
+}
+
+fn push_field(
+    fields: &mut Vec<Field>,
+    count: usize,
+    what: &str,
+    name: &str,
+    components: usize,
+    values: Vec<f64>,
+) -> Result<(), String> {
+    if components == 0 || count.checked_mul(components) != Some(values.len()) {
+        let n = values.len();
+        return Err(format!("field {name:?} has {n} values of {components} components for {count} {what}"));
+    }
+    if fields.len() == MAX_FIELDS {
+        return Err(format!("more than {MAX_FIELDS} fields over the {what}: remove those not needed"));
+    }
+    fields.push(Field { name: name.to_owned(), components, values });
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! Reads and writes mesh files.
+//!
+//! | format | read | write |
+//! |---|---|---|
+//! | Wavefront OBJ, `.obj` | yes | yes |
+//! | PLY, `.ply` | ASCII, binary | binary |
+//! | STL, `.stl` | ASCII, binary | |
+//! | Gmsh 4.1, `.msh` | ASCII, binary | |
+//! | TetGen, `.node` and `.ele` | yes | |
+//! | legacy VTK, `.vtk` | ASCII, binary | |
+//! | VTU, `.vtu` | ASCII, binary, compressed | raw |
+//!
+//! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
+//! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
+//! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points and
+//! cells. Each format's file says what it leaves out.
+//!
+//! **Writing** goes to a temporary file in the same folder that replaces the target at the end, so that neither an error
+//! nor a stopped program leaves half a file under the name asked for.
+
+mod binary;
+mod draft;
+mod gmsh;
+mod obj;
+mod ply;
+mod stl;
+#[cfg(test)]
+mod testing;
+mod tetgen;
+mod text;
+mod vtk;
+mod vtk_cells;
+mod vtu;
+
+use std::ffi::OsStr;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::error::{Error, Place, Result};
+use crate::mesh::Mesh;
+
+/// The file formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Wavefront OBJ: surfaces and lines.
+    Obj,
+    /// PLY: surfaces, lines and point clouds, with fields.
+    Ply,
+    /// STL: triangles without connectivity.
+    Stl,
+    /// Gmsh's mesh file, version 4.1.
+    Gmsh,
+    /// The pair of files of TetGen: points in `.node`, cells in `.ele`.
+    TetGen,
+    /// VTK's legacy file, versions 2 to 5.1.
+    Vtk,
+    /// VTK's XML file of an unstructured grid.
+    Vtu,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 7] =
+        [Format::Obj, Format::Ply, Format::Stl, Format::Gmsh, Format::TetGen, Format::Vtk, Format::Vtu];
+
+    /// The format that the extension of `path` names, in upper or lower case.
+    ///
+    /// # Errors
+    /// An extension that names none; the message lists those that do.
+    pub fn from_path(path: &Path) -> Result<Format> {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or("").to_ascii_lowercase();
+        Format::ALL.into_iter().find(|format| format.extensions().contains(&&*extension)).ok_or_else(|| {
+            let message = match extension.is_empty() {
+                true => "a file without an extension is no mesh file".to_owned(),
+                false => format!(".{} is no mesh file", extension.escape_debug()),
+            };
+            Error::file(path, Place::Whole, format!("{message}: can {}", known()))
+        })
+    }
+
+    /// The extensions of the format, in lower case and without the dot.
+    pub const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Format::Obj => &["obj"],
+            Format::Ply => &["ply"],
+            Format::Stl => &["stl"],
+            Format::Gmsh => &["msh"],
+            Format::TetGen => &["node", "ele"],
+            Format::Vtk => &["vtk"],
+            Format::Vtu => &["vtu"],
+        }
+    }
+
+    /// Whether [`write`] knows it; [`read`] knows all.
+    pub const fn can_write(self) -> bool {
+        matches!(self, Format::Obj | Format::Ply | Format::Vtu)
+    }
+}
+
+/// What can be read and written, for messages.
+fn known() -> String {
+    let list = |formats: &mut dyn Iterator<Item = Format>| {
+        formats.flat_map(Format::extensions).map(|e| format!(".{e}")).collect::<Vec<_>>().join(" ")
+    };
+    format!(
+        "read {}; write {}",
+        list(&mut Format::ALL.into_iter()),
+        list(&mut Format::ALL.into_iter().filter(|f| f.can_write()))
+    )
+}
+
+/// Reads a mesh file in the format that its extension names.
+///
+/// `.node` and `.ele` files find each other by their name. Cost: the file is held in memory beside the mesh.
+///
+/// # Errors
+/// An unknown extension, a file that cannot be read, or one that does not hold what its format promises.
+///
+/// ```
+/// use meshweft_mesh::io;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("triangle.obj");
+/// std::fs::write(&path, "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")?;
+/// assert_eq!(io::read(&path)?.triangles(), [[0, 1, 2]]);
+///
+/// std::fs::write(&path, "v 0 0 0\nv 1 0 zero\n")?;
+/// let error = io::read(&path).unwrap_err().to_string();
+/// assert!(error.ends_with("triangle.obj:2: \"zero\" is not a finite coordinate"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read(path: &Path) -> Result<Mesh> {
+    let format = Format::from_path(path)?;
+    let load = |path: &Path| match path.is_dir() {
+        true => Err(Error::file(path, Place::Whole, "a folder is no mesh file")),
+        false => std::fs::read(path).map_err(|error| Error::io(path, error)),
+    };
+    if format != Format::TetGen {
+        return parse(format, path, &load(path)?);
+    }
+    let sibling = |wanted: &str, case: &str| match path.extension().and_then(OsStr::to_str) {
+        Some(extension) if extension.eq_ignore_ascii_case(wanted) => path.to_owned(),
+        Some(extension) if extension.chars().all(char::is_uppercase) => path.with_extension(case),
+        _ => path.with_extension(wanted),
+    };
+    let (nodes, elements) = (sibling("node", "NODE"), sibling("ele", "ELE"));
+    parse_tetgen((&nodes, &load(&nodes)?), (&elements, &load(&elements)?))
+}
+
+/// Reads a mesh from `bytes`, the content of a file; `name` is used in messages alone.
+///
+/// The `.node` bytes of TetGen give the points without cells; [`parse_tetgen`] gives both.
+///
+/// # Errors
+/// Bytes that do not hold what the format promises.
+///
+/// ```
+/// use meshweft_mesh::io::{Format, parse};
+/// let mesh = parse(Format::Obj, "triangle".as_ref(), b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")?;
+/// assert_eq!(mesh.cells().len(), 1);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+pub fn parse(format: Format, name: &Path, bytes: &[u8]) -> Result<Mesh> {
+    match format {
+        Format::Obj => obj::parse(name, bytes),
+        Format::Ply => ply::parse(name, bytes),
+        Format::Stl => stl::parse(name, bytes),
+        Format::Gmsh => gmsh::parse(name, bytes),
+        Format::TetGen => match name.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("ele") => Err(tetgen::half(name)),
+            _ => tetgen::parse((name, bytes), None),
+        },
+        Format::Vtk => vtk::parse(name, bytes),
+        Format::Vtu => vtu::parse(name, bytes),
+    }
+}
+
+/// Reads a mesh from the names and contents of TetGen's two files: points and cells.
+///
+/// # Errors
+/// Bytes that do not hold what the format promises.
+pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<Mesh> {
+    tetgen::parse(nodes, Some(elements))
+}
+
+/// Writes a mesh file in the format that the extension of `path` names, replacing a file of that name.
+///
+/// VTU keeps everything: cells of all kinds, fields over points and cells, and groups, each as a cell array
+/// `group.<dimension>.<name>` of zeros and ones. PLY keeps surfaces, edges and point fields; OBJ surfaces, edges and
+/// vertex cells. Coordinates and fields keep all their bits in each.
+///
+/// # Errors
+/// A format that cannot be written or cannot hold the cells, or a file that cannot be written. The file is then as it
+/// was before.
+///
+/// ```
+/// use meshweft_mesh::{CellKind, Cells, Mesh, io};
+/// let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+/// let mesh = Mesh::new(points, Cells::of(CellKind::Tet, vec![0, 1, 2, 3]))?;
+/// let folder = tempfile::tempdir()?;
+/// io::write(&folder.path().join("tet.vtu"), &mesh)?;
+/// assert_eq!(io::read(&folder.path().join("tet.vtu"))?, mesh);
+///
+/// let error = io::write(&folder.path().join("tet.ply"), &mesh).unwrap_err().to_string();
+/// assert!(error.contains("cannot hold tet cells"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
+    let format = Format::from_path(path)?;
+    let refuse = |message: String| Err(Error::file(path, Place::Whole, message));
+    if !format.can_write() {
+        return refuse(format!("this format can only be read: can {}", known()));
+    }
+    let solid = mesh.cells().iter().map(|(kind, _)| kind).find(|kind| kind.dimension() == 3);
+    if let Some(kind) = solid.filter(|_| format != Format::Vtu) {
+        return refuse(format!("this format cannot hold {} cells: write .vtu, or the surface alone", kind.name()));
+    }
+    if mesh.points().len() > i32::MAX as usize && format == Format::Ply {
+        return refuse(format!("this format cannot hold {} points: write .vtu", mesh.points().len()));
+    }
+    if format == Format::Vtu {
+        vtu::check_names(mesh).or_else(refuse)?;
+    }
+    save(path, |out| match format {
+        Format::Obj => obj::write(out, mesh),
+        Format::Ply => ply::write(out, mesh),
+        _ => vtu::write(out, mesh),
+    })
+}
+
+/// Fills a temporary file beside `path` and then renames it; on any error the temporary file is removed.
+fn save(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>) -> Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let write = || {
+        let mut builder = tempfile::Builder::new();
+        // Temporary files are private by default, but this one becomes an ordinary file; the umask still applies.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.prefix(".meshweft-").tempfile_in(folder)?;
+        let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+        fill(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(|error| Error::io(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::mixed_surface;
+    use super::*;
+
+    #[test]
+    fn extensions_name_formats() {
+        assert_eq!(Format::from_path(Path::new("a/B.VTU")).unwrap(), Format::Vtu);
+        for path in ["a.xyz", "a", "", ".vtu"] {
+            let error = Format::from_path(Path::new(path)).unwrap_err().to_string();
+            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu; write .obj .ply .vtu";
+            assert!(error.ends_with(end), "{error}");
+        }
+    }
+
+    #[test]
+    fn missing_files_and_folders_are_clear() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.obj");
+        let error = read(&path).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }) && error.to_string().starts_with(&path.display().to_string()));
+        std::fs::create_dir(&path).unwrap();
+        assert!(read(&path).unwrap_err().to_string().ends_with("a folder is no mesh file"));
+        std::fs::create_dir(folder.path().join("b.node")).unwrap();
+        assert!(read(&folder.path().join("b.node")).unwrap_err().to_string().ends_with("a folder is no mesh file"));
+    }
+
+    #[test]
+    fn failed_writes_leave_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = || std::fs::read_dir(folder.path()).unwrap().count();
+        let path = folder.path().join("a.vtu");
+        std::fs::create_dir_all(path.join("full")).unwrap();
+        let error = write(&path, &mixed_surface()).unwrap_err().to_string();
+        assert!(error.starts_with(&path.display().to_string()), "{error}");
+        let error = save(&folder.path().join("b.vtu"), |out| {
+            out.write_all(&[0; 10])?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(matches!(error, Err(Error::Io { .. })));
+        assert!(write(&folder.path().join("none/a.vtu"), &mixed_surface()).is_err());
+        assert!(
+            write(&folder.path().join("a.stl"), &mixed_surface()).unwrap_err().to_string().contains("only be read")
+        );
+        assert_eq!(count(), 1);
+    }
+
+    #[test]
+    fn writes_replace_and_are_readable_by_others() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.vtu", "a.PLY", "a.obj"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "old").unwrap();
+            write(&path, &mixed_surface()).unwrap();
+            assert_eq!(read(&path).unwrap().points(), mixed_surface().points());
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                let plain = folder.path().join("plain");
+                std::fs::write(&plain, "").unwrap();
+                let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+                assert_eq!(mode(&path), mode(&plain));
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The cell types of VTK, for its legacy and XML files alike.
+//!
+//! Composite types become simple cells: polygons and strips triangles, poly-lines edges, pixels quads, voxels hexes.
+//! VTK numbers the corners of a wedge the other way around than Gmsh, most solvers and
+//! [`CellKind::facets`](crate::CellKind::facets), so wedges are turned on the way in and out.
+//!
+//! Source: VTK user's guide, "VTK file formats", and `vtkWedge`.
+
+use super::draft::Draft;
+use crate::cell::CellKind;
+
+/// Our corners of a wedge in VTK's order, and the other way around.
+const WEDGE: [usize; 6] = [0, 2, 1, 3, 5, 4];
+
+/// The type number of a kind of cells, and its corners in VTK's order.
+pub(super) fn type_of(kind: CellKind) -> (u8, &'static [usize]) {
+    const ORDER: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+    let number = match kind {
+        CellKind::Vertex => 1,
+        CellKind::Edge => 3,
+        CellKind::Triangle => 5,
+        CellKind::Quad => 9,
+        CellKind::Tet => 10,
+        CellKind::Hex => 12,
+        CellKind::Wedge => return (13, &WEDGE),
+        CellKind::Pyramid => 14,
+    };
+    (number, &ORDER[..kind.corners()])
+}
+
+/// Adds cells of the types `types`; cell c has the corners `connectivity[offsets[c]..offsets[c + 1]]`, which count from
+/// point `base` on.
+pub(super) fn add(
+    draft: &mut Draft,
+    base: usize,
+    types: &[i64],
+    offsets: &[i64],
+    connectivity: &[i64],
+) -> Result<(), String> {
+    if offsets.len() != types.len() + 1 && !(types.is_empty() && offsets.is_empty()) {
+        return Err(format!("{} offsets for {} cells", offsets.len(), types.len()));
+    }
+    let mut corners = Vec::new();
+    for (c, &number) in types.iter().enumerate() {
+        let range = usize::try_from(offsets[c]).ok().zip(usize::try_from(offsets[c + 1]).ok());
+        let indices = range.and_then(|(start, end)| connectivity.get(start..end)).ok_or_else(|| {
+            let count = connectivity.len();
+            format!("cell {c}: offsets {} to {} do not fit in {count} corners", offsets[c], offsets[c + 1])
+        })?;
+        corners.clear();
+        for &index in indices {
+            let shifted = if index < 0 { index } else { index.saturating_add(base as i64) };
+            corners.push(draft.corner(shifted).map_err(|message| format!("cell {c}: {message}"))?);
+        }
+        add_cell(draft, number, &corners).map_err(|message| format!("cell {c}: {message}"))?;
+    }
+    Ok(())
+}
+
+fn add_cell(draft: &mut Draft, number: i64, c: &[u32]) -> Result<(), String> {
+    let simple = |kind: CellKind| match c.len() == kind.corners() {
+        true => Ok(kind),
+        false => Err(format!("a {} (type {number}) has {} corners", kind.name(), c.len())),
+    };
+    let turned = |order: &[usize]| -> Vec<u32> { order.iter().map(|&k| c[k]).collect() };
+    let kind = match number {
+        0 => return draft.pieces(CellKind::Vertex, std::iter::empty::<[u32; 1]>()),
+        1 => CellKind::Vertex,
+        2 => return draft.pieces(CellKind::Vertex, c.chunks(1)),
+        3 => CellKind::Edge,
+        4 => return draft.pieces(CellKind::Edge, c.windows(2)),
+        5 => CellKind::Triangle,
+        6 => {
+            let strip = c.windows(3).enumerate();
+            // Every other triangle of a strip runs the other way around.
+            return draft.pieces(CellKind::Triangle, strip.map(|(k, t)| [t[k % 2], t[1 - k % 2], t[2]]));
+        }
+        7 => return draft.polygon(c),
+        8 => {
+            simple(CellKind::Quad)?;
+            return draft.cell(CellKind::Quad, &turned(&[0, 1, 3, 2]));
+        }
+        9 => CellKind::Quad,
+        10 => CellKind::Tet,
+        11 => {
+            simple(CellKind::Hex)?;
+            return draft.cell(CellKind::Hex, &turned(&[0, 1, 3, 2, 4, 5, 7, 6]));
+        }
+        12 => CellKind::Hex,
+        13 => {
+            simple(CellKind::Wedge)?;
+            return draft.cell(CellKind::Wedge, &turned(&WEDGE));
+        }
+        14 => CellKind::Pyramid,
+        21..=37 | 60..=81 => {
+            return Err(format!(
+                "cell type {number} is of higher order: only linear cells, types 1 to 14, are supported"
+            ));
+        }
+        _ => return Err(format!("cell type {number} is not supported: only linear cells, types 1 to 14, are")),
+    };
+    draft.cell(simple(kind)?, c)
+}

@@ -1,0 +1,176 @@
+//! VTU, VTK's XML file of an unstructured grid; read in all encodings but LZMA, written as appended raw data.
+//!
+//! Read: ASCII, inline and appended base64, appended raw; uncompressed, zlib and lz4; headers of 32 and 64 bits; both
+//! byte orders; several pieces, which are joined. Arrays over points and cells become fields; arrays of strings and
+//! bits, and field data, are skipped. Cell types: see `vtk_cells`. Document types are refused and entities are not
+//! expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here, become groups.
+//!
+//! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read.
+//!
+//! Source: VTK user's guide, "VTK file formats", and "VTK XML formats" of its manual.
+
+mod data;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use self::data::Store;
+use self::tags::{Array, Data, Piece, Section};
+pub(super) use self::write::{check_names, write};
+use super::binary::Scalar;
+use super::draft::Draft;
+use super::text::{Text, number, shown};
+use super::vtk_cells;
+use crate::error::{Error, Place, Result};
+use crate::mesh::Mesh;
+
+/// A field while pieces are joined.
+#[derive(Default)]
+struct Joined {
+    components: usize,
+    values: Vec<f64>,
+    is_bytes: bool,
+}
+
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+    let outline = tags::outline(name, bytes)?;
+    let mut store = Store::new(name, bytes, outline.order, outline.header, outline.compressor, outline.appended);
+    let mut draft = Draft::default();
+    let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
+    let mut known: HashMap<(bool, &str), usize> = HashMap::new();
+    let mut cells = 0;
+    for piece in &outline.pieces {
+        let base = draft.points.len();
+        read_points(piece, &mut store, &mut draft)?;
+        cells += read_cells(piece, base, &mut store, &mut draft)?;
+        for array in &piece.arrays {
+            let of_cells = match array.section {
+                Section::PointData => false,
+                Section::CellData => true,
+                _ => continue,
+            };
+            let count = if of_cells { piece.cells } else { piece.points };
+            let values = floats(array, count, &mut store)?;
+            let all = &mut fields[usize::from(of_cells)];
+            let k = *known.entry((of_cells, &array.name)).or_insert(all.len());
+            if k == all.len() {
+                all.push((array.name.clone(), Joined::default()));
+            }
+            let joined = &mut all[k].1;
+            if joined.components > 0 && joined.components != array.components {
+                let message = format!("array {:?} had another number of components before", array.name);
+                return Err(store.error(array.at, message));
+            }
+            joined.is_bytes = array.scalar == Scalar::U8;
+            joined.components = array.components;
+            joined.values.extend(values);
+        }
+    }
+    let [point_fields, cell_fields] = fields;
+    let whole = |message| Error::file(name, Place::Whole, message);
+    for (name, Joined { components, values, .. }) in point_fields {
+        draft.point_field(&name, components, values).map_err(whole)?;
+    }
+    for (name, Joined { components, values, is_bytes }) in cell_fields {
+        match group_of(&name).filter(|_| is_bytes && components == 1 && values.len() as u64 == cells) {
+            Some((dimension, group)) => draft.group(group, dimension, draft.cells_marked(&values)),
+            None => draft.cell_field(&name, components, values),
+        }
+        .map_err(whole)?;
+    }
+    draft.finish(name)
+}
+
+/// Dimension and name of the group that is stored as the cell array `name`.
+fn group_of(name: &str) -> Option<(usize, &str)> {
+    let (dimension, group) = name.strip_prefix("group.")?.split_once('.')?;
+    Some((dimension.parse().ok().filter(|&d| d <= 3)?, group))
+}
+
+fn read_points(piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()> {
+    let Some(array) = piece.arrays.iter().find(|a| a.section == Section::Points) else {
+        return match piece.points {
+            0 => Ok(()),
+            n => Err(store.error(piece.at, format!("the piece lacks the array of its {n} points"))),
+        };
+    };
+    if array.components != 3 {
+        return Err(store.error(array.at, format!("points need 3 components, not {}", array.components)));
+    }
+    let values = floats(array, piece.points, store)?;
+    let points = values.as_chunks::<3>().0;
+    if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+        let message = format!("point {v} has a coordinate that is not finite: {:?}", points[v]);
+        return Err(store.error(array.at, message));
+    }
+    draft.points.extend_from_slice(points);
+    Ok(())
+}
+
+/// Returns the number of cells.
+fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) -> Result<u64> {
+    if piece.cells == 0 {
+        return Ok(0);
+    }
+    let mut read = |name: &str, count: u64| -> Result<(Vec<i64>, usize)> {
+        let array = piece.arrays.iter().find(|a| a.section == Section::Cells && a.name == name);
+        let array = array.ok_or_else(|| store.error(piece.at, format!("the piece lacks the array {name:?}")))?;
+        if !array.scalar.is_integer() || array.components != 1 {
+            return Err(store.error(array.at, format!("array {name:?} must hold single integers")));
+        }
+        let integers = match &array.data {
+            Data::Ascii(range) => words(store, array, range, count)?,
+            _ => array.scalar.integers(store.order(), &bytes(array, count, store)?),
+        };
+        Ok((integers, array.at))
+    };
+    let (mut offsets, _) = read("offsets", piece.cells)?;
+    offsets.insert(0, 0);
+    let count = offsets.last().copied().unwrap_or(0);
+    let (types, _) = read("types", piece.cells)?;
+    let (connectivity, at) = read("connectivity", u64::try_from(count).unwrap_or(u64::MAX))?;
+    vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))?;
+    Ok(piece.cells)
+}
+
+/// The numbers of an array of `count` tuples.
+fn floats(array: &Array, count: u64, store: &mut Store) -> Result<Vec<f64>> {
+    let count = count.saturating_mul(array.components as u64);
+    match &array.data {
+        Data::Ascii(range) => words(store, array, range, count),
+        _ => Ok(array.scalar.floats(store.order(), &bytes(array, count, store)?)),
+    }
+}
+
+fn bytes<'a>(array: &Array, count: u64, store: &mut Store<'a>) -> Result<Cow<'a, [u8]>> {
+    let inline = match &array.data {
+        Data::Appended(offset) => Err(*offset),
+        Data::Inline(range) | Data::Ascii(range) => Ok(range.clone()),
+    };
+    store.bytes(inline, array.at, &array.name, array.scalar, count)
+}
+
+/// The `count` words of an ASCII array.
+fn words<T: std::str::FromStr>(store: &Store, array: &Array, range: &Range<usize>, count: u64) -> Result<Vec<T>> {
+    let mut text = Text::new(store.name(), &store.file()[..range.end]);
+    text.seek(range.start);
+    // Two bytes a number bound what the text can hold, whatever the tags say.
+    let mut numbers = Vec::with_capacity(count.min(range.len() as u64 / 2 + 1) as usize);
+    while let Some(word) = text.word() {
+        if numbers.len() as u64 == count {
+            return Err(text.error(format!("array {:?} has more than its {count} numbers", array.name)));
+        }
+        let value = number(word);
+        numbers.push(value.ok_or_else(|| text.error(format!("{} is no number of its type", shown(word))))?);
+    }
+    match numbers.len() {
+        n if n as u64 == count => Ok(numbers),
+        n => Err(text.error(format!("array {:?} has {n} numbers and not {count}: a count is wrong", array.name))),
+    }
+}

@@ -1,0 +1,346 @@
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use super::super::binary::Order;
+use super::super::testing::{fails, fuzz, mixed_surface, parsed};
+use super::super::{Format, parse};
+use super::data::{Compressor, Encoding};
+use super::*;
+use crate::cell::{CellKind, Cells};
+use crate::mesh::{Field, Group};
+
+const ASCII: &str = r#"<?xml version="1.0"?>
+<VTKFile type="UnstructuredGrid" version="0.1" byte_order="LittleEndian">
+<UnstructuredGrid>
+<FieldData><Array type="String" Name="s" format="ascii">104 0</Array><DataArray type="Int8" Name="t">7</DataArray></FieldData>
+<Piece NumberOfPoints="4" NumberOfCells="2">
+<PointData Scalars="a &lt; b"><DataArray type="Float32" Name="a &lt; b" format="ascii">
+0.5 1 2
+3
+<InformationKey name="L2"><Value index="0">4</Value></InformationKey></DataArray></PointData>
+<CellData><DataArray type="Int32" Name="id" NumberOfComponents="2" format="ascii">1 2 3 4</DataArray></CellData>
+<Points><DataArray type="Float64" NumberOfComponents="3" format="ascii">0 0 0 1 0 0 0 1 0 0 0 1</DataArray></Points>
+<Cells>
+<DataArray type="Int64" Name="connectivity" format="ascii">0 1 2 3 0 1 2</DataArray>
+<DataArray type="Int64" Name="offsets" format="ascii">4 7</DataArray>
+<DataArray type="UInt8" Name="types" format="ascii">10 5</DataArray>
+</Cells>
+</Piece>
+</UnstructuredGrid>
+</VTKFile>
+"#;
+
+/// How a test file stores its arrays.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    appended: bool,
+    encoding: Encoding,
+    compressor: Option<Compressor>,
+    is_wide: bool,
+    order: Order,
+    /// Whether the header is encoded on its own, so that padding follows it.
+    splits: bool,
+}
+
+impl Way {
+    fn number(self, value: u64, size: usize) -> Vec<u8> {
+        match self.order {
+            Order::Little => value.to_le_bytes()[..size].to_vec(),
+            Order::Big => value.to_be_bytes()[8 - size..].to_vec(),
+        }
+    }
+
+    /// One array as it lies in the file; small blocks, so that there are several.
+    fn packed(self, bytes: &[u8]) -> Vec<u8> {
+        const BLOCK: usize = 32;
+        let size = if self.is_wide { 8 } else { 4 };
+        let (mut header, mut body) = (Vec::new(), Vec::new());
+        match self.compressor {
+            None => {
+                header.extend(self.number(bytes.len() as u64, size));
+                body.extend(bytes);
+            }
+            Some(compressor) => {
+                let blocks: Vec<Vec<u8>> = bytes.chunks(BLOCK).map(|block| pack(compressor, block)).collect();
+                let last = (bytes.len() % BLOCK) as u64;
+                header.extend([blocks.len() as u64, BLOCK as u64, last].iter().flat_map(|&n| self.number(n, size)));
+                header.extend(blocks.iter().flat_map(|b| self.number(b.len() as u64, size)));
+                body = blocks.concat();
+            }
+        }
+        match (self.encoding, self.splits) {
+            (Encoding::Raw, _) => [header, body].concat(),
+            (Encoding::Base64, true) => [STANDARD.encode(header), STANDARD.encode(body)].concat().into_bytes(),
+            (Encoding::Base64, false) => STANDARD.encode([header, body].concat()).into_bytes(),
+        }
+    }
+
+    fn file(self) -> Vec<u8> {
+        let floats = |values: &[f64]| values.iter().flat_map(|x| self.number(x.to_bits(), 8)).collect::<Vec<_>>();
+        let integers = |values: &[u64], size| values.iter().flat_map(|&x| self.number(x, size)).collect::<Vec<_>>();
+        let arrays = [
+            ("PointData", "Float64", "a", 1, floats(&[0.5, 1.0, 2.0, 3.0])),
+            ("Points", "Float64", "Points", 3, floats(&[0., 0., 0., 1., 0., 0., 0., 1., 0., 0., 0., 1.])),
+            ("Cells", "UInt32", "connectivity", 1, integers(&[0, 1, 2, 3, 0, 1, 2], 4)),
+            ("Cells", "Int64", "offsets", 1, integers(&[4, 7], 8)),
+            ("Cells", "UInt8", "types", 1, vec![10, 5]),
+        ];
+        let order = if self.order == Order::Big { "BigEndian" } else { "LittleEndian" };
+        let header = if self.is_wide { "UInt64" } else { "UInt32" };
+        let compressor = match self.compressor {
+            None => "",
+            Some(Compressor::Zlib) => r#" compressor="vtkZLibDataCompressor""#,
+            Some(Compressor::Lz4) => r#" compressor="vtkLZ4DataCompressor""#,
+        };
+        let mut xml = format!(
+            "<VTKFile type=\"UnstructuredGrid\" byte_order=\"{order}\" header_type=\"{header}\"{compressor}>\n\
+             <UnstructuredGrid><Piece NumberOfPoints=\"4\" NumberOfCells=\"2\">\n"
+        );
+        let mut data = Vec::new();
+        for (section, kind, name, components, bytes) in arrays {
+            let tag =
+                format!("<{section}><DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{components}\"");
+            let packed = self.packed(&bytes);
+            let body = match self.appended {
+                true => format!(" format=\"appended\" offset=\"{}\"/>", data.len()),
+                false => format!(" format=\"binary\">\n {}\n</DataArray>", String::from_utf8(packed.clone()).unwrap()),
+            };
+            data.extend(packed);
+            xml += &format!("{tag}{body}</{section}>\n");
+        }
+        xml += "</Piece></UnstructuredGrid>\n";
+        let mut file = xml.into_bytes();
+        if self.appended {
+            let encoding = if self.encoding == Encoding::Raw { "raw" } else { "base64" };
+            file.extend(format!("<AppendedData encoding=\"{encoding}\">\n  _").bytes());
+            file.extend(data);
+            file.extend(b"\n</AppendedData>");
+        }
+        file.extend(b"</VTKFile>");
+        file
+    }
+}
+
+fn pack(compressor: Compressor, block: &[u8]) -> Vec<u8> {
+    match compressor {
+        Compressor::Zlib => {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(block).unwrap();
+            encoder.finish().unwrap()
+        }
+        Compressor::Lz4 => lz4_flex::block::compress(block),
+    }
+}
+
+fn ways() -> Vec<Way> {
+    let mut ways = Vec::new();
+    for (appended, encoding) in [(false, Encoding::Base64), (true, Encoding::Base64), (true, Encoding::Raw)] {
+        for compressor in [None, Some(Compressor::Zlib), Some(Compressor::Lz4)] {
+            for (is_wide, order) in [(false, Order::Little), (true, Order::Little), (true, Order::Big)] {
+                for splits in [false, true] {
+                    ways.push(Way { appended, encoding, compressor, is_wide, order, splits });
+                }
+            }
+        }
+    }
+    ways
+}
+
+#[test]
+fn reads_ascii() {
+    let mesh = parsed(Format::Vtu, ASCII);
+    assert_eq!(mesh.points()[3], [0.0, 0.0, 1.0]);
+    assert_eq!(mesh.cells().counts(), [(CellKind::Triangle, 1), (CellKind::Tet, 1)]);
+    assert_eq!(mesh.point_field("a < b").unwrap().values, [0.5, 1.0, 2.0, 3.0]);
+    assert_eq!(mesh.cell_field_values("id"), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!((mesh.point_fields().len(), mesh.cell_fields().len()), (1, 1));
+}
+
+impl Mesh {
+    fn cell_field_values(&self, name: &str) -> &[f64] {
+        &self.cell_fields().iter().find(|f| f.name == name).unwrap().values
+    }
+}
+
+#[test]
+fn reads_every_encoding() {
+    for way in ways() {
+        let mesh = parse(Format::Vtu, Path::new("a"), &way.file()).unwrap_or_else(|error| panic!("{way:?}: {error}"));
+        assert_eq!(mesh.points(), [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "{way:?}");
+        assert_eq!(mesh.cells().corners(1), [0, 1, 2], "{way:?}");
+        assert_eq!(mesh.point_field("a").unwrap().values, [0.5, 1.0, 2.0, 3.0], "{way:?}");
+    }
+}
+
+#[test]
+fn joins_pieces() {
+    let start = ASCII.find("<Piece").unwrap();
+    let end = ASCII.find("</UnstructuredGrid").unwrap();
+    let file = [&ASCII[..end], &ASCII[start..end], &ASCII[end..]].concat();
+    let mesh = parsed(Format::Vtu, &file);
+    assert_eq!(mesh.cells().corners(2), [4, 5, 6, 7]);
+    assert_eq!(mesh.cell_field_values("id"), [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+    let (first, last) = file.split_at(end);
+    fails(Format::Vtu, format!("{first}{}", last.replace("Name=\"id\"", "Name=\"other\"")), "a: field \"id\" has 4");
+    let wide =
+        last.replace("Int32\" Name=\"id\" NumberOfComponents=\"2\"", "Int32\" Name=\"id\" NumberOfComponents=\"1\"");
+    fails(Format::Vtu, format!("{first}{}", wide.replace(">1 2 3 4<", ">1 2<")), "a:23: array \"id\" had another");
+}
+
+#[test]
+fn writes_what_it_reads() {
+    let mut mesh = mixed_surface();
+    mesh.add_group(Group { name: "a.b <&> \"c\"".into(), dimension: 2, cells: vec![0, 1] }).unwrap();
+    let mut bytes = Vec::new();
+    write(&mut bytes, &mesh).unwrap();
+    assert_eq!(parsed(Format::Vtu, &bytes), mesh);
+
+    let mut cells = Cells::new();
+    for kind in CellKind::ALL {
+        cells.push(kind, &(0..kind.corners() as u32).collect::<Vec<_>>());
+    }
+    let mesh = Mesh::new((0..8).map(|k| [f64::from(k), 0.5, 0.25]).collect(), cells).unwrap();
+    bytes.clear();
+    write(&mut bytes, &mesh).unwrap();
+    assert_eq!(parsed(Format::Vtu, &bytes), mesh);
+
+    bytes.clear();
+    write(&mut bytes, &Mesh::default()).unwrap();
+    assert_eq!(parsed(Format::Vtu, &bytes), Mesh::default());
+}
+
+#[test]
+fn names_that_xml_cannot_hold_are_refused() {
+    let mut mesh = mixed_surface();
+    mesh.set_point_field(Field { name: "a\u{1}".into(), components: 1, values: vec![0.0; 5] }).unwrap();
+    assert!(check_names(&mesh).unwrap_err().contains("character that XML cannot hold"));
+}
+
+#[test]
+fn errors_say_where() {
+    let with = |from: &str, to: &str| ASCII.replace(from, to);
+    fails(Format::Vtu, with("UnstructuredGrid\" v", "PolyData\" v"), "a:2: type \"PolyData\" is not supported");
+    fails(Format::Vtu, with("LittleEndian", "Middle"), "a:2: byte_order \"Middle\" is not supported");
+    fails(
+        Format::Vtu,
+        with("byte_order", "compressor=\"vtkLZMADataCompressor\" byte_order"),
+        "a:2: compressor \"vtkLZMADataCompressor\" is not supported: save with zlib",
+    );
+    fails(Format::Vtu, with("Points=\"4\"", "Points=\"-1\""), "a:5: \"-1\" is no value of NumberOfPoints");
+    fails(
+        Format::Vtu,
+        with("Points=\"4\"", "Points=\"2147483648\""),
+        "a:11: array \"\" has 12 numbers and not 6442450944",
+    );
+    fails(
+        Format::Vtu,
+        with("Points=\"4\"", "Points=\"9223372036854775808\""),
+        "a:11: array \"\" has 12 numbers and not 1844",
+    );
+    fails(Format::Vtu, with("Points=\"4\"", "Points=\"5\""), "a:11: array \"\" has 12 numbers and not 15");
+    fails(Format::Vtu, with("Points=\"4\"", "Points=\"3\""), "a:11: array \"\" has more than its 9 numbers");
+    fails(Format::Vtu, with("0 0 0 1 0 0 0", "0 0 0 1 0 0 nan"), "a:11: point 2 has a coordinate that is not finite");
+    fails(Format::Vtu, with("0 1 2 3 0 1 2<", "0 1 2 4 0 1 2<"), "a:13: cell 0: there is no point 4 among 4");
+    fails(Format::Vtu, with("0 1 2 3 0 1 2<", "0 1 2 -3 0 1 2<"), "a:13: cell 0: there is no point -3");
+    fails(Format::Vtu, with(">4 7<", ">5 7<"), "a:13: cell 0: a tet (type 10) has 5 corners");
+    fails(Format::Vtu, with(">4 7<", ">9 7<"), "a:13: cell 0: offsets 0 to 9 do not fit in 7 corners");
+    fails(Format::Vtu, with(">4 7<", ">4 -7<"), "a:13: array \"connectivity\" has 7 numbers and not 1844");
+    fails(Format::Vtu, with(">10 5<", ">24 5<"), "a:13: cell 0: cell type 24 is of higher order");
+    fails(Format::Vtu, with("\"types\"", "\"kinds\""), "a:5: the piece lacks the array \"types\"");
+    fails(Format::Vtu, with("<?xml version=\"1.0\"?>", "<!DOCTYPE a [<!ENTITY b \"c\">]>"), "a:1: document types");
+    fails(Format::Vtu, with("0.5 1 2", "0.5 &b; 2"), "a:7: the numbers of an array must be one plain text");
+    fails(Format::Vtu, with("</Points>", "</Point>"), "a:11: broken XML");
+    fails(Format::Vtu, with("Name=\"id\"", "Name=\"&id;\""), "a:10: broken XML");
+    fails(Format::Vtu, &ASCII[..700], "a:11: broken XML: syntax error: tag not closed");
+    fails(Format::Vtu, "<html>", "a:1: a VTU file starts with");
+    fails(Format::Vtu, "", "a:1: the file ends within its tags");
+}
+
+#[test]
+fn deep_nesting_and_many_attributes_are_harmless() {
+    let deep = format!("<VTKFile type=\"UnstructuredGrid\">{}", "<a>".repeat(200_000));
+    fails(Format::Vtu, deep, "a:1: the file ends within its tags");
+    let many: String = (0..100_000).map(|k| format!(" a{k}=\"\"")).collect();
+    fails(Format::Vtu, format!("<VTKFile{many} type=\"UnstructuredGrid\"></VTKFile>"), "a:1: the file has no <Piece>");
+}
+
+const RAW: Way = Way {
+    appended: true,
+    encoding: Encoding::Raw,
+    compressor: None,
+    is_wide: true,
+    order: Order::Little,
+    splits: false,
+};
+
+#[test]
+fn lying_binary_arrays_say_where() {
+    let bytes = RAW.file();
+    let with = |from: &str, to: &str| {
+        let at = bytes.windows(from.len()).position(|w| w == from.as_bytes()).unwrap();
+        [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
+    };
+    let data = bytes.windows(2).position(|w| w == b"_ ").unwrap() + 1;
+    fails(Format::Vtu, &bytes[..data + 60], &format!("a: byte {}: array \"Points\": 96 bytes do not fit", data + 40));
+    for (said, shown) in [(1u64 << 31, "2147483648"), (1 << 63, "9223372036854775807"), (31, "31")] {
+        let mut lying = bytes.clone();
+        lying[data..data + 8].copy_from_slice(&said.to_le_bytes());
+        // The first array of the data is of the points' field.
+        let start = format!("a: byte {data}: array \"a\": its header says {shown} bytes, but the mesh needs 32");
+        fails(Format::Vtu, &lying, &start);
+    }
+    let text = with("offset=\"0\"", "offset=\"99999\"");
+    fails(Format::Vtu, text, "a:3: array \"a\": offset 99999 lies behind the end");
+    let text = with("Points=\"4\"", "Points=\"3000000000\"");
+    fails(Format::Vtu, text, "a:4: array \"Points\": 9000000000 numbers are more than a file of this size");
+    let inline = Way { appended: false, encoding: Encoding::Base64, ..RAW }.file();
+    let text = String::from_utf8(inline).unwrap().replacen("\n IA", "\n I*", 1);
+    fails(Format::Vtu, text, "a:3: array \"a\": broken base64");
+}
+
+#[test]
+fn bombs_do_not_go_off() {
+    // 1 GiB of zeros in 1 MiB: as plausible as its header says, but too much for a file of its size.
+    let zeros = vec![0; 1 << 20];
+    let block = pack(Compressor::Zlib, &zeros);
+    for (count, last) in [(1024u64, 0u64), (1, 1 << 30), (u64::MAX, 0), (1 << 31, 1 << 63)] {
+        let header = [count, 1 << 20, last];
+        let mut data: Vec<u8> = header.iter().flat_map(|n| n.to_le_bytes()).collect();
+        (0..count.min(1024)).for_each(|_| data.extend((block.len() as u64).to_le_bytes()));
+        (0..count.min(1024)).for_each(|_| data.extend(&block));
+        let points = (1u64 << 30) / 24;
+        let mut file = format!(
+            "<VTKFile type=\"UnstructuredGrid\" header_type=\"UInt64\" compressor=\"vtkZLibDataCompressor\">\
+             <UnstructuredGrid><Piece NumberOfPoints=\"{points}\" NumberOfCells=\"0\"><Points><DataArray type=\"Float64\" \
+             NumberOfComponents=\"3\" format=\"appended\" offset=\"0\"/></Points></Piece></UnstructuredGrid>\
+             <AppendedData encoding=\"raw\">_"
+        )
+        .into_bytes();
+        file.extend(data);
+        let error = parse(Format::Vtu, Path::new("a"), &file).unwrap_err().to_string();
+        assert!(error.contains("can plausibly hold") || error.contains("blocks"), "{error}");
+    }
+    // A block that becomes more than it says.
+    let way = Way { compressor: Some(Compressor::Zlib), ..RAW };
+    let honest = way.packed(&[7; 32]);
+    let mut lying = honest.clone();
+    lying[16] = 16; // the last block, and thus the array, now has 16 bytes
+    let mut store =
+        Store::new(Path::new("a"), &lying, Order::Little, Scalar::U64, way.compressor, Some((Encoding::Raw, 0)));
+    let error = store.bytes(Err(0), 0, "b", Scalar::U8, 16).unwrap_err().to_string();
+    assert_eq!(error, "a: byte 0: array \"b\": block 0 does not become its 16 bytes");
+}
+
+#[test]
+fn survives_mutations() {
+    fuzz(Format::Vtu, ASCII.as_bytes());
+    fuzz(Format::Vtu, &RAW.file());
+    for compressor in [Compressor::Zlib, Compressor::Lz4] {
+        fuzz(Format::Vtu, &Way { compressor: Some(compressor), is_wide: false, ..RAW }.file());
+    }
+    fuzz(Format::Vtu, &Way { appended: false, encoding: Encoding::Base64, splits: true, ..RAW }.file());
+}
