@@ -1,1 +1,44 @@
-//! Harness of the whole-system tests.
+//! Harness of the whole-system tests: runs any example from a mesh and a few words, and number types that programs must
+//! also run on.
+
+#![forbid(unsafe_code)]
+
+pub mod lanes;
+pub mod random;
+pub mod symbol;
+
+use anyhow::Result;
+use meshweft_examples::{EXAMPLES, Entry, Options, Run, Settings};
+use meshweft_mesh::Mesh;
+
+/// The example of that name.
+///
+/// # Panics
+/// If there is none.
+pub fn example(name: &str) -> &'static Entry {
+    EXAMPLES.iter().find(|e| e.info.name == name).unwrap_or_else(|| panic!("no example {name}"))
+}
+
+/// Starts an example on a mesh with its default settings, changed by `set`.
+///
+/// # Errors
+/// Whatever the example says of mesh or settings.
+pub fn start(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> Result<Box<dyn Run>> {
+    let entry = example(name);
+    let mut settings = Settings::new(entry.info.settings);
+    for (key, value) in set {
+        settings.set(entry.info.settings, key, value)?;
+    }
+    (entry.start)(mesh.clone(), &settings, options)
+}
+
+/// Runs some steps and returns the digest.
+///
+/// # Errors
+/// Whatever stops the run.
+pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
+    for _ in 0..steps {
+        run.step()?;
+    }
+    Ok(run.digest())
+}

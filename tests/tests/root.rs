@@ -1,1 +1,18 @@
-//! Whole-system tests.
+//! Whole-system tests, one binary.
+//!
+//! - `determinism`: one digest a mesh and order, whatever the engine, threads and numbering; and the digests themselves.
+//! - `lanes`: every kernel of every example on SIMD-like lanes and on symbols.
+//! - `audit`: every vertex once a round, in order.
+//! - `extremes`: meshes at the edge of what a mesh is, and runs that must stop.
+//! - `physics`: the acceptance tests of the examples.
+//! - `embed`: a program of one's own in a loop of one's own.
+//! - `cli`: the command.
+//! - `tidy`: rules that the sources keep.
+
+mod audit;
+mod determinism;
+mod embed;
+mod extremes;
+mod lanes;
+mod physics;
+mod tidy;

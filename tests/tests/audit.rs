@@ -1,0 +1,24 @@
+//! Every vertex once a round, in an order that respects the schedule [C7].
+
+use meshweft::{Backend, Order};
+use meshweft_examples::Options;
+use meshweft_mesh::generate::generate;
+use meshweft_tests::start;
+
+#[test]
+fn every_example_and_order_passes_the_audit_beside_the_oracle() {
+    for (name, spec) in [("heat", "torus:20x12"), ("wave", "disk:9"), ("spring", "box:8"), ("cloth", "sheet:16")] {
+        for order in Order::ALL {
+            let backend = Backend::Cpu { threads: 3 };
+            let options = Options { order, backend, verify: true, ..Options::default() };
+            let mesh = generate(spec, 5).unwrap();
+            let mut run = start(name, &mesh, &[], &options).unwrap();
+            for _ in 0..5 {
+                run.step().unwrap();
+            }
+            let report = run.audit().unwrap().expect("the run was audited");
+            let updates = run.rounds() as usize * mesh.points().len();
+            assert!(updates > 0 && report.contains(&format!("{updates} updates")), "{name} {order}: {report}");
+        }
+    }
+}

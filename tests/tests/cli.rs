@@ -1,0 +1,340 @@
+//! The command line, run in process: what it prints, what it leaves in its folder, how it fails.
+
+use meshweft_examples::cli::{self, Console};
+use meshweft_mesh::io;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use tempfile::TempDir;
+
+/// What a command printed, and its exit code.
+struct Ended {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+fn meshweft(arguments: &[&str]) -> Ended {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let arguments = std::iter::once("meshweft").chain(arguments.iter().copied());
+    let code = cli::run(arguments, &mut Console::new(&mut out, &mut err));
+    Ended { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+fn good(arguments: &[&str]) -> String {
+    let ended = meshweft(arguments);
+    assert_eq!(ended.code, 0, "{arguments:?}: {}", ended.err);
+    ended.out
+}
+
+/// The same, of a command that prints one JSON object.
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&good(arguments)).unwrap()
+}
+
+/// Runs a command that must fail with code 2 and one `error:` that says `says`.
+fn bad(arguments: &[&str], says: &str) {
+    let ended = meshweft(arguments);
+    assert_eq!(ended.code, 2, "{arguments:?}: {}{}", ended.out, ended.err);
+    assert!(ended.err.starts_with("error: ") && ended.err.contains(says), "{arguments:?}: {}", ended.err);
+    assert_eq!(ended.err.matches("error:").count(), 1, "{}", ended.err);
+    assert_eq!(ended.out, "");
+}
+
+/// A small run without pictures into a fresh folder.
+const SMALL: &[&str] = &["heat", "--mesh", "torus:12x6", "--steps", "6", "--no-pictures", "--quiet"];
+
+fn small(folder: &Path, more: &[&str]) -> Value {
+    let out = folder.to_str().unwrap();
+    json(&[&["run"], SMALL, &["--json", "--out", out], more].concat())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn write(folder: &TempDir, name: &str, text: &str) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn list_names_examples_settings_generators_and_orders() {
+    let text = good(&["list"]);
+    for word in ["heat", "diffusivity=9.7e-5 m²/s", "torus:", "sheet:256x256", "priority-dag", "colour"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn help_teaches_by_examples() {
+    assert!(good(&["--help"]).contains("meshweft run heat"));
+    for command in ["run", "bench", "verify", "info", "convert"] {
+        assert!(good(&[command, "--help"]).contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn a_run_prints_one_object_and_writes_what_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = small(&folder.path().join("a/b"), &["--every", "2", "--verify"]);
+    let keys = "example mesh vertices order engine threads precision steps time_s \
+                wall_s updates_per_s setup_s settings metrics digest files";
+    for key in keys.split_whitespace() {
+        assert!(!report[key].is_null(), "{key}: {report}");
+    }
+    assert_eq!((report["steps"].as_u64(), report["vertices"].as_u64()), (Some(6), Some(72)));
+    assert!(report["verified"].as_str().unwrap().contains("equal the serial oracle"));
+    let hottest = &report["metrics"]["hottest"];
+    assert_eq!(hottest["unit"], "K");
+    assert!(hottest["first"].as_f64() > hottest["value"].as_f64());
+    let files: Vec<PathBuf> = report["files"].as_array().unwrap().iter().map(|f| f.as_str().unwrap().into()).collect();
+    assert!(files.iter().all(|file| file.is_file()), "{files:?}");
+    assert_eq!(names(&folder.path().join("a/b")).len(), files.len(), "and nothing else");
+}
+
+#[test]
+fn the_series_reads_back_and_the_history_has_a_line_for_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = small(folder.path(), &["--every", "4"]);
+    let list = std::fs::read_to_string(folder.path().join("heat.pvd")).unwrap();
+    let files: Vec<&str> = list.split("file=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(files, ["heat_000000.vtu", "heat_000004.vtu", "heat_000006.vtu"]);
+    let state = io::read(&folder.path().join(files[2])).unwrap();
+    let temperature = &state.point_field("temperature").unwrap().values;
+    let hottest = temperature.iter().fold(0.0f64, |a, &b| a.max(b));
+    assert_eq!(report["metrics"]["hottest"]["value"].as_f64(), Some(hottest));
+    assert!(list.contains(&format!("timestep=\"{}\"", report["time_s"])), "{list}");
+
+    let history = std::fs::read_to_string(folder.path().join("history.csv")).unwrap();
+    let lines: Vec<&str> = history.lines().collect();
+    assert!(lines[0].starts_with("step,time_s,") && lines[0].contains("hottest (K)"), "{history}");
+    assert_eq!(lines.len(), 4);
+    assert!(lines[3].starts_with("6,") && lines[3].ends_with(&format!(",{hottest}")), "{history}");
+}
+
+#[test]
+fn an_earlier_run_is_replaced_and_other_files_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    small(folder.path(), &["--every", "1"]);
+    write(&folder, "notes.txt", "keep me");
+    small(folder.path(), &["--every", "3"]);
+    let expected = ["heat.pvd", "heat_000000.vtu", "heat_000003.vtu", "heat_000006.vtu", "history.csv", "notes.txt"];
+    assert_eq!(names(folder.path()), expected);
+}
+
+#[test]
+fn threads_engines_spellings_and_oracle_do_not_change_the_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    for orders in [["color", "colour"], ["level-color", "level_colour"], ["blocked", "Blocked"]] {
+        let digest = |order, more: &[&str]| {
+            small(folder.path(), &[&["--order", order], more].concat())["digest"].as_str().unwrap().to_string()
+        };
+        let serial = digest(orders[0], &["--engine", "serial"]);
+        assert_eq!(digest(orders[1], &[]), serial);
+        for threads in ["1", "2", "3", "8"] {
+            assert_eq!(digest(orders[0], &["--threads", threads]), serial, "{threads} threads");
+        }
+        assert_ne!(digest(orders[0], &["--precision", "f64"]), serial);
+    }
+}
+
+#[test]
+fn pictures_are_drawn_of_every_kind_of_mesh() {
+    let folder = tempfile::tempdir().unwrap();
+    for mesh in ["sheet:4", "box:3", "chain:5"] {
+        let out = folder.path().join(mesh.split(':').next().unwrap());
+        let run = ["run", "heat", "--mesh", mesh, "--steps", "1", "--quiet", "--out", out.to_str().unwrap()];
+        assert!(good(&run).contains("hottest"));
+        for (name, magic) in [("heat.png", &b"\x89PNG"[..]), ("heat.gif", b"GIF89a")] {
+            assert!(std::fs::read(out.join(name)).unwrap().starts_with(magic), "{name} of {mesh}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_writes_its_last_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut console = Console::new(&mut out, &mut err);
+    console.interrupts.store(1, Ordering::Relaxed);
+    let more = ["--out", folder.path().to_str().unwrap()];
+    let code = cli::run([&["meshweft", "run"], SMALL, &more].concat(), &mut console);
+    assert_eq!(code, 130);
+    assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
+    assert_eq!(names(folder.path()), ["heat.pvd", "heat_000000.vtu", "history.csv"]);
+}
+
+#[test]
+fn a_case_file_has_the_same_keys_and_the_command_line_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let case = write(
+        &folder,
+        "case.toml",
+        "example = \"heat\"\nmesh = \"torus:12x6\"\norder = \"colour\"\nsteps = 4\nthreads = 2\nverify = true\n\
+         no-pictures = true\ntrials = 1\n\n[set]\nrounds = 3\ndiffusivity = 1e-4\n",
+    );
+    let common = ["--json", "--quiet", "--out", out.to_str().unwrap()];
+    let report = json(&[&["run", &case], &common[..]].concat());
+    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("color"), Some(4)));
+    assert_eq!((report["threads"].as_u64(), report["settings"]["rounds"].as_f64()), (Some(2), Some(3.0)));
+    assert!(report["verified"].is_string());
+
+    let over = ["--case", &case, "--steps", "2", "--set", "rounds=5", "--order", "jacobi"];
+    let report = json(&[&["run", "heat"], &over[..], &common[..]].concat());
+    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("jacobi"), Some(2)));
+    assert_eq!(report["settings"]["rounds"].as_f64(), Some(5.0));
+    assert_eq!(report["settings"]["diffusivity"].as_f64(), Some(1e-4));
+
+    let report = json(&["bench", &case, "--json"]);
+    assert_eq!((report["trials"].as_u64(), report["steps"].as_u64()), (Some(1), Some(4)));
+}
+
+#[test]
+fn a_bad_case_file_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (line, says) in [
+        ("stepz = 3", "unknown key \"stepz\": one of"),
+        ("case = \"a.toml\"", "unknown key \"case\""),
+        ("order = \"fastest\"", "unknown order \"fastest\""),
+        ("steps = \"many\"", "invalid digit"),
+        ("steps = -1", "invalid"),
+        ("verify = 1", "true or false"),
+        ("mesh = [1]", "a number or a string"),
+        ("set = 3", "table"),
+        ("set.rouns = 3", "unknown setting \"rouns\""),
+        ("set.rounds = 0", "out of range"),
+        ("steps = ", ""),
+        ("steps = 3\nsteps = 4", "duplicate key"),
+    ] {
+        let case = write(&folder, "case.toml", &format!("example = \"heat\"\n# a comment\n{line}\n"));
+        let at = if says == "duplicate key" { 4 } else { 3 };
+        bad(&["run", &case], &format!("case.toml:{at}: "));
+        bad(&["run", "--case", &case], says);
+    }
+    bad(&["run", "none.toml"], "case file none.toml: ");
+    let case = write(&folder, "case.toml", "steps = 3\n");
+    bad(&["run", &case], "no example is named");
+    assert_eq!(names(folder.path()), ["case.toml"]);
+}
+
+#[test]
+fn mistakes_end_with_one_clear_error_and_leave_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = write(&folder, "cut.obj", "v 0 0 0\nv 1 0 0\nv 0 1\n");
+    let file = write(&folder, "file", "");
+    let below = format!("{file}/out");
+    let out = folder.path().join("out");
+    let fresh = ["--out", out.to_str().unwrap()];
+    for (arguments, says) in [
+        (&["run", "hat"][..], "unknown example \"hat\": one of heat"),
+        (&["verify", "hat"], "unknown example"),
+        (&["bench", "hat"], "unknown example"),
+        (&["run", "heat", "--order", "fastest"], "unknown order \"fastest\": one of color"),
+        (&["run", "heat", "--curve", "peano"], "unknown curve"),
+        (&["run", "heat", "--engine", "gpu9"], "possible values"),
+        (&["run", "heat", "--threads", "1000000"], "0..=4096"),
+        (&["run", "heat", "--every", "0"], "--every"),
+        (&["run", "heat", "--block-size", "0"], "--block-size"),
+        (&["run", "heat", "--set", "dtt=3"], "unknown setting \"dtt\": one of"),
+        (&["run", "heat", "--set", "dt"], "NAME=VALUE"),
+        (&["run", "heat", "--set", "dt=fast"], "no number"),
+        (&["run", "heat", "--mesh", "shet:9"], "did you mean `sheet`?"),
+        (&["run", "heat", "--mesh", "sheet:1x"], "sheet:NXxNY"),
+        (&["run", "heat", "--mesh", "no/such.obj"], "no mesh file no/such.obj"),
+        (&["run", "heat", "--mesh", "bunny.obj"], "no mesh file bunny.obj"),
+        (&["run", "heat", "--mesh", &cut], "cut.obj:3"),
+        (&["run", "heat", "--mesh", &file], "without an extension"),
+        (&["info", &cut], "cut.obj:3"),
+        (&["convert", "sheet:3", "a.xyz"], ".xyz is no mesh file"),
+        (&["convert", "sheet:3", &below], "no mesh file"),
+        (&["convert", "box:3", "a.ply"], "cannot hold tet cells"),
+        (&["bench", "heat", "--trials", "0"], "--trials"),
+        (&["paint"], "unrecognized subcommand"),
+    ] {
+        let more = if arguments[0] == "run" { &fresh[..] } else { &[] };
+        bad(&[arguments, more].concat(), says);
+    }
+    bad(&[&["run"], SMALL, &["--out", &below]].concat(), "is a file, not a folder");
+    bad(&[&["run"], SMALL, &["--out", &file]].concat(), "is a file, not a folder");
+    assert_eq!(names(folder.path()), ["cut.obj", "file"]);
+}
+
+#[test]
+fn a_run_that_diverges_names_the_vertex_and_keeps_what_it_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let wild = ["--set", "method=explicit", "--set", "dt=1e12", "--every", "1", "--out", out];
+    bad(&[&["run"], SMALL, &["--steps", "500"], &wild[..]].concat(), "diverged: temperature of vertex");
+    let kept = names(folder.path());
+    assert!(kept.contains(&"heat.pvd".to_string()) && kept.contains(&"heat_000001.vtu".to_string()));
+    assert!(kept.iter().all(|name| !name.starts_with('.')), "{kept:?}");
+}
+
+#[test]
+fn bench_reports_the_cost_of_an_update() {
+    let report = json(&["bench", "heat", "--mesh", "torus:12x6", "--steps", "5", "--trials", "3", "--json"]);
+    for key in ["ns_per_update", "ns_per_edge"] {
+        let [low, middle, high] = ["_min", "", "_max"].map(|end| report[format!("{key}{end}")].as_f64().unwrap());
+        assert!(0.0 < low && low <= middle && middle <= high, "{report}");
+    }
+    assert_eq!((report["rounds"].as_u64(), report["directed_edges"].as_u64()), (Some(50), Some(432)));
+    for key in ["example", "mesh", "order", "engine", "threads", "setup_s", "bytes_per_vertex", "digest"] {
+        assert!(!report[key].is_null(), "{key}: {report}");
+    }
+    let table = good(&["bench", "heat", "--mesh", "torus:12x6", "--steps", "1", "--trials", "1"]);
+    assert!(table.contains("ns (median"), "{table}");
+}
+
+#[test]
+fn info_describes_mesh_and_graph() {
+    let report = json(&["info", "box:4", "--json"]);
+    assert_eq!((report["vertices"].as_u64(), report["cells"]["tet"].as_u64()), (Some(64), Some(162)));
+    assert_eq!((report["components"].as_u64(), report["boundary_vertices"].as_u64()), (Some(1), Some(56)));
+    let cut = |curve: &str, parts: &str| report["curves"][curve]["cut_share"][parts].as_f64().unwrap();
+    assert!(cut("hilbert", "2") < cut("hilbert", "64"));
+    assert!(cut("morton", "2") > 0.0);
+    let text = good(&["info", "bar:3"]);
+    assert!(text.contains("left (2D") && text.contains("tets") && text.contains("reach, hilbert"), "{text}");
+}
+
+#[test]
+fn convert_writes_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    assert!(good(&["convert", "box:3", &to("a.vtu")]).contains("27 points, 48 tets"));
+    let (a, b) = (io::read(Path::new(&to("a.vtu"))).unwrap(), meshweft_mesh::generate::generate("box:3", 1).unwrap());
+    assert_eq!(a, b);
+    assert!(good(&["convert", "sheet:3", &to("a.ply")]).contains("8 triangles"));
+    assert!(good(&["convert", &to("a.ply"), &to("a.obj")]).contains("9 points"));
+    assert_eq!(names(folder.path()), ["a.obj", "a.ply", "a.vtu"]);
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes without optimization")]
+fn verify_prints_a_table_that_passes() {
+    let text = good(&["verify", "heat"]);
+    assert!(text.contains("measured") && text.contains("pass") && !text.contains("FAIL"), "{text}");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_command_quietly() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut err = Vec::new();
+    let code = cli::run(["meshweft", "list"], &mut Console::new(&mut Closed, &mut err));
+    assert_eq!((code, String::from_utf8(err).unwrap().as_str()), (0, ""));
+}

@@ -1,0 +1,140 @@
+//! One digest a mesh and order [C1, C2, C5].
+
+use meshweft::{Backend, Order};
+use meshweft_examples::{Options, Precision};
+use meshweft_mesh::generate::generate;
+use meshweft_mesh::{Cells, Curve, Mesh};
+use meshweft_tests::{digest_after, random, start};
+
+/// Examples with a mesh of a few blocks each and a setting that takes the other path, if there is one.
+const CASES: &[(&str, &str, &[(&str, &str)])] = &[
+    ("heat", "torus:24x14", &[]),
+    ("heat", "box:7", &[("method", "explicit")]),
+    ("wave", "disk:10", &[]),
+    ("spring", "box:9", &[]),
+    ("spring", "random:600", &[]),
+    ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ("cloth", "sphere:8", &[("bend", "0")]),
+];
+
+const STEPS: usize = 12;
+
+/// Calls `f` for all cases under all orders, both precisions taking turns.
+fn each_case(f: impl Fn(&str, &Mesh, &[(&str, &str)], &Options, &str)) {
+    for (i, (name, spec, set)) in CASES.iter().enumerate() {
+        let mesh = generate(spec, 3).unwrap();
+        for (j, order) in Order::ALL.into_iter().enumerate() {
+            let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
+            let options = Options { order, precision, ..Options::default() };
+            f(name, &mesh, set, &options, &format!("{name} {spec} {order} {precision:?}"));
+        }
+    }
+}
+
+fn digest(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> String {
+    digest_after(STEPS, &mut *start(name, mesh, set, options).unwrap()).unwrap()
+}
+
+#[test]
+fn the_serial_oracle_and_any_number_of_threads_give_one_digest() {
+    each_case(|name, mesh, set, options, what| {
+        let oracle = digest(name, mesh, set, &Options { backend: Backend::Serial, ..*options });
+        for threads in [1, 2, 3, 8] {
+            let run = digest(name, mesh, set, &Options { backend: Backend::Cpu { threads }, ..*options });
+            assert_eq!(run, oracle, "{what}, {threads} threads");
+        }
+    });
+}
+
+#[test]
+fn curve_and_block_size_are_orders_too_and_engines_agree_on_them() {
+    let mesh = generate("box:9", 3).unwrap();
+    let mut seen = Vec::new();
+    for curve in [Curve::Morton, Curve::Hilbert] {
+        for block_size in [1, 7, 64, 100_000] {
+            let options = Options { curve, block_size: Some(block_size), ..Options::default() };
+            let oracle = digest("spring", &mesh, &[], &Options { backend: Backend::Serial, ..options });
+            let run = digest("spring", &mesh, &[], &Options { backend: Backend::Cpu { threads: 3 }, ..options });
+            assert_eq!(run, oracle, "{curve}, blocks of {block_size}");
+            seen.push(run);
+        }
+    }
+    seen.sort();
+    seen.dedup();
+    assert!(seen.len() > 2, "different orders give different bits, or nothing was tested");
+}
+
+#[test]
+fn renumbering_the_vertices_changes_no_value() {
+    each_case(|name, mesh, set, options, what| {
+        let n = mesh.points().len();
+        let names = random::shuffled(17, n); // vertex v of the mesh is called names[v]
+        let mut points = vec![[0.0; 3]; n];
+        names.iter().zip(mesh.points()).for_each(|(&new, &p)| points[new as usize] = p);
+        let mut cells = Cells::new();
+        for (kind, corners) in mesh.cells().iter() {
+            let renamed: Vec<u32> = corners.iter().map(|&v| names[v as usize]).collect();
+            cells.push(kind, &renamed);
+        }
+        let renamed = Mesh::new(points, cells).unwrap();
+        let (mut a, mut b) = (start(name, mesh, set, options).unwrap(), start(name, &renamed, set, options).unwrap());
+        for _ in 0..STEPS {
+            a.step().unwrap();
+            b.step().unwrap();
+        }
+        for (left, right) in a.fields().iter().zip(b.fields()) {
+            let width = left.components;
+            for v in 0..n {
+                let (x, y) = (&left.values[v * width..][..width], &right.values[names[v] as usize * width..][..width]);
+                assert_eq!(x, y, "{what}: {} of vertex {v}", left.name);
+            }
+        }
+    });
+}
+
+/// Digests recorded once. They change only when the physics or the order is meant to change, never with the machine,
+/// the compiler's flags or the width of its vectors.
+const GOLDEN: &[(&str, &str, &str, &str)] = &[
+    ("heat", "torus:24x14", "color", "1f0f028a6fd63621"),
+    ("wave", "disk:10", "color", "c553103afd71be2a"),
+    ("spring", "box:9", "color", "d6dbacc46a445361"),
+    ("cloth", "sheet:18x22", "color", "25c1ee3034b98809"),
+    ("heat", "torus:24x14", "level-color", "0f83a10d659e4249"),
+    ("wave", "disk:10", "level-color", "c553103afd71be2a"),
+    ("spring", "box:9", "level-color", "801e1dd69e94ad18"),
+    ("cloth", "sheet:18x22", "level-color", "3ab181fe8d41abe7"),
+    ("heat", "torus:24x14", "color-level", "1f0f028a6fd63621"),
+    ("wave", "disk:10", "color-level", "c553103afd71be2a"),
+    ("spring", "box:9", "color-level", "d6dbacc46a445361"),
+    ("cloth", "sheet:18x22", "color-level", "25c1ee3034b98809"),
+    ("heat", "torus:24x14", "priority-dag", "10845293d68f97b5"),
+    ("wave", "disk:10", "priority-dag", "c553103afd71be2a"),
+    ("spring", "box:9", "priority-dag", "88a8b09aa431a58c"),
+    ("cloth", "sheet:18x22", "priority-dag", "fa95396b2ea2210f"),
+    ("heat", "torus:24x14", "blocked", "ca7a225d2a360d08"),
+    ("wave", "disk:10", "blocked", "c553103afd71be2a"),
+    ("spring", "box:9", "blocked", "65a8633a2e84b1e9"),
+    ("cloth", "sheet:18x22", "blocked", "6923228618865d7a"),
+    ("heat", "torus:24x14", "jacobi", "1b0144b82c08c332"),
+    ("wave", "disk:10", "jacobi", "c553103afd71be2a"),
+    ("spring", "box:9", "jacobi", "33fd9f97f3ec849a"),
+    ("cloth", "sheet:18x22", "jacobi", "d58ae4b08e1b13c9"),
+];
+
+#[test]
+fn digests_are_those_on_record() {
+    let mut wrong = Vec::new();
+    for order in Order::ALL {
+        for (name, spec) in
+            [("heat", "torus:24x14"), ("wave", "disk:10"), ("spring", "box:9"), ("cloth", "sheet:18x22")]
+        {
+            let mesh = generate(spec, 3).unwrap();
+            let run = digest(name, &mesh, &[], &Options { order, ..Options::default() });
+            let known = GOLDEN.iter().find(|g| (g.0, g.1, g.2) == (name, spec, order.name())).map(|g| g.3);
+            if known != Some(&run[..16]) {
+                wrong.push(format!("    (\"{name}\", \"{spec}\", \"{order}\", \"{}\"),", &run[..16]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these are not on record:\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,78 @@
+//! Meshes at the edge of what a mesh is, and runs that must stop.
+
+use meshweft::{Backend, Error, Order};
+use meshweft_examples::{EXAMPLES, Options};
+use meshweft_mesh::generate::generate;
+use meshweft_mesh::{CellKind, Cells, Mesh};
+use meshweft_tests::{digest_after, start};
+
+fn triangles(points: Vec<[f64; 3]>, corners: Vec<u32>) -> Mesh {
+    Mesh::new(points, Cells::of(CellKind::Triangle, corners)).unwrap()
+}
+
+/// Meshes by name. All have triangles or nothing, so that every example takes them.
+fn extremes() -> Vec<(&'static str, Mesh)> {
+    let corner = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    let twice: Vec<[f64; 3]> = corner.iter().chain(&corner).copied().collect();
+    let mut apart = twice.clone();
+    apart[3..].iter_mut().for_each(|p| p[0] += 5.0);
+    apart.push([9.0, 9.0, 9.0]); // in no cell: degree 0
+    let rim = 10_000u32;
+    let mut fan = vec![[0.0; 3]];
+    fan.extend((0..rim).map(|i| {
+        let angle = 2.0 * std::f64::consts::PI * f64::from(i) / f64::from(rim);
+        [angle.cos(), angle.sin(), 0.0]
+    }));
+    let spokes = (0..rim).flat_map(|i| [0, 1 + i, 1 + (i + 1) % rim]).collect();
+    vec![
+        ("empty", Mesh::new(vec![], Cells::new()).unwrap()),
+        ("one vertex", Mesh::new(vec![[1.0, 2.0, 3.0]], Cells::of(CellKind::Vertex, vec![0])).unwrap()),
+        ("one triangle", triangles(corner, vec![0, 1, 2])),
+        ("coincident triangles", triangles(twice, vec![0, 1, 2, 3, 4, 5])),
+        ("two parts and a lone vertex", triangles(apart, vec![0, 1, 2, 3, 4, 5])),
+        ("triangles of no area", triangles(vec![[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]], vec![0, 1, 2, 0, 0, 1])),
+        ("all points in one place", triangles(vec![[2.0; 3]; 4], vec![0, 1, 2, 1, 2, 3])),
+        ("degree 10,000", triangles(fan, spokes)),
+    ]
+}
+
+#[test]
+fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
+    for (what, mesh) in extremes() {
+        for example in EXAMPLES {
+            for order in Order::ALL {
+                let name = example.info.name;
+                let go = |backend| {
+                    let options = Options { order, backend, ..Options::default() };
+                    // Ten thousand springs at one mass are stiff: the step must be short.
+                    let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
+                    match start(name, &mesh, set, &options) {
+                        Ok(mut run) => {
+                            digest_after(3, &mut *run).unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
+                        }
+                        // A mesh that the physics cannot run on is refused with a reason.
+                        Err(error) => error.to_string(),
+                    }
+                };
+                let oracle = go(Backend::Serial);
+                assert_eq!(go(Backend::Cpu { threads: 2 }), oracle, "{name}, {what}, {order}");
+                let runs = oracle.len() == 64 && !oracle.contains(' ');
+                assert!(runs || what == "one vertex", "{name} refuses {what}: {oracle}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_diverges_stops_and_names_vertex_and_step() {
+    let mesh = generate("box:6", 1).unwrap();
+    for backend in [Backend::Serial, Backend::Cpu { threads: 2 }] {
+        let options = Options { backend, ..Options::default() };
+        let mut run = start("spring", &mesh, &[("dt", "50")], &options).unwrap();
+        let error = (0..1000).find_map(|_| run.step().err()).expect("it diverges");
+        let Some(Error::Diverged { vertex, step, .. }) = error.downcast_ref::<Error>() else { panic!("{error:#}") };
+        assert_eq!(*step, run.steps());
+        assert!((*vertex as usize) < mesh.points().len());
+        assert!(run.step().is_err(), "it stays stopped");
+    }
+}

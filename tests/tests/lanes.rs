@@ -1,0 +1,190 @@
+//! Every kernel of every example gives the same bits on lanes of any width, and can be recorded as text [C5].
+
+use meshweft::{Float, Kernel, Map, Metrics, Neighbors, Program, Real, Record, Reduce, Simulation, Stages, Star};
+use meshweft_examples::cloth::Cloth;
+use meshweft_examples::heat::Heat;
+use meshweft_examples::spring::Spring;
+use meshweft_examples::wave::Wave;
+use meshweft_examples::{Example, Settings};
+use meshweft_mesh::generate::generate;
+use meshweft_tests::lanes::Lanes;
+use meshweft_tests::random;
+use meshweft_tests::symbol::{Symbol, take_tape};
+
+/// Where the reals of an update come from: a number type asks for real `k` of the thing numbered `salt`.
+trait Source<R: Real>: Copy {
+    fn real(&self, salt: u64, k: usize) -> R;
+
+    fn record<A: Record<R>>(&self, salt: u64) -> A {
+        A::build(|k| self.real(salt, k))
+    }
+}
+
+/// One vertex: made-up state, the same for the same vertex.
+#[derive(Clone, Copy)]
+struct Scalar(u64);
+
+impl<T: Float> Source<T> for Scalar {
+    fn real(&self, salt: u64, k: usize) -> T {
+        let x = random::unit(self.0 + 1000 * salt, k as u64);
+        // Mostly ordinary numbers, some zeros and some negative ones, so that both sides of a selection are taken.
+        T::from_f64(if x < 0.1 { 0.0 } else { 3.0 * x - 1.0 })
+    }
+}
+
+/// `W` vertices side by side.
+#[derive(Clone, Copy)]
+struct Wide<const W: usize>;
+
+impl<T: Float, const W: usize> Source<Lanes<T, W>> for Wide<W> {
+    fn real(&self, salt: u64, k: usize) -> Lanes<T, W> {
+        Lanes(std::array::from_fn(|lane| Scalar(lane as u64).real(salt, k)))
+    }
+}
+
+/// Names instead of numbers.
+#[derive(Clone, Copy)]
+struct Names;
+
+impl Source<Symbol> for Names {
+    fn real(&self, salt: u64, k: usize) -> Symbol {
+        Symbol::record(format!("input[{salt}][{k}]"))
+    }
+}
+
+const PARAMETERS: u64 = 1;
+const SHARED: u64 = 2;
+const PRIVATE: u64 = 3;
+
+/// Five things around the vertex.
+struct Around<S>(S);
+
+impl<R: Real, A: Record<R>, S: Source<R>> Neighbors<R, A> for Around<S> {
+    fn fold<const N: usize, E: Star<N>, B: Record<R>>(
+        &self,
+        _: E,
+        init: B,
+        f: impl Fn(B, [A; N], E::Data<R>) -> B,
+    ) -> B {
+        (0..5).fold(init, |gathered, j| {
+            let salt = 10 + 10 * (E::INDEX as u64 * 5 + j);
+            f(gathered, std::array::from_fn(|i| self.0.record(salt + i as u64)), self.0.record(salt + 9))
+        })
+    }
+}
+
+/// The reals that a kernel returns.
+fn leaves<R: Real, A: Record<R>, B: Record<R>>((a, b): (A, B)) -> Vec<R> {
+    let mut out = Vec::new();
+    a.each(|_, x| out.push(x));
+    b.each(|_, x| out.push(x));
+    out
+}
+
+fn sweep<P: Program, K: Kernel<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
+    leaves(K::update(&s.record(PARAMETERS), s.record(SHARED), s.record(PRIVATE), &Around(s)))
+}
+
+fn map<P: Program, K: Map<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
+    leaves(K::update(&s.record(PARAMETERS), s.record(SHARED), s.record(PRIVATE)))
+}
+
+fn measure<P: Program, K: Reduce<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
+    vec![K::measure(&s.record(PARAMETERS), s.record(SHARED), s.record(PRIVATE), &Around(s))]
+}
+
+/// Compares lanes with scalars, and returns the recorded tape.
+macro_rules! compare {
+    ($name:expr, $f:ident) => {{
+        compare!(@ $name, $f, f32, 8);
+        compare!(@ $name, $f, f32, 16);
+        compare!(@ $name, $f, f64, 8);
+        take_tape();
+        let results: Vec<Symbol> = $f::<P, K, _, _>(Names);
+        let tape = take_tape();
+        assert!(results.len() <= tape.len() && !tape.is_empty(), "{} is recorded", $name);
+        tape
+    }};
+    (@ $name:expr, $f:ident, $float:ty, $width:literal) => {
+        let wide: Vec<Lanes<$float, $width>> = $f::<P, K, _, _>(Wide::<$width>);
+        for lane in 0..$width {
+            let one: Vec<$float> = $f::<P, K, _, _>(Scalar(lane as u64));
+            for (k, x) in one.iter().enumerate() {
+                let y = wide[k].0[lane];
+                assert_eq!(x.canonical_bits(), y.canonical_bits(), "{}: real {k}, lane {lane} of {}", $name, $width);
+            }
+        }
+    };
+}
+
+#[derive(Default)]
+struct Conformance {
+    kernels: usize,
+    lines: usize,
+}
+
+impl Conformance {
+    fn note(&mut self, tape: &[String]) {
+        self.kernels += 1;
+        self.lines += tape.len();
+    }
+}
+
+impl<P: Program> Stages<P> for Conformance {
+    fn map<K: Map<P>>(&mut self, _: K) {
+        let tape = compare!(K::NAME, map);
+        self.note(&tape);
+    }
+    fn sweep<K: Kernel<P>>(&mut self, _: K, _: usize) {
+        let tape = compare!(K::NAME, sweep);
+        self.note(&tape);
+    }
+    fn jacobi<K: Kernel<P>>(&mut self, kernel: K, rounds: usize) {
+        Stages::<P>::sweep(self, kernel, rounds);
+    }
+}
+
+impl<P: Program> Metrics<P> for Conformance {
+    fn measure<K: Reduce<P>>(&mut self, _: K) {
+        let tape = compare!(K::NAME, measure);
+        self.note(&tape);
+    }
+}
+
+fn check<P: Example>(mesh: &str, set: &[(&str, &str)], kernels: usize) {
+    let mut settings = Settings::new(P::INFO.settings);
+    set.iter().for_each(|(name, text)| settings.set(P::INFO.settings, name, text).unwrap());
+    let mut mesh = generate(mesh, 1).unwrap();
+    let program = P::new(&mut mesh, &settings, Default::default()).unwrap();
+    let mut conformance = Conformance::default();
+    program.step(&mut conformance);
+    program.metrics(&mut conformance);
+    assert_eq!(conformance.kernels, kernels, "{}", P::INFO.name);
+    assert!(conformance.lines > kernels, "{} records something", P::INFO.name);
+    Simulation::builder(mesh, program).build().unwrap();
+}
+
+#[test]
+fn every_kernel_is_the_same_on_lanes_and_can_be_recorded() {
+    check::<Heat>("sheet:4", &[], 5);
+    check::<Heat>("sheet:4", &[("method", "explicit")], 4);
+    check::<Wave>("disk:3", &[], 5);
+    check::<Spring>("box:3", &[], 3);
+    check::<Cloth>("sheet:4", &[], 7);
+    check::<Cloth>("sheet:4", &[("bend", "0"), ("obstacles", "none")], 6);
+}
+
+#[test]
+fn nalgebra_products_work_on_symbols_and_lanes() {
+    use nalgebra::{Matrix3, Vector3};
+    let matrix = |s: f64| Matrix3::from_fn(|i, j| (i as f64 + 1.0) * s - j as f64);
+    let (a, b) = (matrix(0.5), matrix(1.5));
+    let wide = |m: Matrix3<f64>| m.map(|x| Lanes::<f64, 8>([x; 8]));
+    let product = wide(a) * wide(b);
+    assert!((0..9).all(|k| product[k].0[3].to_bits() == (a * b)[k].to_bits()));
+    take_tape();
+    let symbol = |_, _| Symbol::record("x".into());
+    let v = Matrix3::from_fn(symbol) * Vector3::from_fn(symbol);
+    let tape = take_tape();
+    assert!(v.iter().all(|s| !tape[s.name()[1..].parse::<usize>().unwrap()].is_empty()));
+}

@@ -1,0 +1,96 @@
+//! Rules that the sources keep, checked by reading them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the project").to_owned()
+}
+
+/// Source files below a folder, with their text.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.file_name().is_some_and(|n| n != "target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has sources");
+    found
+}
+
+#[test]
+fn unsafe_code_lives_in_one_file() {
+    for folder in ["mesh", "shaders", "runtime", "examples"] {
+        for (name, text) in sources(folder) {
+            let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
+            let found = code.filter(|l| l.contains("unsafe {") || l.contains("unsafe impl") || l.contains("unsafe fn"));
+            assert!(found.count() == 0 || name == "runtime/src/engine/cells.rs", "{name}");
+        }
+    }
+}
+
+#[test]
+fn nothing_in_results_depends_on_hashing_fusing_or_parallel_sums() {
+    for folder in
+        ["mesh", "runtime", "examples/src/heat", "examples/src/wave", "examples/src/spring", "examples/src/cloth"]
+    {
+        // Readers look tags of a file up by hash; they never go through them in that order.
+        for (name, text) in sources(folder).into_iter().filter(|(name, _)| !name.starts_with("mesh/src/io/")) {
+            for word in ["HashMap", "HashSet", ".mul_add(", "par_iter().sum", "RandomState"] {
+                assert!(!text.contains(word), "{name} has {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn layers_do_not_know_what_is_above_them() {
+    let absent = [
+        ("mesh/src", &["meshweft::", "wgpu", "tokio"][..]),
+        ("runtime/src/program", &["crate::engine", "crate::simulation", "crate::layout"]),
+        ("runtime/src/schedule", &["crate::engine", "Instant", "available_parallelism", "std::thread", "std::net"]),
+        ("runtime/src/engine", &["std::fs", "std::net", "Instant"]),
+    ];
+    for (folder, words) in absent {
+        for (name, text) in sources(folder) {
+            for word in words {
+                assert!(!text.contains(word), "{name} has {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_claim_names_tests_that_exist() {
+    let claims = fs::read_to_string(root().join("docs/claims.md")).unwrap();
+    let tests: String =
+        ["tests", "mesh/src", "runtime/src", "examples/src"].iter().flat_map(|f| sources(f)).map(|s| s.1).collect();
+    let mut cited = 0;
+    for name in claims.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("fn ")) {
+        assert!(tests.contains(&format!("fn {name}(")), "docs/claims.md cites the test {name}, which does not exist");
+        cited += 1;
+    }
+    assert!(cited >= 6, "docs/claims.md cites its tests as `fn name`");
+}
+
+#[test]
+fn the_top_level_holds_what_it_should() {
+    let mut names: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|n| !n.starts_with('.') && !["target", "out"].contains(&n.as_str()) && !n.starts_with("LICENSE"))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["Cargo.lock", "Cargo.toml", "README.md", "docs", "examples", "mesh", "runtime", "shaders", "tests"]
+    );
+}
