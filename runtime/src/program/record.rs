@@ -12,7 +12,8 @@ pub struct Part {
     pub components: usize,
 }
 
-/// A plain value of [`Record::LEN`] reals: a scalar, a static vector or matrix, a tuple, or a struct made by [`record!`].
+/// A plain value of [`Record::LEN`] reals: a scalar, a static vector or matrix, a tuple, or a struct made by
+/// [`record!`](crate::record).
 ///
 /// ```
 /// use meshweft::{Record, record};
