@@ -167,7 +167,7 @@ pub trait Run {
     fn mesh(&self) -> &Mesh;
     /// Where the points are now, shape [n × 3], meters.
     fn points(&self) -> Vec<[f64; 3]>;
-    /// What colors the mesh now, shape [n]; `None` for a plain color.
+    /// What colors the mesh now, shape `[n]`; `None` for a plain color.
     fn colors(&self) -> Option<Vec<f64>>;
     /// How it is drawn.
     fn look(&self) -> Look;

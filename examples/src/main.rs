@@ -1,2 +1,7 @@
 //! The `meshweft` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    meshweft_examples::cli::main()
+}

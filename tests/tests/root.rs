@@ -10,6 +10,7 @@
 //! - `tidy`: rules that the sources keep.
 
 mod audit;
+mod cli;
 mod determinism;
 mod embed;
 mod extremes;

@@ -8,9 +8,7 @@ mod checks;
 use crate::example::{Check, Example, Info, Look};
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
-use meshweft::{
-    Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record,
-};
+use meshweft::{Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
 use meshweft_mesh::{Laplacian, Mesh};
 
 record! {
@@ -115,9 +113,8 @@ impl Kernel<Heat> for Explicit {
         private: Private<R>,
         neighbors: &impl Neighbors<R, Shared<R>>,
     ) -> (Shared<R>, Private<R>) {
-        let flow = neighbors.fold(Edges, R::lit(0.0), |flow, [other], weight| {
-            flow + weight * (other.temperature - own.temperature)
-        });
+        let flow = neighbors
+            .fold(Edges, R::lit(0.0), |flow, [other], weight| flow + weight * (other.temperature - own.temperature));
         (Shared { temperature: own.temperature + p.spread * flow / private.mass }, private)
     }
 }

@@ -83,7 +83,7 @@ pub enum Coloring<'a> {
     Scalar {
         /// Name and unit of the numbers, such as `temperature (K)`.
         label: &'a str,
-        /// The numbers, shape [points]. What is not there or NaN is gray.
+        /// The numbers, shape `[points]`. What is not there or NaN is gray.
         values: &'a [f64],
         /// The numbers at the ends of the map: see [`ColorMap::range_of`]. Keep it over a run.
         range: [f64; 2],

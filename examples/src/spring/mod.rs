@@ -98,12 +98,7 @@ impl Reduce<Spring> for Kinetic {
     const UNIT: &'static str = "J";
     const COMBINE: Combine = Combine::Sum;
 
-    fn measure<R: Real>(
-        _: &Parameters<R>,
-        _: Shared<R>,
-        body: Private<R>,
-        _: &impl Neighbors<R, Shared<R>>,
-    ) -> R {
+    fn measure<R: Real>(_: &Parameters<R>, _: Shared<R>, body: Private<R>, _: &impl Neighbors<R, Shared<R>>) -> R {
         R::lit(0.5) * body.velocity.dot(&body.velocity)
     }
 }

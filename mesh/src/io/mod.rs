@@ -92,7 +92,7 @@ impl Format {
         }
     }
 
-    /// Whether [`write`] knows it; [`read`] knows all.
+    /// Whether [`write()`] knows it; [`read`] knows all.
     pub const fn can_write(self) -> bool {
         matches!(self, Format::Obj | Format::Ply | Format::Vtu)
     }

@@ -1,0 +1,47 @@
+//! `meshweft convert`: from one mesh file to another.
+
+use super::{Console, Outcome, open_mesh, text};
+use anyhow::Result;
+use clap::Args;
+use meshweft_mesh::io::{self, Format};
+use std::path::PathBuf;
+
+/// From where to where.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  meshweft convert part.msh part.vtu\n  meshweft convert box:64 box.vtu --seed 3")]
+pub(super) struct Arguments {
+    /// A mesh file or generator
+    #[arg(value_name = "IN")]
+    from: String,
+    /// The file to write; its extension says how: .vtu .ply .obj
+    #[arg(value_name = "OUT")]
+    to: PathBuf,
+    /// Seed of mesh generators that use random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Reads, writes and says what was written.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let mesh = open_mesh(&arguments.from, arguments.seed)?;
+    io::write(&arguments.to, &mesh)?;
+    let kinds = mesh.cells().counts();
+    let cells: Vec<_> =
+        kinds.iter().map(|(kind, n)| format!("{} {}", text::count(*n), super::info::plural(*kind))).collect();
+    let points = text::counted(mesh.points().len(), "point", "points");
+    writeln!(console.out, "wrote {}: {points}, {}", arguments.to.display(), cells.join(", "))?;
+    let format = Format::from_path(&arguments.to)?;
+    let lost = |what: &str, n: usize, kept: bool| (n > 0 && !kept).then(|| format!("{n} {what}"));
+    let lost: Vec<_> = [
+        lost("point fields", mesh.point_fields().len(), format != Format::Obj),
+        lost("cell fields", mesh.cell_fields().len(), format == Format::Vtu),
+        lost("groups", mesh.groups().len(), format == Format::Vtu),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !lost.is_empty() {
+        writeln!(console.out, "left out, as this format cannot hold them: {}; .vtu keeps all", lost.join(", "))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,126 @@
+//! `meshweft info`: a mesh and its graph in figures.
+
+use super::{Console, Outcome, open_mesh, text};
+use anyhow::Result;
+use clap::Args;
+use meshweft_mesh::{CellKind, Curve, Field, Graph, Mesh, Spread, Stats};
+use serde_json::{Map, Value, json};
+
+/// Which mesh.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  meshweft info part.msh\n  meshweft info box:64 --json")]
+pub(super) struct Arguments {
+    /// A mesh file or generator
+    mesh: String,
+    /// Seed of mesh generators that use random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the figures.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
+    let graph = Graph::from_cells(&mesh)?;
+    let curves = [Curve::Morton, Curve::Hilbert].map(|curve| {
+        let order = curve.order(mesh.points());
+        (curve, Stats::of(&graph.permuted(&order)))
+    });
+    if arguments.json {
+        writeln!(console.out, "{}", as_json(&arguments.mesh, &mesh, &curves))?;
+    } else {
+        print(&arguments.mesh, &mesh, &curves, console)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The word for several cells of a kind.
+pub(super) fn plural(kind: CellKind) -> String {
+    match kind {
+        CellKind::Vertex => "vertex cells".to_string(),
+        CellKind::Hex => "hexes".to_string(),
+        _ => format!("{}s", kind.name()),
+    }
+}
+
+fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Console) -> Result<()> {
+    let stats = &curves[0].1;
+    let spread = |s: &Spread| format!("mean {}, p99 {}, max {}", text::number(s.mean), s.p99, s.max);
+    let [low, high] = mesh.bounds().map(|p| p.map(text::number).join(" "));
+    let cells: Vec<_> =
+        mesh.cells().counts().iter().map(|(kind, n)| format!("{} {}", text::count(*n), plural(*kind))).collect();
+    let list = |words: Vec<String>| if words.is_empty() { "none".to_string() } else { words.join(", ") };
+    let fields = |fields: &[Field]| list(fields.iter().map(|f| format!("{} ({})", f.name, f.components)).collect());
+    let groups =
+        mesh.groups().iter().map(|g| format!("{} ({}D, {} cells)", g.name, g.dimension, text::count(g.cells.len())));
+    let boundary = mesh.boundary().into_iter().filter(|&b| b).count();
+    let sizes = stats.color_sizes.iter().map(|&n| text::count(n as usize)).collect::<Vec<_>>().join(", ");
+    let degree = format!("min {}, {}", stats.degree.min, spread(&stats.degree));
+    let mut rows = vec![
+        ("mesh", name.to_string()),
+        ("points", text::count(mesh.points().len())),
+        ("cells", list(cells)),
+        ("bounds", format!("{low} to {high}")),
+        ("boundary", text::counted(boundary, "point", "points")),
+        ("point fields", fields(mesh.point_fields())),
+        ("cell fields", fields(mesh.cell_fields())),
+        ("groups", list(groups.collect())),
+        ("graph", format!("{} directed edges", text::count(stats.directed_edges))),
+        ("degree", degree),
+        ("components", text::count(stats.components)),
+    ];
+    for (curve, stats) in curves {
+        let cuts = stats.cut_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
+        let cuts = cuts.collect::<Vec<_>>().join(", ");
+        let (distance, cut) = match curve {
+            Curve::Morton => ("reach, morton", "cut, morton"),
+            Curve::Hilbert => ("reach, hilbert", "cut, hilbert"),
+        };
+        rows.push((distance, format!("{} places between neighbors", spread(&stats.distance))));
+        rows.push((cut, format!("of all edges for parts {cuts}")));
+    }
+    rows.push(("colors", format!("{}, with {sizes} vertices", stats.color_sizes.len())));
+    rows.push(("levels", text::count(stats.levels)));
+    Ok(text::pairs(console.out, &rows)?)
+}
+
+fn as_json(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2]) -> Value {
+    let stats = &curves[0].1;
+    let spread = |s: &Spread| json!({ "min": s.min, "mean": s.mean, "p99": s.p99, "max": s.max });
+    let fields = |fields: &[Field]| -> Vec<Value> {
+        fields.iter().map(|f| json!({ "name": f.name, "components": f.components })).collect()
+    };
+    let groups: Vec<Value> = mesh
+        .groups()
+        .iter()
+        .map(|g| json!({ "name": g.name, "dimension": g.dimension, "cells": g.cells.len() }))
+        .collect();
+    let cells: Map<String, Value> =
+        mesh.cells().counts().into_iter().map(|(kind, n)| (kind.name().to_string(), n.into())).collect();
+    let curves: Map<String, Value> = curves
+        .iter()
+        .map(|(curve, stats)| {
+            let cuts = stats.cut_share.iter().map(|&(parts, share)| (parts.to_string(), share.into()));
+            let cuts: Map<String, Value> = cuts.collect();
+            (curve.to_string(), json!({ "distance": spread(&stats.distance), "cut_share": cuts }))
+        })
+        .collect();
+    json!({
+        "mesh": name,
+        "vertices": mesh.points().len(),
+        "cells": cells,
+        "bounds": mesh.bounds(),
+        "boundary_vertices": mesh.boundary().into_iter().filter(|&b| b).count(),
+        "point_fields": fields(mesh.point_fields()),
+        "cell_fields": fields(mesh.cell_fields()),
+        "groups": groups,
+        "directed_edges": stats.directed_edges,
+        "degree": spread(&stats.degree),
+        "components": stats.components,
+        "levels": stats.levels,
+        "color_sizes": stats.color_sizes,
+        "curves": curves,
+    })
+}

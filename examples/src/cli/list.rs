@@ -1,0 +1,48 @@
+//! `meshweft list`: what there is to run.
+
+use super::{Console, Outcome, text};
+use crate::{EXAMPLES, Kind, Setting};
+use anyhow::Result;
+use meshweft::Order;
+use meshweft_mesh::generate::GENERATORS;
+
+/// Prints examples with their settings, generators and orders.
+pub(super) fn run(console: &mut Console) -> Result<Outcome> {
+    let out = &mut console.out;
+    writeln!(out, "Examples, for `meshweft run EXAMPLE`:")?;
+    for entry in EXAMPLES {
+        let info = &entry.info;
+        writeln!(out, "\n  {}: {}", info.name, info.about)?;
+        writeln!(out, "    on --mesh {} for --steps {} unless others are given; settings:", info.mesh, info.steps)?;
+        text::table(out, &info.settings.iter().map(setting).collect::<Vec<_>>())?;
+    }
+    writeln!(out, "\nMesh generators, for `--mesh`; one number stands for all, and numbers may be left out:\n")?;
+    let row = |name: &str, about: &str| vec![format!("  {name}"), about.to_string()];
+    let rows: Vec<_> = GENERATORS
+        .iter()
+        .map(|g| vec![format!("  {}:{}", g.name, g.form), g.about.to_string(), format!("e.g. {}", g.example)])
+        .collect();
+    text::table(out, &rows)?;
+    writeln!(out, "\nOrders, for `--order`; each is another result, the same on any number of threads:\n")?;
+    text::table(out, &Order::ALL.map(|order| row(order.name(), about(order))))?;
+    Ok(Outcome::Done)
+}
+
+fn setting(setting: &Setting) -> Vec<String> {
+    let value = match setting.kind {
+        Kind::Number { default, unit, .. } => text::quantity(default, unit),
+        Kind::Choice(words) => words.join("|"),
+    };
+    vec![format!("      {}={value}", setting.name), setting.about.to_string()]
+}
+
+fn about(order: Order) -> &'static str {
+    match order {
+        Order::Color => "by color, in phases that hold no edge; also spelled colour",
+        Order::LevelColor => "by breadth-first level, then color",
+        Order::ColorLevel => "by color, then breadth-first level",
+        Order::PriorityDag => "along the curve, each vertex after its predecessors",
+        Order::Blocked => "by blocks of the curve, each after its predecessors; the default, and usually the fastest",
+        Order::Jacobi => "all vertices from old values",
+    }
+}

@@ -1,0 +1,244 @@
+//! The command line `meshweft`.
+//!
+//! [`run`] takes arguments and a [`Console`] and returns an exit code, so that everything can be tested in process:
+//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C.
+//! Results go to standard output, progress and errors to standard error. A reader that closes standard output early,
+//! such as `head`, ends the command quietly.
+//!
+//! ```
+//! use meshweft_examples::cli::{self, Console};
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let code = cli::run(["meshweft", "info", "sheet:3x3"], &mut Console::new(&mut out, &mut err));
+//! assert_eq!((code, err.len()), (0, 0));
+//! assert!(String::from_utf8_lossy(&out).contains("8 triangles"));
+//! ```
+
+mod bench;
+mod case;
+mod convert;
+mod info;
+mod list;
+mod options;
+mod progress;
+mod run;
+mod text;
+mod verify;
+
+use crate::{EXAMPLES, Entry};
+use anyhow::{Result, anyhow, bail};
+use clap::{Parser, Subcommand};
+use meshweft_mesh::{Mesh, generate, io};
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
+#[derive(Parser)]
+#[command(name = "meshweft", version, max_term_width = 110, after_help = START)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const START: &str = "\
+Examples:
+  meshweft list                                  what there is to run
+  meshweft run heat                              a first run: a film, a ParaView series and a table in out/heat
+  meshweft run cloth --mesh sheet:128 --steps 500
+  meshweft verify all                            do the programs compute what they should?";
+
+#[derive(Subcommand)]
+enum Command {
+    /// List examples with their settings, mesh generators and orders
+    List,
+    /// Run an example: writes a film, a ParaView series and a history, prints a table
+    Run(run::Arguments),
+    /// Run the acceptance test of an example: measured numbers beside those they must be
+    Verify(verify::Arguments),
+    /// Measure the time of an update
+    Bench(bench::Arguments),
+    /// Describe a mesh and its graph: cells, fields, colors, neighbor distances, cuts
+    Info(info::Arguments),
+    /// Convert a mesh file, or write a generated mesh
+    Convert(convert::Arguments),
+}
+
+/// Where a command writes, and how it is interrupted.
+pub struct Console<'a> {
+    /// Standard output.
+    pub out: &'a mut dyn Write,
+    /// Standard error.
+    pub err: &'a mut dyn Write,
+    /// Whether standard error is a terminal, on which a progress bar can be drawn.
+    pub terminal: bool,
+    /// How often the user asked to stop. A run finishes its step and writes what it has; once more, and it draws no
+    /// pictures.
+    pub interrupts: Arc<AtomicUsize>,
+}
+
+impl<'a> Console<'a> {
+    /// A console without a terminal that nobody interrupts.
+    pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Console<'a> {
+        Console { out, err, terminal: false, interrupts: Arc::default() }
+    }
+}
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// All went well.
+    Done,
+    /// A check found what it must not find.
+    Wrong,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Runs the command with the arguments of the process on its standard streams.
+pub fn main() -> ExitCode {
+    let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
+    let terminal = err.is_terminal();
+    let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
+    let interrupts = console.interrupts.clone();
+    let handler = move || {
+        // A third time the user means it: nothing that matters is lost, since files are whole at any moment.
+        if interrupts.fetch_add(1, Ordering::Relaxed) == 2 {
+            std::process::exit(130);
+        }
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        let _ = writeln!(console.err, "warning: Ctrl-C will stop at once, without a last frame: {error}");
+    }
+    ExitCode::from(run(std::env::args_os(), console))
+}
+
+/// Runs the command with `arguments`, the first of which is its own name, and returns its exit code.
+pub fn run<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let flush = |outcome, console: &mut Console| console.out.flush().map(|()| outcome).map_err(anyhow::Error::from);
+    match dispatch(&arguments, console).and_then(|outcome| flush(outcome, console)) {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Wrong) => 1,
+        Ok(Outcome::Interrupted) => 130,
+        Err(error) => report(&error, console),
+    }
+}
+
+fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
+    match case::parse(arguments)?.command {
+        Command::List => list::run(console),
+        Command::Run(arguments) => run::run(&arguments, console),
+        Command::Verify(arguments) => verify::run(&arguments, console),
+        Command::Bench(arguments) => bench::run(&arguments, console),
+        Command::Info(arguments) => info::run(&arguments, console),
+        Command::Convert(arguments) => convert::run(&arguments, console),
+    }
+}
+
+/// Says what went wrong and returns the exit code. Nothing can be done if even that cannot be written.
+fn report(error: &anyhow::Error, console: &mut Console) -> u8 {
+    if let Some(usage) = error.downcast_ref::<clap::Error>() {
+        // Help and version are such errors too: they are what was asked for.
+        let stream = if usage.use_stderr() { &mut console.err } else { &mut console.out };
+        let text = usage.render();
+        let _ = match console.terminal {
+            true => write!(stream, "{}", text.ansi()),
+            false => write!(stream, "{text}"),
+        };
+        let _ = console.out.flush();
+        return usage.exit_code() as u8;
+    }
+    // Errors of files say which: one without a word more is from printing.
+    if let Some(io) = error.downcast_ref::<std::io::Error>().filter(|_| error.source().is_none()) {
+        if io.kind() == ErrorKind::BrokenPipe {
+            return 0;
+        }
+        let _ = writeln!(console.err, "error: cannot write to standard output: {io}");
+        return 2;
+    }
+    let _ = writeln!(console.err, "error: {}", with_causes(error.as_ref()));
+    let wrong = error.chain().filter_map(|e| e.downcast_ref::<meshweft::Error>()).any(|e| {
+        // Not the user's mistake but ours, found by a check.
+        matches!(e, meshweft::Error::Mismatch { .. } | meshweft::Error::Contract(_))
+    });
+    if wrong { 1 } else { 2 }
+}
+
+/// The message of an error with those of its causes, except where a message already ends with that of its cause.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The example of that name.
+fn find_example(name: &str) -> Result<&'static Entry> {
+    EXAMPLES.iter().find(|entry| entry.info.name == name).ok_or_else(|| {
+        let names: Vec<_> = EXAMPLES.iter().map(|entry| entry.info.name).collect();
+        anyhow!("unknown example {name:?}: one of {} (`meshweft list` says what they do)", names.join(", "))
+    })
+}
+
+/// Generates the mesh of a spec, or reads the file of that name.
+fn open_mesh(name: &str, seed: u64) -> Result<Mesh> {
+    let path = Path::new(name);
+    let mesh = if generate::find(name).is_some() {
+        generate::generate(name, seed)?
+    } else if path.exists() {
+        io::read(path)?
+    } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
+        let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();
+        bail!("no mesh file {name}: give a path, or a generator such as sheet:64 (one of {})", names.join(", "));
+    } else {
+        generate::generate(name, seed).map_err(|e| anyhow!("{e}; nor is {name} a file"))?
+    };
+    if mesh.points().is_empty() {
+        bail!("mesh {name} has no points");
+    }
+    Ok(mesh)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_parser_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn errors_of_printing_and_of_files_are_told_apart() {
+        let said = |error: anyhow::Error| {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let code = report(&error, &mut Console::new(&mut out, &mut err));
+            (code, String::from_utf8(err).unwrap())
+        };
+        let io = |kind: ErrorKind| anyhow::Error::from(std::io::Error::from(kind));
+        assert_eq!(said(io(ErrorKind::BrokenPipe)), (0, String::new()));
+        let full = "error: cannot write to standard output: no storage space\n";
+        assert_eq!(said(io(ErrorKind::StorageFull)), (2, full.to_string()));
+        let file = said(io(ErrorKind::StorageFull).context("cannot write a.vtu"));
+        assert_eq!(file, (2, "error: cannot write a.vtu: no storage space\n".to_string()));
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let io = || std::io::Error::from(ErrorKind::NotFound);
+        let error = anyhow::Error::from(meshweft_mesh::Error::io("a.obj".as_ref(), io()));
+        assert_eq!(with_causes(error.as_ref()), "a.obj: entity not found");
+        assert_eq!(with_causes(error.context("cannot start").as_ref()), "cannot start: a.obj: entity not found");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is to be run: the options that commands share, and the plan they make.
+
+use super::{find_example, open_mesh};
+use crate::{Entry, Options, Precision, Run, Settings};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use meshweft::{Backend, Order};
+use meshweft_mesh::Curve;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// An example on a mesh, in an order, on an engine: everything but what happens to its results.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Problem {
+    /// The example (`meshweft list` shows all), or a case file NAME.toml
+    #[arg(value_name = "EXAMPLE")]
+    name: Option<String>,
+    /// The example, in case files
+    #[arg(long = "example", hide = true)]
+    example: Option<String>,
+    /// File with these options, as in `steps = 200` or `order = "color"`, and settings in a table `[set]`;
+    /// options of the command line win
+    #[arg(long, value_name = "FILE.toml")]
+    case: Option<PathBuf>,
+    /// A mesh file (.obj .ply .stl .msh .node .ele .vtk .vtu), or a generator such as sheet:256, box:64, torus:128x64
+    #[arg(long, value_name = "FILE|GENERATOR")]
+    mesh: Option<String>,
+    /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked or jacobi; another
+    /// order is another result
+    #[arg(long, default_value_t)]
+    order: Order,
+    /// The curve that numbers the vertices: morton or hilbert; another curve is another order
+    #[arg(long, default_value_t)]
+    curve: Curve,
+    /// Where updates run; changes the speed, never the result
+    #[arg(long, value_enum, default_value_t)]
+    engine: Engine,
+    /// Threads of the cpu engine, 0 for one per core; changes the speed, never the result
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
+    threads: u16,
+    /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    block_size: Option<u32>,
+    /// Precision of state and arithmetic
+    #[arg(long, value_enum, default_value_t)]
+    precision: Bits,
+    /// A setting of the example, with its unit in `meshweft list`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Seed of mesh generators that use random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// The engines by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// One vertex after the other: the oracle
+    Serial,
+    /// The cores of this machine
+    #[default]
+    Cpu,
+}
+
+/// [`Precision`] by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Bits {
+    /// 32 bits
+    #[default]
+    F32,
+    /// 64 bits
+    F64,
+}
+
+impl Problem {
+    /// The case file, if one is named in either way.
+    pub(super) fn case_file(&self) -> Option<&Path> {
+        let named = self.name.as_deref().map(Path::new).filter(|path| is_case(path));
+        self.case.as_deref().or(named)
+    }
+
+    /// The name of the example, if it is on the command line.
+    pub(super) fn example_name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| !is_case(Path::new(name))).or(self.example.as_deref())
+    }
+
+    /// Looks everything up, with the defaults of the example.
+    ///
+    /// # Errors
+    /// An unknown example, or a setting that is unknown or out of range.
+    pub(super) fn plan(&self, verify: bool) -> Result<Plan> {
+        let Some(name) = self.example_name() else {
+            bail!("no example is named: write `meshweft run heat`, or example = \"heat\" in the case file");
+        };
+        let entry = find_example(name)?;
+        let mut settings = Settings::new(entry.info.settings);
+        for word in &self.set {
+            let Some((name, value)) = word.split_once('=') else {
+                bail!("--set {word}: write NAME=VALUE, such as --set dt=1e-3");
+            };
+            settings.set(entry.info.settings, name.trim(), value)?;
+        }
+        let backend = match self.engine {
+            Engine::Serial => Backend::Serial,
+            Engine::Cpu => Backend::Cpu { threads: usize::from(self.threads) },
+        };
+        let options = Options {
+            order: self.order,
+            curve: self.curve,
+            backend,
+            block_size: self.block_size.map(|size| size as usize),
+            precision: match self.precision {
+                Bits::F32 => Precision::F32,
+                Bits::F64 => Precision::F64,
+            },
+            verify,
+        };
+        let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
+        Ok(Plan { entry, mesh, seed: self.seed, settings, options })
+    }
+}
+
+fn is_case(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
+/// What is to be run, looked up and checked.
+pub(super) struct Plan {
+    pub(super) entry: &'static Entry,
+    pub(super) mesh: String,
+    pub(super) seed: u64,
+    pub(super) settings: Settings,
+    pub(super) options: Options,
+}
+
+/// Seconds of each stage before the first step, in order.
+pub(super) type Setup = Vec<(String, f64)>;
+
+impl Plan {
+    /// Opens the mesh and builds the run.
+    ///
+    /// # Errors
+    /// A mesh that cannot be read or does not suit the example.
+    pub(super) fn start(&self) -> Result<(Box<dyn Run>, Setup)> {
+        let clock = Instant::now();
+        let mesh = open_mesh(&self.mesh, self.seed)?;
+        let mesh_s = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let run = (self.entry.start)(mesh, &self.settings, &self.options)?;
+        let built_s = clock.elapsed().as_secs_f64();
+        let known_s: f64 = run.setup().iter().map(|(_, s)| s).sum();
+        // What building took beyond the stages of the runtime: the scene, and the oracle if there is one.
+        let mut setup = vec![("mesh".to_string(), mesh_s), ("scene".to_string(), (built_s - known_s).max(0.0))];
+        setup.extend(run.setup().iter().map(|&(stage, s)| (stage.to_string(), s)));
+        Ok((run, setup))
+    }
+
+    /// The name of the engine.
+    pub(super) fn engine(&self) -> &'static str {
+        match self.options.backend {
+            Backend::Serial => "serial",
+            Backend::Cpu { .. } => "cpu",
+        }
+    }
+
+    /// The name of the precision.
+    pub(super) fn precision(&self) -> &'static str {
+        match self.options.precision {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+        }
+    }
+}

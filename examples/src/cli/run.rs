@@ -1,0 +1,264 @@
+//! `meshweft run`: an example from start to end, with everything it leaves behind.
+
+use super::options::{Plan, Problem, Setup};
+use super::progress::Progress;
+use super::{Console, Outcome, text};
+use crate::Run;
+use crate::output::{self, Config, Files, Output};
+use anyhow::{Context, Result};
+use clap::Args;
+use meshweft::Metric;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What to run and what to keep.
+#[derive(Args)]
+#[command(args_override_self = true, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) problem: Problem,
+    /// Time steps [default: see `meshweft list`]
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Folder for what the run writes; files of an earlier run in it are replaced [default: out/EXAMPLE]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Steps from one saved state and frame of the film to the next [default: about 60 frames a run, and as many
+    /// states as fit into 256 MiB]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    every: Option<u64>,
+    /// Draw no pictures: no .png, no .gif
+    #[arg(long)]
+    no_pictures: bool,
+    /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates
+    #[arg(long)]
+    verify: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft run heat
+  meshweft run wave --mesh disk:200 --order color --steps 400 --set speed=2 --out /tmp/wave
+  meshweft run heat --mesh part.msh --threads 8 --verify
+  meshweft run case.toml --steps 1000
+
+A case file:
+  example = \"heat\"
+  mesh = \"torus:192x96\"
+  steps = 300
+  [set]
+  diffusivity = 9.7e-5
+
+In the folder: NAME.pvd opens the series of states in ParaView, history.csv has the measured quantities, NAME.png the
+last state, NAME.gif the film. Ctrl-C finishes the step, writes what there is and exits with 130.";
+
+/// What a run came to.
+struct End {
+    /// Time of the steps alone.
+    wall: Duration,
+    /// The measured quantities before the first step.
+    first: Vec<Metric>,
+    /// The same after the last one.
+    last: Vec<Metric>,
+    verified: Option<String>,
+    interrupted: bool,
+    files: Files,
+}
+
+/// The facts of a finished run: the object of `--json`, and the source of the table.
+#[derive(Serialize)]
+struct Report {
+    example: &'static str,
+    mesh: String,
+    vertices: usize,
+    cells: usize,
+    directed_edges: usize,
+    order: &'static str,
+    parts: usize,
+    curve: String,
+    engine: &'static str,
+    threads: usize,
+    precision: &'static str,
+    seed: u64,
+    settings: Map<String, Value>,
+    steps: u64,
+    rounds: u64,
+    time_s: f64,
+    wall_s: f64,
+    updates_per_s: f64,
+    setup_s: Map<String, Value>,
+    saving_s: f64,
+    drawing_s: f64,
+    metrics: Map<String, Value>,
+    digest: String,
+    verified: Option<String>,
+    interrupted: bool,
+    state_every: u64,
+    files: Vec<PathBuf>,
+}
+
+/// Runs the example.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let plan = arguments.problem.plan(arguments.verify)?;
+    let name = plan.entry.info.name;
+    let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());
+    output::check(&folder)?;
+    let (mut run, setup) = plan.start()?;
+    let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
+    let mut config = Config { pictures: !arguments.no_pictures, ..Config::new(&folder, name, steps, run.as_ref()) };
+    if let Some(every) = arguments.every {
+        (config.every, config.state_every) = (every, every);
+    }
+    let mut output = Output::create(config, run.as_mut())?;
+
+    let mut progress = Progress::new(steps, arguments.quiet, console);
+    let first = output.save_now(run.as_mut())?;
+    let mut wall = Duration::ZERO;
+    while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
+        let clock = Instant::now();
+        run.step().with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
+        wall += clock.elapsed();
+        output.save(run.as_mut())?;
+        progress.step(run.steps(), console);
+    }
+    let last = output.save_now(run.as_mut())?;
+    let verified = run.audit()?;
+    let interrupted = run.steps() < steps;
+
+    let progress = progress.pictures(output.pictures(), console);
+    let interrupts = console.interrupts.load(Ordering::Relaxed);
+    let files = output.finish(&mut || {
+        progress.picture();
+        console.interrupts.load(Ordering::Relaxed) == interrupts
+    })?;
+    progress.finish();
+
+    let end = End { wall, first, last, verified, interrupted, files };
+    let report = Report::new(&plan, run.as_ref(), &setup, &end);
+    if arguments.json {
+        writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
+    } else {
+        report.print(&end, steps, console)?;
+    }
+    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+impl Report {
+    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Report {
+        let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
+        let updates = run.rounds() as f64 * vertices as f64;
+        let metric = |(a, b): (&Metric, &Metric)| {
+            (b.name.to_string(), json!({ "unit": b.unit, "first": a.value, "value": b.value }))
+        };
+        Report {
+            example: plan.entry.info.name,
+            mesh: plan.mesh.clone(),
+            vertices,
+            cells: run.mesh().cells().len(),
+            directed_edges: run.directed_edges(),
+            order: plan.options.order.name(),
+            parts: run.parts(),
+            curve: plan.options.curve.to_string(),
+            engine: plan.engine(),
+            threads: run.threads(),
+            precision: plan.precision(),
+            seed: plan.seed,
+            settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
+            steps: run.steps(),
+            rounds: run.rounds(),
+            time_s: run.time(),
+            wall_s,
+            updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
+            setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
+            saving_s: end.files.saving_s,
+            drawing_s: end.files.drawing_s,
+            metrics: end.first.iter().zip(&end.last).map(metric).collect(),
+            digest: run.digest(),
+            verified: end.verified.clone(),
+            interrupted: end.interrupted,
+            state_every: end.files.state_every,
+            files: end.files.paths.clone(),
+        }
+    }
+
+    fn print(&self, end: &End, wanted: u64, console: &mut Console) -> Result<()> {
+        let out = &mut console.out;
+        let settings: Vec<_> = self.settings.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
+        let total: f64 = self.setup_s.values().filter_map(Value::as_f64).sum();
+        let stages =
+            self.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
+        let stages = stages.collect::<Vec<_>>().join(", ");
+        let parts = text::counted(self.parts, "part", "parts");
+        let threads = text::counted(self.threads, "thread", "threads");
+        let stopped = if self.interrupted { format!(" of {wanted}: stopped") } else { String::new() };
+        let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
+        let rate = text::rate(self.updates_per_s, "updates");
+        let mut rows = vec![
+            ("example", format!("{}  {}", self.example, settings.join(" "))),
+            (
+                "mesh",
+                format!(
+                    "{}: {} vertices, {} cells, {} directed edges",
+                    self.mesh,
+                    text::count(self.vertices),
+                    text::count(self.cells),
+                    text::count(self.directed_edges)
+                ),
+            ),
+            ("order", format!("{}, {parts}, {} curve", self.order, self.curve)),
+            ("engine", format!("{}, {threads}, {}", self.engine, self.precision)),
+            (
+                "steps",
+                format!("{}{stopped}, to t = {}", text::count(self.steps as usize), text::quantity(self.time_s, "s")),
+            ),
+            ("wall", format!("{} for the steps, {rate}", text::seconds(self.wall_s))),
+            ("set-up", format!("{}: {stages}", text::seconds(total))),
+            (
+                "output",
+                format!(
+                    "{} while running ({share:.0} % of that time), {} for pictures after it",
+                    text::seconds(self.saving_s),
+                    text::seconds(self.drawing_s)
+                ),
+            ),
+        ];
+        if let Some(sentence) = &self.verified {
+            rows.push(("verified", sentence.clone()));
+        }
+        rows.push(("digest", self.digest.clone()));
+        text::pairs(out, &rows)?;
+
+        let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];
+        for (a, b) in end.first.iter().zip(&end.last) {
+            rows.push(vec![b.name.to_string(), text::number(a.value), text::number(b.value), b.unit.to_string()]);
+        }
+        writeln!(out)?;
+        text::table(out, &rows)?;
+        writeln!(out)?;
+        let is_state = |path: &&PathBuf| path.extension().is_some_and(|end| end == "vtu");
+        let states = self.files.iter().filter(is_state).count();
+        let others = self.files.iter().filter(|path| !is_state(path)).map(|path| path.display().to_string());
+        let others = others.collect::<Vec<_>>().join("  ");
+        let states = text::counted(states, "state (.vtu)", "states (.vtu)");
+        writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
+        Ok(())
+    }
+}
+
+/// A setting as a number if it is one.
+fn as_value(text: &str) -> Value {
+    text.parse::<f64>().map_or_else(|_| text.into(), Value::from)
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.as_f64().map(text::number).unwrap_or_default(), str::to_string)
+}

@@ -1,0 +1,293 @@
+//! What a run leaves in its folder: a ParaView series, a history and a film.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `NAME_000100.vtu` | mesh and all state after 100 steps |
+//! | `NAME.pvd` | the series of those files with their times, for ParaView |
+//! | `history.csv` | the measured quantities at each frame of the film |
+//! | `NAME.png`, `NAME.gif` | the last state, and the way there |
+//!
+//! Every file but the history is written under another name and renamed when it is whole; the history grows by whole
+//! lines. So whatever ends a run, what is there can be opened. Files of an earlier run of the same name are removed
+//! first; nothing else in the folder is touched. Pictures are drawn when the run is over, and from a file without a name
+//! until then: the run does not wait for them, and the scale of colors and the view can fit all of it.
+
+mod film;
+mod history;
+mod series;
+
+use crate::Run;
+use anyhow::{Context, Result, bail};
+use film::Film;
+use history::History;
+use meshweft::Metric;
+use series::Series;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The state of a run at one step, as pictures show it.
+struct Frame {
+    step: u64,
+    time: f64,
+    points: Vec<[f64; 3]>,
+    colors: Option<Vec<f64>>,
+}
+
+/// What a run is to leave, and where.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The name that files begin with.
+    pub name: &'static str,
+    /// Steps that the run is to take.
+    pub steps: u64,
+    /// Steps from one frame of the film and line of the history to the next.
+    pub every: u64,
+    /// Steps from one state of the series to the next: a multiple of `every`.
+    pub state_every: u64,
+    /// Whether pictures are drawn.
+    pub pictures: bool,
+}
+
+/// Frames of a film and lines of a history unless the user says how many.
+const FRAMES: u64 = 60;
+/// Bytes of a series unless the user says how many states: each holds the whole mesh, so that a disk is soon full.
+const SERIES_BYTES: u64 = 256 << 20;
+
+impl Config {
+    /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Config {
+        let every = steps.div_ceil(FRAMES).max(1);
+        let numbers: usize = run.fields().iter().map(|field| field.components).sum();
+        let cells = run.mesh().cells();
+        let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
+        let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
+        let state_every = every * FRAMES.div_ceil(states);
+        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true }
+    }
+}
+
+/// The folder of a run while it goes on.
+pub struct Output {
+    config: Config,
+    series: Series,
+    history: History,
+    film: Option<Film>,
+    /// The last steps of which there is a frame, and a state.
+    framed: Option<u64>,
+    stated: Option<u64>,
+    spent: Duration,
+}
+
+/// What a finished run left.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// All files, in the order of the table in the [module](self)'s documentation.
+    pub paths: Vec<PathBuf>,
+    /// Steps from one state of the series to the next.
+    pub state_every: u64,
+    /// Seconds spent on series and history, and on keeping frames, while the run went on.
+    pub saving_s: f64,
+    /// Seconds spent on drawing, when it was over.
+    pub drawing_s: f64,
+}
+
+/// Checks that a folder can be made and written to, and leaves nothing behind.
+///
+/// # Errors
+/// A path below something that is no folder, or a folder that may not be written to.
+pub fn check(folder: &Path) -> Result<()> {
+    let mut known = folder;
+    while !known.as_os_str().is_empty() && !known.exists() {
+        known = known.parent().unwrap_or(Path::new(""));
+    }
+    let known = if known.as_os_str().is_empty() { Path::new(".") } else { known };
+    if !known.is_dir() {
+        bail!(
+            "cannot write to {}: {} is a file, not a folder; choose another with --out",
+            folder.display(),
+            known.display()
+        );
+    }
+    let probe =
+        tempfile::Builder::new().prefix(".meshweft-").tempfile_in(known).and_then(|mut file| file.write_all(b"x"));
+    // The path of the temporary file is no news to the user, so only the reason is kept.
+    let reason = |e: std::io::Error| std::io::Error::from(e.kind());
+    probe
+        .map_err(reason)
+        .with_context(|| format!("cannot write to {} (choose another folder with --out)", folder.display()))
+}
+
+impl Output {
+    /// Makes the folder, and removes what an earlier run of the same name left in it.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or written to.
+    pub fn create(config: Config, run: &mut dyn Run) -> Result<Output> {
+        let clock = Instant::now();
+        let (folder, name) = (&config.folder, config.name);
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
+        let series = Series::new(folder, name, config.steps, run.mesh());
+        let history = History::new(folder, &run.metrics())?;
+        let film = if config.pictures { Some(Film::new(folder, name, run)?) } else { None };
+        Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })
+    }
+
+    /// Saves what is due after this step.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn save(&mut self, run: &mut dyn Run) -> Result<()> {
+        let step = run.steps();
+        if step.is_multiple_of(self.config.every) {
+            self.keep(run, step.is_multiple_of(self.config.state_every))?;
+        }
+        Ok(())
+    }
+
+    /// Saves the state after this step, whether it is due or not, and returns the measured quantities.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn save_now(&mut self, run: &mut dyn Run) -> Result<Vec<Metric>> {
+        self.keep(run, true)
+    }
+
+    fn keep(&mut self, run: &mut dyn Run, state: bool) -> Result<Vec<Metric>> {
+        let clock = Instant::now();
+        let (step, metrics) = (run.steps(), run.metrics());
+        let frame = Frame { step, time: run.time(), points: run.points(), colors: run.colors() };
+        let new = self.framed.replace(step) != Some(step);
+        if let Some(film) = self.film.as_mut().filter(|_| new) {
+            film.push(&frame)?;
+        }
+        if state && self.stated.replace(step) != Some(step) {
+            self.series.push(&frame, run.fields())?;
+        }
+        if new {
+            self.history.push(&frame, &metrics)?;
+        }
+        self.spent += clock.elapsed();
+        Ok(metrics)
+    }
+
+    /// Number of pictures that [`Output::finish`] draws.
+    pub fn pictures(&self) -> usize {
+        self.film.as_ref().map_or(0, Film::pictures)
+    }
+
+    /// Draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(self, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+        let clock = Instant::now();
+        let mut paths = self.series.into_files();
+        paths.push(self.history.path().to_owned());
+        if let Some(film) = self.film {
+            let picture = self.config.folder.join(format!("{}.png", self.config.name));
+            let animation = self.config.folder.join(format!("{}.gif", self.config.name));
+            if film.draw(&picture, &animation, goes_on)? {
+                paths.extend([picture, animation]);
+            } else {
+                paths.push(picture);
+            }
+        }
+        Ok(Files {
+            paths,
+            state_every: self.config.state_every,
+            saving_s: self.spent.as_secs_f64(),
+            drawing_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// Removes the files of an earlier run, the index before what it names.
+fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
+    let ours = |file: &str| {
+        let step = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".vtu"));
+        step.is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut files = ["pvd", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
+    files.push(folder.join(history::NAME));
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(ours) {
+            files.push(entry.path());
+        }
+    }
+    for file in files {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A temporary file in `folder` with the permissions of an ordinary one.
+fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.prefix(".meshweft-").tempfile_in(folder)
+}
+
+/// Writes a file under another name and renames it. Returns the file, open at its end.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<std::fs::File> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = temporary(folder)?;
+        file.write_all(bytes)?;
+        Ok(file.persist(path)?)
+    };
+    write()
+        .map_err(|e: std::io::Error| std::io::Error::from(e.kind()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_an_earlier_run_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = ["heat.pvd", "heat.png", "heat.gif", "history.csv", "heat_000000.vtu", "heat_1000000.vtu"];
+        let other = ["heat_1.vtu", "heat_00000x.vtu", "heated_000000.vtu", "wave.pvd", "heat.vtu", "notes.txt"];
+        ours.iter().chain(&other).for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+        remove_earlier(folder.path(), "heat").unwrap();
+        assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
+        assert!(other.iter().all(|name| folder.path().join(name).exists()));
+    }
+
+    #[test]
+    fn large_meshes_are_saved_less_often() {
+        let plan = |spec: &str| {
+            let entry = &crate::EXAMPLES[0];
+            let settings = crate::Settings::new(entry.info.settings);
+            let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
+            let run = (entry.start)(mesh, &settings, &crate::Options::default()).unwrap();
+            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
+            (config.every, config.state_every)
+        };
+        assert_eq!(plan("torus:8"), (10, 10));
+        let (every, state_every) = plan("torus:256x256");
+        assert!(every == 10 && state_every > every && state_every % every == 0, "{state_every}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_found_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        check(&folder.path().join("a/b/c")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        for path in ["file", "file/a", "file/a/b"] {
+            let error = check(&folder.path().join(path)).unwrap_err().to_string();
+            assert!(error.contains("is a file, not a folder"), "{error}");
+        }
+    }
+}
