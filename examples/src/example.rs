@@ -1,6 +1,6 @@
 //! What an example is: a program with a scene, settings, a look and an acceptance test.
 
-use crate::picture::Prop;
+use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result};
 use meshweft::{Backend, Float, Metric, Order, Program, Simulation};
@@ -51,8 +51,8 @@ pub struct Look {
     pub color: Option<&'static str>,
     /// What the colors mean, with the unit.
     pub label: &'static str,
-    /// Whether the color field has two signs around zero.
-    pub signed: bool,
+    /// From the color field to colors; [`ColorMap::Coolwarm`] for one of two signs.
+    pub map: ColorMap,
     /// Meters by which a flat mesh is raised where the color field is 1.
     pub lift: f64,
     /// Things around the mesh.

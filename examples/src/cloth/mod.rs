@@ -5,6 +5,7 @@
 //! - Stretching: St. Venant–Kirchhoff membrane; the Hessian without the part that compression would make indefinite.
 //! - Bending: the quadratic model of Bergou, Wardetzky, Harmon, Zorin and Grinspun, 2006, with the magnitude of the rest
 //!   curvature kept for curved meshes.
+//! - Air inside a closed surface pushes outward with one pressure: a balloon.
 //! - Contact with a ball and the ground: quadratic penalty with smoothed Coulomb friction (Li et al., "Incremental
 //!   potential contact", 2020, section 5). There is no contact of the cloth with itself.
 //! - Air: a force toward the wind, taken implicitly in the prediction.
@@ -40,6 +41,8 @@ record! {
         mu: R,
         /// Bending stiffness, N m.
         bend: R,
+        /// Pressure inside a closed surface, N/m².
+        pressure: R,
         /// Share of the Newton step that is taken.
         relaxation: R,
         /// Ball and ground.
@@ -137,6 +140,7 @@ pub struct Cloth {
     lambda: f64,
     mu: f64,
     bend: f64,
+    pressure: f64,
     friction: f64,
     relaxation: f64,
     contact: bool,
@@ -249,12 +253,13 @@ impl Program for Cloth {
             lambda: self.lambda,
             mu: self.mu,
             bend: self.bend,
+            pressure: self.pressure * self.scene.outward,
             relaxation: self.relaxation,
             obstacles: Obstacles {
                 center: Vector3::from(self.scene.ball.0),
                 radius: self.scene.ball.1 + THICKNESS,
                 ground: THICKNESS,
-                stiffness: CONTACT,
+                stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },
         }
@@ -263,11 +268,9 @@ impl Program for Cloth {
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         let points = self.scene.rest.clone();
         stars.add(Triangles, mesh.triangles(), move |i| scene::rest_of(i.vertices.map(|v| points[v as usize])));
-        if self.bend > 0.0 {
-            let hinges: Vec<Hinge> = scene::hinges(mesh, &self.scene.rest);
-            let elements = hinges.iter().map(|h| h.vertices).collect();
-            stars.add(Hinges, elements, move |i| hinges[i.element].seen_from(i.corner));
-        }
+        let hinges: Vec<Hinge> = if self.bend > 0.0 { scene::hinges(mesh, &self.scene.rest) } else { Vec::new() };
+        let elements = hinges.iter().map(|h| h.vertices).collect();
+        stars.add(Hinges, elements, move |i| hinges[i.element].seen_from(i.corner));
         Ok(())
     }
 
@@ -289,11 +292,9 @@ impl Program for Cloth {
 
     fn step(&self, stages: &mut impl Stages<Self>) {
         stages.map(Predict);
-        match (self.bend > 0.0, self.contact) {
-            (false, false) => stages.sweep(solve::Solve::<false, false>, self.rounds),
-            (false, true) => stages.sweep(solve::Solve::<false, true>, self.rounds),
-            (true, false) => stages.sweep(solve::Solve::<true, false>, self.rounds),
-            (true, true) => stages.sweep(solve::Solve::<true, true>, self.rounds),
+        match self.bend > 0.0 || self.pressure > 0.0 || self.contact {
+            true => stages.sweep(solve::Solve::<true>, self.rounds),
+            false => stages.sweep(solve::Solve::<false>, self.rounds),
         }
         stages.map(Finish);
     }
@@ -327,6 +328,13 @@ impl Example for Cloth {
             ),
             number("poisson", "how much it narrows when stretched", 0.3, "", [0.0, 0.49]),
             number("bend", "stiffness against bending; 0 leaves it out", 2e-5, "N m", [0.0, 1e3]),
+            number(
+                "pressure",
+                "of the air in a closed surface; negative takes 30 if the mesh is closed",
+                -1.0,
+                "N/m²",
+                [-1.0, 1e9],
+            ),
             number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
             number("wind", "speed of the wind along x, with gusts", 0.0, "m/s", [-1e3, 1e3]),
             number("drag", "rate at which the air takes the cloth along", 0.5, "1/s", [0.0, 1e6]),
@@ -364,6 +372,11 @@ impl Example for Cloth {
             0.0 => 1.0,
             share => share,
         };
+        let pressure = match settings.number("pressure") {
+            pressure if pressure >= 0.0 => pressure,
+            _ if scene.outward != 0.0 => 30.0,
+            _ => 0.0,
+        };
         Ok(Cloth {
             scene,
             dt: settings.number("dt"),
@@ -376,6 +389,7 @@ impl Example for Cloth {
             lambda: young * poisson / (1.0 - poisson * poisson),
             mu: young / (2.0 * (1.0 + poisson)),
             bend: settings.number("bend"),
+            pressure,
             friction: settings.number("friction"),
             relaxation,
             contact: settings.choice("obstacles") != "none",

@@ -16,6 +16,8 @@ pub(super) struct Scene {
     pub(super) pinned: Vec<bool>,
     /// Center and radius of the ball, m.
     pub(super) ball: ([f64; 3], f64),
+    /// 1 if the triangles of a closed surface are seen from outside, -1 if from inside, 0 if it is not closed.
+    pub(super) outward: f64,
 }
 
 impl Scene {
@@ -50,8 +52,16 @@ impl Scene {
             false => vec![0.0; mesh.points().len()],
         };
         let pinned = pins(mesh, settings.choice("pins"));
-        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball })
+        let closed = has_triangles && !surface_only(mesh)?.boundary().contains(&true);
+        let outward = if closed { volume(mesh).signum() } else { 0.0 };
+        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, outward })
     }
+}
+
+/// The volume inside a closed surface of triangles, negative if they are seen from inside, m³.
+fn volume(mesh: &Mesh) -> f64 {
+    let corner = |v: u32| Vector3::from(mesh.points()[v as usize]);
+    mesh.triangles().iter().map(|t| corner(t[0]).dot(&corner(t[1]).cross(&corner(t[2]))) / 6.0).sum()
 }
 
 /// The triangles of a mesh that may also hold solids.

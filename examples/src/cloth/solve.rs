@@ -15,10 +15,10 @@ record! {
     }
 }
 
-/// One Newton step of one vertex, with or without bending and contact.
-pub(super) struct Solve<const BEND: bool, const CONTACT: bool>;
+/// One Newton step of one vertex: of the membrane alone, or `WHOLE` with bending, pressure and contact.
+pub(super) struct Solve<const WHOLE: bool>;
 
-impl<const BEND: bool, const CONTACT: bool> Kernel<Cloth> for Solve<BEND, CONTACT> {
+impl<const WHOLE: bool> Kernel<Cloth> for Solve<WHOLE> {
     const NAME: &'static str = "solve";
 
     #[inline(always)]
@@ -34,10 +34,13 @@ impl<const BEND: bool, const CONTACT: bool> Kernel<Cloth> for Solve<BEND, CONTAC
         let mut system =
             System { force: (private.target - own.position) * resistance, hessian: Symmetric::diagonal(resistance) };
         system = neighbors.fold(Triangles, system, |system, others, rest| membrane(p, system, own, others, rest));
-        if BEND {
+        if WHOLE {
+            let push = neighbors.fold(Triangles, Vector3::zeros(), |push, [b, c], _| {
+                push + (b.position - own.position).cross(&(c.position - own.position))
+            });
+            // The volume grows by a sixth of this sum for each meter that the vertex moves along it.
+            system.force += push * (p.pressure * R::lit(1.0 / 6.0));
             system = neighbors.fold(Hinges, system, |system, others, crease| hinge(p, system, own, others, crease));
-        }
-        if CONTACT {
             system = contact(p, system, own, private, inertia);
         }
         let step = system.hessian.solve(system.force) * (p.relaxation * private.free);

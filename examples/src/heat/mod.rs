@@ -6,6 +6,7 @@
 mod checks;
 
 use crate::example::{Check, Example, Info, Look};
+use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::{Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
@@ -219,7 +220,7 @@ impl Example for Heat {
             },
             Setting {
                 name: "dt",
-                about: "time step; 0 takes 40 times (relaxation) or 0.9 times (explicit) the explicit limit",
+                about: "time step; 0 takes 5 times (relaxation) or 0.9 times (explicit) the explicit limit",
                 kind: Kind::Number { default: 0.0, unit: "s", range: [0.0, 1e12] },
             },
             Setting {
@@ -235,7 +236,7 @@ impl Example for Heat {
         let diffusivity = settings.number("diffusivity");
         let (method, share) = match settings.choice("method") {
             "explicit" => (Method::Explicit, 0.9),
-            _ => (Method::Relaxation(settings.count("rounds")), 40.0),
+            _ => (Method::Relaxation(settings.count("rounds")), 5.0),
         };
         let dt = match settings.number("dt") {
             0.0 => share * explicit_limit(&laplacian) / diffusivity,
@@ -245,12 +246,12 @@ impl Example for Heat {
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
         let center = [high[0], (low[1] + high[1]) / 2.0, high[2]];
         // A mesh of one place has no extent; any radius will do.
-        let radius = if extent > 0.0 { 0.15 * extent } else { 1.0 };
+        let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
         Ok(Heat { diffusivity, dt, method, laplacian, spot: (center, radius) })
     }
 
     fn look(&self) -> Look {
-        Look { color: Some("temperature"), label: "temperature (K)", ..Look::default() }
+        Look { color: Some("temperature"), label: "temperature (K)", map: ColorMap::Inferno, ..Look::default() }
     }
 
     fn checks() -> Result<Vec<Check>> {

@@ -111,7 +111,7 @@ impl Film {
     pub(super) fn draw(mut self, picture: &Path, animation: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<bool> {
         let Some(last) = self.times.len().checked_sub(1) else { return Ok(false) };
         let camera = Camera::framing(self.bounds, Up::Z);
-        self.paint(last, &camera, LARGE)?.write_png(picture).map_err(named)?;
+        self.paint(last, &camera, LARGE)?.write_png(picture)?;
         let delay_cs = (LENGTH_CS / self.drawn().count()).clamp(4, 25) as u16;
         let mut film = Animation::new(delay_cs);
         for frame in self.drawn() {
@@ -120,7 +120,7 @@ impl Film {
             }
             film.push(&self.paint(frame, &camera, SMALL)?).map_err(named)?;
         }
-        film.finish(animation).map_err(named)?;
+        film.finish(animation)?;
         Ok(true)
     }
 
@@ -133,14 +133,7 @@ impl Film {
         let (moved, values) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.shown.len() });
         let coloring = match self.look.color {
             None => Coloring::default(),
-            Some(_) => {
-                let map = match (self.look.signed, self.look.label.starts_with("temperature")) {
-                    (true, _) => ColorMap::Coolwarm,
-                    (false, true) => ColorMap::Inferno,
-                    (false, false) => ColorMap::Viridis,
-                };
-                Coloring::Scalar { label: self.look.label, values, range: self.range(map), map }
-            }
+            Some(_) => Coloring::Scalar { label: self.look.label, values, range: self.range(), map: self.look.map },
         };
         let scene = Scene {
             points: self.still.as_deref().unwrap_or(moved.as_chunks().0),
@@ -158,7 +151,8 @@ impl Film {
     ///
     /// A field that fades or bursts for a moment would be dull for most of the run if the scale held all its values;
     /// those beyond the scale have the color of its end.
-    fn range(&self, map: ColorMap) -> [f64; 2] {
+    fn range(&self) -> [f64; 2] {
+        let map = self.look.map;
         let signed = map == ColorMap::Coolwarm;
         let least = self.ranges.iter().fold(f64::INFINITY, |least, range| least.min(range[0]));
         let reach = |&[low, high]: &[f64; 2]| if signed { low.abs().max(high.abs()) } else { high - least };

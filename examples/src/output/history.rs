@@ -1,6 +1,6 @@
 //! Measured quantities over time, as a CSV file.
 
-use super::{Frame, write_whole};
+use super::Frame;
 use anyhow::{Context, Result};
 use meshweft::Metric;
 use std::fs::File;
@@ -28,7 +28,7 @@ impl History {
         }
         header.push('\n');
         let path = folder.join(NAME);
-        let file = write_whole(&path, header.as_bytes())?;
+        let file = meshweft_mesh::io::replace(&path, |out| out.write_all(header.as_bytes()))?;
         Ok(History { path, file, bytes: header.len() as u64 })
     }
 

@@ -228,27 +228,6 @@ fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A temporary file in `folder` with the permissions of an ordinary one.
-fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(".meshweft-").tempfile_in(folder)
-}
-
-/// Writes a file under another name and renames it. Returns the file, open at its end.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<std::fs::File> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || {
-        let mut file = temporary(folder)?;
-        file.write_all(bytes)?;
-        Ok(file.persist(path)?)
-    };
-    write()
-        .map_err(|e: std::io::Error| std::io::Error::from(e.kind()))
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

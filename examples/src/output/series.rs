@@ -1,6 +1,6 @@
 //! The series of VTU files and the PVD file that lists them.
 
-use super::{Frame, write_whole};
+use super::Frame;
 use anyhow::Result;
 use meshweft_mesh::{Field, Mesh, io};
 use std::fmt::Write;
@@ -33,7 +33,7 @@ impl Series {
         let file = format!("{}_{:02$}.vtu", self.name, frame.step, self.digits);
         io::write(&self.folder.join(&file), &self.mesh)?;
         self.files.push((frame.time, file));
-        write_whole(&self.index(), self.list().as_bytes())?;
+        io::replace(&self.index(), |out| out.write_all(self.list().as_bytes()))?;
         Ok(())
     }
 

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use super::Picture;
 use super::palette::{Census, Palette, TRANSPARENT};
-use super::{decode, encode, file};
+use super::{decode, encode};
+use meshweft_mesh::io::replace;
 
 /// Frames that are quantized together: enough for many cores, few enough to hold uncompressed.
 const BATCH: usize = 16;
@@ -69,8 +70,8 @@ impl Animation {
     ///
     /// # Errors
     /// No frame, or what the file system reports; the message names the path.
-    pub fn finish(self, path: &Path) -> io::Result<()> {
-        file::replace(path, |writer| {
+    pub fn finish(self, path: &Path) -> meshweft_mesh::Result<()> {
+        replace(path, |writer| {
             let Some([width, height]) = self.size else {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "an animation needs at least one frame"));
             };
@@ -101,7 +102,8 @@ impl Animation {
                 before = indices.into_iter().next_back().unwrap_or_default();
             }
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 }
 

@@ -29,7 +29,6 @@ mod animation;
 mod camera;
 mod colormap;
 mod figure;
-mod file;
 mod legend;
 mod palette;
 mod raster;
@@ -43,6 +42,7 @@ mod vector;
 use std::io::{self, Write};
 use std::path::Path;
 
+use meshweft_mesh::io::replace;
 use rayon::prelude::*;
 
 pub use animation::Animation;
@@ -202,8 +202,9 @@ impl Picture {
     ///
     /// # Errors
     /// What the file system reports; the message names the path.
-    pub fn write_png(&self, path: &Path) -> io::Result<()> {
-        file::replace(path, |writer| encode(self, png::Compression::Balanced, writer))
+    pub fn write_png(&self, path: &Path) -> meshweft_mesh::Result<()> {
+        replace(path, |writer| encode(self, png::Compression::Balanced, writer))?;
+        Ok(())
     }
 
     /// Mixes a color into a pixel; nothing happens outside of the picture.

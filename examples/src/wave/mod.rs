@@ -7,6 +7,7 @@ mod checks;
 
 use crate::example::{Check, Example, Info, Look};
 use crate::heat::explicit_limit;
+use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::{Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
@@ -233,7 +234,8 @@ impl Example for Wave {
     }
 
     fn look(&self) -> Look {
-        Look { color: Some("displacement"), label: "displacement (m)", signed: true, lift: 1.5, ..Look::default() }
+        let map = ColorMap::Coolwarm;
+        Look { color: Some("displacement"), label: "displacement (m)", map, lift: 1.5, ..Look::default() }
     }
 
     fn checks() -> Result<Vec<Check>> {

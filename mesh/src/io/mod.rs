@@ -33,6 +33,7 @@ mod vtk_cells;
 mod vtu;
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -221,15 +222,30 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
     if format == Format::Vtu {
         vtu::check_names(mesh).or_else(refuse)?;
     }
-    save(path, |out| match format {
-        Format::Obj => obj::write(out, mesh),
-        Format::Ply => ply::write(out, mesh),
-        _ => vtu::write(out, mesh),
-    })
+    replace(path, |mut out| match format {
+        Format::Obj => obj::write(&mut out, mesh),
+        Format::Ply => ply::write(&mut out, mesh),
+        _ => vtu::write(&mut out, mesh),
+    })?;
+    Ok(())
 }
 
-/// Fills a temporary file beside `path` and then renames it; on any error the temporary file is removed.
-fn save(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>) -> Result<()> {
+/// Fills a temporary file beside `path` and then renames it, so that a whole file is there or none; on any error the
+/// temporary file is removed. Returns the file, open at its end.
+///
+/// # Errors
+/// [`Error::Io`] with whatever the system says of the folder or of a write.
+///
+/// ```
+/// use meshweft_mesh::io::replace;
+/// use std::io::Write;
+/// let folder = tempfile::tempdir()?;
+/// replace(&folder.path().join("note.txt"), |out| out.write_all(b"whole"))?;
+/// assert_eq!(std::fs::read(folder.path().join("note.txt"))?, b"whole");
+/// assert!(replace(&folder.path().join("missing/note.txt"), |_| Ok(())).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<File> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -239,13 +255,14 @@ fn save(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io
         // Temporary files are private by default, but this one becomes an ordinary file; the umask still applies.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.prefix(".meshweft-").tempfile_in(folder)?;
+        // The name of the temporary file would be no news to the user, so only the reason is kept.
+        let unnamed = |error: io::Error| io::Error::from(error.kind());
+        let mut file = builder.prefix(".meshweft-").tempfile_in(folder).map_err(unnamed)?;
         let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
         fill(&mut out)?;
         out.flush()?;
         drop(out);
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        file.persist(path).map_err(|error| error.error)
     };
     write().map_err(|error| Error::io(path, error))
 }
