@@ -302,7 +302,7 @@ mod tests {
         std::fs::create_dir_all(path.join("full")).unwrap();
         let error = write(&path, &mixed_surface()).unwrap_err().to_string();
         assert!(error.starts_with(&path.display().to_string()), "{error}");
-        let error = save(&folder.path().join("b.vtu"), |out| {
+        let error = replace(&folder.path().join("b.vtu"), |out| {
             out.write_all(&[0; 10])?;
             Err(io::ErrorKind::StorageFull.into())
         });
