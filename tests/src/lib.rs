@@ -42,3 +42,14 @@ pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
     }
     Ok(run.digest())
 }
+
+/// The code blocks of the guide, compiled and run. Those of the README are on the front page of the runtime.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../docs/guide/embed.md")]
+    struct Embed;
+    #[doc = include_str!("../../docs/guide/files.md")]
+    struct Files;
+    #[doc = include_str!("../../docs/guide/write-a-program.md")]
+    struct WriteAProgram;
+}

@@ -319,7 +319,6 @@ fn convert_writes_what_it_says() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "minutes without optimization")]
 fn verify_prints_a_table_that_passes() {
     let text = good(&["verify", "heat"]);
     assert!(text.contains("measured") && text.contains("pass") && !text.contains("FAIL"), "{text}");

@@ -25,7 +25,12 @@ impl Scene {
     pub(super) fn set(mesh: &mut Mesh, settings: &Settings) -> Result<Scene> {
         let has_triangles = !mesh.triangles().is_empty();
         if !has_triangles && !mesh.points().is_empty() && !mesh.cells().is_empty() {
-            bail!("cloth needs triangles or quads; the mesh has {:?}", mesh.cells().counts());
+            let counts = mesh.cells().counts();
+            let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
+            bail!(
+                "cloth needs triangles or quads, but the cells of the mesh are {}: give a surface",
+                counts.join(", ")
+            );
         }
         if settings.choice("up") == "y" {
             mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
