@@ -1,5 +1,4 @@
-//! Physics on meshes as data-graph computations: any order, any engine, the same bits.
-
+#![doc = include_str!("../../README.md")]
 #![deny(unsafe_code)]
 
 mod engine;

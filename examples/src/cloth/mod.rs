@@ -20,7 +20,7 @@ use crate::picture::Prop;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Combine, Map, Metrics, Neighbors, Order, Program, Real, Reduce, Stages, Star, Stars, record};
+use meshweft::{Metrics, Order, Program, Real, Stages, Star, Stars, kernel, record};
 use meshweft_mesh::Mesh;
 use scene::{Hinge, Scene};
 
@@ -151,14 +151,10 @@ const THICKNESS: f64 = 0.006;
 /// Contact stiffness over mass per time step squared: a vertex at rest sinks by g dt² / this, some micrometers.
 const CONTACT: f64 = 10.0;
 
-/// Predicts where inertia, gravity and air take each vertex; the minimization starts where the last step's acceleration
-/// would take it, so that what hangs still starts where it is.
-struct Predict;
-
-impl Map<Cloth> for Predict {
-    const NAME: &'static str = "predict";
-
-    fn update<R: Real>(p: &Parameters<R>, own: Shared<R>, private: Private<R>) -> (Shared<R>, Private<R>) {
+kernel! {
+    /// Predicts where inertia, gravity and air take each vertex; the minimization starts where the last step's
+    /// acceleration would take it, so that what hangs still starts where it is.
+    map Predict for Cloth: |p, own, private| {
         let step = p.dt * private.free;
         let air = R::lit(1.0) + p.drag * p.dt;
         let velocity = (private.velocity + (p.gravity + p.wind * p.drag) * p.dt) * (R::lit(1.0) / air);
@@ -168,13 +164,9 @@ impl Map<Cloth> for Predict {
     }
 }
 
-/// The velocity that led from the start of the step to its end.
-struct Finish;
-
-impl Map<Cloth> for Finish {
-    const NAME: &'static str = "finish";
-
-    fn update<R: Real>(p: &Parameters<R>, own: Shared<R>, private: Private<R>) -> (Shared<R>, Private<R>) {
+kernel! {
+    /// The velocity that led from the start of the step to its end.
+    map Finish for Cloth: |p, own, private| {
         let (zero, one) = (R::lit(0.0), R::lit(1.0));
         let velocity = (own.position - private.before) * (one / p.dt);
         let acceleration = (velocity - private.velocity) * (one / p.dt);
@@ -184,54 +176,33 @@ impl Map<Cloth> for Finish {
     }
 }
 
-/// Declares an energy of the cloth.
-macro_rules! energy {
-    ($(#[$doc:meta])* $name:ident, $word:literal, |$p:ident, $own:ident, $private:ident, $neighbors:ident| $value:expr) => {
-        $(#[$doc])*
-        struct $name;
-
-        impl Reduce<Cloth> for $name {
-            const NAME: &'static str = $word;
-            const UNIT: &'static str = "J";
-            const COMBINE: Combine = Combine::Sum;
-
-            fn measure<R: Real>(
-                $p: &Parameters<R>,
-                $own: Shared<R>,
-                $private: Private<R>,
-                $neighbors: &impl Neighbors<R, Shared<R>>,
-            ) -> R {
-                $value
-            }
-        }
-    };
-}
-energy!(
+kernel! {
     /// `½ m v²`.
-    Kinetic, "kinetic energy", |_p, _own, private, _neighbors| {
+    sum Kinetic ("kinetic energy", "J") for Cloth: |_, _, private, _| {
         R::lit(0.5) * private.mass * private.velocity.dot(&private.velocity)
     }
-);
-energy!(
+}
+
+kernel! {
     /// `-m g · x`.
-    Weight, "potential energy", |p, own, private, _neighbors| {
-        -private.mass * p.gravity.dot(&own.position)
-    }
-);
-energy!(
+    sum Weight ("potential energy", "J") for Cloth: |p, own, private, _| -private.mass * p.gravity.dot(&own.position)
+}
+
+kernel! {
     /// The membrane's energy, a third of each triangle at each corner.
-    Stretch, "stretch energy", |p, own, _private, neighbors| {
-        neighbors.fold(Triangles, R::lit(0.0), |sum, others, rest| sum + solve::membrane_energy(p, own, others, rest))
-            * R::lit(1.0 / 3.0)
+    sum Stretch ("stretch energy", "J") for Cloth: |p, own, _, neighbors| {
+        let energy = |sum, others, rest| sum + solve::membrane_energy(p, own, others, rest);
+        neighbors.fold(Triangles, R::lit(0.0), energy) * R::lit(1.0 / 3.0)
     }
-);
-energy!(
+}
+
+kernel! {
     /// The bending energy, a quarter of each hinge at each corner.
-    Bend, "bending energy", |p, own, _private, neighbors| {
-        neighbors.fold(Hinges, R::lit(0.0), |sum, others, crease| sum + solve::hinge_energy(p, own, others, crease))
-            * R::lit(0.25)
+    sum Bend ("bending energy", "J") for Cloth: |p, own, _, neighbors| {
+        let energy = |sum, others, crease| sum + solve::hinge_energy(p, own, others, crease);
+        neighbors.fold(Hinges, R::lit(0.0), energy) * R::lit(0.25)
     }
-);
+}
 
 impl Program for Cloth {
     type Parameters<R: Real> = Parameters<R>;

@@ -9,7 +9,7 @@ use crate::example::{Check, Example, Info, Look};
 use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
-use meshweft::{Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
+use meshweft::{Metrics, Program, Real, Stages, Star, Stars, kernel, record};
 use meshweft_mesh::{Laplacian, Mesh};
 
 record! {
@@ -70,29 +70,14 @@ const COLD: f64 = 300.0;
 /// How much hotter the middle of the spot is, K.
 const RISE: f64 = 100.0;
 
-/// Keeps the temperature that the step starts from.
-struct Remember;
-
-impl Map<Heat> for Remember {
-    const NAME: &'static str = "remember";
-
-    fn update<R: Real>(_: &Parameters<R>, own: Shared<R>, private: Private<R>) -> (Shared<R>, Private<R>) {
-        (own, Private { before: own.temperature, ..private })
-    }
+kernel! {
+    /// Keeps the temperature that the step starts from.
+    map Remember for Heat: |_, own, private| (own, Private { before: own.temperature, ..private })
 }
 
-/// One Gauss–Seidel update of `(m + s Σw) T = m T_before + s Σ w T_neighbor`.
-struct Relax;
-
-impl Kernel<Heat> for Relax {
-    const NAME: &'static str = "relax";
-
-    fn update<R: Real>(
-        p: &Parameters<R>,
-        _: Shared<R>,
-        private: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> (Shared<R>, Private<R>) {
+kernel! {
+    /// One Gauss–Seidel update of `(m + s Σw) T = m T_before + s Σ w T_neighbor`.
+    update Relax for Heat: |p, _, private, neighbors| {
         let zero = R::lit(0.0);
         let (flow, total) = neighbors.fold(Edges, (zero, zero), |(flow, total), [other], weight| {
             (flow + weight * other.temperature, total + weight)
@@ -102,58 +87,30 @@ impl Kernel<Heat> for Relax {
     }
 }
 
-/// `T + (s / m) Σ w (T_neighbor - T)`.
-struct Explicit;
-
-impl Kernel<Heat> for Explicit {
-    const NAME: &'static str = "explicit";
-
-    fn update<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        private: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> (Shared<R>, Private<R>) {
-        let flow = neighbors
-            .fold(Edges, R::lit(0.0), |flow, [other], weight| flow + weight * (other.temperature - own.temperature));
+kernel! {
+    /// `T + (s / m) Σ w (T_neighbor - T)`.
+    update Explicit for Heat: |p, own, private, neighbors| {
+        let flow = neighbors.fold(Edges, R::lit(0.0), |flow, [other], weight| {
+            flow + weight * (other.temperature - own.temperature)
+        });
         (Shared { temperature: own.temperature + p.spread * flow / private.mass }, private)
     }
 }
 
-/// Declares a reduction over the vertices of a heat problem.
-macro_rules! measure {
-    ($(#[$doc:meta])* $name:ident, $word:literal, $unit:literal, $how:expr, |$own:ident, $private:ident| $value:expr) => {
-        $(#[$doc])*
-        struct $name;
-
-        impl Reduce<Heat> for $name {
-            const NAME: &'static str = $word;
-            const UNIT: &'static str = $unit;
-            const COMBINE: Combine = $how;
-
-            fn measure<R: Real>(
-                _: &Parameters<R>,
-                $own: Shared<R>,
-                $private: Private<R>,
-                _: &impl Neighbors<R, Shared<R>>,
-            ) -> R {
-                $value
-            }
-        }
-    };
-}
-measure!(
+kernel! {
     /// The integral of temperature: constant in an insulated body.
-    Content, "heat content", "K m^d", Combine::Sum, |own, private| own.temperature * private.mass
-);
-measure!(
+    sum Content ("heat content", "K m^d") for Heat: |_, own, private, _| own.temperature * private.mass
+}
+
+kernel! {
     /// The coldest temperature: never falls.
-    Coldest, "coldest", "K", Combine::Min, |own, _private| own.temperature
-);
-measure!(
+    min Coldest ("coldest", "K") for Heat: |_, own, _, _| own.temperature
+}
+
+kernel! {
     /// The hottest temperature: never rises.
-    Hottest, "hottest", "K", Combine::Max, |own, _private| own.temperature
-);
+    max Hottest ("hottest", "K") for Heat: |_, own, _, _| own.temperature
+}
 
 impl Program for Heat {
     type Parameters<R: Real> = Parameters<R>;

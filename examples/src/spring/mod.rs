@@ -13,7 +13,7 @@ use crate::example::{Check, Example, Info, Look};
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Combine, Kernel, Length, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
+use meshweft::{Length, Metrics, Program, Real, Stages, Star, Stars, kernel, record};
 use meshweft_mesh::{Mesh, mean_edge_length};
 
 record! {
@@ -66,19 +66,9 @@ pub struct Spring {
     fixed: Vec<u32>,
 }
 
-/// Sums the forces of the springs and takes a step.
-struct Leap;
-
-impl Kernel<Spring> for Leap {
-    const NAME: &'static str = "leap";
-
-    #[inline(always)]
-    fn update<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        body: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> (Shared<R>, Private<R>) {
+kernel! {
+    /// Sums the forces of the springs and takes a step.
+    update Leap for Spring: |p, own, body, neighbors| {
         let force = neighbors.fold(Springs, Vector3::zeros(), |force, [other], ()| {
             let d = own.half - other.half;
             force + d * ((p.rest - d.length()) * p.stiffness)
@@ -90,34 +80,15 @@ impl Kernel<Spring> for Leap {
     }
 }
 
-/// `½ v²` of unit masses.
-struct Kinetic;
-
-impl Reduce<Spring> for Kinetic {
-    const NAME: &'static str = "kinetic energy";
-    const UNIT: &'static str = "J";
-    const COMBINE: Combine = Combine::Sum;
-
-    fn measure<R: Real>(_: &Parameters<R>, _: Shared<R>, body: Private<R>, _: &impl Neighbors<R, Shared<R>>) -> R {
-        R::lit(0.5) * body.velocity.dot(&body.velocity)
-    }
+kernel! {
+    /// `½ v²` of unit masses.
+    sum Kinetic ("kinetic energy", "J") for Spring: |_, _, body, _| R::lit(0.5) * body.velocity.dot(&body.velocity)
 }
 
-/// The integral of the force `l (l - rest) / rest` of a spring of length `l`: `(l³/3 - rest l²/2) / rest + rest²/6`, half
-/// of it at either end.
-struct Elastic;
-
-impl Reduce<Spring> for Elastic {
-    const NAME: &'static str = "elastic energy";
-    const UNIT: &'static str = "J";
-    const COMBINE: Combine = Combine::Sum;
-
-    fn measure<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        _: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> R {
+kernel! {
+    /// The integral of the force `l (l - rest) / rest` of a spring of length `l`: `(l³/3 - rest l²/2) / rest + rest²/6`,
+    /// half of it at either end.
+    sum Elastic ("elastic energy", "J") for Spring: |p, own, _, neighbors| {
         neighbors.fold(Springs, R::lit(0.0), |energy, [other], ()| {
             let length = (own.half - other.half).length();
             let cubic = length * length * (length * R::lit(1.0 / 3.0) - p.rest * R::lit(0.5)) * p.stiffness;

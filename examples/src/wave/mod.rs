@@ -10,7 +10,7 @@ use crate::heat::explicit_limit;
 use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
-use meshweft::{Combine, Kernel, Map, Metrics, Neighbors, Program, Real, Reduce, Stages, Star, Stars, record};
+use meshweft::{Metrics, Program, Real, Stages, Star, Stars, kernel, record};
 use meshweft_mesh::{Laplacian, Mesh};
 
 record! {
@@ -62,65 +62,36 @@ pub struct Wave {
     bump: ([f64; 3], f64, f64),
 }
 
-/// `v + dt (c² / m Σ w (u_neighbor - u) - d v)`. It leaves displacements alone, so every order gives the same.
-struct Kick;
-
-impl Kernel<Wave> for Kick {
-    const NAME: &'static str = "kick";
-
-    fn update<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        private: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> (Shared<R>, Private<R>) {
-        let pull = neighbors
-            .fold(Edges, R::lit(0.0), |pull, [other], weight| pull + weight * (other.displacement - own.displacement));
+kernel! {
+    /// `v + dt (c² / m Σ w (u_neighbor - u) - d v)`. It leaves displacements alone, so every order gives the same.
+    update Kick for Wave: |p, own, private, neighbors| {
+        let pull = neighbors.fold(Edges, R::lit(0.0), |pull, [other], weight| {
+            pull + weight * (other.displacement - own.displacement)
+        });
         let acceleration = p.tension * private.mobility * pull - p.damping * private.velocity;
         (own, Private { velocity: private.velocity + p.dt * acceleration, ..private })
     }
 }
 
-/// `u + dt v`.
-struct Drift;
-
-impl Map<Wave> for Drift {
-    const NAME: &'static str = "drift";
-
-    fn update<R: Real>(p: &Parameters<R>, own: Shared<R>, private: Private<R>) -> (Shared<R>, Private<R>) {
+kernel! {
+    /// `u + dt v`.
+    map Drift for Wave: |p, own, private| {
         (Shared { displacement: own.displacement + p.dt * private.velocity }, private)
     }
 }
 
-/// `½ m v²`, velocities half a step early.
-struct Kinetic;
-
-impl Reduce<Wave> for Kinetic {
-    const NAME: &'static str = "kinetic energy";
-    const UNIT: &'static str = "J m²/kg";
-    const COMBINE: Combine = Combine::Sum;
-
-    fn measure<R: Real>(_: &Parameters<R>, _: Shared<R>, private: Private<R>, _: &impl Neighbors<R, Shared<R>>) -> R {
+kernel! {
+    /// `½ m v²`, velocities half a step early.
+    sum Kinetic ("kinetic energy", "J m²/kg") for Wave: |_, _, private, _| {
         let zero = R::lit(0.0);
         let energy = R::lit(0.5) * private.velocity * private.velocity / private.mobility;
         R::select(zero.less(private.mobility), energy, zero)
     }
 }
 
-/// `½ c² Σ w (Δu)²`, half of each edge at either end.
-struct Potential;
-
-impl Reduce<Wave> for Potential {
-    const NAME: &'static str = "potential energy";
-    const UNIT: &'static str = "J m²/kg";
-    const COMBINE: Combine = Combine::Sum;
-
-    fn measure<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        _: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> R {
+kernel! {
+    /// `½ c² Σ w (Δu)²`, half of each edge at either end.
+    sum Potential ("potential energy", "J m²/kg") for Wave: |p, own, _, neighbors| {
         let sum = neighbors.fold(Edges, R::lit(0.0), |sum, [other], weight| {
             let difference = other.displacement - own.displacement;
             sum + weight * difference * difference
@@ -129,17 +100,9 @@ impl Reduce<Wave> for Potential {
     }
 }
 
-/// The largest displacement either way.
-struct Crest;
-
-impl Reduce<Wave> for Crest {
-    const NAME: &'static str = "largest displacement";
-    const UNIT: &'static str = "m";
-    const COMBINE: Combine = Combine::Max;
-
-    fn measure<R: Real>(_: &Parameters<R>, own: Shared<R>, _: Private<R>, _: &impl Neighbors<R, Shared<R>>) -> R {
-        own.displacement.abs()
-    }
+kernel! {
+    /// The largest displacement either way.
+    max Crest ("largest displacement", "m") for Wave: |_, own, _, _| own.displacement.abs()
 }
 
 impl Program for Wave {
