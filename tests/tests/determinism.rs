@@ -50,6 +50,22 @@ fn the_serial_oracle_and_any_number_of_threads_give_one_digest() {
 }
 
 #[test]
+fn measured_quantities_are_the_same_on_any_number_of_threads() {
+    // Several leaves of the tree of sums.
+    let mesh = generate("box:24", 3).unwrap();
+    let measure = |backend| {
+        let mut run = start("spring", &mesh, &[], &Options { backend, ..Options::default() }).unwrap();
+        (0..3).for_each(|_| run.step().unwrap());
+        run.metrics().iter().map(|m| m.value.to_bits()).collect::<Vec<_>>()
+    };
+    let oracle = measure(Backend::Serial);
+    assert!(oracle.iter().all(|&bits| bits != 0));
+    for threads in [1, 2, 3, 8] {
+        assert_eq!(measure(Backend::Cpu { threads }), oracle, "{threads} threads");
+    }
+}
+
+#[test]
 fn curve_and_block_size_are_orders_too_and_engines_agree_on_them() {
     let mesh = generate("box:9", 3).unwrap();
     let mut seen = Vec::new();

@@ -103,12 +103,12 @@ kernel! {
 }
 
 kernel! {
-    /// The coldest temperature: never falls.
+    /// The coldest temperature: it never falls where all weights are positive.
     min Coldest ("coldest", "K") for Heat: |_, own, _, _| own.temperature
 }
 
 kernel! {
-    /// The hottest temperature: never rises.
+    /// The hottest temperature: it never rises where all weights are positive.
     max Hottest ("hottest", "K") for Heat: |_, own, _, _| own.temperature
 }
 
