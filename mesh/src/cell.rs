@@ -1,7 +1,7 @@
 //! The kinds of cells a mesh is made of, and a flat list of them.
 
 /// The shape of one cell. Corners are numbered as in VTK's linear cells, but for the wedge, whose triangles turn the other
-/// way: its first three corners are counterclockwise seen from outside. Readers and writers turn it.
+/// way: its first three corners are clockwise seen from outside. Readers and writers turn it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CellKind {

@@ -238,7 +238,7 @@ pub(crate) fn rows_mut<'a, T>(offsets: &[u32], values: &'a mut [T]) -> Vec<&'a m
 }
 
 fn too_many() -> Error {
-    Error::Invalid("more than 2^32 - 1 directed edges: cut the mesh into parts".into())
+    Error::Invalid("more than 2^32 - 1 directed edges, counting repeats between cells: cut the mesh into parts".into())
 }
 
 /// Builds rows from a function that visits every pair (twice: to count and to fill), then sorts and drops repeats.

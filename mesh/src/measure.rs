@@ -29,7 +29,7 @@ impl Laplacian {
     /// conjugates", 1993, for triangles; the stiffness matrix of linear elements in any textbook.
     ///
     /// # Errors
-    /// A mesh without edges, triangles or solids, if it has points at all.
+    /// A mesh without edges, triangles or solids, if it has points at all; one with 2^32 corners of cells.
     ///
     /// ```
     /// use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
@@ -43,9 +43,9 @@ impl Laplacian {
         let points = mesh.points();
         let n = points.len();
         match mesh.dimension() {
-            3 => Ok(assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize])))),
-            2 => Ok(assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize])))),
-            1 => Ok(assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize])))),
+            3 => assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize]))),
+            2 => assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize]))),
+            1 => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),
             _ if n == 0 => Ok(Laplacian { edges: vec![], weights: vec![], masses: vec![] }),
             _ => Err(Error::Invalid("the mesh has points but no edges, triangles or solids between them".into())),
         }
@@ -79,7 +79,10 @@ fn assemble<const K: usize>(
     n: usize,
     elements: &[[u32; K]],
     element: impl Fn([u32; K]) -> Element<K> + Sync,
-) -> Laplacian {
+) -> Result<Laplacian> {
+    if elements.len() > u32::MAX as usize / K {
+        return Err(Error::Invalid(format!("{} cells have more than 2^32 corners: cut the mesh", elements.len())));
+    }
     let mut offsets = vec![0u32; n + 1];
     elements.iter().flatten().for_each(|&v| offsets[v as usize + 1] += 1);
     (0..n).for_each(|v| offsets[v + 1] += offsets[v]);
@@ -117,7 +120,7 @@ fn assemble<const K: usize>(
             weights.push(weight);
         }
     }
-    Laplacian { edges, weights, masses: rows.into_iter().map(|(mass, _)| mass).collect() }
+    Ok(Laplacian { edges, weights, masses: rows.into_iter().map(|(mass, _)| mass).collect() })
 }
 
 fn edge_element([a, b]: [[f64; 3]; 2]) -> Element<2> {

@@ -239,18 +239,36 @@ impl Mesh {
         triangles
     }
 
-    /// Tets of the mesh; pyramids, wedges and hexes are cut into tets without new points. Shape [tets × 4].
+    /// Tets of the mesh; pyramids, wedges and hexes are cut into tets without new points. Shape `[tets × 4]`.
+    ///
+    /// Every quad facet is cut along the diagonal from its first corner in space (by x, then y, then z), so the two cells
+    /// at a facet agree whatever the order of their corners. Source: Dompierre, Labbé, Vallet and Camarero, "How to
+    /// subdivide pyramids, prisms and hexahedra into tetrahedra", 1999, with places for names.
     pub fn tets(&self) -> Vec<[u32; 4]> {
+        let place = |v: &u32| (self.points[*v as usize].map(|x| x + 0.0), *v);
+        let first = |corners: &[u32]| {
+            let before = |a: &&u32, b: &&u32| place(a).partial_cmp(&place(b)).expect("coordinates are finite");
+            *corners.iter().min_by(before).expect("a cell has corners")
+        };
         let mut tets = Vec::new();
-        for (kind, c) in self.cells.iter() {
-            let parts: &[[usize; 4]] = match kind {
-                CellKind::Tet => &[[0, 1, 2, 3]],
-                CellKind::Pyramid => &[[0, 1, 2, 4], [0, 2, 3, 4]],
-                CellKind::Wedge => &[[0, 1, 2, 3], [1, 4, 2, 3], [2, 4, 5, 3]],
-                CellKind::Hex => &[[0, 1, 2, 6], [0, 2, 3, 6], [0, 3, 7, 6], [0, 7, 4, 6], [0, 4, 5, 6], [0, 5, 1, 6]],
-                _ => &[],
-            };
-            tets.extend(parts.iter().map(|t| t.map(|k| c[k])));
+        for (kind, c) in self.cells.iter().filter(|(kind, _)| kind.dimension() == 3) {
+            if kind == CellKind::Tet {
+                tets.push([c[0], c[1], c[2], c[3]]);
+                continue;
+            }
+            // The first corner of the cell is joined to the triangles of the facets that do not have it.
+            let apex = first(c);
+            for facet in kind.facets() {
+                let facet: Vec<u32> = facet.iter().map(|&k| c[k as usize]).collect();
+                if facet.contains(&apex) {
+                    continue;
+                }
+                let low = first(&facet);
+                let start = facet.iter().position(|&v| v == low).expect("the first is one of them");
+                let corner = |k: usize| facet[(start + k) % facet.len()];
+                // Facets are seen from outside, the apex lies inside.
+                tets.extend((2..facet.len()).map(|k| [corner(0), corner(k), corner(k - 1), apex]));
+            }
         }
         tets
     }
@@ -303,6 +321,36 @@ mod tests {
         let volume: f64 = mesh.tets().iter().map(|t| volume_of(t.map(|v| points[v as usize]))).sum();
         assert!((volume - 1.0).abs() < 1e-15, "{volume}");
         assert!(mesh.tets().iter().all(|t| volume_of(t.map(|v| points[v as usize])) > 0.0));
+        // Turned by a quarter, the same cube gives the same tets.
+        let turned = Mesh::new(points, Cells::of(CellKind::Hex, vec![1, 2, 3, 0, 5, 6, 7, 4])).unwrap();
+        let sorted = |mesh: &Mesh| {
+            let mut tets: Vec<[u32; 4]> = mesh.tets();
+            tets.iter_mut().for_each(|t| t.sort_unstable());
+            tets.sort_unstable();
+            tets
+        };
+        assert_eq!((sorted(&mesh), sorted(&mesh).len()), (sorted(&turned), 6));
+    }
+
+    #[test]
+    fn wedges_and_pyramids_are_cut_into_tets_of_the_same_volume() {
+        let points: Vec<[f64; 3]> =
+            [[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]].map(|p| p.map(f64::from)).to_vec();
+        // Wound so that facets face outward, from either end.
+        for corners in [vec![0, 2, 1, 3, 5, 4], vec![3, 4, 5, 0, 1, 2]] {
+            let wedge = Mesh::new(points.clone(), Cells::of(CellKind::Wedge, corners)).unwrap();
+            let volumes: Vec<f64> = wedge.tets().iter().map(|t| volume_of(t.map(|v| points[v as usize]))).collect();
+            assert_eq!(volumes.len(), 3);
+            assert!(
+                volumes.iter().all(|&v| v > 0.0) && (volumes.iter().sum::<f64>() - 0.5).abs() < 1e-15,
+                "{volumes:?}"
+            );
+        }
+        let points: Vec<[f64; 3]> =
+            [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]].map(|p| p.map(f64::from)).to_vec();
+        let pyramid = Mesh::new(points.clone(), Cells::of(CellKind::Pyramid, (0..5).collect())).unwrap();
+        let volume: f64 = pyramid.tets().iter().map(|t| volume_of(t.map(|v| points[v as usize]))).sum();
+        assert!((volume - 1.0 / 3.0).abs() < 1e-15, "{volume}");
     }
 
     fn volume_of([a, b, c, d]: [[f64; 3]; 4]) -> f64 {

@@ -16,6 +16,8 @@ pub(crate) struct Layout<T> {
 
 /// One star in rows: the things around vertex `v` are `offsets[v]..offsets[v + 1]`.
 pub(crate) struct StarTable<T> {
+    /// Other vertices and reals of data of each thing.
+    shape: (usize, usize),
     offsets: Vec<u32>,
     others: Vec<u32>,
     data: Vec<T>,
@@ -117,7 +119,7 @@ impl<T: Float> StarTable<T> {
             others.extend(row_others);
             data.extend(row_data);
         }
-        Ok(StarTable { offsets, others, data })
+        Ok(StarTable { shape: (corners - 1, plan.data_len), offsets, others, data })
     }
 }
 
@@ -138,13 +140,24 @@ impl<T: Float, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, F
     ) -> A {
         let star = &self.stars[E::INDEX];
         let len = <E::Data<T> as Record<T>>::LEN;
+        // Rows cut at another width would name vertices that are no neighbors.
+        assert!(
+            star.shape == (N, len),
+            "star {} was added with {:?} others and reals, not {:?}",
+            E::INDEX,
+            star.shape,
+            (N, len)
+        );
         let (start, end) = (star.offsets[self.v] as usize, star.offsets[self.v + 1] as usize);
         let others = &star.others[start * N..end * N];
         let data = &star.data[start * len..end * len];
         (0..end - start).fold(init, |gathered, j| {
             let shared: [S; N] = std::array::from_fn(|i| {
                 let u = others[j * N + i] as usize * shared_stride(S::LEN);
-                S::build(|k| (self.leaf)(u + k))
+                S::build(|k| {
+                    assert!(k < S::LEN, "a record asks for its own reals only");
+                    (self.leaf)(u + k)
+                })
             });
             f(gathered, shared, E::Data::build(|k| data[j * len + k]))
         })

@@ -78,6 +78,8 @@ pub struct Simulation<P: Program, T: Float = f32> {
     audit: Option<Audit>,
     steps: u64,
     rounds: u64,
+    /// Those of the rounds that an order bound.
+    swept: u64,
     setup: Vec<(&'static str, f64)>,
 }
 
@@ -177,8 +179,16 @@ impl<P: Program, T: Float> Builder<P, T> {
         }
         lap("state", &mut setup);
         let audit = audit.then(|| Audit::new(n));
-        let simulation = Simulation { mesh, program, curve, layout, state, engine, audit, steps: 0, rounds: 0, setup };
-        simulation.check_finite()?;
+        let simulation =
+            Simulation { mesh, program, curve, layout, state, engine, audit, steps: 0, rounds: 0, swept: 0, setup };
+        simulation.check_finite().map_err(|error| match error {
+            Error::Diverged { vertex, field, value, .. } => Error::Invalid(format!(
+                "{field} of vertex {vertex} is {value} at the start: it does not fit into {}; \
+                 use f64, or scale the mesh to ordinary units",
+                T::NAME
+            )),
+            other => other,
+        })?;
         Ok(simulation)
     }
 }
@@ -197,13 +207,14 @@ impl<P: Program, T: Float> Simulation<P, T> {
             audit: self.audit.as_ref(),
             finite: true,
         };
-        let rounds = match &self.engine {
+        let (rounds, swept) = match &self.engine {
             AnyEngine::Serial(engine) => run_step(engine, &self.program, &mut job),
             AnyEngine::Cpu(engine) => run_step(engine, &self.program, &mut job),
         };
         let finite = job.finite;
         self.steps += 1;
         self.rounds += rounds;
+        self.swept += swept;
         if finite { Ok(()) } else { self.check_finite() }
     }
 
@@ -415,7 +426,7 @@ impl<P: Program, T: Float> Simulation<P, T> {
             return Err(Error::Contract(format!("vertex {v} was updated {count} times in {rounds} rounds")));
         }
         let (updates, edges) = (self.rounds * self.state.len as u64, self.schedule().graph().directed_edges() as u64);
-        let relations = if self.schedule().is_double_buffered() { 0 } else { 2 * self.rounds * edges };
+        let relations = 2 * self.swept * edges;
         Ok(Some(AuditReport { rounds, updates, relations }))
     }
 
@@ -483,12 +494,13 @@ impl<P: Program, T: Float> Simulation<P, T> {
     }
 }
 
-/// Runs one step and returns the rounds that updated every vertex from its neighbors.
-fn run_step<P: Program, T: Float, E: Engine>(engine: &E, program: &P, job: &mut Job<P, T>) -> u64 {
+/// Runs one step and returns the rounds that updated every vertex from its neighbors, and how many of them an order bound.
+fn run_step<P: Program, T: Float, E: Engine>(engine: &E, program: &P, job: &mut Job<P, T>) -> (u64, u64) {
     struct Run<'a, 'b, P: Program, T: Float, E> {
         engine: &'a E,
         job: &'a mut Job<'b, P, T>,
         rounds: u64,
+        swept: u64,
     }
     impl<P: Program, T: Float, E: Engine> Stages<P> for Run<'_, '_, P, T, E> {
         fn map<K: Map<P>>(&mut self, _: K) {
@@ -497,15 +509,18 @@ fn run_step<P: Program, T: Float, E: Engine>(engine: &E, program: &P, job: &mut 
         fn sweep<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
             self.engine.sweep::<P, T, K>(self.job, rounds);
             self.rounds += rounds as u64;
+            if !self.job.layout.schedule.is_double_buffered() {
+                self.swept += rounds as u64;
+            }
         }
         fn jacobi<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
             self.engine.jacobi::<P, T, K>(self.job, rounds);
             self.rounds += rounds as u64;
         }
     }
-    let mut run = Run { engine, job, rounds: 0 };
+    let mut run = Run { engine, job, rounds: 0, swept: 0 };
     program.step(&mut run);
-    run.rounds
+    (run.rounds, run.swept)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]
 const CASES: &[Case] = &[
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
+    ("heat", "hexes:7", &[]),
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("spring", "random:600", &[]),
@@ -86,6 +87,8 @@ fn curve_and_block_size_are_orders_too_and_engines_agree_on_them() {
 #[test]
 fn renumbering_the_vertices_changes_no_value() {
     each_case(|name, mesh, set, options, what| {
+        // In 64 bits: fewer bits could hide a difference in a setting that is computed from the mesh.
+        let options = &Options { precision: Precision::F64, ..*options };
         let n = mesh.points().len();
         let names = random::shuffled(17, n); // vertex v of the mesh is called names[v]
         let mut points = vec![[0.0; 3]; n];
@@ -114,28 +117,28 @@ fn renumbering_the_vertices_changes_no_value() {
 /// Digests recorded once. They change only when the physics or the order is meant to change, never with the machine,
 /// the compiler's flags or the width of its vectors.
 const GOLDEN: &[(&str, &str, &str, &str)] = &[
-    ("heat", "torus:24x14", "color", "02686df77678a1c3"),
-    ("wave", "disk:10", "color", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "color", "17be75a326b32b03"),
+    ("wave", "disk:10", "color", "bc290b1d037f9f19"),
     ("spring", "box:9", "color", "d6dbacc46a445361"),
     ("cloth", "sheet:18x22", "color", "25c1ee3034b98809"),
-    ("heat", "torus:24x14", "level-color", "cf0621eb37fdd378"),
-    ("wave", "disk:10", "level-color", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "level-color", "b24bd53f80b5f405"),
+    ("wave", "disk:10", "level-color", "bc290b1d037f9f19"),
     ("spring", "box:9", "level-color", "801e1dd69e94ad18"),
     ("cloth", "sheet:18x22", "level-color", "3ab181fe8d41abe7"),
-    ("heat", "torus:24x14", "color-level", "02686df77678a1c3"),
-    ("wave", "disk:10", "color-level", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "color-level", "17be75a326b32b03"),
+    ("wave", "disk:10", "color-level", "bc290b1d037f9f19"),
     ("spring", "box:9", "color-level", "d6dbacc46a445361"),
     ("cloth", "sheet:18x22", "color-level", "25c1ee3034b98809"),
-    ("heat", "torus:24x14", "priority-dag", "3e0df0e75e554a31"),
-    ("wave", "disk:10", "priority-dag", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "priority-dag", "e6b6b9464b0a9f57"),
+    ("wave", "disk:10", "priority-dag", "bc290b1d037f9f19"),
     ("spring", "box:9", "priority-dag", "88a8b09aa431a58c"),
     ("cloth", "sheet:18x22", "priority-dag", "fa95396b2ea2210f"),
-    ("heat", "torus:24x14", "blocked", "238d8d1cfc166e30"),
-    ("wave", "disk:10", "blocked", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "blocked", "0d42452acc16ba73"),
+    ("wave", "disk:10", "blocked", "bc290b1d037f9f19"),
     ("spring", "box:9", "blocked", "65a8633a2e84b1e9"),
     ("cloth", "sheet:18x22", "blocked", "6923228618865d7a"),
-    ("heat", "torus:24x14", "jacobi", "c1d27d4feaa75052"),
-    ("wave", "disk:10", "jacobi", "c553103afd71be2a"),
+    ("heat", "torus:24x14", "jacobi", "06bf252a6a44cc0a"),
+    ("wave", "disk:10", "jacobi", "bc290b1d037f9f19"),
     ("spring", "box:9", "jacobi", "33fd9f97f3ec849a"),
     ("cloth", "sheet:18x22", "jacobi", "d58ae4b08e1b13c9"),
 ];

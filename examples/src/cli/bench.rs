@@ -87,7 +87,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         bail!("these settings of {} sweep no vertex: there is nothing to measure", plan.entry.info.name);
     }
     trials.sort_unstable_by(f64::total_cmp);
-    let (low, middle, high) = (trials[0], trials[trials.len() / 2], trials[trials.len() - 1]);
+    // Of an even number of trials, the mean of the two in the middle.
+    let middle = (trials[(trials.len() - 1) / 2] + trials[trials.len() / 2]) / 2.0;
+    let (low, high) = (trials[0], trials[trials.len() - 1]);
     let (vertices, directed_edges) = (run.mesh().points().len(), run.directed_edges());
     let update = |s: f64| 1e9 * s / (rounds as f64 * vertices as f64);
     // Without an edge there is no time of one; the quotient is then infinite, which JSON shows as null.

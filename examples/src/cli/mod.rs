@@ -34,7 +34,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
 #[derive(Parser)]
@@ -75,15 +75,17 @@ pub struct Console<'a> {
     pub err: &'a mut dyn Write,
     /// Whether standard error is a terminal, on which a progress bar can be drawn.
     pub terminal: bool,
-    /// How often the user asked to stop. A run finishes its step and writes what it has; once more, and it draws no
-    /// pictures.
+    /// How often the user asked to stop a run that takes steps. It finishes its step and writes what it has; once more,
+    /// and it draws no film.
     pub interrupts: Arc<AtomicUsize>,
+    /// Whether there is a run to stop in good order; otherwise Ctrl-C ends the command at once.
+    pub stoppable: Arc<AtomicBool>,
 }
 
 impl<'a> Console<'a> {
     /// A console without a terminal that nobody interrupts.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Console<'a> {
-        Console { out, err, terminal: false, interrupts: Arc::default() }
+        Console { out, err, terminal: false, interrupts: Arc::default(), stoppable: Arc::default() }
     }
 }
 
@@ -103,10 +105,10 @@ pub fn main() -> ExitCode {
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
     let terminal = err.is_terminal();
     let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
-    let interrupts = console.interrupts.clone();
+    let (interrupts, stoppable) = (console.interrupts.clone(), console.stoppable.clone());
     let handler = move || {
         // A third time the user means it: nothing that matters is lost, since files are whole at any moment.
-        if interrupts.fetch_add(1, Ordering::Relaxed) == 2 {
+        if !stoppable.load(Ordering::Relaxed) || interrupts.fetch_add(1, Ordering::Relaxed) == 2 {
             std::process::exit(130);
         }
     };

@@ -120,6 +120,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let mut output = Output::create(config, run.as_mut())?;
 
+    console.stoppable.store(true, Ordering::Relaxed);
     let mut progress = Progress::new(steps, arguments.quiet, console);
     let first = output.save_now(run.as_mut())?;
     let mut wall = Duration::ZERO;
@@ -135,10 +136,11 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let interrupted = run.steps() < steps;
 
     let progress = progress.pictures(output.pictures(), console);
-    let interrupts = console.interrupts.load(Ordering::Relaxed);
+    // The first interrupt ended the steps, if any did; one more ends the film.
+    let enough = usize::from(interrupted);
     let files = output.finish(&mut || {
         progress.picture();
-        console.interrupts.load(Ordering::Relaxed) == interrupts
+        console.interrupts.load(Ordering::Relaxed) <= enough
     })?;
     progress.finish();
 

@@ -105,7 +105,8 @@ record! {
 record! {
     /// A hinge at rest, seen from one corner: two triangles and the edge between them.
     pub struct Crease<R> {
-        /// Weights of the four vertices, own first; the weighted sum of positions is the curvature across the edge, 1/m.
+        /// Weights of the four vertices, own first, 1/m; the length of the weighted sum of positions is the curvature
+        /// across the edge times the root of the area it is taken over.
         weights: meshweft::nalgebra::Vector4<R>,
         /// Length of that sum at rest.
         rest: R,
@@ -241,7 +242,7 @@ impl Program for Cloth {
         stars.add(Triangles, mesh.triangles(), move |i| scene::rest_of(i.vertices.map(|v| points[v as usize])));
         let hinges: Vec<Hinge> = if self.bend > 0.0 { scene::hinges(mesh, &self.scene.rest) } else { Vec::new() };
         let elements = hinges.iter().map(|h| h.vertices).collect();
-        stars.add(Hinges, elements, move |i| hinges[i.element].seen_from(i.corner));
+        stars.add(Hinges, elements, move |i| hinges[i.element].seen_from(&i));
         Ok(())
     }
 

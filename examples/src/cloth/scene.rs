@@ -3,6 +3,7 @@
 use super::{Crease, Rest};
 use crate::settings::Settings;
 use anyhow::{Result, bail};
+use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
 use meshweft_mesh::{Laplacian, Mesh};
 
@@ -16,7 +17,7 @@ pub(super) struct Scene {
     pub(super) pinned: Vec<bool>,
     /// Center and radius of the ball, m.
     pub(super) ball: ([f64; 3], f64),
-    /// 1 if the triangles of a closed surface are seen from outside, -1 if from inside, 0 if it is not closed.
+    /// 1 if the triangles of a closed surface are all seen from outside, -1 if from inside, 0 for any other surface.
     pub(super) outward: f64,
 }
 
@@ -57,10 +58,18 @@ impl Scene {
             false => vec![0.0; mesh.points().len()],
         };
         let pinned = pins(mesh, settings.choice("pins"));
-        let closed = has_triangles && !surface_only(mesh)?.boundary().contains(&true);
-        let outward = if closed { volume(mesh).signum() } else { 0.0 };
+        let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
         Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, outward })
     }
+}
+
+/// Whether the triangles form a closed surface with one orientation: each edge is used just once either way.
+fn is_closed(mesh: &Mesh) -> bool {
+    let sides = mesh.triangles().into_iter().flat_map(|[a, b, c]| [[a, b], [b, c], [c, a]]);
+    let mut sides: Vec<[u32; 2]> = sides.collect();
+    sides.sort_unstable();
+    let twins = |[a, b]: &[u32; 2]| sides.binary_search(&[*b, *a]).is_ok();
+    !sides.is_empty() && sides.windows(2).all(|w| w[0] != w[1]) && sides.iter().all(twins)
 }
 
 /// The volume inside a closed surface of triangles, negative if they are seen from inside, m³.
@@ -90,16 +99,25 @@ fn pins(mesh: &Mesh, choice: &str) -> Vec<bool> {
         pinned.iter_mut().zip(points).for_each(|(pin, p)| *pin = high[1] - p[1] <= near);
         return pinned;
     }
-    for x in [low[0], high[0]] {
-        let distance = |v: &usize| (points[*v][0] - x).powi(2) + (points[*v][1] - high[1]).powi(2);
-        if let Some(v) = (0..points.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))) {
+    for (x, outward) in [(low[0], -1.0), (high[0], 1.0)] {
+        // Ties go to the outermost, so that the two pins differ and names do not matter.
+        let key = |v: usize| {
+            let p = points[v];
+            ((p[0] - x).powi(2) + (p[1] - high[1]).powi(2), -outward * p[0], -p[1])
+        };
+        let nearer = |a: &usize, b: &usize| key(*a).partial_cmp(&key(*b)).expect("coordinates are finite");
+        if let Some(v) = (0..points.len()).min_by(nearer) {
             pinned[v] = true;
         }
     }
     pinned
 }
 
-/// A triangle at rest seen from its first corner. One of no area does nothing.
+/// Triangles flatter than this share of their first edge do nothing: their stiffness would grow without bound, and the
+/// sweeps would no longer converge.
+const FLATTEST: f64 = 1e-3;
+
+/// A triangle at rest seen from its first corner. One of hardly any area does nothing.
 pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
     let [a, b, c] = corners.map(Vector3::from);
     let (e1, e2) = (b - a, c - a);
@@ -108,7 +126,7 @@ pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
     let p = e1.dot(&e2) / l;
     let q = (e2 - e1 * (p / l)).norm();
     let inverse = Vector4::new(1.0 / l, -p / (l * q), 0.0, 1.0 / q);
-    if inverse.iter().all(|x| x.is_finite()) && q > 1e-9 * l {
+    if inverse.iter().all(|x| x.is_finite()) && q > FLATTEST * l && l > FLATTEST * q {
         Rest { inverse, area: 0.5 * l * q }
     } else {
         Rest { inverse: Vector4::zeros(), area: 0.0 }
@@ -124,10 +142,9 @@ pub(super) struct Hinge {
 }
 
 impl Hinge {
-    /// Its data with corner `corner` first and the others in the order in which a star gives them.
-    pub(super) fn seen_from(&self, corner: usize) -> Crease<f64> {
-        const TURNS: [[usize; 4]; 4] = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]];
-        Crease { weights: Vector4::from(TURNS[corner].map(|k| self.weights[k])), rest: self.rest }
+    /// Its data as one of its corners sees it.
+    pub(super) fn seen_from(&self, incidence: &Incidence<4>) -> Crease<f64> {
+        Crease { weights: Vector4::from(incidence.arrange(self.weights)), rest: self.rest }
     }
 }
 

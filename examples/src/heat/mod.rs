@@ -77,12 +77,14 @@ kernel! {
 
 kernel! {
     /// One Gauss–Seidel update of `(m + s Σw) T = m T_before + s Σ w T_neighbor`.
-    update Relax for Heat: |p, _, private, neighbors| {
+    update Relax for Heat: |p, own, private, neighbors| {
         let zero = R::lit(0.0);
         let (flow, total) = neighbors.fold(Edges, (zero, zero), |(flow, total), [other], weight| {
             (flow + weight * other.temperature, total + weight)
         });
-        let temperature = (private.mass * private.before + p.spread * flow) / (private.mass + p.spread * total);
+        let (load, diagonal) = (private.mass * private.before + p.spread * flow, private.mass + p.spread * total);
+        // A vertex without cells has no mass: it keeps its temperature.
+        let temperature = R::select(zero.less(private.mass), load / diagonal, own.temperature);
         (Shared { temperature }, private)
     }
 }
@@ -93,7 +95,9 @@ kernel! {
         let flow = neighbors.fold(Edges, R::lit(0.0), |flow, [other], weight| {
             flow + weight * (other.temperature - own.temperature)
         });
-        (Shared { temperature: own.temperature + p.spread * flow / private.mass }, private)
+        let warmer = own.temperature + p.spread * flow / private.mass;
+        // A vertex without cells has no mass: it keeps its temperature.
+        (Shared { temperature: R::select(R::lit(0.0).less(private.mass), warmer, own.temperature) }, private)
     }
 }
 
@@ -136,9 +140,7 @@ impl Program for Heat {
         let p = mesh.points()[v as usize];
         let distance = (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>();
         let temperature = COLD + RISE * Real::exp(-distance / (2.0 * radius * radius));
-        // A vertex without cells keeps its temperature; any mass will do.
-        let mass = Some(self.laplacian.masses[v as usize]).filter(|&m| m > 0.0).unwrap_or(1.0);
-        (Shared { temperature }, Private { before: temperature, mass })
+        (Shared { temperature }, Private { before: temperature, mass: self.laplacian.masses[v as usize] })
     }
 
     fn step(&self, stages: &mut impl Stages<Self>) {
@@ -201,7 +203,8 @@ impl Example for Heat {
         };
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-        let center = [high[0], (low[1] + high[1]) / 2.0, high[2]];
+        let corner = [high[0], (low[1] + high[1]) / 2.0, high[2]];
+        let center = nearest(mesh, corner, |v| laplacian.masses[v] > 0.0).unwrap_or(corner);
         // A mesh of one place has no extent; any radius will do.
         let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
         Ok(Heat { diffusivity, dt, method, laplacian, spot: (center, radius) })
@@ -216,12 +219,20 @@ impl Example for Heat {
     }
 }
 
-/// The largest `diffusivity × dt` for which no explicit update overshoots: the smallest `m / Σ|w|`, m²; 1 without edges.
+/// The place of the point nearest to `target` among those of which `takes` says yes. Ties go to the first in space.
+pub(crate) fn nearest(mesh: &Mesh, target: [f64; 3], takes: impl Fn(usize) -> bool) -> Option<[f64; 3]> {
+    let key = |p: [f64; 3]| ((0..3).map(|k| (p[k] - target[k]).powi(2)).sum::<f64>(), p);
+    let taken = mesh.points().iter().enumerate().filter(|(v, _)| takes(*v)).map(|(_, &p)| p);
+    taken.min_by(|&a, &b| key(a).partial_cmp(&key(b)).expect("coordinates are finite"))
+}
+
+/// The largest `diffusivity × dt` for which no explicit update overshoots where weights are positive: the smallest
+/// `m / Σ|w|`, m²; 1 without edges. Weights are added by size, so that names do not matter.
 pub(crate) fn explicit_limit(laplacian: &Laplacian) -> f64 {
-    let mut totals = vec![0.0; laplacian.masses.len()];
-    for (e, w) in laplacian.edges.iter().zip(&laplacian.weights) {
-        e.iter().for_each(|&v| totals[v as usize] += w.abs());
-    }
-    let limits = laplacian.masses.iter().zip(&totals).filter(|&(&m, &t)| m > 0.0 && t > 0.0).map(|(m, t)| m / t);
+    let ends = laplacian.edges.iter().zip(&laplacian.weights).flat_map(|(e, w)| e.map(|v| (v, w.abs())));
+    let mut ends: Vec<(u32, f64)> = ends.collect();
+    ends.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let totals = ends.chunk_by(|a, b| a.0 == b.0).map(|row| (row[0].0, row.iter().map(|end| end.1).sum::<f64>()));
+    let limits = totals.filter(|&(_, total)| total > 0.0).map(|(v, total)| laplacian.masses[v as usize] / total);
     Some(limits.fold(f64::INFINITY, f64::min)).filter(|limit| limit.is_finite()).unwrap_or(1.0)
 }

@@ -6,7 +6,7 @@
 mod checks;
 
 use crate::example::{Check, Example, Info, Look};
-use crate::heat::explicit_limit;
+use crate::heat::{explicit_limit, nearest};
 use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
@@ -189,11 +189,13 @@ impl Example for Wave {
         };
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-        let center = [0.35 * low[0] + 0.65 * high[0], 0.45 * low[1] + 0.55 * high[1], high[2]];
+        let fixed = mesh.boundary();
+        let aim = [0.35 * low[0] + 0.65 * high[0], 0.45 * low[1] + 0.55 * high[1], high[2]];
+        let center = nearest(mesh, aim, |v| !fixed[v] && laplacian.masses[v] > 0.0).unwrap_or(aim);
         // A mesh of one place has no extent; any radius will do.
         let radius = if extent > 0.0 { 0.06 * extent } else { 1.0 };
         let bump = (center, radius, settings.number("height"));
-        Ok(Wave { speed, damping: settings.number("damping"), dt, laplacian, fixed: mesh.boundary(), bump })
+        Ok(Wave { speed, damping: settings.number("damping"), dt, laplacian, fixed, bump })
     }
 
     fn look(&self) -> Look {

@@ -256,7 +256,10 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         // The name of the temporary file would be no news to the user, so only the reason is kept.
-        let unnamed = |error: io::Error| io::Error::from(error.kind());
+        let unnamed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::NotFound, "there is no such folder"),
+            kind => kind.into(),
+        };
         let mut file = builder.prefix(".meshweft-").tempfile_in(folder).map_err(unnamed)?;
         let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
         fill(&mut out)?;

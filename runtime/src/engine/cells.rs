@@ -4,6 +4,10 @@
 //! (`Schedule::verify`), and every vertex is updated by one thread at a time. So a real that is written is read and
 //! written by nobody else until the engine's own synchronization (the end of a parallel loop, or the acquire-release
 //! counters of a task) has passed the write on. Debug builds check this at every access with an owner tag a vertex.
+//!
+//! Two things keep a program inside of that argument, whatever safe code it is: a fold reads only vertices that were
+//! added to the star it names, because the star's shape is asserted ([`Row`](crate::layout::Row)); and a record reaches
+//! only its own reals, because their number is asserted here.
 
 #![expect(unsafe_code, reason = "disjoint writes to one slice, justified by a verified schedule")]
 
@@ -95,9 +99,16 @@ impl<'a, T: Float> Cells<'a, T> {
     #[inline(always)]
     pub(crate) fn load<S: Record<T>, Q: Record<T>>(&self, v: usize) -> (S, Q) {
         let at = v * shared_stride(S::LEN);
-        // SAFETY: only this thread updates `v` now (module documentation).
-        let shared = S::build(|k| unsafe { *self.source[at + k].0.get() });
-        let private = Q::build(|k| unsafe { *self.private[k * self.len + v].0.get() });
+        let shared = S::build(|k| {
+            own::<T, S>(k);
+            // SAFETY: only this thread updates `v` now (module documentation).
+            unsafe { *self.source[at + k].0.get() }
+        });
+        let private = Q::build(|k| {
+            own::<T, Q>(k);
+            // SAFETY: as above; private state is reached through its vertex alone.
+            unsafe { *self.private[k * self.len + v].0.get() }
+        });
         #[cfg(debug_assertions)]
         assert!(!self.updating[v].swap(true, Ordering::AcqRel), "vertex {v} is updated twice at a time");
         (shared, private)
@@ -107,12 +118,25 @@ impl<'a, T: Float> Cells<'a, T> {
     #[inline(always)]
     pub(crate) fn store<S: Record<T>, Q: Record<T>>(&self, v: usize, shared: S, private: Q) {
         let at = v * shared_stride(S::LEN);
-        // SAFETY: only this thread updates `v` now, and no neighbor reads it (module documentation).
-        shared.each(|k, x| unsafe { *self.target[at + k].0.get() = x });
-        private.each(|k, x| unsafe { *self.private[k * self.len + v].0.get() = x });
+        shared.each(|k, x| {
+            own::<T, S>(k);
+            // SAFETY: only this thread updates `v` now, and no neighbor reads it (module documentation).
+            unsafe { *self.target[at + k].0.get() = x }
+        });
+        private.each(|k, x| {
+            own::<T, Q>(k);
+            // SAFETY: as above; private state is reached through its vertex alone.
+            unsafe { *self.private[k * self.len + v].0.get() = x }
+        });
         #[cfg(debug_assertions)]
         self.updating[v].store(false, Ordering::Release);
     }
+}
+
+/// Asserts that real `k` belongs to the record; it folds away for records that count their reals right.
+#[inline(always)]
+fn own<T: Float, S: Record<T>>(k: usize) {
+    assert!(k < S::LEN, "a record has its own reals only");
 }
 
 #[cfg(all(test, debug_assertions))]

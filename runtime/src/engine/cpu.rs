@@ -58,7 +58,9 @@ impl Engine for Cpu {
                 all &= all_finite(&shared) & all_finite(&private);
                 cells.store(v, shared, private);
             }
-            finite.fetch_and(all, Ordering::Relaxed);
+            if !all {
+                finite.store(false, Ordering::Relaxed);
+            }
         };
         self.pool.install(|| self.chunks(0..len, work));
         job.finite &= finite.into_inner();
@@ -88,7 +90,9 @@ impl Engine for Cpu {
                     Some(audit) => audit.around(layout.schedule.graph(), v, update),
                 }
             }
-            finite.fetch_and(all, Ordering::Relaxed);
+            if !all {
+                finite.store(false, Ordering::Relaxed);
+            }
         };
         match layout.schedule.plan() {
             Plan::Phases { offsets } => self.pool.install(|| {
@@ -120,7 +124,9 @@ impl Engine for Cpu {
                     cells.store(v, shared, private);
                     audit.inspect(|audit| audit.count(v));
                 }
-                finite.fetch_and(all, Ordering::Relaxed);
+                if !all {
+                    finite.store(false, Ordering::Relaxed);
+                }
             };
             self.pool.install(|| self.chunks(0..len, work));
             let state = &mut *job.state;

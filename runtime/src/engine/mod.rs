@@ -47,12 +47,25 @@ pub(crate) trait Engine {
 pub(crate) fn combine(how: Combine, a: f64, b: f64) -> f64 {
     match how {
         Combine::Sum => a + b,
-        Combine::Min => a.min(b),
-        Combine::Max => a.max(b),
+        // Spelled out: `f64::min` may return either zero of two.
+        Combine::Min => {
+            if b < a {
+                b
+            } else {
+                a
+            }
+        }
+        Combine::Max => {
+            if b > a {
+                b
+            } else {
+                a
+            }
+        }
     }
 }
 
-/// Whether all reals of a record are finite. `x - x` is zero just for those.
+/// Whether all reals of a record are finite.
 #[inline(always)]
 pub(crate) fn all_finite<T: Float, A: crate::program::Record<T>>(record: &A) -> bool {
     let mut finite = true;

@@ -14,6 +14,10 @@ use meshweft_mesh::Graph;
 use rayon::ThreadPool;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How long a worker sleeps that has found nothing for a while.
+const NAP: Duration = Duration::from_micros(50);
 
 /// Runs `task(t)` for every vertex `t` of the graph and every round, respecting its orientation from lower to higher.
 pub(crate) fn run(pool: &ThreadPool, graph: &Graph, rounds: usize, task: impl Fn(usize) + Sync) {
@@ -27,7 +31,7 @@ pub(crate) fn run(pool: &ThreadPool, graph: &Graph, rounds: usize, task: impl Fn
     }
     let run = Run {
         graph,
-        rounds: rounds as u32,
+        rounds: u32::try_from(rounds).expect("fewer than 2^32 rounds: more would take years"),
         waiting: (0..tasks as u32).map(|t| AtomicU32::new(predecessors(graph, t) as u32)).collect(),
         done: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
         left: AtomicUsize::new(tasks),
@@ -74,7 +78,12 @@ impl<F: Fn(usize) + Sync> Run<'_, F> {
                 if self.left.load(Ordering::Acquire) == 0 || self.stopped.load(Ordering::Acquire) {
                     return;
                 }
-                backoff.snooze();
+                if backoff.is_completed() {
+                    // Long idle, or more threads than cores: leave the cores to those that have work.
+                    std::thread::sleep(NAP);
+                } else {
+                    backoff.snooze();
+                }
                 continue;
             };
             backoff.reset();

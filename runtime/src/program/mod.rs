@@ -184,6 +184,13 @@ pub struct Incidence<const K: usize> {
     pub vertices: [u32; K],
 }
 
+impl<const K: usize> Incidence<K> {
+    /// Puts values given corner by corner of the element into the order of [`Incidence::vertices`].
+    pub fn arrange<A: Copy>(&self, values: [A; K]) -> [A; K] {
+        std::array::from_fn(|k| values[turn(K, self.corner)[k]])
+    }
+}
+
 /// Writes the reals of one incidence's data: element, corner, vertices (own first).
 pub(crate) type DataOf = Box<dyn Fn(usize, usize, &[u32], &mut Vec<f64>) + Send + Sync>;
 
@@ -231,17 +238,21 @@ impl Stars {
     }
 }
 
-/// The corners of an element with corner `corner` first and the orientation kept: a rotation of a triangle, an even
-/// permutation of a tet.
-pub(crate) fn own_first(element: &[u32], corner: usize, out: &mut [u32; 4]) {
+/// The order of corners that puts `corner` first and keeps the orientation: a rotation of a triangle, an even permutation
+/// of a tet.
+fn turn(corners: usize, corner: usize) -> &'static [usize] {
     const EDGE: [[usize; 2]; 2] = [[0, 1], [1, 0]];
     const TRIANGLE: [[usize; 3]; 3] = [[0, 1, 2], [1, 2, 0], [2, 0, 1]];
     const TET: [[usize; 4]; 4] = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]];
-    let turn: &[usize] = match element.len() {
+    match corners {
         2 => &EDGE[corner],
         3 => &TRIANGLE[corner],
         4 => &TET[corner],
         n => unreachable!("a star has elements of 2 to 4 corners, not {n}"),
-    };
-    turn.iter().zip(out).for_each(|(&k, slot)| *slot = element[k]);
+    }
+}
+
+/// The vertices of an element with that of `corner` first.
+pub(crate) fn own_first(element: &[u32], corner: usize, out: &mut [u32; 4]) {
+    turn(element.len(), corner).iter().zip(out).for_each(|(&k, slot)| *slot = element[k]);
 }
