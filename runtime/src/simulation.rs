@@ -4,7 +4,7 @@ use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, data_graph};
 use crate::program::{
-    Float, Kernel, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, convert,
+    Float, Kernel, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract, convert,
 };
 use crate::schedule::{Order, Schedule};
 use meshweft_mesh::{Curve, Field, Mesh};
@@ -143,7 +143,8 @@ impl<P: Program, T: Float> Builder<P, T> {
     /// Cost: a sort of the vertices, O(vertices + edges) for graph, colors and plan; see [`Simulation::setup`].
     ///
     /// # Errors
-    /// Whatever the program says of the mesh; stars that name vertices that do not exist; a block size of zero; a start
+    /// Whatever the program says of the mesh; stars that name vertices that do not exist, or that kernels read in another
+    /// shape than they were added in; a block size of zero; a start
     /// that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
         let Builder { mesh, program, order, curve, backend, block_size, audit, .. } = self;
@@ -157,6 +158,7 @@ impl<P: Program, T: Float> Builder<P, T> {
         lap("number", &mut setup);
         let mut stars = Stars::default();
         program.stars(&mesh, &mut stars)?;
+        contract::check(&program, &stars.plans)?;
         lap("stars", &mut setup);
         let graph = data_graph(mesh.points().len(), &stars.plans)?.permuted(&numbers);
         lap("graph", &mut setup);
@@ -658,6 +660,46 @@ mod tests {
             }
             fn step(&self, _: &mut impl Stages<Self>) {}
         }
+        /// Folds over pairs where triangles were added: the rows would be cut at the wrong places.
+        struct Crooked;
+        struct Triangles;
+        struct Fold;
+        impl Star<2> for Triangles {
+            const INDEX: usize = 0;
+            type Data<R: Real> = R;
+        }
+        impl Kernel<Crooked> for Fold {
+            const NAME: &'static str = "crooked";
+            fn update<R: Real>(
+                _: &(),
+                own: Count<R>,
+                _: (),
+                neighbors: &impl Neighbors<R, Count<R>>,
+            ) -> (Count<R>, ()) {
+                (neighbors.fold(Edges, own, |sum, [other], _| Count { count: sum.count + other.count }), ())
+            }
+        }
+        impl Program for Crooked {
+            type Parameters<R: Real> = ();
+            type Shared<R: Real> = Count<R>;
+            type Private<R: Real> = ();
+            fn time_step(&self) -> f64 {
+                1.0
+            }
+            fn parameters(&self, _: f64) {}
+            fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+                stars.add(Triangles, vec![[0, 1, 2]], |_| 1.0);
+                Ok(())
+            }
+            fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, ()) {
+                (Count { count: 0.0 }, ())
+            }
+            fn step(&self, stages: &mut impl Stages<Self>) {
+                stages.sweep(Fold, 1);
+            }
+        }
+        let crooked = Simulation::builder(generate("chain:3", 1).unwrap(), Crooked).build().err().expect("refused");
+        assert!(crooked.to_string().contains("1 others and 1 reals, but it was added with 2 others"), "{crooked}");
         let says = |program, part: &str| {
             let error = Simulation::builder(generate("chain:3", 1).unwrap(), program).build().err().expect("refused");
             assert!(error.to_string().contains(part), "{error}");

@@ -11,6 +11,7 @@
 //!
 //! Updates are pure functions that return the new value, so a program cannot race and needs no `unsafe`.
 
+pub(crate) mod contract;
 mod kernel;
 mod real;
 mod record;
