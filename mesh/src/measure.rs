@@ -29,7 +29,7 @@ impl Laplacian {
     /// conjugates", 1993, for triangles; the stiffness matrix of linear elements in any textbook.
     ///
     /// # Errors
-    /// A mesh without edges, triangles or solids, if it has points at all; one with 2^32 corners of cells.
+    /// A mesh with 2^32 corners of cells.
     ///
     /// ```
     /// use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
@@ -45,9 +45,8 @@ impl Laplacian {
         match mesh.dimension() {
             3 => assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize]))),
             2 => assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize]))),
-            1 => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),
-            _ if n == 0 => Ok(Laplacian { edges: vec![], weights: vec![], masses: vec![] }),
-            _ => Err(Error::Invalid("the mesh has points but no edges, triangles or solids between them".into())),
+            // Without edges too: then nothing has a mass.
+            _ => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),
         }
     }
 }
@@ -205,6 +204,7 @@ mod tests {
             let laplacian = Laplacian::of(&Mesh::new(points.clone(), Cells::of(kind, corners)).unwrap()).unwrap();
             assert!(laplacian.weights.iter().chain(&laplacian.masses).all(|x| x.is_finite()), "{laplacian:?}");
         }
-        assert!(Laplacian::of(&Mesh::new(points, Cells::new()).unwrap()).is_err());
+        let bare = Laplacian::of(&Mesh::new(points, Cells::new()).unwrap()).unwrap();
+        assert_eq!((bare.edges.len(), bare.masses), (0, vec![0.0; 4]));
     }
 }

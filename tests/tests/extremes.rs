@@ -46,18 +46,11 @@ fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
                     let options = Options { order, backend, ..Options::default() };
                     // Ten thousand springs at one mass are stiff: the step must be short.
                     let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
-                    match start(name, &mesh, set, &options) {
-                        Ok(mut run) => {
-                            digest_after(3, &mut *run).unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
-                        }
-                        // A mesh that the physics cannot run on is refused with a reason.
-                        Err(error) => error.to_string(),
-                    }
+                    let run = start(name, &mesh, set, &options).and_then(|mut run| digest_after(3, &mut *run));
+                    run.unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
                 };
                 let oracle = go(Backend::Serial);
                 assert_eq!(go(Backend::Cpu { threads: 2 }), oracle, "{name}, {what}, {order}");
-                let runs = oracle.len() == 64 && !oracle.contains(' ');
-                assert!(runs || what == "one vertex", "{name} refuses {what}: {oracle}");
             }
         }
     }

@@ -74,6 +74,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
     let run = run.as_mut();
+    if run.mesh().points().is_empty() {
+        bail!("mesh {} has no points: there is nothing to measure", plan.mesh);
+    }
     steps(run, WARM_UP)?;
     let digest = run.digest();
     let count = match arguments.steps {

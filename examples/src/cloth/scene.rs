@@ -25,7 +25,7 @@ impl Scene {
     /// Scales the mesh to the size asked for, centers it above the ball and picks the pins.
     pub(super) fn set(mesh: &mut Mesh, settings: &Settings) -> Result<Scene> {
         let has_triangles = !mesh.triangles().is_empty();
-        if !has_triangles && !mesh.points().is_empty() && !mesh.cells().is_empty() {
+        if !has_triangles && mesh.dimension() > 0 {
             let counts = mesh.cells().counts();
             let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
             bail!(
