@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   meshweft run heat
-  meshweft run wave --mesh disk:200 --order color --steps 400 --set speed=2 --out /tmp/wave
+  meshweft run wave --mesh disk:200 --order color --steps 400 --set speed=2 --out fast-wave
   meshweft run heat --mesh part.msh --threads 8 --verify
   meshweft run case.toml --steps 1000
 

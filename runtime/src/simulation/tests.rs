@@ -1,0 +1,177 @@
+//! An order probe in exact integers, and programs that break the contract.
+
+use super::*;
+use crate::program::{Combine, Incidence, Neighbors, Real, Star};
+use crate::record;
+use meshweft_mesh::generate::generate;
+
+record! {
+    /// How often the vertex has been updated.
+    struct Count<R> { count: R }
+}
+record! {
+    /// Names of the neighbors that had been updated once more than the vertex, and of those as often, added up over
+    /// all updates; neighbors in any other state count a million.
+    struct Seen<R> { before: R, after: R }
+}
+
+/// Records in exact integers whom each update saw in which state.
+struct Probe;
+struct Edges;
+struct Look;
+struct Total;
+
+impl Star<1> for Edges {
+    const INDEX: usize = 0;
+    type Data<R: Real> = R;
+}
+
+impl Kernel<Probe> for Look {
+    const NAME: &'static str = "look";
+    fn update<R: Real>(
+        _: &(),
+        own: Count<R>,
+        seen: Seen<R>,
+        neighbors: &impl Neighbors<R, Count<R>>,
+    ) -> (Count<R>, Seen<R>) {
+        let (one, half) = (R::lit(1.0), R::lit(0.5));
+        let seen = neighbors.fold(Edges, seen, |seen, [other], name| {
+            let ahead = other.count - own.count;
+            let is = |x: R| (ahead - x).abs().less(half);
+            let odd = R::select(is(R::lit(0.0)) | is(one), R::lit(0.0), R::lit(1e6));
+            Seen {
+                before: seen.before + R::select(is(one), name, R::lit(0.0)) + odd,
+                after: seen.after + R::select(is(R::lit(0.0)), name, R::lit(0.0)) + odd,
+            }
+        });
+        (Count { count: own.count + one }, seen)
+    }
+}
+
+impl Reduce<Probe> for Total {
+    const NAME: &'static str = "updates";
+    const UNIT: &'static str = "";
+    const COMBINE: Combine = Combine::Sum;
+    fn measure<R: Real>(_: &(), own: Count<R>, _: Seen<R>, _: &impl Neighbors<R, Count<R>>) -> R {
+        own.count
+    }
+}
+
+impl Program for Probe {
+    type Parameters<R: Real> = ();
+    type Shared<R: Real> = Count<R>;
+    type Private<R: Real> = Seen<R>;
+    fn time_step(&self) -> f64 {
+        1.0
+    }
+    fn parameters(&self, _: f64) {}
+    fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+        stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
+        Ok(())
+    }
+    fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, Seen<f64>) {
+        (Count { count: 0.0 }, Seen { before: 0.0, after: 0.0 })
+    }
+    fn step(&self, stages: &mut impl Stages<Self>) {
+        stages.sweep(Look, 3);
+    }
+    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
+        metrics.measure(Total);
+    }
+}
+
+#[test]
+fn every_update_sees_its_predecessors_new_and_its_successors_old() {
+    let mesh = generate("box:11", 2).unwrap();
+    for order in Order::ALL {
+        for backend in [Backend::Serial, Backend::Cpu { threads: 1 }, Backend::Cpu { threads: 3 }] {
+            let builder = Simulation::builder(mesh.clone(), Probe).order(order).backend(backend);
+            let mut simulation = builder.precision::<f64>().build().unwrap();
+            for _ in 0..4 {
+                simulation.step().unwrap();
+            }
+            let (order_of, rank) = (simulation.layout.places.order(), simulation.layout.places.rank());
+            for v in 0..mesh.points().len() as u32 {
+                let place = rank[v as usize];
+                let names = |before: bool| -> f64 {
+                    let neighbors = simulation.schedule().graph().neighbors(place).iter();
+                    let in_place = !simulation.schedule().is_double_buffered();
+                    let chosen = neighbors.filter(|&&u| (in_place && u < place) == before);
+                    chosen.map(|&u| f64::from(order_of[u as usize])).sum()
+                };
+                let (count, seen) = simulation.vertex(v);
+                let expected = (12.0, 12.0 * names(true), 12.0 * names(false));
+                assert_eq!((count.count, seen.before, seen.after), expected, "vertex {v}, {order}, {backend:?}");
+            }
+            assert_eq!(simulation.metrics()[0].value, 12.0 * mesh.points().len() as f64);
+        }
+    }
+}
+
+#[test]
+fn stars_that_break_the_contract_are_refused() {
+    struct Wild(u32);
+    struct Second;
+    impl Star<1> for Second {
+        const INDEX: usize = 1;
+        type Data<R: Real> = ();
+    }
+    impl Program for Wild {
+        type Parameters<R: Real> = ();
+        type Shared<R: Real> = Count<R>;
+        type Private<R: Real> = ();
+        fn time_step(&self) -> f64 {
+            1.0
+        }
+        fn parameters(&self, _: f64) {}
+        fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Second, vec![[0, self.0]], |_| ());
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, ()) {
+            (Count { count: f64::from(self.0) }, ())
+        }
+        fn step(&self, _: &mut impl Stages<Self>) {}
+    }
+    /// Folds over pairs where triangles were added: the rows would be cut at the wrong places.
+    struct Crooked;
+    struct Triangles;
+    struct Fold;
+    impl Star<2> for Triangles {
+        const INDEX: usize = 0;
+        type Data<R: Real> = R;
+    }
+    impl Kernel<Crooked> for Fold {
+        const NAME: &'static str = "crooked";
+        fn update<R: Real>(_: &(), own: Count<R>, _: (), neighbors: &impl Neighbors<R, Count<R>>) -> (Count<R>, ()) {
+            (neighbors.fold(Edges, own, |sum, [other], _| Count { count: sum.count + other.count }), ())
+        }
+    }
+    impl Program for Crooked {
+        type Parameters<R: Real> = ();
+        type Shared<R: Real> = Count<R>;
+        type Private<R: Real> = ();
+        fn time_step(&self) -> f64 {
+            1.0
+        }
+        fn parameters(&self, _: f64) {}
+        fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Triangles, vec![[0, 1, 2]], |_| 1.0);
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, ()) {
+            (Count { count: 0.0 }, ())
+        }
+        fn step(&self, stages: &mut impl Stages<Self>) {
+            stages.sweep(Fold, 1);
+        }
+    }
+    let crooked = Simulation::builder(generate("chain:3", 1).unwrap(), Crooked).build().err().expect("refused");
+    assert!(crooked.to_string().contains("1 others and 1 reals, but it was added with 2 others"), "{crooked}");
+    let says = |program, part: &str| {
+        let error = Simulation::builder(generate("chain:3", 1).unwrap(), program).build().err().expect("refused");
+        assert!(error.to_string().contains(part), "{error}");
+    };
+    says(Wild(7), "names vertex 7, but the mesh has 3");
+    says(Wild(1), "star 0 is missing");
+}
