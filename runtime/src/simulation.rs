@@ -7,7 +7,7 @@ use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, data_graph};
 use crate::program::{
-    Float, Kernel, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract, convert,
+    Float, Kernel, Lanes, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract, convert,
 };
 use crate::schedule::{Order, Schedule};
 use meshweft_mesh::{Curve, Field, Mesh};
@@ -29,6 +29,33 @@ pub enum Backend {
 impl Default for Backend {
     fn default() -> Backend {
         Backend::Cpu { threads: 0 }
+    }
+}
+
+/// How many vertices a core updates side by side. Results do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Simd {
+    /// The widest registers that the program was compiled for.
+    #[default]
+    Auto,
+    /// One vertex after the other.
+    Off,
+    /// Eight vertices in 32 bits, four in 64.
+    Bits256,
+    /// Sixteen vertices in 32 bits, eight in 64.
+    Bits512,
+}
+
+impl Simd {
+    /// Vertices side by side.
+    fn width<T: Float>(self) -> usize {
+        match self {
+            Simd::Off => 1,
+            Simd::Bits256 => T::Half::WIDTH,
+            Simd::Bits512 => T::Full::WIDTH,
+            Simd::Auto if cfg!(target_feature = "avx512f") => T::Full::WIDTH,
+            Simd::Auto => T::Half::WIDTH,
+        }
     }
 }
 
@@ -61,6 +88,7 @@ pub struct Builder<P, T> {
     order: Order,
     curve: Curve,
     backend: Backend,
+    simd: Simd,
     block_size: Option<usize>,
     audit: bool,
     precision: PhantomData<T>,
@@ -102,6 +130,7 @@ impl<P: Program> Simulation<P, f32> {
             order: Order::default(),
             curve: Curve::default(),
             backend: Backend::default(),
+            simd: Simd::default(),
             block_size: None,
             audit: false,
             precision: PhantomData,
@@ -130,6 +159,11 @@ impl<P: Program, T: Float> Builder<P, T> {
         Builder { backend, ..self }
     }
 
+    /// Sets how many vertices a core updates side by side. No result depends on it.
+    pub fn simd(self, simd: Simd) -> Self {
+        Builder { simd, ..self }
+    }
+
     /// Watches every update of the CPU engine, for [`Simulation::audit`]. Costs two counts a neighbor and update.
     pub fn audit(self, audit: bool) -> Self {
         Builder { audit, ..self }
@@ -137,8 +171,8 @@ impl<P: Program, T: Float> Builder<P, T> {
 
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Float>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, curve, backend, block_size, audit, .. } = self;
-        Builder { mesh, program, order, curve, backend, block_size, audit, precision: PhantomData }
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, .. } = self;
+        Builder { mesh, program, order, curve, backend, simd, block_size, audit, precision: PhantomData }
     }
 
     /// Numbers the vertices, plans the schedule, lays out stars and state.
@@ -150,7 +184,7 @@ impl<P: Program, T: Float> Builder<P, T> {
     /// shape than they were added in; a block size of zero; a start
     /// that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, curve, backend, block_size, audit, .. } = self;
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, .. } = self;
         let mut setup = Vec::new();
         let mut clock = Instant::now();
         let mut lap = |name, setup: &mut Vec<_>| {
@@ -168,19 +202,21 @@ impl<P: Program, T: Float> Builder<P, T> {
         let schedule = Schedule::new(&graph, order, block_size)?;
         drop(graph);
         lap("schedule", &mut setup);
-        let layout = Layout::new(schedule, &numbers, stars.plans)?;
+        let width = if backend == Backend::Serial { 1 } else { simd.width::<T>() };
+        let layout = Layout::new(schedule, &numbers, stars.plans, width)?;
         lap("layout", &mut setup);
         let engine = match backend {
             Backend::Serial => AnyEngine::Serial(Serial),
             Backend::Cpu { threads } => AnyEngine::Cpu(Cpu::new(threads)?),
         };
         let n = mesh.points().len();
-        let mut state = State::new(n, <SharedOf<P, T>>::LEN, <PrivateOf<P, T>>::LEN);
+        let mut state = State::new(layout.slots(), width, <SharedOf<P, T>>::LEN, <PrivateOf<P, T>>::LEN);
         for v in 0..n as u32 {
-            let place = layout.places.rank()[v as usize] as usize;
             let (shared, private) = program.initial(&mesh, v);
-            state.set_shared(place, convert::<_, T, SharedOf<P, T>>(shared));
-            state.set_private(place, convert::<_, T, PrivateOf<P, T>>(private));
+            for slot in layout.slots_of(v) {
+                state.set_shared(slot, convert::<_, T, SharedOf<P, T>>(shared));
+                state.set_private(slot, convert::<_, T, PrivateOf<P, T>>(private));
+            }
         }
         lap("state", &mut setup);
         let audit = audit.then(|| Audit::new(n));
@@ -295,9 +331,10 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// An unknown name; the message lists those there are.
     pub fn field(&self, name: &str) -> Result<Field> {
         let (location, components) = self.locate(name)?;
-        let mut values = Vec::with_capacity(self.state.len * components);
-        for &place in self.layout.places.rank() {
-            values.extend((0..components).map(|k| self.real(location, place as usize, k).to_f64()));
+        let mut values = Vec::with_capacity(self.vertices() as usize * components);
+        for v in 0..self.vertices() {
+            let slot = self.layout.slot(v);
+            values.extend((0..components).map(|k| self.real(location, slot, k).to_f64()));
         }
         Ok(Field { name: name.into(), components, values })
     }
@@ -308,7 +345,7 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// An unknown name, a wrong number of values, or one that is not finite (names the vertex).
     pub fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
         let (location, components) = self.locate(name)?;
-        let n = self.state.len;
+        let n = self.vertices() as usize;
         if values.len() != n * components {
             let given = values.len();
             return Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")));
@@ -321,8 +358,9 @@ impl<P: Program, T: Float> Simulation<P, T> {
             )));
         }
         for (v, value) in values.chunks_exact(components).enumerate() {
-            let place = self.layout.places.rank()[v] as usize;
-            value.iter().enumerate().for_each(|(k, &x)| *self.real_mut(location, place, k) = T::from_f64(x));
+            for slot in self.layout.slots_of(v as u32) {
+                value.iter().enumerate().for_each(|(k, &x)| *self.real_mut(location, slot, k) = T::from_f64(x));
+            }
         }
         Ok(())
     }
@@ -332,8 +370,8 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// # Panics
     /// If `v` is no vertex.
     pub fn vertex(&self, v: u32) -> (SharedOf<P, T>, PrivateOf<P, T>) {
-        let place = self.layout.places.rank()[v as usize] as usize;
-        (self.state.shared(place), self.state.private(place))
+        let slot = self.layout.slot(v);
+        (self.state.shared(slot), self.state.private(slot))
     }
 
     /// Replaces the state of vertex `v` of the mesh.
@@ -341,9 +379,10 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// # Panics
     /// If `v` is no vertex.
     pub fn set_vertex(&mut self, v: u32, shared: SharedOf<P, T>, private: PrivateOf<P, T>) {
-        let place = self.layout.places.rank()[v as usize] as usize;
-        self.state.set_shared(place, shared);
-        self.state.set_private(place, private);
+        for slot in self.layout.slots_of(v) {
+            self.state.set_shared(slot, shared);
+            self.state.set_private(slot, private);
+        }
     }
 
     /// Measures the quantities that the program names.
@@ -376,7 +415,7 @@ impl<P: Program, T: Float> Simulation<P, T> {
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut bytes = Vec::new();
-        for v in 0..self.state.len as u32 {
+        for v in 0..self.vertices() {
             let (shared, private) = self.vertex(v);
             let mut push = |x: T| bytes.extend_from_slice(&x.canonical_bits().to_le_bytes()[..T::BYTES]);
             shared.each(|_, x| push(x));
@@ -398,8 +437,8 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// # Panics
     /// If the meshes have different numbers of vertices.
     pub fn compare(&self, other: &Simulation<P, T>) -> Result<()> {
-        assert_eq!(self.state.len, other.state.len, "runs on one mesh");
-        for v in 0..self.state.len as u32 {
+        assert_eq!(self.vertices(), other.vertices(), "runs on one mesh");
+        for v in 0..self.vertices() {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             for (simulation, reals) in [(self, &mut left), (other, &mut right)] {
                 let (shared, private) = simulation.vertex(v);
@@ -421,7 +460,7 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// [`Error::Contract`] names a vertex that was not updated once a round, or two neighbors updated out of order.
     pub fn audit(&self) -> Result<Option<AuditReport>> {
         let (Some(audit), AnyEngine::Cpu(_)) = (&self.audit, &self.engine) else { return Ok(None) };
-        let name = |place: u32| self.layout.places.order()[place as usize];
+        let name = |place: u32| self.layout.vertex_at(place);
         if let Some((v, u)) = audit.breach() {
             return Err(Error::Contract(format!("neighbors {} and {} were updated out of order", name(v), name(u))));
         }
@@ -430,13 +469,13 @@ impl<P: Program, T: Float> Simulation<P, T> {
             let v = name(place as u32);
             return Err(Error::Contract(format!("vertex {v} was updated {count} times in {rounds} rounds")));
         }
-        let (updates, edges) = (self.rounds * self.state.len as u64, self.schedule().graph().directed_edges() as u64);
+        let (updates, edges) = (self.rounds * u64::from(self.vertices()), self.schedule().graph().directed_edges() as u64);
         let relations = 2 * self.swept * edges;
         Ok(Some(AuditReport { rounds, updates, relations }))
     }
 
     fn check_finite(&self) -> Result<()> {
-        for v in 0..self.state.len as u32 {
+        for v in 0..self.vertices() {
             let (shared, private) = self.vertex(v);
             let mut found = None;
             let mut look = |k: usize, x: T| {
@@ -480,21 +519,26 @@ impl<P: Program, T: Float> Simulation<P, T> {
         Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
     }
 
-    fn index(&self, (is_shared, first): (bool, usize), place: usize, k: usize) -> usize {
+    fn index(&self, (is_shared, first): (bool, usize), slot: usize, k: usize) -> usize {
         if is_shared {
-            place * crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + first + k
+            slot * crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + first + k
         } else {
-            (first + k) * self.state.len + place
+            self.state.private_index::<PrivateOf<P, T>>(slot, first + k)
         }
     }
 
-    fn real(&self, location: (bool, usize), place: usize, k: usize) -> T {
-        let i = self.index(location, place, k);
+    /// Number of vertices.
+    fn vertices(&self) -> u32 {
+        self.mesh.points().len() as u32
+    }
+
+    fn real(&self, location: (bool, usize), slot: usize, k: usize) -> T {
+        let i = self.index(location, slot, k);
         if location.0 { self.state.shared[i] } else { self.state.private[i] }
     }
 
-    fn real_mut(&mut self, location: (bool, usize), place: usize, k: usize) -> &mut T {
-        let i = self.index(location, place, k);
+    fn real_mut(&mut self, location: (bool, usize), slot: usize, k: usize) -> &mut T {
+        let i = self.index(location, slot, k);
         if location.0 { &mut self.state.shared[i] } else { &mut self.state.private[i] }
     }
 }

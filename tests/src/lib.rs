@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod lanes;
 pub mod random;
 pub mod symbol;
 

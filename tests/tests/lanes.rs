@@ -1,13 +1,13 @@
 //! Every kernel of every example gives the same bits on lanes of any width, and can be recorded as text [C5].
 
-use meshweft::{Float, Kernel, Map, Metrics, Neighbors, Program, Real, Record, Reduce, Simulation, Stages, Star};
+use meshweft::lanes::{F32x8, F32x16, F64x4, F64x8};
+use meshweft::{Float, Kernel, Lanes, Map, Metrics, Neighbors, Program, Real, Record, Reduce, Simulation, Stages, Star};
 use meshweft_examples::cloth::Cloth;
 use meshweft_examples::heat::Heat;
 use meshweft_examples::spring::Spring;
 use meshweft_examples::wave::Wave;
 use meshweft_examples::{Example, Settings};
 use meshweft_mesh::generate::generate;
-use meshweft_tests::lanes::Lanes;
 use meshweft_tests::random;
 use meshweft_tests::symbol::{Symbol, take_tape};
 
@@ -32,13 +32,13 @@ impl<T: Float> Source<T> for Scalar {
     }
 }
 
-/// `W` vertices side by side.
+/// Vertices side by side.
 #[derive(Clone, Copy)]
-struct Wide<const W: usize>;
+struct Wide;
 
-impl<T: Float, const W: usize> Source<Lanes<T, W>> for Wide<W> {
-    fn real(&self, salt: u64, k: usize) -> Lanes<T, W> {
-        Lanes(std::array::from_fn(|lane| Scalar(lane as u64).real(salt, k)))
+impl<L: Lanes> Source<L> for Wide {
+    fn real(&self, salt: u64, k: usize) -> L {
+        L::from_fn(|lane| Scalar(lane as u64).real(salt, k))
     }
 }
 
@@ -96,22 +96,25 @@ fn measure<P: Program, K: Reduce<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
 /// Compares lanes with scalars, and returns the recorded tape.
 macro_rules! compare {
     ($name:expr, $f:ident) => {{
-        compare!(@ $name, $f, f32, 8);
-        compare!(@ $name, $f, f32, 16);
-        compare!(@ $name, $f, f64, 8);
+        compare!(@ $name, $f, F32x8);
+        compare!(@ $name, $f, F32x16);
+        compare!(@ $name, $f, F64x4);
+        compare!(@ $name, $f, F64x8);
         take_tape();
         let results: Vec<Symbol> = $f::<P, K, _, _>(Names);
         let tape = take_tape();
         assert!(results.len() <= tape.len() && !tape.is_empty(), "{} is recorded", $name);
         tape
     }};
-    (@ $name:expr, $f:ident, $float:ty, $width:literal) => {
-        let wide: Vec<Lanes<$float, $width>> = $f::<P, K, _, _>(Wide::<$width>);
-        for lane in 0..$width {
-            let one: Vec<$float> = $f::<P, K, _, _>(Scalar(lane as u64));
+    (@ $name:expr, $f:ident, $lanes:ident) => {
+        let wide: Vec<$lanes> = $f::<P, K, _, _>(Wide);
+        for lane in 0..$lanes::WIDTH {
+            let one: Vec<<$lanes as Lanes>::Scalar> = $f::<P, K, _, _>(Scalar(lane as u64));
             for (k, x) in one.iter().enumerate() {
-                let y = wide[k].0[lane];
-                assert_eq!(x.canonical_bits(), y.canonical_bits(), "{}: real {k}, lane {lane} of {}", $name, $width);
+                let mut y = [<$lanes as Lanes>::Scalar::from_f64(0.0); $lanes::WIDTH];
+                wide[k].store(&mut y);
+                let name = stringify!($lanes);
+                assert_eq!(x.canonical_bits(), y[lane].canonical_bits(), "{}: real {k}, lane {lane} of {name}", $name);
             }
         }
     };
@@ -179,9 +182,9 @@ fn nalgebra_products_work_on_symbols_and_lanes() {
     use nalgebra::{Matrix3, Vector3};
     let matrix = |s: f64| Matrix3::from_fn(|i, j| (i as f64 + 1.0) * s - j as f64);
     let (a, b) = (matrix(0.5), matrix(1.5));
-    let wide = |m: Matrix3<f64>| m.map(|x| Lanes::<f64, 8>([x; 8]));
+    let wide = |m: Matrix3<f64>| m.map(F64x8::lit);
     let product = wide(a) * wide(b);
-    assert!((0..9).all(|k| product[k].0[3].to_bits() == (a * b)[k].to_bits()));
+    assert!((0..9).all(|k| product[k] == F64x8::lit((a * b)[k])));
     take_tape();
     let symbol = |_, _| Symbol::record("x".into());
     let v = Matrix3::from_fn(symbol) * Vector3::from_fn(symbol);

@@ -16,13 +16,15 @@ impl Audit {
         Audit { counts: (0..vertices).map(|_| AtomicU32::new(0)).collect(), breach: AtomicU64::new(0) }
     }
 
-    /// Called around the update of `v`: before and after it the neighbors must stand the same.
-    pub(crate) fn around<A>(&self, graph: &Graph, v: usize, update: impl FnOnce() -> A) -> A {
-        self.check(graph, v);
-        let result = update();
-        self.check(graph, v);
-        self.counts[v].fetch_add(1, Ordering::AcqRel);
-        result
+    /// Called before the update of some vertices without an edge between them.
+    pub(crate) fn before(&self, graph: &Graph, vertices: impl Iterator<Item = usize>) {
+        vertices.for_each(|v| self.check(graph, v));
+    }
+
+    /// Called after it: their neighbors must stand as before.
+    pub(crate) fn after(&self, graph: &Graph, vertices: impl Iterator<Item = usize> + Clone) {
+        self.before(graph, vertices.clone());
+        vertices.for_each(|v| self.count(v));
     }
 
     /// Called for a double-buffered update of `v`, which no order binds.
@@ -61,14 +63,17 @@ mod tests {
     #[test]
     fn order_and_counts_are_watched() {
         let path = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let good = Audit::new(3);
-        (0..3).for_each(|v| good.around(&path, v, || ()));
+        let watch = |vertices: &[usize]| {
+            let audit = Audit::new(3);
+            for &v in vertices {
+                audit.before(&path, std::iter::once(v));
+                audit.after(&path, std::iter::once(v));
+            }
+            audit
+        };
+        let good = watch(&[0, 1, 2]);
         assert_eq!((good.breach(), good.miscounted(1), good.miscounted(2)), (None, None, Some((0, 1))));
-        let bad = Audit::new(3);
-        [0, 2, 1].into_iter().for_each(|v| bad.around(&path, v, || ()));
-        assert_eq!(bad.breach(), Some((2, 1)));
-        let lost = Audit::new(3);
-        (0..2).for_each(|v| lost.around(&path, v, || ()));
-        assert_eq!(lost.miscounted(1), Some((2, 0)));
+        assert_eq!(watch(&[0, 2, 1]).breach(), Some((2, 1)));
+        assert_eq!(watch(&[0, 1]).miscounted(1), Some((2, 0)));
     }
 }

@@ -1,18 +1,22 @@
 //! The threads of this machine.
 
 use super::cells::Cells;
-use super::{Engine, Job, all_finite, reduce, tasks};
+use super::{Audit, Engine, Job, all_finite, reduce, table, tasks};
 use crate::error::{Error, Result};
-use crate::layout::{Row, shared_stride};
-use crate::program::{Float, Kernel, Map, Program, Record, Reduce, SharedOf};
+use crate::layout::{Kind, Layout, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::program::lanes::TABLE;
+use crate::program::{Float, Kernel, Lanes, Map, PrivateOf, Program, Record, Reduce, SharedOf, splat};
 use crate::schedule::Plan;
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Vertices that a thread takes at a time from a phase. Results do not depend on it.
-const CHUNK: usize = 1024;
+/// Groups that a thread takes at a time where no neighbors are read.
+const GROUPS: usize = 64;
+/// Groups whose rows are fetched ahead while one is updated: a few hundred nanoseconds.
+const AHEAD: usize = 2;
 
 /// Walks schedules on a pool of threads of its own.
 pub(crate) struct Cpu {
@@ -35,109 +39,299 @@ impl Cpu {
         self.pool.current_num_threads()
     }
 
-    /// Runs `work` on `range` cut into chunks; a short range stays on the calling thread.
-    fn chunks(&self, range: Range<usize>, work: impl Fn(Range<usize>) + Sync) {
-        if range.len() <= CHUNK || self.threads() == 1 {
-            return work(range);
+    /// Works through `range`, on all threads if there is enough of it.
+    fn each(&self, range: Range<usize>, work: impl Fn(usize) + Sync) {
+        if range.len() == 1 || self.threads() == 1 {
+            range.for_each(work);
+        } else {
+            self.pool.install(|| range.into_par_iter().for_each(&work));
         }
-        let starts = range.clone().into_par_iter().step_by(CHUNK);
-        starts.for_each(|start| work(start..range.end.min(start + CHUNK)));
     }
+
+    fn map_lanes<P: Program, T: Float, K: Map<P>, L: Lanes<Scalar = T>>(&self, job: &mut Job<P, T>) {
+        let finite = AtomicBool::new(true);
+        let parameters: P::Parameters<L> = splat(job.parameters);
+        let groups = job.layout.slots() / L::WIDTH;
+        let cells = Cells::in_place(job.state);
+        self.each(0..groups.div_ceil(GROUPS), |chunk| {
+            let mut probe = L::lit(0.0);
+            for group in chunk * GROUPS..groups.min((chunk + 1) * GROUPS) {
+                let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
+                let (shared, private) = K::update(&parameters, shared, private);
+                probe = probe + spoilt(&shared) + spoilt(&private);
+                cells.store_private::<L, _>(group, private);
+                cells.store_shared::<L, _>(group, shared);
+            }
+            if !probe.is_zero() {
+                finite.store(false, Ordering::Relaxed);
+            }
+        });
+        job.finite &= finite.into_inner();
+    }
+
+    fn sweep_lanes<P: Program, T: Float, K: Kernel<P>, L: Lanes<Scalar = T>>(
+        &self,
+        job: &mut Job<P, T>,
+        rounds: usize,
+    ) {
+        let layout = job.layout;
+        let walk = Walk::<P, T, L>::new(job, Cells::in_place);
+        match layout.schedule.plan() {
+            Plan::Phases { offsets } => {
+                for _ in 0..rounds {
+                    for phase in 1..offsets.len() {
+                        self.each(layout.tiles_of(phase - 1..phase), |tile| walk.tile::<K, true>(&layout.tiles[tile]));
+                    }
+                }
+            }
+            Plan::Tasks { graph, .. } => tasks::run(&self.pool, graph, rounds, |task| {
+                layout.tiles[layout.tiles_of(task..task + 1)].iter().for_each(|tile| walk.tile::<K, true>(tile));
+            }),
+        }
+        let finite = walk.finite.into_inner();
+        job.finite &= finite;
+    }
+
+    fn jacobi_lanes<P: Program, T: Float, K: Kernel<P>, L: Lanes<Scalar = T>>(
+        &self,
+        job: &mut Job<P, T>,
+        rounds: usize,
+    ) {
+        job.state.next.resize(job.state.shared.len(), T::from_f64(0.0));
+        let layout = job.layout;
+        for _ in 0..rounds {
+            let walk = Walk::<P, T, L>::new(job, Cells::double_buffered);
+            self.each(0..layout.tiles.len(), |tile| walk.tile::<K, false>(&layout.tiles[tile]));
+            let finite = walk.finite.into_inner();
+            let state = &mut *job.state;
+            std::mem::swap(&mut state.shared, &mut state.next);
+            job.finite &= finite;
+        }
+    }
+
+    fn measure_lanes<P: Program, T: Float, K: Reduce<P>, L: Lanes<Scalar = T>>(&self, job: &Job<P, T>) -> f64 {
+        let (layout, state) = (job.layout, &*job.state);
+        let wide: P::Parameters<L> = splat(job.parameters);
+        let stride = shared_stride(<SharedOf<P, T>>::LEN);
+        let mut values = vec![T::from_f64(0.0); layout.slots()];
+        // Tiles cover all slots in order, so each fills its own piece.
+        let mut rest = &mut values[..];
+        let work: Vec<(&Tile, &mut [T])> = layout
+            .tiles
+            .iter()
+            .map(|tile| {
+                let (piece, others) = std::mem::take(&mut rest).split_at_mut(layout.own(tile).len());
+                rest = others;
+                (tile, piece)
+            })
+            .collect();
+        let measure = |(tile, values): (&Tile, &mut [T])| match &tile.kind {
+            Kind::Rows { first_row, vertices } => {
+                for i in 0..*vertices as usize {
+                    let slot = layout.own(tile).start + i;
+                    let row =
+                        Row { row: *first_row as usize + i, stars: &layout.rows, leaf: |i: usize| state.shared[i] };
+                    values[i] = K::measure(&job.parameters, state.shared(slot), state.private(slot), &row);
+                }
+            }
+            Kind::Wide { halo } => table::with(TABLE * stride, |table| {
+                let own = layout.own(tile);
+                let halo = &layout.halo[halo.start as usize..halo.end as usize];
+                let (first, rest) = table.split_at_mut(own.len() * stride);
+                first.copy_from_slice(&state.shared[own.start * stride..own.end * stride]);
+                for (&slot, place) in halo.iter().zip(rest.chunks_exact_mut(stride.max(1))) {
+                    place[..stride].copy_from_slice(&state.shared[slot as usize * stride..][..stride]);
+                }
+                let table = &*table;
+                for (i, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
+                    let group = tile.groups.start as usize + i;
+                    let shared = gather_rows::<L, SharedOf<P, L>>(&table[i * L::WIDTH * stride..]);
+                    let first = group * L::WIDTH * <PrivateOf<P, T>>::LEN;
+                    let private = <PrivateOf<P, L>>::build(|k| L::load(&state.private[first + k * L::WIDTH..]));
+                    let row = WideRows { group, stars: &layout.wide, table, lanes: PhantomData::<L> };
+                    K::measure(&wide, shared, private, &row).store(values);
+                }
+            }),
+        };
+        self.pool.install(|| work.into_par_iter().for_each(measure));
+        let values = &values;
+        reduce::tree(K::COMBINE, layout, |slot| values[slot].to_f64(), |leaves, leaf| {
+            self.pool.install(|| (0..leaves).into_par_iter().map(leaf).collect())
+        })
+    }
+}
+
+/// Calls a method for the width of the layout. A layout of rows alone takes any width: it is never asked for.
+macro_rules! by_width {
+    ($self:ident, $job:ident, $method:ident::<$program:ident, $float:ident, $kernel:ident>($($argument:expr),*)) => {
+        if $job.layout.width == <$float as Float>::Full::WIDTH {
+            $self.$method::<$program, $float, $kernel, <$float as Float>::Full>($($argument),*)
+        } else {
+            $self.$method::<$program, $float, $kernel, <$float as Float>::Half>($($argument),*)
+        }
+    };
 }
 
 impl Engine for Cpu {
     fn map<P: Program, T: Float, K: Map<P>>(&self, job: &mut Job<P, T>) {
+        if job.layout.width > 1 {
+            return by_width!(self, job, map_lanes::<P, T, K>(job));
+        }
         let finite = AtomicBool::new(true);
         let (len, parameters) = (job.state.len, job.parameters);
         let cells = Cells::in_place(job.state);
-        let work = |range: Range<usize>| {
+        self.each(0..len.div_ceil(GROUPS), |chunk| {
             let mut all = true;
-            for v in range {
-                let (shared, private) = cells.load(v);
+            for slot in chunk * GROUPS..len.min((chunk + 1) * GROUPS) {
+                let (shared, private) = cells.load(slot);
                 let (shared, private) = K::update(&parameters, shared, private);
                 all &= all_finite(&shared) & all_finite(&private);
-                cells.store(v, shared, private);
+                cells.store(slot, 0..0, shared, private);
             }
             if !all {
                 finite.store(false, Ordering::Relaxed);
             }
-        };
-        self.pool.install(|| self.chunks(0..len, work));
+        });
         job.finite &= finite.into_inner();
     }
 
     fn sweep<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
-        let layout = job.layout;
-        if layout.schedule.is_double_buffered() {
+        if job.layout.schedule.is_double_buffered() {
             return self.jacobi::<P, T, K>(job, rounds);
         }
-        let finite = AtomicBool::new(true);
-        let (parameters, audit) = (job.parameters, job.audit);
-        let cells = Cells::in_place(job.state);
-        let stride = shared_stride(<SharedOf<P, T>>::LEN);
-        let work = |range: Range<usize>| {
-            let mut all = true;
-            for v in range {
-                let mut update = || {
-                    let (shared, private) = cells.load(v);
-                    let row = Row { v, stars: &layout.stars, leaf: |i| cells.leaf(i, stride) };
-                    let (shared, private) = K::update(&parameters, shared, private, &row);
-                    all &= all_finite(&shared) & all_finite(&private);
-                    cells.store(v, shared, private);
-                };
-                match audit {
-                    None => update(),
-                    Some(audit) => audit.around(layout.schedule.graph(), v, update),
-                }
-            }
-            if !all {
-                finite.store(false, Ordering::Relaxed);
-            }
-        };
-        match layout.schedule.plan() {
-            Plan::Phases { offsets } => self.pool.install(|| {
-                for _ in 0..rounds {
-                    offsets.windows(2).for_each(|w| self.chunks(w[0] as usize..w[1] as usize, work));
-                }
-            }),
-            Plan::Tasks { offsets, graph } => {
-                tasks::run(&self.pool, graph, rounds, |t| work(offsets[t] as usize..offsets[t + 1] as usize));
-            }
-        }
-        job.finite &= finite.into_inner();
+        by_width!(self, job, sweep_lanes::<P, T, K>(job, rounds));
     }
 
     fn jacobi<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
-        let (len, layout, parameters, audit) = (job.state.len, job.layout, job.parameters, job.audit);
-        let stride = shared_stride(<SharedOf<P, T>>::LEN);
-        job.state.next.resize(job.state.shared.len(), T::from_f64(0.0));
-        for _ in 0..rounds {
-            let finite = AtomicBool::new(true);
-            let cells = Cells::double_buffered(job.state);
-            let work = |range: Range<usize>| {
-                let mut all = true;
-                for v in range {
-                    let (shared, private) = cells.load(v);
-                    let row = Row { v, stars: &layout.stars, leaf: |i| cells.leaf(i, stride) };
-                    let (shared, private) = K::update(&parameters, shared, private, &row);
-                    all &= all_finite(&shared) & all_finite(&private);
-                    cells.store(v, shared, private);
-                    audit.inspect(|audit| audit.count(v));
-                }
-                if !all {
-                    finite.store(false, Ordering::Relaxed);
-                }
-            };
-            self.pool.install(|| self.chunks(0..len, work));
-            let state = &mut *job.state;
-            std::mem::swap(&mut state.shared, &mut state.next);
-            job.finite &= finite.into_inner();
-        }
+        by_width!(self, job, jacobi_lanes::<P, T, K>(job, rounds));
     }
 
     fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
-        reduce::tree::<P, T, K>(job, |blocks, leaf| {
-            self.pool.install(|| (0..blocks).into_par_iter().map(leaf).collect())
+        by_width!(self, job, measure_lanes::<P, T, K>(job))
+    }
+}
+
+/// Zero in each lane whose numbers are all finite, no number in the others.
+#[inline(always)]
+fn spoilt<L: Lanes, A: Record<L>>(record: &A) -> L {
+    let mut probe = L::lit(0.0);
+    record.each(|_, x| probe += x * L::lit(0.0));
+    probe
+}
+
+/// What updating the tiles of a layout needs.
+struct Walk<'a, P: Program, T: Float, L: Lanes<Scalar = T>> {
+    layout: &'a Layout<T>,
+    cells: Cells<'a, T>,
+    audit: Option<&'a Audit>,
+    parameters: P::Parameters<T>,
+    wide: P::Parameters<L>,
+    finite: AtomicBool,
+}
+
+impl<'a, P: Program, T: Float, L: Lanes<Scalar = T>> Walk<'a, P, T, L> {
+    fn new<'j: 'a>(
+        job: &'a mut Job<'j, P, T>,
+        open: impl FnOnce(&'a mut crate::layout::State<T>) -> Cells<'a, T>,
+    ) -> Self {
+        Walk {
+            layout: job.layout,
+            audit: job.audit,
+            parameters: job.parameters,
+            wide: splat(job.parameters),
+            cells: open(job.state),
+            finite: AtomicBool::new(true),
+        }
+    }
+
+    /// Updates the vertices of a tile; `IN_PLACE` or double-buffered.
+    #[inline(always)]
+    fn tile<K: Kernel<P>, const IN_PLACE: bool>(&self, tile: &Tile) {
+        let finite = match &tile.kind {
+            Kind::Wide { halo } => self.wide_tile::<K, IN_PLACE>(tile, halo),
+            Kind::Rows { first_row, vertices } => {
+                self.rows_tile::<K, IN_PLACE>(tile, *first_row as usize, *vertices as usize)
+            }
+        };
+        if !finite {
+            self.finite.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(never)]
+    fn rows_tile<K: Kernel<P>, const IN_PLACE: bool>(&self, tile: &Tile, first_row: usize, vertices: usize) -> bool {
+        let stride = shared_stride(<SharedOf<P, T>>::LEN);
+        let own = self.layout.own(tile);
+        let mut finite = true;
+        for i in 0..vertices {
+            let slot = own.start + i;
+            self.watch_before::<IN_PLACE>(slot..slot + 1);
+            let (shared, private) = self.cells.load(slot);
+            let leaf = |i| self.cells.leaf(i, stride);
+            let row = Row { row: first_row + i, stars: &self.layout.rows, leaf };
+            let (shared, private) = K::update(&self.parameters, shared, private, &row);
+            finite &= all_finite(&shared) & all_finite(&private);
+            let clones = if i + 1 == vertices { slot + 1..own.end } else { 0..0 };
+            self.cells.store(slot, clones, shared, private);
+            self.watch_after::<IN_PLACE>(slot..slot + 1);
+        }
+        finite
+    }
+
+    #[inline(never)]
+    fn wide_tile<K: Kernel<P>, const IN_PLACE: bool>(&self, tile: &Tile, halo: &Range<u32>) -> bool {
+        let layout = self.layout;
+        let own = layout.own(tile);
+        let halo = &layout.halo[halo.start as usize..halo.end as usize];
+        table::with(TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
+            self.cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
+            let mut probe = L::lit(0.0);
+            for group in tile.groups.start as usize..tile.groups.end as usize {
+                layout.wide.iter().for_each(|star| star.prefetch(group + AHEAD, L::WIDTH));
+                self.cells.prefetch_private(group + AHEAD, <PrivateOf<P, T>>::LEN);
+                let first = group * L::WIDTH;
+                self.watch_before::<IN_PLACE>(first..first + L::WIDTH);
+                let stride = shared_stride(<SharedOf<P, T>>::LEN);
+                let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
+                let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
+                let private = self.cells.load_private::<L, PrivateOf<P, L>>(group);
+                let row = WideRows { group, stars: &layout.wide, table: &*table, lanes: PhantomData::<L> };
+                let (shared, private) = K::update(&self.wide, shared, private, &row);
+                probe = probe + spoilt(&shared) + spoilt(&private);
+                // Private state first, right after it was read: what did not change is then not written at all.
+                self.cells.store_private::<L, _>(group, private);
+                if IN_PLACE {
+                    scatter_rows::<L, _>(shared, &mut table[at]);
+                } else {
+                    self.cells.store_shared::<L, _>(group, shared);
+                }
+                self.watch_after::<IN_PLACE>(first..first + L::WIDTH);
+            }
+            self.cells.release::<SharedOf<P, T>>(own.clone(), table);
+            probe.is_zero()
         })
+    }
+
+    /// Places of the vertices in some slots; clones do not count.
+    fn places(&self, slots: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+        let places = slots.map(|slot| self.layout.place(slot));
+        let before = std::iter::once(usize::MAX).chain(places.clone());
+        places.zip(before).filter(|(own, before)| own != before).map(|(own, _)| own)
+    }
+
+    #[inline(always)]
+    fn watch_before<const IN_PLACE: bool>(&self, slots: Range<usize>) {
+        if IN_PLACE && let Some(audit) = self.audit {
+            audit.before(self.layout.schedule.graph(), self.places(slots));
+        }
+    }
+
+    #[inline(always)]
+    fn watch_after<const IN_PLACE: bool>(&self, slots: Range<usize>) {
+        match self.audit {
+            Some(audit) if IN_PLACE => audit.after(self.layout.schedule.graph(), self.places(slots)),
+            Some(audit) => self.places(slots).for_each(|place| audit.count(place)),
+            None => (),
+        }
     }
 }

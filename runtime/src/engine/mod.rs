@@ -9,6 +9,7 @@ mod cells;
 mod cpu;
 mod reduce;
 mod serial;
+mod table;
 mod tasks;
 
 pub(crate) use audit::Audit;

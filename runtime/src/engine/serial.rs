@@ -44,13 +44,18 @@ impl Engine for Serial {
     }
 
     fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
-        reduce::tree::<P, T, K>(job, |blocks, partial| (0..blocks).map(partial).collect())
+        let state = &*job.state;
+        let value = |v: usize| {
+            let row = Row { row: v, stars: &job.layout.rows, leaf: |i: usize| state.shared[i] };
+            K::measure(&job.parameters, state.shared(v), state.private(v), &row).to_f64()
+        };
+        reduce::tree(K::COMBINE, job.layout, value, |leaves, leaf| (0..leaves).map(leaf).collect())
     }
 }
 
 /// The new state of one vertex, from the present state.
 fn update<P: Program, T: Float, K: Kernel<P>>(job: &mut Job<P, T>, v: usize) -> (SharedOf<P, T>, PrivateOf<P, T>) {
-    let row = Row { v, stars: &job.layout.stars, leaf: |i: usize| job.state.shared[i] };
+    let row = Row { row: v, stars: &job.layout.rows, leaf: |i: usize| job.state.shared[i] };
     let (shared, private) = K::update(&job.parameters, job.state.shared(v), job.state.private(v), &row);
     job.finite &= all_finite(&shared) && all_finite(&private);
     (shared, private)

@@ -150,7 +150,10 @@ mod tests {
         let graph = Graph::from_edges(n as usize, &edges).unwrap();
         for threads in [1, 2, 3, 8] {
             let audit = crate::engine::Audit::new(n as usize);
-            run(&pool(threads), &graph, 50, |t| audit.around(&graph, t, || ()));
+            run(&pool(threads), &graph, 50, |t| {
+                audit.before(&graph, std::iter::once(t));
+                audit.after(&graph, std::iter::once(t));
+            });
             assert_eq!((audit.breach(), audit.miscounted(50)), (None, None), "{threads} threads");
         }
     }

@@ -13,11 +13,13 @@
 
 pub(crate) mod contract;
 mod kernel;
+pub mod lanes;
 mod real;
 mod record;
 
+pub use lanes::Lanes;
 pub use real::{Float, Length, Real};
-pub(crate) use record::convert;
+pub(crate) use record::{convert, splat};
 pub use record::{Part, Record};
 
 use crate::error::Result;

@@ -1,5 +1,6 @@
 //! The number type a program is written over.
 
+use super::lanes::{F32x8, F32x16, F64x4, F64x8, Lanes};
 use nalgebra::{ClosedAddAssign, ClosedDivAssign, ClosedMulAssign, ClosedSubAssign, SVector};
 use num_traits::{One, Zero};
 use std::ops::{BitAnd, BitOr, Neg, Not};
@@ -66,7 +67,11 @@ pub trait Real:
 }
 
 /// A plain float: what state is stored as.
-pub trait Float: Real<Mask = bool> + PartialOrd {
+pub trait Float: Real<Mask = bool> + PartialOrd + bytemuck::Pod {
+    /// As many of them as 256 bits hold.
+    type Half: Lanes<Scalar = Self>;
+    /// As many of them as 512 bits hold.
+    type Full: Lanes<Scalar = Self>;
     /// The word for the precision: `f32` or `f64`.
     const NAME: &'static str;
     /// Bytes of one number.
@@ -83,7 +88,7 @@ pub trait Float: Real<Mask = bool> + PartialOrd {
 }
 
 macro_rules! float {
-    ($float:ident, $sqrt:path, $exp:path, $sin:path, $cos:path) => {
+    ($float:ident, $half:ident, $full:ident, $sqrt:path, $exp:path, $sin:path, $cos:path) => {
         impl Real for $float {
             type Mask = bool;
             #[inline(always)]
@@ -121,6 +126,8 @@ macro_rules! float {
         }
 
         impl Float for $float {
+            type Half = $half;
+            type Full = $full;
             const NAME: &'static str = stringify!($float);
             const BYTES: usize = size_of::<$float>();
             #[inline(always)]
@@ -141,8 +148,8 @@ macro_rules! float {
         }
     };
 }
-float!(f32, f32::sqrt, libm::expf, libm::sinf, libm::cosf);
-float!(f64, f64::sqrt, libm::exp, libm::sin, libm::cos);
+float!(f32, F32x8, F32x16, f32::sqrt, libm::expf, libm::sinf, libm::cosf);
+float!(f64, F64x4, F64x8, f64::sqrt, libm::exp, libm::sin, libm::cos);
 
 /// Lengths of static vectors over any [`Real`]; `nalgebra`'s own need a number that can be compared and ordered.
 pub trait Length<R> {

@@ -1,5 +1,6 @@
 //! Records: plain structs of reals that can be taken apart, stored in any layout, and put together again.
 
+use super::lanes::Lanes;
 use super::real::{Float, Real};
 use nalgebra::SMatrix;
 
@@ -36,6 +37,9 @@ pub trait Record<R: Real>: Copy + Send + Sync {
     /// Takes a record apart; `leaf(k, x)` receives real `k`, in ascending order.
     fn each(&self, leaf: impl FnMut(usize, R));
 
+    /// Combines two records real by real.
+    fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self;
+
     /// Names the parts, in the order of the reals; `name` is that of the whole, empty at the top.
     fn parts(name: &str) -> Vec<Part>;
 }
@@ -50,6 +54,10 @@ impl<R: Real> Record<R> for R {
     fn each(&self, mut leaf: impl FnMut(usize, R)) {
         leaf(0, *self);
     }
+    #[inline(always)]
+    fn zip(self, other: R, f: &mut impl FnMut(R, R) -> R) -> R {
+        f(self, other)
+    }
     fn parts(name: &str) -> Vec<Part> {
         vec![Part { name: if name.is_empty() { "value" } else { name }.into(), components: 1 }]
     }
@@ -61,6 +69,8 @@ impl<R: Real> Record<R> for () {
     fn build(_: impl FnMut(usize) -> R) {}
     #[inline(always)]
     fn each(&self, _: impl FnMut(usize, R)) {}
+    #[inline(always)]
+    fn zip(self, (): (), _: &mut impl FnMut(R, R) -> R) {}
     fn parts(_: &str) -> Vec<Part> {
         Vec::new()
     }
@@ -80,6 +90,10 @@ impl<R: Real, const M: usize, const N: usize> Record<R> for SMatrix<R, M, N> {
             }
         }
     }
+    #[inline(always)]
+    fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self {
+        SMatrix::from_fn(|i, j| f(self[(i, j)], other[(i, j)]))
+    }
     fn parts(name: &str) -> Vec<Part> {
         vec![Part { name: if name.is_empty() { "value" } else { name }.into(), components: M * N }]
     }
@@ -96,6 +110,10 @@ impl<R: Real, A: Record<R>, B: Record<R>> Record<R> for (A, B) {
     fn each(&self, mut leaf: impl FnMut(usize, R)) {
         self.0.each(&mut leaf);
         self.1.each(|k, x| leaf(A::LEN + k, x));
+    }
+    #[inline(always)]
+    fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self {
+        (self.0.zip(other.0, f), self.1.zip(other.1, f))
     }
     fn parts(name: &str) -> Vec<Part> {
         let mut parts = A::parts(&format!("{name}0"));
@@ -135,6 +153,10 @@ macro_rules! record {
                     { start += <$type as $crate::Record<$r>>::LEN; }
                 )*
             }
+            #[inline(always)]
+            fn zip(self, other: Self, f: &mut impl FnMut($r, $r) -> $r) -> Self {
+                Self { $($field: <$type as $crate::Record<$r>>::zip(self.$field, other.$field, f)),* }
+            }
             fn parts(name: &str) -> Vec<$crate::Part> {
                 let mut parts = Vec::new();
                 $(
@@ -156,6 +178,13 @@ pub(crate) fn convert<A: Record<f64>, T: Float, B: Record<T>>(from: A) -> B {
     let mut leaves = Vec::with_capacity(A::LEN);
     from.each(|_, x| leaves.push(x));
     B::build(|k| T::from_f64(leaves[k]))
+}
+
+/// The same numbers in every lane.
+pub(crate) fn splat<A: Record<T>, T: Float, L: Lanes<Scalar = T>, B: Record<L>>(from: A) -> B {
+    let mut leaves = Vec::with_capacity(A::LEN);
+    from.each(|_, x| leaves.push(x));
+    B::build(|k| L::from_fn(|_| leaves[k]))
 }
 
 #[cfg(test)]

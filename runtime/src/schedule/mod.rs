@@ -31,6 +31,7 @@ pub use order::Order;
 
 use crate::error::{Error, Result};
 use meshweft_mesh::{Coloring, Graph, Levels, Permutation};
+use rayon::prelude::*;
 
 /// What may run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,7 @@ pub struct Schedule {
     order: Order,
     permutation: Permutation,
     plan: Plan,
+    runs: Vec<u32>,
     graph: Graph,
 }
 
@@ -81,15 +83,18 @@ impl Schedule {
     /// ```
     pub fn new(graph: &Graph, order: Order, block_size: Option<usize>) -> Result<Schedule> {
         let n = graph.len();
+        let block_size = block_size.unwrap_or_else(|| default_block_size(n));
+        if block_size == 0 {
+            return Err(Error::Invalid("a block holds at least one vertex".into()));
+        }
         let schedule = match order {
             Order::Jacobi => {
-                let plan = Plan::Phases { offsets: vec![0, n as u32] };
-                Schedule { order, permutation: Permutation::identity(n), plan, graph: graph.clone() }
+                let offsets = if n == 0 { vec![0] } else { vec![0, n as u32] };
+                let plan = Plan::Phases { offsets: offsets.clone() };
+                let permutation = Permutation::identity(n);
+                Schedule { order, permutation, plan, runs: offsets, graph: graph.clone() }
             }
-            Order::PriorityDag => {
-                let plan = Plan::Tasks { offsets: (0..=n as u32).collect(), graph: graph.clone() };
-                Schedule { order, permutation: Permutation::identity(n), plan, graph: graph.clone() }
-            }
+            Order::PriorityDag => priority_dag(graph, block_size)?,
             Order::Color => {
                 let colors = Coloring::balanced(graph);
                 phases(graph, order, |v| (colors.colors()[v as usize], 0), |key| (key.0, 0))
@@ -103,7 +108,7 @@ impl Schedule {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 phases(graph, order, |v| (levels.levels()[v as usize], colors.colors()[v as usize]), |key| key)
             }
-            Order::Blocked => blocked(graph, block_size.unwrap_or_else(|| default_block_size(n)))?,
+            Order::Blocked => blocked(graph, block_size)?,
         };
         schedule.verify()?;
         Ok(schedule)
@@ -124,6 +129,12 @@ impl Schedule {
         &self.plan
     }
 
+    /// Where runs of the order start within which no edge joins two vertices, and the end: shape [runs + 1]. Every phase
+    /// and every task consists of whole runs; what updates several vertices side by side takes them from one run.
+    pub fn runs(&self) -> &[u32] {
+        &self.runs
+    }
+
     /// The data graph, numbered by the order: neighbors of lower number are predecessors.
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -141,8 +152,8 @@ impl Schedule {
         }
     }
 
-    /// Checks the contract of the plan: runs cover the order; no edge inside a phase (unless double-buffered); two tasks
-    /// joined by an edge of the data graph are neighbors in the task graph.
+    /// Checks the contract of the plan: phases or tasks cover the order in whole runs; no edge inside a run (unless
+    /// double-buffered) nor inside a phase; two tasks joined by an edge of the data graph are neighbors in the task graph.
     ///
     /// This is what entitles the engines to write without locks. Cost O(n + edges).
     ///
@@ -151,32 +162,40 @@ impl Schedule {
     pub fn verify(&self) -> Result<()> {
         let n = self.graph.len() as u32;
         let (Plan::Phases { offsets } | Plan::Tasks { offsets, .. }) = &self.plan;
-        let covers = offsets.first() == Some(&0) && offsets.last() == Some(&n) && offsets.is_sorted();
-        if !covers || self.permutation.len() != n as usize {
+        let covers = |cuts: &[u32]| cuts.first() == Some(&0) && cuts.last() == Some(&n) && cuts.is_sorted();
+        let whole = offsets.iter().all(|cut| self.runs.binary_search(cut).is_ok());
+        if !covers(offsets) || !covers(&self.runs) || !whole || self.permutation.len() != n as usize {
             return Err(Error::Contract(format!("the runs of order {} do not cover {n} vertices", self.order)));
         }
         if self.is_double_buffered() {
             return Ok(());
         }
-        let mut run_of = vec![0u32; n as usize];
-        for (run, w) in offsets.windows(2).enumerate() {
-            run_of[w[0] as usize..w[1] as usize].fill(run as u32);
-        }
-        for v in 0..n {
-            let own = run_of[v as usize];
-            let wrong = match &self.plan {
-                Plan::Phases { .. } => self.graph.neighbors(v).iter().find(|&&u| run_of[u as usize] == own),
-                Plan::Tasks { graph, .. } => self.graph.neighbors(v).iter().find(|&&u| {
-                    let other = run_of[u as usize];
-                    other != own && graph.neighbors(own).binary_search(&other).is_err()
-                }),
-            };
-            if let Some(u) = wrong {
-                return Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)));
+        let (part_of, run_of) = (numbers(offsets), numbers(&self.runs));
+        let unordered = |v: u32, u: u32| {
+            let (own, other) = (part_of[v as usize], part_of[u as usize]);
+            run_of[v as usize] == run_of[u as usize]
+                || match &self.plan {
+                    Plan::Phases { .. } => own == other,
+                    Plan::Tasks { graph, .. } => own != other && graph.neighbors(own).binary_search(&other).is_err(),
+                }
+        };
+        let wrong = |v: u32| self.graph.neighbors(v).iter().find(|&&u| unordered(v, u)).map(|&u| (v, u));
+        match (0..n).into_par_iter().find_map_first(wrong) {
+            None => Ok(()),
+            Some((v, u)) => {
+                Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)))
             }
         }
-        Ok(())
     }
+}
+
+/// Which of the runs each vertex lies in.
+fn numbers(cuts: &[u32]) -> Vec<u32> {
+    let mut numbers = vec![0; cuts.last().map_or(0, |&n| n as usize)];
+    for (run, w) in cuts.windows(2).enumerate() {
+        numbers[w[0] as usize..w[1] as usize].fill(run as u32);
+    }
+    numbers
 }
 
 /// Vertices a block where the user names no size: a power of two from 64 to 4096, about a 128th of the mesh.
@@ -197,27 +216,53 @@ fn phases(
     let permutation = Permutation::sorted_by_key(graph.len(), &key);
     let offsets = runs(permutation.order(), |v| phase(key(v)));
     let graph = graph.permuted(&permutation);
-    Schedule { order, permutation, plan: Plan::Phases { offsets }, graph }
+    Schedule { order, permutation, plan: Plan::Phases { offsets: offsets.clone() }, runs: offsets, graph }
 }
 
-/// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, number).
+/// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, degree, number).
+///
+/// Degrees count so that vertices updated side by side have about as many neighbors.
 fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
     let n = graph.len();
-    if block_size == 0 {
-        return Err(Error::Invalid("a block holds at least one vertex".into()));
-    }
     let cuts: Vec<u32> = (0..n).step_by(block_size).chain([n]).map(|v| v as u32).collect();
     let blocks = if n == 0 { vec![0] } else { cuts };
     let block_colors = Coloring::balanced(&graph.quotient(&blocks)?);
     let colors = Coloring::balanced(graph);
     let block_of = |v: u32| v as usize / block_size;
     let permutation = Permutation::sorted_by_key(n, |v| {
-        (block_colors.colors()[block_of(v)], block_of(v), colors.colors()[v as usize])
+        let degree = graph.neighbors(v).len();
+        (block_colors.colors()[block_of(v)], block_of(v), colors.colors()[v as usize], degree)
     });
-    let offsets = runs(permutation.order(), |v| (block_of(v) as u32, 0));
+    let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
+    tasks(Order::Blocked, graph, permutation, key)
+}
+
+/// Blocks of consecutive vertices, sorted inside by how long a chain of predecessors each vertex has there.
+///
+/// All edges keep the direction that the numbers give them, so this is the order of the numbers as far as any result can
+/// tell: vertices without an edge between them may change places.
+fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
+    let mut depth = vec![0u32; graph.len()];
+    depth.par_chunks_mut(block_size).enumerate().for_each(|(block, depth)| {
+        let first = block * block_size;
+        for v in 0..depth.len() {
+            let neighbors = graph.neighbors((first + v) as u32).iter();
+            let inside = neighbors.filter_map(|&u| (u as usize).checked_sub(first)).filter(|&u| u < v);
+            depth[v] = inside.map(|u| depth[u] + 1).max().unwrap_or(0);
+        }
+    });
+    let block_of = |v: u32| v as usize / block_size;
+    let permutation = Permutation::sorted_by_key(graph.len(), |v| (block_of(v), depth[v as usize]));
+    tasks(Order::PriorityDag, graph, permutation, |v| (block_of(v) as u32, depth[v as usize]))
+}
+
+/// A schedule of tasks from the order of vertices. `key`: task and run of a vertex.
+fn tasks(order: Order, graph: &Graph, permutation: Permutation, key: impl Fn(u32) -> (u32, u32)) -> Result<Schedule> {
+    let offsets = runs(permutation.order(), |v| (key(v).0, 0));
+    let runs = runs(permutation.order(), key);
     let graph = graph.permuted(&permutation);
     let tasks = graph.quotient(&offsets)?;
-    Ok(Schedule { order: Order::Blocked, permutation, plan: Plan::Tasks { offsets, graph: tasks }, graph })
+    Ok(Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs, graph })
 }
 
 /// Where runs of equal keys start, and the end.
@@ -272,12 +317,33 @@ mod tests {
     #[test]
     fn verify_sees_an_edge_inside_a_phase_and_a_missing_task_edge() {
         let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let permutation = Permutation::identity(3);
-        let plan = Plan::Phases { offsets: vec![0, 2, 3] };
-        let schedule = Schedule { order: Order::Color, permutation: permutation.clone(), plan, graph: graph.clone() };
-        assert!(schedule.verify().unwrap_err().to_string().contains("neighbors 0 and 1"));
-        let plan = Plan::Tasks { offsets: vec![0, 2, 3], graph: Graph::from_edges(2, &[]).unwrap() };
-        let schedule = Schedule { order: Order::Blocked, permutation, plan, graph };
-        assert!(schedule.verify().unwrap_err().to_string().contains("neighbors 1 and 2"));
+        let schedule = |plan, runs| {
+            Schedule { order: Order::Color, permutation: Permutation::identity(3), plan, runs, graph: graph.clone() }
+        };
+        let error = |schedule: Schedule| schedule.verify().unwrap_err().to_string();
+        let phases = schedule(Plan::Phases { offsets: vec![0, 2, 3] }, vec![0, 1, 2, 3]);
+        assert!(error(phases).contains("neighbors 0 and 1"));
+        let apart = Graph::from_edges(2, &[]).unwrap();
+        let tasks = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: apart }, vec![0, 1, 2, 3]);
+        assert!(error(tasks).contains("neighbors 1 and 2"));
+        let joined = Graph::from_edges(2, &[[0, 1]]).unwrap();
+        let run = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: joined.clone() }, vec![0, 2, 3]);
+        assert!(error(run).contains("neighbors 0 and 1"));
+        let cut = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: joined }, vec![0, 1, 3]);
+        assert!(error(cut).contains("do not cover"));
+    }
+
+    #[test]
+    fn the_priority_dag_keeps_the_direction_of_every_edge() {
+        let graph = grid(40);
+        for block_size in [None, Some(1), Some(7), Some(100)] {
+            let schedule = Schedule::new(&graph, Order::PriorityDag, block_size).unwrap();
+            let rank = schedule.permutation().rank();
+            for v in 0..graph.len() as u32 {
+                for &u in graph.neighbors(v) {
+                    assert_eq!(u < v, rank[u as usize] < rank[v as usize], "{u} and {v}, {block_size:?}");
+                }
+            }
+        }
     }
 }

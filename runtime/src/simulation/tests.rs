@@ -84,8 +84,10 @@ impl Program for Probe {
 fn every_update_sees_its_predecessors_new_and_its_successors_old() {
     let mesh = generate("box:11", 2).unwrap();
     for order in Order::ALL {
-        for backend in [Backend::Serial, Backend::Cpu { threads: 1 }, Backend::Cpu { threads: 3 }] {
-            let builder = Simulation::builder(mesh.clone(), Probe).order(order).backend(backend);
+        let serial = std::iter::once((Backend::Serial, Simd::Off));
+        let cpus = [(1, Simd::Auto), (3, Simd::Off), (3, Simd::Bits256), (3, Simd::Bits512)];
+        for (backend, simd) in serial.chain(cpus.map(|(threads, simd)| (Backend::Cpu { threads }, simd))) {
+            let builder = Simulation::builder(mesh.clone(), Probe).order(order).backend(backend).simd(simd);
             let mut simulation = builder.precision::<f64>().build().unwrap();
             for _ in 0..4 {
                 simulation.step().unwrap();
@@ -101,7 +103,7 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
                 };
                 let (count, seen) = simulation.vertex(v);
                 let expected = (12.0, 12.0 * names(true), 12.0 * names(false));
-                assert_eq!((count.count, seen.before, seen.after), expected, "vertex {v}, {order}, {backend:?}");
+                assert_eq!((count.count, seen.before, seen.after), expected, "vertex {v}, {order}, {backend:?}, {simd:?}");
             }
             assert_eq!(simulation.metrics()[0].value, 12.0 * mesh.points().len() as f64);
         }

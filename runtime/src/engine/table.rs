@@ -1,0 +1,21 @@
+//! The table of the tile that a thread works on.
+
+use crate::program::Float;
+use std::cell::RefCell;
+
+thread_local! {
+    /// Whole cache lines, so that a quad never lies in two.
+    static LINES: RefCell<Vec<wide::f64x8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lends the thread's table of at least `reals` numbers. What it holds is left from the last time.
+pub(crate) fn with<T: Float, A>(reals: usize, work: impl FnOnce(&mut [T]) -> A) -> A {
+    LINES.with_borrow_mut(|lines| {
+        let count = (reals * T::BYTES).div_ceil(size_of::<wide::f64x8>());
+        if lines.len() < count {
+            // Pages of a fresh allocation are only there once they are touched; a tile touches as many as it needs.
+            *lines = bytemuck::allocation::zeroed_vec(count);
+        }
+        work(&mut bytemuck::cast_slice_mut(lines)[..reals])
+    })
+}

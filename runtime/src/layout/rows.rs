@@ -1,0 +1,94 @@
+//! Stars of vertices that are updated one by one.
+
+use super::tiles::{Kind, Source, Tile};
+use super::shared_stride;
+use crate::program::{Float, Neighbors, Real, Record, Star, StarPlan};
+use rayon::prelude::*;
+
+/// One star in rows: the things around the vertex of row `r` are `offsets[r]..offsets[r + 1]`.
+pub(crate) struct Rows<T> {
+    /// Other vertices and reals of data of each thing.
+    shape: (usize, usize),
+    offsets: Vec<u32>,
+    /// Slots of the other vertices.
+    others: Vec<u32>,
+    data: Vec<T>,
+}
+
+impl<T: Float> Rows<T> {
+    /// The rows of all tiles of rows, in their order.
+    pub(super) fn new(source: &Source, tiles: &[Tile], place_of: &[u32], width: usize) -> Rows<T> {
+        let mut places = Vec::new();
+        for tile in tiles {
+            if let Kind::Rows { vertices, .. } = tile.kind {
+                let start = tile.groups.start as usize * width;
+                places.extend(&place_of[start..start + vertices as usize]);
+            }
+        }
+        let StarPlan { corners, data_len, .. } = *source.plan;
+        let mut offsets = vec![0u32];
+        offsets.extend(places.iter().scan(0, |end, &place| {
+            *end += source.incidences.degree(place) as u32;
+            Some(*end)
+        }));
+        let incidences: Vec<u32> = places.iter().flat_map(|&place| source.incidences.of(place)).copied().collect();
+        let others = incidences
+            .par_iter()
+            .flat_map_iter(|&incidence| source.others(incidence))
+            .collect();
+        let data = incidences
+            .par_chunks(1024)
+            .flat_map_iter(|incidences| {
+                let mut reals = Vec::with_capacity(incidences.len() * data_len);
+                incidences.iter().for_each(|&incidence| source.data(incidence, &mut reals));
+                reals.into_iter().map(T::from_f64)
+            })
+            .collect();
+        Rows { shape: (corners - 1, data_len), offsets, others, data }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        (self.offsets.len() + self.others.len()) * 4 + self.data.len() * T::BYTES
+    }
+}
+
+/// The neighbors of the vertex of one row; `leaf(i)` reads real `i` of the shared state.
+pub(crate) struct Row<'a, T, F> {
+    pub(crate) row: usize,
+    pub(crate) stars: &'a [Rows<T>],
+    pub(crate) leaf: F,
+}
+
+impl<T: Float, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, F> {
+    #[inline(always)]
+    fn fold<const N: usize, E: Star<N>, A: Record<T>>(
+        &self,
+        _star: E,
+        init: A,
+        f: impl Fn(A, [S; N], E::Data<T>) -> A,
+    ) -> A {
+        let star = &self.stars[E::INDEX];
+        let len = <E::Data<T> as Record<T>>::LEN;
+        check_shape::<T, N, E>(star.shape);
+        let (start, end) = (star.offsets[self.row] as usize, star.offsets[self.row + 1] as usize);
+        let others = &star.others[start * N..end * N];
+        let data = &star.data[start * len..end * len];
+        (0..end - start).fold(init, |gathered, j| {
+            let shared: [S; N] = std::array::from_fn(|i| {
+                let u = others[j * N + i] as usize * shared_stride(S::LEN);
+                S::build(|k| {
+                    assert!(k < S::LEN, "a record asks for its own reals only");
+                    (self.leaf)(u + k)
+                })
+            });
+            f(gathered, shared, E::Data::build(|k| data[j * len + k]))
+        })
+    }
+}
+
+/// Rows cut at another width would name vertices that are no neighbors.
+#[inline(always)]
+pub(super) fn check_shape<R: Real, const N: usize, E: Star<N>>(shape: (usize, usize)) {
+    let wanted = (N, <E::Data<R> as Record<R>>::LEN);
+    assert!(shape == wanted, "star {} was added with {shape:?} others and reals, not {wanted:?}", E::INDEX);
+}

@@ -1,0 +1,521 @@
+//! Lanes: several independent vertices side by side in the registers of a CPU.
+//!
+//! A program runs on lanes unchanged, because it is generic over [`Real`]. Every lane computes exactly what a plain float
+//! would: the operations are the same ones, rounded alike, and nothing is ever added across lanes [C5]. Functions that
+//! registers have no exact instruction for (`exp`, `sin`, `cos`) are taken lane by lane from `libm`.
+//!
+//! Besides arithmetic a lane pack knows how to get into registers: from a row of numbers, and from places in a table that
+//! a list of 16-bit indices names. The latter, and the hint to fetch memory ahead, have `unsafe` blocks: both are safe
+//! whatever their arguments, and say why.
+
+#![expect(unsafe_code, reason = "vector loads from a table whose size is asserted, and prefetch hints")]
+
+use super::real::{Float, Real};
+use num_traits::{One, Zero};
+use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
+
+/// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
+pub const TABLE: usize = 1 << 16;
+
+/// A pack of [`Lanes::WIDTH`] numbers that are computed with side by side.
+///
+/// ```
+/// use meshweft::{Lanes, Real, lanes::F32x8};
+/// let x = F32x8::load(&[1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0]);
+/// let mut roots = [0.0; 8];
+/// (x.sqrt() * F32x8::lit(0.5)).store(&mut roots);
+/// assert_eq!(roots[2], 1.5);
+/// ```
+pub trait Lanes: Real {
+    /// The number in each lane.
+    type Scalar: Float;
+    /// Number of lanes.
+    const WIDTH: usize;
+
+    /// The first [`Lanes::WIDTH`] numbers.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    fn load(from: &[Self::Scalar]) -> Self;
+
+    /// Writes the first [`Lanes::WIDTH`] numbers.
+    ///
+    /// # Panics
+    /// If there is room for fewer.
+    fn store(self, to: &mut [Self::Scalar]);
+
+    /// Lane `i` is `f(i)`.
+    fn from_fn(f: impl FnMut(usize) -> Self::Scalar) -> Self;
+
+    /// Lane `i` is the number at `scale ids[i] + offset`.
+    ///
+    /// # Panics
+    /// If `ids` are fewer than lanes, `table` is shorter than `scale` [`TABLE`], or `offset` is not below `scale`.
+    fn pick(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> Self;
+
+    /// The four numbers from `4 (scale ids[i] + offset)` on for every lane `i`: pack `k` of the result has number `k` of each.
+    ///
+    /// # Panics
+    /// If `ids` are fewer than lanes, `table` is shorter than `4 scale` [`TABLE`], or `offset` is not below `scale`.
+    fn pick_quads(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> [Self; 4];
+
+    /// The same for consecutive rows: lane `i` has the four numbers from `4 (scale i + offset)` on.
+    ///
+    /// # Panics
+    /// If `rows` are shorter than `4 scale` times the lanes, or `offset` is not below `scale`.
+    fn load_quads(rows: &[Self::Scalar], scale: usize, offset: usize) -> [Self; 4];
+
+    /// Writes what [`Lanes::load_quads`] reads.
+    ///
+    /// # Panics
+    /// As there.
+    fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
+}
+
+/// Asks the CPU to fetch the cache line that `slice[index]` lies in. A hint: it changes no result.
+#[inline(always)]
+pub(crate) fn prefetch<A>(slice: &[A], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that a program could see and never faults, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+macro_rules! lanes {
+    ($(#[$meta:meta])* $name:ident, $vector:path, $float:ident, $width:literal, $quads:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(transparent)]
+        pub struct $name($vector);
+
+        lanes!(@ $name, Add add +, AddAssign add_assign);
+        lanes!(@ $name, Sub sub -, SubAssign sub_assign);
+        lanes!(@ $name, Mul mul *, MulAssign mul_assign);
+        lanes!(@ $name, Div div /, DivAssign div_assign);
+
+        impl Neg for $name {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                $name(-self.0)
+            }
+        }
+
+        impl Zero for $name {
+            #[inline(always)]
+            fn zero() -> Self {
+                Self::lit(0.0)
+            }
+            #[inline(always)]
+            fn is_zero(&self) -> bool {
+                self.0.to_array().iter().all(|x| *x == 0.0)
+            }
+        }
+
+        impl One for $name {
+            #[inline(always)]
+            fn one() -> Self {
+                Self::lit(1.0)
+            }
+        }
+
+        impl $name {
+            #[inline]
+            fn each(self, f: impl Fn($float) -> $float) -> Self {
+                $name(self.0.to_array().map(f).into())
+            }
+        }
+
+        impl Real for $name {
+            type Mask = Mask<$vector>;
+            #[inline(always)]
+            fn lit(value: f64) -> Self {
+                $name(<$vector>::splat($float::lit(value)))
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $name(self.0.sqrt())
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $name(self.0.abs())
+            }
+            #[inline]
+            fn exp(self) -> Self {
+                self.each(Real::exp)
+            }
+            #[inline]
+            fn sin(self) -> Self {
+                self.each(Real::sin)
+            }
+            #[inline]
+            fn cos(self) -> Self {
+                self.each(Real::cos)
+            }
+            #[inline(always)]
+            fn less(self, other: Self) -> Self::Mask {
+                Mask(self.0.simd_lt(other.0))
+            }
+            #[inline(always)]
+            fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+                $name(mask.0.select(yes.0, no.0))
+            }
+        }
+
+        impl Lanes for $name {
+            type Scalar = $float;
+            const WIDTH: usize = $width;
+            #[inline(always)]
+            fn load(from: &[$float]) -> Self {
+                let row: [$float; $width] = from[..$width].try_into().expect("as many numbers as lanes");
+                $name(row.into())
+            }
+            #[inline(always)]
+            fn store(self, to: &mut [$float]) {
+                to[..$width].copy_from_slice(&self.0.to_array());
+            }
+            #[inline(always)]
+            fn from_fn(f: impl FnMut(usize) -> $float) -> Self {
+                $name(std::array::from_fn::<$float, $width, _>(f).into())
+            }
+            #[inline(always)]
+            fn pick(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> Self {
+                let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
+                assert!(offset < scale && table.len() >= TABLE * scale, "a row for every index");
+                // SAFETY: an index is below TABLE, so its number lies in the table by the assertion.
+                Self::from_fn(|i| unsafe { *table.get_unchecked(ids[i] as usize * scale + offset) })
+            }
+            #[inline(always)]
+            fn pick_quads(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> [Self; 4] {
+                let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
+                assert!(offset < scale && table.len() >= 4 * TABLE * scale, "a row for every index");
+                let quads = table.as_ptr().cast::<[$float; 4]>();
+                // SAFETY: an index is below TABLE, so its quad lies in the table by the assertion.
+                unsafe { $quads::load(|i| quads.add(ids[i] as usize * scale + offset)) }.map($name)
+            }
+            #[inline(always)]
+            fn load_quads(rows: &[$float], scale: usize, offset: usize) -> [Self; 4] {
+                assert!(offset < scale && rows.len() >= 4 * $width * scale, "a row for every lane");
+                let quads = rows.as_ptr().cast::<[$float; 4]>();
+                // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
+                unsafe { $quads::load(|i| quads.add(i * scale + offset)) }.map($name)
+            }
+            #[inline(always)]
+            fn store_quads(packs: [Self; 4], rows: &mut [$float], scale: usize, offset: usize) {
+                assert!(offset < scale && rows.len() >= 4 * $width * scale, "a row for every lane");
+                let quads = rows.as_mut_ptr().cast::<[$float; 4]>();
+                // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
+                unsafe { $quads::store(packs.map(|pack| pack.0), |i| quads.add(i * scale + offset)) }
+            }
+        }
+    };
+    (@ $name:ident, $trait:ident $method:ident $op:tt, $assign:ident $assign_method:ident) => {
+        impl $trait for $name {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                $name(self.0 $op other.0)
+            }
+        }
+        impl $assign for $name {
+            #[inline(always)]
+            fn $assign_method(&mut self, other: Self) {
+                *self = *self $op other;
+            }
+        }
+    };
+}
+
+/// One truth value a lane: all bits of it are set, or none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mask<V>(V);
+
+impl<V: BitAnd<Output = V>> BitAnd for Mask<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn bitand(self, other: Self) -> Self {
+        Mask(self.0 & other.0)
+    }
+}
+
+impl<V: BitOr<Output = V>> BitOr for Mask<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn bitor(self, other: Self) -> Self {
+        Mask(self.0 | other.0)
+    }
+}
+
+impl<V: Not<Output = V>> Not for Mask<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn not(self) -> Self {
+        Mask(!self.0)
+    }
+}
+
+lanes!(
+    /// Eight numbers of 32 bits: a register of 256 bits.
+    F32x8, wide::f32x8, f32, 8, f32x8
+);
+lanes!(
+    /// Sixteen numbers of 32 bits: a register of 512 bits, or two of 256.
+    F32x16, wide::f32x16, f32, 16, f32x16
+);
+lanes!(
+    /// Four numbers of 64 bits: a register of 256 bits.
+    F64x4, wide::f64x4, f64, 4, f64x4
+);
+lanes!(
+    /// Eight numbers of 64 bits: a register of 512 bits, or two of 256.
+    F64x8, wide::f64x8, f64, 8, f64x8
+);
+
+/// Quads of numbers, read from and written to one row a lane.
+#[allow(unused_macros, reason = "for CPUs without a better way to turn rows into columns")]
+macro_rules! plain {
+    ($name:ident, $float:ident, $width:literal) => {
+        mod $name {
+            use wide::$name as Vector;
+
+            /// # Safety
+            /// `row(i)` can be read for every lane `i`.
+            #[inline(always)]
+            pub(super) unsafe fn load(row: impl Fn(usize) -> *const [$float; 4]) -> [Vector; 4] {
+                // SAFETY: by the caller's promise.
+                let rows: [[$float; 4]; $width] = std::array::from_fn(|i| unsafe { row(i).read() });
+                std::array::from_fn(|k| Vector::from(std::array::from_fn::<$float, $width, _>(|i| rows[i][k])))
+            }
+
+            /// # Safety
+            /// `row(i)` can be written for every lane `i`.
+            #[inline(always)]
+            pub(super) unsafe fn store(packs: [Vector; 4], row: impl Fn(usize) -> *mut [$float; 4]) {
+                let columns = packs.map(|pack| pack.to_array());
+                for i in 0..$width {
+                    // SAFETY: by the caller's promise.
+                    unsafe { row(i).write(std::array::from_fn(|k| columns[k][i])) }
+                }
+            }
+        }
+    };
+}
+
+plain!(f64x4, f64, 4);
+#[cfg(not(target_feature = "avx512f"))]
+plain!(f64x8, f64, 8);
+#[cfg(not(target_feature = "avx512f"))]
+plain!(f32x16, f32, 16);
+#[cfg(not(target_feature = "avx"))]
+plain!(f32x8, f32, 8);
+
+/// Register `g` of four holds the rows of lanes `g`, `g + 4`, `g + 8`, `g + 12`, so that rows turn into columns, and
+/// columns into rows, within each quarter.
+#[cfg(target_feature = "avx512f")]
+mod f32x16 {
+    use std::arch::x86_64::*;
+    use std::mem::transmute;
+    use wide::f32x16 as Vector;
+
+    #[inline(always)]
+    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+        // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
+        unsafe {
+            let [a, b, c, d]: [__m512; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+            let (ef, gh) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+            let [ab, cd, ef, gh]: [__m512d; 4] = [transmute(ab), transmute(cd), transmute(ef), transmute(gh)];
+            let (x, y) = (_mm512_unpacklo_pd(ab, cd), _mm512_unpackhi_pd(ab, cd));
+            let (z, w) = (_mm512_unpacklo_pd(ef, gh), _mm512_unpackhi_pd(ef, gh));
+            [transmute(x), transmute(y), transmute(z), transmute(w)]
+        }
+    }
+
+    /// # Safety
+    /// `row(i)` can be read for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn load(row: impl Fn(usize) -> *const [f32; 4]) -> [Vector; 4] {
+        let rows = |g: usize| {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let first = _mm512_castps128_ps512(_mm_loadu_ps(row(g).cast()));
+                let second = _mm512_insertf32x4::<1>(first, _mm_loadu_ps(row(g + 4).cast()));
+                let third = _mm512_insertf32x4::<2>(second, _mm_loadu_ps(row(g + 8).cast()));
+                transmute::<__m512, Vector>(_mm512_insertf32x4::<3>(third, _mm_loadu_ps(row(g + 12).cast())))
+            }
+        };
+        turn([rows(0), rows(1), rows(2), rows(3)])
+    }
+
+    /// # Safety
+    /// `row(i)` can be written for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn store(packs: [Vector; 4], row: impl Fn(usize) -> *mut [f32; 4]) {
+        for (g, rows) in turn(packs).into_iter().enumerate() {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let rows: __m512 = transmute(rows);
+                _mm_storeu_ps(row(g).cast(), _mm512_castps512_ps128(rows));
+                _mm_storeu_ps(row(g + 4).cast(), _mm512_extractf32x4_ps::<1>(rows));
+                _mm_storeu_ps(row(g + 8).cast(), _mm512_extractf32x4_ps::<2>(rows));
+                _mm_storeu_ps(row(g + 12).cast(), _mm512_extractf32x4_ps::<3>(rows));
+            }
+        }
+    }
+}
+
+/// The same with halves: register `g` holds the rows of lanes `g` and `g + 4`.
+#[cfg(target_feature = "avx")]
+mod f32x8 {
+    use std::arch::x86_64::*;
+    use std::mem::transmute;
+    use wide::f32x8 as Vector;
+
+    #[inline(always)]
+    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+        // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
+        unsafe {
+            let [a, b, c, d]: [__m256; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ef, gh) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            let [ab, cd, ef, gh]: [__m256d; 4] = [transmute(ab), transmute(cd), transmute(ef), transmute(gh)];
+            let (x, y) = (_mm256_unpacklo_pd(ab, cd), _mm256_unpackhi_pd(ab, cd));
+            let (z, w) = (_mm256_unpacklo_pd(ef, gh), _mm256_unpackhi_pd(ef, gh));
+            [transmute(x), transmute(y), transmute(z), transmute(w)]
+        }
+    }
+
+    /// # Safety
+    /// `row(i)` can be read for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn load(row: impl Fn(usize) -> *const [f32; 4]) -> [Vector; 4] {
+        let rows = |g: usize| {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let first = _mm256_castps128_ps256(_mm_loadu_ps(row(g).cast()));
+                transmute::<__m256, Vector>(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(row(g + 4).cast())))
+            }
+        };
+        turn([rows(0), rows(1), rows(2), rows(3)])
+    }
+
+    /// # Safety
+    /// `row(i)` can be written for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn store(packs: [Vector; 4], row: impl Fn(usize) -> *mut [f32; 4]) {
+        for (g, rows) in turn(packs).into_iter().enumerate() {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let rows: __m256 = transmute(rows);
+                _mm_storeu_ps(row(g).cast(), _mm256_castps256_ps128(rows));
+                _mm_storeu_ps(row(g + 4).cast(), _mm256_extractf128_ps::<1>(rows));
+            }
+        }
+    }
+}
+
+/// The same with halves of 64-bit numbers: register `g` holds the rows of lanes `g` and `g + 4`.
+#[cfg(target_feature = "avx512f")]
+mod f64x8 {
+    use std::arch::x86_64::*;
+    use std::mem::transmute;
+    use wide::f64x8 as Vector;
+
+    #[inline(always)]
+    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+        // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
+        unsafe {
+            let [a, b, c, d]: [__m512d; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+            let (ef, gh) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+            // Of each half the first pair of both, or the second.
+            let firsts = |x, y| _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), y);
+            let seconds = |x, y| _mm512_permutex2var_pd(x, _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15), y);
+            [firsts(ab, cd), firsts(ef, gh), seconds(ab, cd), seconds(ef, gh)].map(|x| transmute::<__m512d, Vector>(x))
+        }
+    }
+
+    /// # Safety
+    /// `row(i)` can be read for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn load(row: impl Fn(usize) -> *const [f64; 4]) -> [Vector; 4] {
+        let rows = |g: usize| {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let first = _mm512_castpd256_pd512(_mm256_loadu_pd(row(g).cast()));
+                transmute::<__m512d, Vector>(_mm512_insertf64x4::<1>(first, _mm256_loadu_pd(row(g + 4).cast())))
+            }
+        };
+        turn([rows(0), rows(1), rows(2), rows(3)])
+    }
+
+    /// # Safety
+    /// `row(i)` can be written for every lane `i`.
+    #[inline(always)]
+    pub(super) unsafe fn store(packs: [Vector; 4], row: impl Fn(usize) -> *mut [f64; 4]) {
+        for (g, rows) in turn(packs).into_iter().enumerate() {
+            // SAFETY: by the caller's promise, and as in `turn`.
+            unsafe {
+                let rows: __m512d = transmute(rows);
+                _mm256_storeu_pd(row(g).cast(), _mm512_castpd512_pd256(rows));
+                _mm256_storeu_pd(row(g + 4).cast(), _mm512_extractf64x4_pd::<1>(rows));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<L: Lanes>() {
+        let number = |i: usize| L::Scalar::from_f64(i as f64);
+        for scale in 1..3 {
+            let table: Vec<L::Scalar> = (0..4 * TABLE * scale).map(number).collect();
+            let ids: Vec<u16> = (0..L::WIDTH as u16).map(|i| i.wrapping_mul(40_503).wrapping_sub(1)).collect();
+            for offset in 0..scale {
+                let picked = L::pick(&table, &ids, scale, offset);
+                assert!(picked == L::from_fn(|i| number(ids[i] as usize * scale + offset)), "{} lanes", L::WIDTH);
+                let found = L::pick_quads(&table, &ids, scale, offset);
+                let rows = L::load_quads(&table, scale, offset);
+                for k in 0..4 {
+                    let at = |row: usize| number(4 * (row * scale + offset) + k);
+                    assert!(found[k] == L::from_fn(|i| at(ids[i] as usize)), "{} lanes, number {k}", L::WIDTH);
+                    assert!(rows[k] == L::from_fn(at), "{} lanes, number {k}", L::WIDTH);
+                }
+                let mut copy = vec![number(0); 4 * L::WIDTH * scale];
+                L::store_quads(rows, &mut copy, scale, offset);
+                let quad = |i: usize| i / 4 % scale == offset;
+                assert!(copy.iter().enumerate().all(|(i, x)| *x == if quad(i) { table[i] } else { number(0) }));
+            }
+        }
+    }
+
+    #[test]
+    fn quads_are_read_and_turned_at_every_width() {
+        check::<F32x8>();
+        check::<F32x16>();
+        check::<F64x4>();
+        check::<F64x8>();
+    }
+
+    #[test]
+    #[should_panic(expected = "a row for every index")]
+    fn a_short_table_is_refused() {
+        F32x16::pick_quads(&[0.0; 400], &[0; 16], 1, 0);
+    }
+
+    #[test]
+    fn signs_of_zero_and_non_numbers_are_those_of_floats() {
+        let x = F32x8::from_fn(|i| [0.0, -0.0, f32::NAN, 1.0][i % 4]);
+        assert!((-x).0.to_array()[0].is_sign_negative());
+        assert!(!x.abs().0.to_array()[1].is_sign_negative());
+        let picked = Real::max(x, F32x8::lit(0.5)).0.to_array();
+        assert_eq!((picked[0], picked[3]), (0.5, 1.0));
+        assert!(picked[2].is_nan());
+    }
+}
