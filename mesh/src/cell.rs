@@ -1,5 +1,7 @@
 //! The kinds of cells a mesh is made of, and a flat list of them.
 
+use rayon::prelude::*;
+
 /// The shape of one cell. Corners are numbered as in VTK's linear cells, but for the wedge, whose triangles turn the other
 /// way: its first three corners are clockwise seen from outside. Readers and writers turn it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,7 +130,7 @@ impl Cells {
         let n = kind.corners();
         assert!(corners.len().is_multiple_of(n), "a {} has {n} corners", kind.name());
         let count = corners.len() / n;
-        Cells { kinds: vec![kind; count], ends: (1..=count).map(|c| (c * n) as u32).collect(), corners }
+        Cells { kinds: vec![kind; count], ends: (1..=count).into_par_iter().map(|c| (c * n) as u32).collect(), corners }
     }
 
     /// Appends one cell.
