@@ -3,19 +3,20 @@
 use crate::cell::{CellKind, Cells};
 use crate::incidence::{Incidence, concat};
 use crate::sort::{sort_bucket, sort_row};
+use std::ops::Range;
 
 /// Neighbors of higher id that a row has room for; more spill over. Inner vertices of tet meshes have about 7.
 const ROOM: usize = 16;
 
 /// Elements that join some of their vertices in pairs.
 trait Pairs: Sync {
-    /// Hands each pair of element `e` to `add`. Generic and not `dyn`: `add` runs for every edge of every cell.
-    fn visit(&self, e: usize, add: impl FnMut(u32, u32));
+    /// Adds the pairs of element `e` to the rows of a range.
+    fn add(&self, e: usize, rows: &mut Rows);
 }
 
 /// The edges of all cells, the smaller id first, ascending, each once, without self edges. Vertices are `0..vertices`.
 ///
-/// Memory: 4 bytes for each range of vertices that a cell touches, about two, and the result twice.
+/// Memory: that of [`Incidence`] and the result twice.
 pub(crate) fn of_cells(vertices: usize, cells: &Cells) -> Vec<[u32; 2]> {
     let incidence = Incidence::new(vertices, cells.len(), |c| cells.corners(c));
     unique(&incidence, &CellEdges(cells))
@@ -31,14 +32,21 @@ pub(crate) fn of_groups(vertices: usize, size: usize, groups: &[u32]) -> Vec<[u3
 struct CellEdges<'a>(&'a Cells);
 
 impl Pairs for CellEdges<'_> {
-    #[inline(always)]
-    fn visit(&self, c: usize, mut add: impl FnMut(u32, u32)) {
+    fn add(&self, c: usize, rows: &mut Rows) {
         match (self.0.kind(c), self.0.corners(c)) {
-            // What the other arm does too, but without a loop.
+            // What the other arm does too, but sorted first and without a loop.
             (CellKind::Tet, &[a, b, c, d]) => {
-                [[a, b], [a, c], [a, d], [b, c], [b, d], [c, d]].into_iter().for_each(|[a, b]| add(a, b));
+                let [[a, b], [c, d]] = [[a.min(b), a.max(b)], [c.min(d), c.max(d)]];
+                let [[a, c], [b, d]] = [[a.min(c), a.max(c)], [b.min(d), b.max(d)]];
+                let [b, c] = [b.min(c), b.max(c)];
+                rows.add(a, [b, c, d]);
+                rows.add(b, [c, d]);
+                rows.add(c, [d]);
             }
-            (kind, corners) => kind.edges().iter().for_each(|&[a, b]| add(corners[a as usize], corners[b as usize])),
+            (kind, corners) => kind.edges().iter().for_each(|&[a, b]| {
+                let [a, b] = [corners[a as usize], corners[b as usize]];
+                rows.add(a.min(b), [a.max(b)]);
+            }),
         }
     }
 }
@@ -55,15 +63,18 @@ impl Groups<'_> {
 }
 
 impl Pairs for Groups<'_> {
-    fn visit(&self, g: usize, mut add: impl FnMut(u32, u32)) {
+    fn add(&self, g: usize, rows: &mut Rows) {
         let group = self.group(g);
-        (0..group.len()).for_each(|i| (0..i).for_each(|j| add(group[i], group[j])));
+        for (i, &a) in group.iter().enumerate() {
+            group[..i].iter().for_each(|&b| rows.add(a.min(b), [a.max(b)]));
+        }
     }
 }
 
 /// Rows of the vertices of one range: their neighbors of higher id.
 #[derive(Default)]
 struct Rows {
+    first: u32,
     /// In no order, filled up with `u32::MAX`, which is no vertex.
     rows: Vec<[u32; ROOM]>,
     lengths: Vec<u8>,
@@ -71,42 +82,49 @@ struct Rows {
     spill: Vec<[u32; 2]>,
 }
 
-fn unique(incidence: &Incidence, elements: &impl Pairs) -> Vec<[u32; 2]> {
-    let parts = incidence.by_range(Rows::default, |Rows { rows, lengths, spill }, vertices, parts| {
-        rows.clear();
-        rows.resize(vertices.len(), [u32::MAX; ROOM]);
-        lengths.clear();
-        lengths.resize(vertices.len(), 0);
-        spill.clear();
-        for &e in parts.iter().copied().flatten() {
-            elements.visit(e as usize, |a, b| {
-                let (low, high) = (a.min(b), a.max(b));
-                let v = low.wrapping_sub(vertices.start) as usize;
-                if v >= rows.len() || low == high {
-                    return;
-                }
-                // No early exit: the compiler compares the whole row at once.
-                let known = rows[v].iter().fold(false, |known, &u| known | (u == high));
-                if !known {
-                    match rows[v].get_mut(lengths[v] as usize) {
-                        Some(slot) => {
-                            *slot = high;
-                            lengths[v] += 1;
-                        }
-                        None => spill.push([low, high]),
+impl Rows {
+    fn start(&mut self, vertices: &Range<u32>) {
+        self.first = vertices.start;
+        self.rows.clear();
+        self.rows.resize(vertices.len(), [u32::MAX; ROOM]);
+        self.lengths.clear();
+        self.lengths.resize(vertices.len(), 0);
+        self.spill.clear();
+    }
+
+    /// Adds neighbors, all at least `low`, to the row of `low` unless that is in another range.
+    #[inline(always)]
+    fn add<const K: usize>(&mut self, low: u32, higher: [u32; K]) {
+        let v = low.wrapping_sub(self.first) as usize;
+        let Some(row) = self.rows.get_mut(v) else { return };
+        for high in higher {
+            // No early exit: the compiler compares the whole row at once.
+            let known = row.iter().fold(false, |known, &u| known | (u == high));
+            if !known && high != low {
+                match row.get_mut(self.lengths[v] as usize) {
+                    Some(slot) => {
+                        *slot = high;
+                        self.lengths[v] += 1;
                     }
+                    None => self.spill.push([low, high]),
                 }
-            });
+            }
         }
-        sort_bucket(spill);
-        spill.dedup();
-        let mut edges = Vec::with_capacity(lengths.iter().map(|&n| n as usize).sum::<usize>() + spill.len());
-        let mut spilled = &spill[..];
-        for ((v, row), &length) in vertices.zip(rows).zip(&*lengths) {
-            let own = spilled.iter().take_while(|e| e[0] == v).count();
+    }
+
+    /// The edges of the range in order.
+    fn finish(&mut self) -> Vec<[u32; 2]> {
+        sort_bucket(&mut self.spill);
+        self.spill.dedup();
+        let count = self.lengths.iter().map(|&n| n as usize).sum::<usize>() + self.spill.len();
+        let mut edges = Vec::with_capacity(count);
+        let mut spilled = &self.spill[..];
+        for ((v, row), &length) in (self.first..).zip(&mut self.rows).zip(&self.lengths) {
+            let row = &mut row[..length as usize];
+            sort_row(row);
             let start = edges.len();
-            sort_row(&mut row[..length as usize]);
-            edges.extend(row[..length as usize].iter().map(|&u| [v, u]));
+            edges.extend(row.iter().map(|&u| [v, u]));
+            let own = spilled.iter().take_while(|e| e[0] == v).count();
             if own > 0 {
                 edges.extend_from_slice(&spilled[..own]);
                 spilled = &spilled[own..];
@@ -114,6 +132,14 @@ fn unique(incidence: &Incidence, elements: &impl Pairs) -> Vec<[u32; 2]> {
             }
         }
         edges
+    }
+}
+
+fn unique(incidence: &Incidence, elements: &impl Pairs) -> Vec<[u32; 2]> {
+    let parts = incidence.by_range(Rows::default, |rows, vertices, touching| {
+        rows.start(&vertices);
+        touching.for_each(|e| elements.add(e, rows));
+        rows.finish()
     });
     concat(&parts)
 }

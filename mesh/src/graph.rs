@@ -1,9 +1,13 @@
 //! The data graph in compressed sparse rows.
 
+use crate::edges;
 use crate::error::{Error, Result};
+use crate::incidence::{Incidence, concat};
 use crate::mesh::Mesh;
 use crate::order::Permutation;
+use crate::sort::sort_row;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// An undirected graph: row `v` lists the neighbors of vertex `v`, ascending, without `v` itself and without repeats.
 ///
@@ -24,15 +28,17 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of `n` vertices with these undirected edges. Repeats and self edges are dropped. Cost O(n + edges).
+    /// The graph of `n` vertices with these undirected edges. Repeats and self edges are dropped.
+    ///
+    /// Cost O(n + edges), in parallel.
     ///
     /// # Errors
     /// An end that is no vertex, or more than 2^32 - 1 directed edges.
     pub fn from_edges(n: usize, edges: &[[u32; 2]]) -> Result<Graph> {
-        if let Some(e) = edges.iter().position(|e| e.iter().any(|&v| v as usize >= n)) {
+        if let Some(e) = edges.par_iter().position_first(|e| e.iter().any(|&v| v as usize >= n)) {
             return Err(Error::Invalid(format!("edge {e} joins {:?}, but there are only {n} vertices", edges[e])));
         }
-        Graph::from_cliques(n, edges.iter().map(|e| &e[..]))
+        build(n, edges.len(), |e| edges[e])
     }
 
     /// The graph whose edges are those of the cells of the mesh.
@@ -40,12 +46,46 @@ impl Graph {
     /// # Errors
     /// More than 2^32 - 1 directed edges.
     pub fn from_cells(mesh: &Mesh) -> Result<Graph> {
-        let pairs = || {
-            mesh.cells().iter().flat_map(|(kind, corners)| {
-                kind.edges().iter().map(|&[a, b]| [corners[a as usize], corners[b as usize]])
-            })
-        };
-        build(mesh.points().len(), |visit| pairs().for_each(|[a, b]| visit(a, b)))
+        let edges = mesh.edges();
+        build(mesh.points().len(), edges.len(), |e| edges[e])
+    }
+
+    /// The graph in which the vertices of each element are pairwise neighbors, numbered anew: vertex `v` of the elements
+    /// becomes `numbers.rank()[v]`.
+    ///
+    /// `lists`: elements of one size each, as the number of their vertices and then the vertices, element after element.
+    /// The same as [`Graph::from_cliques`] and then [`Graph::permuted`], for half of the work and in parallel.
+    ///
+    /// # Errors
+    /// More than 2^32 - 1 directed edges.
+    ///
+    /// # Panics
+    /// If an element names a vertex that does not exist, or a list is no multiple of its size.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Graph, Permutation};
+    /// let numbers = Permutation::from_order(vec![2, 0, 1, 3])?;
+    /// let graph = Graph::from_elements(&numbers, &[(3, &[0, 1, 2]), (2, &[1, 3])])?;
+    /// assert_eq!(graph.neighbors(2), [0, 1, 3]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn from_elements(numbers: &Permutation, lists: &[(usize, &[u32])]) -> Result<Graph> {
+        let (n, rank) = (numbers.len(), numbers.rank());
+        let pairs = lists.iter().map(|&(size, corners)| {
+            assert!(size > 0 && corners.len().is_multiple_of(size), "a list of elements of {size} vertices");
+            match size {
+                2 => Cow::Borrowed(corners.as_chunks::<2>().0),
+                _ => Cow::Owned(edges::of_groups(n, size, corners)),
+            }
+        });
+        let renamed = |e: [u32; 2]| e.map(|v| rank[v as usize]);
+        match &pairs.collect::<Vec<_>>()[..] {
+            [only] => build(n, only.len(), |e| renamed(only[e])),
+            several => {
+                let all = several.concat();
+                build(n, all.len(), |e| renamed(all[e]))
+            }
+        }
     }
 
     /// The graph of `n` vertices in which the vertices of each group are pairwise neighbors.
@@ -56,13 +96,13 @@ impl Graph {
     /// # Panics
     /// If a group names a vertex that does not exist.
     pub fn from_cliques<'a>(n: usize, groups: impl Iterator<Item = &'a [u32]> + Clone) -> Result<Graph> {
-        build(n, |visit| {
-            for group in groups.clone() {
-                for (i, &a) in group.iter().enumerate() {
-                    group[..i].iter().for_each(|&b| visit(a, b));
-                }
+        let mut pairs = Vec::with_capacity(groups.clone().map(|g| g.len() * (g.len() - 1) / 2).sum());
+        for group in groups {
+            for (i, &a) in group.iter().enumerate() {
+                pairs.extend(group[..i].iter().map(|&b| [a, b]));
             }
-        })
+        }
+        build(n, pairs.len(), |p| pairs[p])
     }
 
     /// The union of graphs over the same vertices.
@@ -78,13 +118,11 @@ impl Graph {
         if let [only] = graphs {
             return Ok((*only).clone());
         }
-        build(n, |visit| {
-            for graph in graphs {
-                for v in 0..n as u32 {
-                    graph.neighbors(v).iter().filter(|&&u| u < v).for_each(|&u| visit(v, u));
-                }
-            }
-        })
+        let upper = |v: u32| {
+            graphs.iter().flat_map(move |g| g.neighbors(v).iter().filter(move |&&u| u > v).map(move |&u| [v, u]))
+        };
+        let pairs: Vec<[u32; 2]> = (0..n as u32).into_par_iter().flat_map_iter(upper).collect();
+        build(n, pairs.len(), |p| pairs[p])
     }
 
     /// The dual graph: two cells of the highest dimension are neighbors when they share a facet.
@@ -150,20 +188,15 @@ impl Graph {
         self.offsets.par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize
     }
 
-    /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree).
+    /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree), in parallel.
     pub fn permuted(&self, permutation: &Permutation) -> Graph {
         let (order, rank) = (permutation.order(), permutation.rank());
-        let mut offsets = Vec::with_capacity(self.offsets.len());
-        let mut end = 0;
-        offsets.push(0);
-        offsets.extend(order.iter().map(|&v| {
-            end += self.degree(v) as u32;
-            end
-        }));
+        let degrees: Vec<u32> = order.par_iter().map(|&v| self.degree(v) as u32).collect();
+        let offsets = offsets_of(&degrees);
         let mut neighbors = vec![0u32; self.neighbors.len()];
-        rows_mut(&offsets, &mut neighbors).into_par_iter().zip(order).for_each(|(row, &v)| {
-            row.iter_mut().zip(self.neighbors(v)).for_each(|(slot, &u)| *slot = rank[u as usize]);
-            row.sort_unstable();
+        for_each_row(&offsets, &mut neighbors, |place, row| {
+            row.iter_mut().zip(self.neighbors(order[place])).for_each(|(slot, &u)| *slot = rank[u as usize]);
+            sort_row(row);
         });
         Graph { offsets, neighbors }
     }
@@ -176,29 +209,26 @@ impl Graph {
     pub fn quotient(&self, offsets: &[u32]) -> Result<Graph> {
         let groups = offsets.len().saturating_sub(1);
         let mut group_of = vec![0u32; self.len()];
-        for (g, w) in offsets.windows(2).enumerate() {
-            group_of[w[0] as usize..w[1] as usize].fill(g as u32);
-        }
-        let rows: Vec<Vec<u32>> = (0..groups)
-            .into_par_iter()
-            .map(|g| {
-                let members = offsets[g]..offsets[g + 1];
-                let mut row: Vec<u32> = members
-                    .flat_map(|v| self.neighbors(v).iter().map(|&u| group_of[u as usize]))
-                    .filter(|&other| other != g as u32)
-                    .collect();
-                row.sort_unstable();
-                row.dedup();
-                row
-            })
-            .collect();
-        let mut offsets = vec![0];
-        let mut neighbors = Vec::new();
-        for row in rows {
-            neighbors.extend(row);
-            offsets.push(u32::try_from(neighbors.len()).map_err(|_| too_many())?);
-        }
-        Ok(Graph { offsets, neighbors })
+        for_each_row(offsets, &mut group_of, |g, members| members.fill(g as u32));
+        // `met[other] == g + 1` says that the row of group g has the other: no clearing between groups.
+        let row_of = |met: &mut Vec<u32>, g: usize| {
+            let mut row = Vec::new();
+            let own = offsets[g]..offsets[g + 1];
+            for &u in
+                &self.neighbors[self.offsets[own.start as usize] as usize..self.offsets[own.end as usize] as usize]
+            {
+                let other = group_of[u as usize];
+                if met[other as usize] != g as u32 + 1 && !own.contains(&u) {
+                    met[other as usize] = g as u32 + 1;
+                    row.push(other);
+                }
+            }
+            row.sort_unstable();
+            row
+        };
+        let rows: Vec<Vec<u32>> = (0..groups).into_par_iter().map_init(|| vec![0; groups], row_of).collect();
+        let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
+        Ok(Graph { offsets: offsets_of(&degrees), neighbors: concat(&rows) })
     }
 
     /// Checks that rows are ascending, without self edges, in range, and symmetric.
@@ -224,72 +254,100 @@ impl Graph {
     }
 }
 
-/// Cuts `values` into one mutable slice a row.
-pub(crate) fn rows_mut<'a, T>(offsets: &[u32], values: &'a mut [T]) -> Vec<&'a mut [T]> {
+/// Calls `each` with the number and the values of every row, in parallel.
+fn for_each_row<T: Send>(offsets: &[u32], values: &mut [T], each: impl Fn(usize, &mut [T]) + Sync) {
+    /// Enough rows to be worth a task, and few enough for each thread to get several.
+    const ROWS: usize = 1 << 12;
     let mut rest = values;
-    offsets
-        .windows(2)
-        .map(|w| {
-            let (row, tail) = std::mem::take(&mut rest).split_at_mut((w[1] - w[0]) as usize);
-            rest = tail;
-            row
-        })
-        .collect()
+    let mut tasks = Vec::new();
+    let rows = offsets.len().saturating_sub(1);
+    for first in (0..rows).step_by(ROWS) {
+        let own = &offsets[first..rows.min(first + ROWS) + 1];
+        let (values, others) = rest.split_at_mut((own[own.len() - 1] - own[0]) as usize);
+        tasks.push((first, own, values));
+        rest = others;
+    }
+    tasks.into_par_iter().for_each(|(first, offsets, mut rest)| {
+        for (row, ends) in (first..).zip(offsets.windows(2)) {
+            let (values, others) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+            each(row, values);
+            rest = others;
+        }
+    });
 }
 
 fn too_many() -> Error {
     Error::Invalid("more than 2^32 - 1 directed edges, counting repeats between cells: cut the mesh into parts".into())
 }
 
-/// Builds rows from a function that visits every pair (twice: to count and to fill), then sorts and drops repeats.
-fn build(n: usize, pairs: impl Fn(&mut dyn FnMut(u32, u32))) -> Result<Graph> {
-    let mut counts = vec![0u64; n + 1];
-    pairs(&mut |a, b| {
-        counts[a as usize + 1] += 1;
-        counts[b as usize + 1] += 1;
-    });
-    for v in 0..n {
-        counts[v + 1] += counts[v];
-    }
-    if counts[n] > u64::from(u32::MAX) {
+/// Builds the rows of both ends of `count` pairs, without self edges and repeats.
+///
+/// Memory: that of [`Incidence`] and the graph twice.
+fn build(n: usize, count: usize, pair: impl Fn(usize) -> [u32; 2] + Sync) -> Result<Graph> {
+    if count > u32::MAX as usize / 2 {
         return Err(too_many());
     }
-    let starts: Vec<u32> = counts.iter().map(|&c| c as u32).collect();
-    let mut neighbors = vec![0u32; counts[n] as usize];
-    let mut next = starts.clone();
-    pairs(&mut |a, b| {
-        for (from, to) in [(a, b), (b, a)] {
-            neighbors[next[from as usize] as usize] = to;
-            next[from as usize] += 1;
-        }
-    });
-    let kept: Vec<u32> = rows_mut(&starts, &mut neighbors)
-        .into_par_iter()
-        .enumerate()
-        .map(|(v, row)| {
-            row.sort_unstable();
-            let mut kept = 0;
-            for i in 0..row.len() {
-                if row[i] as usize != v && (kept == 0 || row[kept - 1] != row[i]) {
-                    row[kept] = row[i];
-                    kept += 1;
+    let incidence = Incidence::new(n, count, &pair);
+    let scratch = || (Vec::new(), Vec::new());
+    let parts = incidence.by_range(scratch, |(ends, rows), vertices, touching| {
+        let count = vertices.len();
+        ends.clear();
+        ends.resize(count, 0u32);
+        touching.for_each(|e| {
+            for v in pair(e) {
+                if let Some(degree) = ends.get_mut(v.wrapping_sub(vertices.start) as usize) {
+                    *degree += 1;
                 }
             }
-            kept as u32
-        })
-        .collect();
-    let mut offsets = Vec::with_capacity(n + 1);
-    let mut end = 0usize;
-    offsets.push(0);
-    for v in 0..n {
-        let start = starts[v] as usize;
-        neighbors.copy_within(start..start + kept[v] as usize, end);
-        end += kept[v] as usize;
-        offsets.push(end as u32);
-    }
-    neighbors.truncate(end);
-    neighbors.shrink_to_fit();
-    Ok(Graph { offsets, neighbors })
+        });
+        // First the start of each row, which moves on to its end as the row is filled.
+        let mut total = 0;
+        for end in ends.iter_mut() {
+            (*end, total) = (total, total + *end);
+        }
+        rows.clear();
+        rows.resize(total as usize, 0u32);
+        touching.for_each(|e| {
+            let [a, b] = pair(e);
+            for (v, u) in [(a, b), (b, a)] {
+                if let Some(end) = ends.get_mut(v.wrapping_sub(vertices.start) as usize) {
+                    rows[*end as usize] = u;
+                    *end += 1;
+                }
+            }
+        });
+        let (mut degrees, mut neighbors) = (Vec::with_capacity(count), Vec::with_capacity(rows.len()));
+        let mut start = 0;
+        for (v, &end) in vertices.zip(&*ends) {
+            let row = &mut rows[start..end as usize];
+            start = end as usize;
+            if !row.is_sorted() {
+                sort_row(row);
+            }
+            let before = neighbors.len();
+            let mut last = v; // which no row may hold
+            for &u in &*row {
+                if u != last && u != v {
+                    neighbors.push(u);
+                }
+                last = u;
+            }
+            degrees.push((neighbors.len() - before) as u32);
+        }
+        (degrees, neighbors)
+    });
+    let (degrees, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    Ok(Graph { offsets: offsets_of(&concat(&degrees)), neighbors: concat(&parts) })
+}
+
+/// Where rows of these lengths start, and the end.
+fn offsets_of(degrees: &[u32]) -> Vec<u32> {
+    let mut end = 0;
+    let ends = degrees.iter().map(|&degree| {
+        end += degree;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 #[cfg(test)]
