@@ -2,7 +2,7 @@
 
 use crate::cell::{CellKind, Cells};
 use crate::incidence::{Incidence, concat};
-use crate::sort::{sort_bucket, sort_row};
+use crate::sort::{NONE, sort_bucket, sort_row};
 use std::ops::Range;
 
 /// Neighbors of higher id that a row has room for; more spill over. Inner vertices of tet meshes have about 7.
@@ -75,7 +75,7 @@ impl Pairs for Groups<'_> {
 #[derive(Default)]
 struct Rows {
     first: u32,
-    /// In no order, filled up with `u32::MAX`, which is no vertex.
+    /// In no order, filled up with [`NONE`].
     rows: Vec<[u32; ROOM]>,
     lengths: Vec<u8>,
     /// Pairs for which there was no room, perhaps several times.
@@ -86,7 +86,7 @@ impl Rows {
     fn start(&mut self, vertices: &Range<u32>) {
         self.first = vertices.start;
         self.rows.clear();
-        self.rows.resize(vertices.len(), [u32::MAX; ROOM]);
+        self.rows.resize(vertices.len(), [NONE; ROOM]);
         self.lengths.clear();
         self.lengths.resize(vertices.len(), 0);
         self.spill.clear();

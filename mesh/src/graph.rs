@@ -2,12 +2,13 @@
 
 use crate::edges;
 use crate::error::{Error, Result};
-use crate::incidence::{Incidence, concat};
+use crate::incidence::concat;
 use crate::mesh::Mesh;
 use crate::order::Permutation;
-use crate::sort::sort_row;
+use crate::sort::{NONE, sort_row};
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// An undirected graph: row `v` lists the neighbors of vertex `v`, ascending, without `v` itself and without repeats.
 ///
@@ -282,62 +283,64 @@ fn too_many() -> Error {
 
 /// Builds the rows of both ends of `count` pairs, without self edges and repeats.
 ///
-/// Memory: that of [`Incidence`] and the graph twice.
+/// A counting sort: each of a few chunks counts the neighbors that it has for each vertex, and then knows where to write
+/// them. Sorting the rows makes the result independent of the chunks. Memory: the graph with all repeats, and 4 bytes a
+/// vertex and chunk.
 fn build(n: usize, count: usize, pair: impl Fn(usize) -> [u32; 2] + Sync) -> Result<Graph> {
+    /// More would take more memory for their counts than they save time.
+    const MOST_CHUNKS: usize = 8;
+    const LEAST_CHUNK: usize = 1 << 16;
     if count > u32::MAX as usize / 2 {
         return Err(too_many());
     }
-    let incidence = Incidence::new(n, count, &pair);
-    let scratch = || (Vec::new(), Vec::new());
-    let parts = incidence.by_range(scratch, |(ends, rows), vertices, touching| {
-        let count = vertices.len();
-        ends.clear();
-        ends.resize(count, 0u32);
-        touching.for_each(|e| {
-            for v in pair(e) {
-                if let Some(degree) = ends.get_mut(v.wrapping_sub(vertices.start) as usize) {
-                    *degree += 1;
-                }
-            }
-        });
-        // First the start of each row, which moves on to its end as the row is filled.
-        let mut total = 0;
-        for end in ends.iter_mut() {
-            (*end, total) = (total, total + *end);
+    let chunk = count.div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
+    let pairs_of = |c: usize| c * chunk..count.min((c + 1) * chunk);
+    let mut places: Vec<Vec<u32>> = (0..count.div_ceil(chunk))
+        .into_par_iter()
+        .map(|c| {
+            let mut counts = vec![0u32; n];
+            pairs_of(c).for_each(|p| pair(p).into_iter().for_each(|v| counts[v as usize] += 1));
+            counts
+        })
+        .collect();
+    let mut offsets = Vec::with_capacity(n + 1);
+    let mut end = 0;
+    offsets.push(0);
+    for v in 0..n {
+        for place in &mut places {
+            (place[v], end) = (end, end + place[v]);
         }
-        rows.clear();
-        rows.resize(total as usize, 0u32);
-        touching.for_each(|e| {
-            let [a, b] = pair(e);
+        offsets.push(end);
+    }
+    // Every place is written once; atomics let threads write to scattered places without locks, and cost nothing.
+    let rows: Vec<AtomicU32> = (0..2 * count).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    places.into_par_iter().enumerate().for_each(|(c, mut places)| {
+        for p in pairs_of(c) {
+            let [a, b] = pair(p);
             for (v, u) in [(a, b), (b, a)] {
-                if let Some(end) = ends.get_mut(v.wrapping_sub(vertices.start) as usize) {
-                    rows[*end as usize] = u;
-                    *end += 1;
-                }
+                let place = &mut places[v as usize];
+                rows[*place as usize].store(u, Ordering::Relaxed);
+                *place += 1;
             }
-        });
-        let (mut degrees, mut neighbors) = (Vec::with_capacity(count), Vec::with_capacity(rows.len()));
-        let mut start = 0;
-        for (v, &end) in vertices.zip(&*ends) {
-            let row = &mut rows[start..end as usize];
-            start = end as usize;
-            if !row.is_sorted() {
-                sort_row(row);
-            }
-            let before = neighbors.len();
-            let mut last = v; // which no row may hold
-            for &u in &*row {
-                if u != last && u != v {
-                    neighbors.push(u);
-                }
-                last = u;
-            }
-            degrees.push((neighbors.len() - before) as u32);
         }
-        (degrees, neighbors)
     });
-    let (degrees, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    Ok(Graph { offsets: offsets_of(&concat(&degrees)), neighbors: concat(&parts) })
+    let mut neighbors: Vec<u32> = rows.into_iter().map(AtomicU32::into_inner).collect();
+    let is_simple = AtomicBool::new(true);
+    for_each_row(&offsets, &mut neighbors, |v, row| {
+        sort_row(row);
+        row.iter_mut().filter(|u| **u as usize == v).for_each(|u| *u = NONE);
+        if row.iter().fold(false, |any, &u| any | (u == NONE)) {
+            is_simple.store(false, Ordering::Relaxed);
+        }
+    });
+    if !is_simple.into_inner() {
+        let degree = |row: &[u32]| neighbors[row[0] as usize..row[1] as usize].iter().filter(|&&u| u != NONE).count();
+        let degrees: Vec<u32> = offsets.par_windows(2).map(|row| degree(row) as u32).collect();
+        offsets = offsets_of(&degrees);
+        neighbors.retain(|&u| u != NONE);
+        neighbors.shrink_to_fit();
+    }
+    Ok(Graph { offsets, neighbors })
 }
 
 /// Where rows of these lengths start, and the end.
@@ -373,6 +376,30 @@ mod tests {
         let graph = Graph::from_edges(2, &[[1, 1], [0, 1], [1, 0]]).unwrap();
         graph.verify().unwrap();
         assert_eq!(graph.directed_edges(), 2);
+    }
+
+    #[test]
+    fn graphs_equal_sets_of_neighbors() {
+        let mixed = |i: u32, n: u32| (i.wrapping_mul(2_654_435_761) >> 5) % n;
+        for (n, count) in [(1, 3), (50, 4000), (3000, 200_000), (100_000, 150_000)] {
+            // Many repeats, self edges, and a hub.
+            let elements: Vec<u32> = (0..3 * count).map(|i| if i % 7 == 0 { 0 } else { mixed(i, n) }).collect();
+            let numbers = Permutation::sorted_by_number(n as usize, |v| u64::from(v.wrapping_mul(40_503) % 1000));
+            let mut sets = vec![std::collections::BTreeSet::new(); n as usize];
+            let pairs = elements.chunks(3).flat_map(|e| e.iter().flat_map(|&a| e.iter().map(move |&b| (a, b))));
+            pairs.filter(|(a, b)| a != b).for_each(|(a, b)| _ = sets[a as usize].insert(b));
+            let rows: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+            let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
+            let expected = Graph { offsets: offsets_of(&degrees), neighbors: rows.concat() };
+            assert_eq!(Graph::from_cliques(n as usize, elements.chunks(3)).unwrap(), expected);
+            let permuted = expected.permuted(&numbers);
+            permuted.verify().unwrap();
+            assert_eq!(Graph::from_elements(&numbers, &[(3, &elements)]).unwrap(), permuted);
+            let (first, last) = elements.split_at(elements.len() / 2 / 3 * 3);
+            let both = Graph::from_elements(&numbers, &[(3, first), (3, last)]).unwrap();
+            assert_eq!(both, permuted);
+            assert_eq!(Graph::union(&[&expected, &expected]).unwrap(), expected);
+        }
     }
 
     #[test]
