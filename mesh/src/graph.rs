@@ -97,7 +97,7 @@ impl Graph {
     /// # Panics
     /// If a group names a vertex that does not exist.
     pub fn from_cliques<'a>(n: usize, groups: impl Iterator<Item = &'a [u32]> + Clone) -> Result<Graph> {
-        let mut pairs = Vec::with_capacity(groups.clone().map(|g| g.len() * (g.len() - 1) / 2).sum());
+        let mut pairs = Vec::with_capacity(groups.clone().map(|g| g.len() * g.len().saturating_sub(1) / 2).sum());
         for group in groups {
             for (i, &a) in group.iter().enumerate() {
                 pairs.extend(group[..i].iter().map(|&b| [a, b]));

@@ -31,14 +31,14 @@ pub(crate) fn sort_into<T: Copy + Send + Sync, U: Copy + Default + Send>(
     let bits = (n / BUCKET).max(2).ilog2().min(MOST_BUCKETS); // one at least, to shift by fewer than 64
     let range_bits = u64::BITS - high.saturating_sub(low).leading_zeros();
     let shift = range_bits.saturating_sub(bits);
-    let buckets = if n == 0 { 0 } else { (high - low >> shift) as usize + 1 };
+    let buckets = if n == 0 { 0 } else { ((high - low) >> shift) as usize + 1 };
 
     let chunk = n.div_ceil(4 * rayon::current_num_threads()).max(LEAST_CHUNK);
     let chunks: Vec<(Vec<u32>, Vec<T>)> = (0..n.div_ceil(chunk))
         .into_par_iter()
         .map(|c| {
             let range = c * chunk..n.min((c + 1) * chunk);
-            let bucket = |item: &T| (number(item) - low >> shift) as usize;
+            let bucket = |item: &T| ((number(item) - low) >> shift) as usize;
             let mut starts = vec![0u32; buckets + 1];
             range.clone().for_each(|i| starts[bucket(&item(i)) + 1] += 1);
             (0..buckets).for_each(|b| starts[b + 1] += starts[b]);
