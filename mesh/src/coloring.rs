@@ -29,39 +29,7 @@ impl Coloring {
     /// # Ok::<(), meshweft_mesh::Error>(())
     /// ```
     pub fn balanced(graph: &Graph) -> Coloring {
-        let n = graph.len();
-        let mut colors = vec![u32::MAX; n];
-        // `seen[c] == v` says that a neighbor of v has color c: no clearing between vertices.
-        let mut seen = vec![u32::MAX; graph.max_degree() + 2];
-        let mut count = 0;
-        for v in 0..n as u32 {
-            for &u in graph.neighbors(v) {
-                if let Some(slot) = seen.get_mut(colors[u as usize] as usize) {
-                    *slot = v;
-                }
-            }
-            let color = seen.iter().position(|&s| s != v).expect("a vertex has fewer neighbors than there are slots");
-            colors[v as usize] = color as u32;
-            count = count.max(color + 1);
-        }
-        let mut sizes = vec![0u32; count];
-        colors.iter().for_each(|&c| sizes[c as usize] += 1);
-        let average = n.div_ceil(count.max(1)) as u32;
-        seen.fill(u32::MAX);
-        for v in 0..n as u32 {
-            let own = colors[v as usize] as usize;
-            if sizes[own] <= average {
-                continue;
-            }
-            graph.neighbors(v).iter().for_each(|&u| seen[colors[u as usize] as usize] = v);
-            let free = (0..count).filter(|&c| c != own && seen[c] != v && sizes[c] < average);
-            if let Some(color) = free.min_by_key(|&c| sizes[c]) {
-                sizes[own] -= 1;
-                sizes[color] += 1;
-                colors[v as usize] = color as u32;
-            }
-        }
-        Coloring { colors, sizes }
+        balanced_few(graph).unwrap_or_else(|| balanced_any(graph))
     }
 
     /// Colors of the vertices, shape `[n]`.
@@ -103,6 +71,87 @@ impl Coloring {
     }
 }
 
+/// A color that no vertex has yet; its bit says nothing.
+const UNCOLORED: u8 = 63;
+
+/// The coloring if it takes fewer than 64 colors, the usual case: what the neighbors have then is one word of bits.
+fn balanced_few(graph: &Graph) -> Option<Coloring> {
+    let n = graph.len();
+    let mut colors = vec![UNCOLORED; n];
+    let around = |colors: &[u8], v: u32| {
+        graph.neighbors(v).iter().fold(1u64 << UNCOLORED, |all, &u| all | 1 << (colors[u as usize] & 63))
+    };
+    let mut sizes = [0u32; 64];
+    for v in 0..n as u32 {
+        let color = around(&colors, v).trailing_ones() as usize;
+        *sizes.get_mut(color)? += 1;
+        colors[v as usize] = color as u8;
+    }
+    let count = sizes.iter().take_while(|&&size| size > 0).count();
+    let average = n.div_ceil(count.max(1)) as u32;
+    let mut small: u64 = (0..count).filter(|&c| sizes[c] < average).map(|c| 1u64 << c).sum();
+    for v in 0..n as u32 {
+        if small == 0 {
+            break; // a color that has shrunk to the average takes no more
+        }
+        let own = colors[v as usize] as usize;
+        if sizes[own] <= average {
+            continue;
+        }
+        let mut free = small & !around(&colors, v);
+        let mut best = None;
+        while free != 0 {
+            let color = free.trailing_zeros() as usize;
+            free &= free - 1;
+            best = best.filter(|&b: &usize| sizes[b] <= sizes[color]).or(Some(color));
+        }
+        if let Some(color) = best {
+            sizes[own] -= 1;
+            sizes[color] += 1;
+            small &= !(u64::from(sizes[color] >= average) << color);
+            colors[v as usize] = color as u8;
+        }
+    }
+    Some(Coloring { colors: colors.into_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
+}
+
+/// The coloring with any number of colors.
+fn balanced_any(graph: &Graph) -> Coloring {
+    let n = graph.len();
+    let mut colors = vec![u32::MAX; n];
+    // `seen[c] == v` says that a neighbor of v has color c: no clearing between vertices.
+    let mut seen = vec![u32::MAX; graph.max_degree() + 2];
+    let mut count = 0;
+    for v in 0..n as u32 {
+        for &u in graph.neighbors(v) {
+            if let Some(slot) = seen.get_mut(colors[u as usize] as usize) {
+                *slot = v;
+            }
+        }
+        let color = seen.iter().position(|&s| s != v).expect("a vertex has fewer neighbors than there are slots");
+        colors[v as usize] = color as u32;
+        count = count.max(color + 1);
+    }
+    let mut sizes = vec![0u32; count];
+    colors.iter().for_each(|&c| sizes[c as usize] += 1);
+    let average = n.div_ceil(count.max(1)) as u32;
+    seen.fill(u32::MAX);
+    for v in 0..n as u32 {
+        let own = colors[v as usize] as usize;
+        if sizes[own] <= average {
+            continue;
+        }
+        graph.neighbors(v).iter().for_each(|&u| seen[colors[u as usize] as usize] = v);
+        let free = (0..count).filter(|&c| c != own && seen[c] != v && sizes[c] < average);
+        if let Some(color) = free.min_by_key(|&c| sizes[c]) {
+            sizes[own] -= 1;
+            sizes[color] += 1;
+            colors[v as usize] = color as u32;
+        }
+    }
+    Coloring { colors, sizes }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +186,23 @@ mod tests {
         coloring.verify(&graph).unwrap();
         let (low, high) = (coloring.sizes().iter().min().unwrap(), coloring.sizes().iter().max().unwrap());
         assert!(high - low <= high / 4, "{:?}", coloring.sizes());
+    }
+
+    #[test]
+    fn bits_equal_slots() {
+        let mixed = |i: u32| i.wrapping_mul(2_654_435_761) >> 9;
+        for (n, edges) in [(10, 12), (1000, 700), (1000, 8000), (300, 20_000), (5000, 90_000)] {
+            let edges: Vec<[u32; 2]> = (0..edges).map(|i| [mixed(2 * i) % n, mixed(2 * i + 1) % n]).collect();
+            let graph = Graph::from_edges(n as usize, &edges).unwrap();
+            let few = balanced_few(&graph).expect("fewer than 64 colors");
+            assert_eq!(few, balanced_any(&graph));
+        }
+        let clique: Vec<u32> = (0..70).collect();
+        for (size, fits) in [(62, true), (63, true), (64, false), (70, false)] {
+            let graph = Graph::from_cliques(size, [&clique[..size]].into_iter()).unwrap();
+            assert_eq!(balanced_few(&graph).is_some(), fits);
+            assert_eq!(Coloring::balanced(&graph), balanced_any(&graph));
+        }
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! The data graph in compressed sparse rows.
 
+use crate::edges;
 use crate::error::{Error, Result};
+use crate::incidence::concat;
 use crate::mesh::Mesh;
 use crate::order::Permutation;
+use crate::sort::{NONE, sort_row};
 use rayon::prelude::*;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// An undirected graph: row `v` lists the neighbors of vertex `v`, ascending, without `v` itself and without repeats.
 ///
@@ -24,15 +29,17 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of `n` vertices with these undirected edges. Repeats and self edges are dropped. Cost O(n + edges).
+    /// The graph of `n` vertices with these undirected edges. Repeats and self edges are dropped.
+    ///
+    /// Cost O(n + edges), in parallel.
     ///
     /// # Errors
     /// An end that is no vertex, or more than 2^32 - 1 directed edges.
     pub fn from_edges(n: usize, edges: &[[u32; 2]]) -> Result<Graph> {
-        if let Some(e) = edges.iter().position(|e| e.iter().any(|&v| v as usize >= n)) {
+        if let Some(e) = edges.par_iter().position_first(|e| e.iter().any(|&v| v as usize >= n)) {
             return Err(Error::Invalid(format!("edge {e} joins {:?}, but there are only {n} vertices", edges[e])));
         }
-        Graph::from_cliques(n, edges.iter().map(|e| &e[..]))
+        build(n, edges.len(), |e| edges[e])
     }
 
     /// The graph whose edges are those of the cells of the mesh.
@@ -40,12 +47,46 @@ impl Graph {
     /// # Errors
     /// More than 2^32 - 1 directed edges.
     pub fn from_cells(mesh: &Mesh) -> Result<Graph> {
-        let pairs = || {
-            mesh.cells().iter().flat_map(|(kind, corners)| {
-                kind.edges().iter().map(|&[a, b]| [corners[a as usize], corners[b as usize]])
-            })
-        };
-        build(mesh.points().len(), |visit| pairs().for_each(|[a, b]| visit(a, b)))
+        let edges = mesh.edges();
+        build(mesh.points().len(), edges.len(), |e| edges[e])
+    }
+
+    /// The graph in which the vertices of each element are pairwise neighbors, numbered anew: vertex `v` of the elements
+    /// becomes `numbers.rank()[v]`.
+    ///
+    /// `lists`: elements of one size each, as the number of their vertices and then the vertices, element after element.
+    /// The same as [`Graph::from_cliques`] and then [`Graph::permuted`], for half of the work and in parallel.
+    ///
+    /// # Errors
+    /// More than 2^32 - 1 directed edges.
+    ///
+    /// # Panics
+    /// If an element names a vertex that does not exist, or a list is no multiple of its size.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Graph, Permutation};
+    /// let numbers = Permutation::from_order(vec![2, 0, 1, 3])?;
+    /// let graph = Graph::from_elements(&numbers, &[(3, &[0, 1, 2]), (2, &[1, 3])])?;
+    /// assert_eq!(graph.neighbors(2), [0, 1, 3]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn from_elements(numbers: &Permutation, lists: &[(usize, &[u32])]) -> Result<Graph> {
+        let (n, rank) = (numbers.len(), numbers.rank());
+        let pairs = lists.iter().map(|&(size, corners)| {
+            assert!(size > 0 && corners.len().is_multiple_of(size), "a list of elements of {size} vertices");
+            match size {
+                2 => Cow::Borrowed(corners.as_chunks::<2>().0),
+                _ => Cow::Owned(edges::of_groups(n, size, corners)),
+            }
+        });
+        let renamed = |e: [u32; 2]| e.map(|v| rank[v as usize]);
+        match &pairs.collect::<Vec<_>>()[..] {
+            [only] => build(n, only.len(), |e| renamed(only[e])),
+            several => {
+                let all = several.concat();
+                build(n, all.len(), |e| renamed(all[e]))
+            }
+        }
     }
 
     /// The graph of `n` vertices in which the vertices of each group are pairwise neighbors.
@@ -56,13 +97,13 @@ impl Graph {
     /// # Panics
     /// If a group names a vertex that does not exist.
     pub fn from_cliques<'a>(n: usize, groups: impl Iterator<Item = &'a [u32]> + Clone) -> Result<Graph> {
-        build(n, |visit| {
-            for group in groups.clone() {
-                for (i, &a) in group.iter().enumerate() {
-                    group[..i].iter().for_each(|&b| visit(a, b));
-                }
+        let mut pairs = Vec::with_capacity(groups.clone().map(|g| g.len() * g.len().saturating_sub(1) / 2).sum());
+        for group in groups {
+            for (i, &a) in group.iter().enumerate() {
+                pairs.extend(group[..i].iter().map(|&b| [a, b]));
             }
-        })
+        }
+        build(n, pairs.len(), |p| pairs[p])
     }
 
     /// The union of graphs over the same vertices.
@@ -78,13 +119,11 @@ impl Graph {
         if let [only] = graphs {
             return Ok((*only).clone());
         }
-        build(n, |visit| {
-            for graph in graphs {
-                for v in 0..n as u32 {
-                    graph.neighbors(v).iter().filter(|&&u| u < v).for_each(|&u| visit(v, u));
-                }
-            }
-        })
+        let upper = |v: u32| {
+            graphs.iter().flat_map(move |g| g.neighbors(v).iter().filter(move |&&u| u > v).map(move |&u| [v, u]))
+        };
+        let pairs: Vec<[u32; 2]> = (0..n as u32).into_par_iter().flat_map_iter(upper).collect();
+        build(n, pairs.len(), |p| pairs[p])
     }
 
     /// The dual graph: two cells of the highest dimension are neighbors when they share a facet.
@@ -150,20 +189,15 @@ impl Graph {
         self.offsets.par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize
     }
 
-    /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree).
+    /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree), in parallel.
     pub fn permuted(&self, permutation: &Permutation) -> Graph {
         let (order, rank) = (permutation.order(), permutation.rank());
-        let mut offsets = Vec::with_capacity(self.offsets.len());
-        let mut end = 0;
-        offsets.push(0);
-        offsets.extend(order.iter().map(|&v| {
-            end += self.degree(v) as u32;
-            end
-        }));
+        let degrees: Vec<u32> = order.par_iter().map(|&v| self.degree(v) as u32).collect();
+        let offsets = offsets_of(&degrees);
         let mut neighbors = vec![0u32; self.neighbors.len()];
-        rows_mut(&offsets, &mut neighbors).into_par_iter().zip(order).for_each(|(row, &v)| {
-            row.iter_mut().zip(self.neighbors(v)).for_each(|(slot, &u)| *slot = rank[u as usize]);
-            row.sort_unstable();
+        for_each_row(&offsets, &mut neighbors, |place, row| {
+            row.iter_mut().zip(self.neighbors(order[place])).for_each(|(slot, &u)| *slot = rank[u as usize]);
+            sort_row(row);
         });
         Graph { offsets, neighbors }
     }
@@ -176,29 +210,26 @@ impl Graph {
     pub fn quotient(&self, offsets: &[u32]) -> Result<Graph> {
         let groups = offsets.len().saturating_sub(1);
         let mut group_of = vec![0u32; self.len()];
-        for (g, w) in offsets.windows(2).enumerate() {
-            group_of[w[0] as usize..w[1] as usize].fill(g as u32);
-        }
-        let rows: Vec<Vec<u32>> = (0..groups)
-            .into_par_iter()
-            .map(|g| {
-                let members = offsets[g]..offsets[g + 1];
-                let mut row: Vec<u32> = members
-                    .flat_map(|v| self.neighbors(v).iter().map(|&u| group_of[u as usize]))
-                    .filter(|&other| other != g as u32)
-                    .collect();
-                row.sort_unstable();
-                row.dedup();
-                row
-            })
-            .collect();
-        let mut offsets = vec![0];
-        let mut neighbors = Vec::new();
-        for row in rows {
-            neighbors.extend(row);
-            offsets.push(u32::try_from(neighbors.len()).map_err(|_| too_many())?);
-        }
-        Ok(Graph { offsets, neighbors })
+        for_each_row(offsets, &mut group_of, |g, members| members.fill(g as u32));
+        // `met[other] == g + 1` says that the row of group g has the other: no clearing between groups.
+        let row_of = |met: &mut Vec<u32>, g: usize| {
+            let mut row = Vec::new();
+            let own = offsets[g]..offsets[g + 1];
+            for &u in
+                &self.neighbors[self.offsets[own.start as usize] as usize..self.offsets[own.end as usize] as usize]
+            {
+                let other = group_of[u as usize];
+                if met[other as usize] != g as u32 + 1 && !own.contains(&u) {
+                    met[other as usize] = g as u32 + 1;
+                    row.push(other);
+                }
+            }
+            row.sort_unstable();
+            row
+        };
+        let rows: Vec<Vec<u32>> = (0..groups).into_par_iter().map_init(|| vec![0; groups], row_of).collect();
+        let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
+        Ok(Graph { offsets: offsets_of(&degrees), neighbors: concat(&rows) })
     }
 
     /// Checks that rows are ascending, without self edges, in range, and symmetric.
@@ -224,72 +255,102 @@ impl Graph {
     }
 }
 
-/// Cuts `values` into one mutable slice a row.
-pub(crate) fn rows_mut<'a, T>(offsets: &[u32], values: &'a mut [T]) -> Vec<&'a mut [T]> {
+/// Calls `each` with the number and the values of every row, in parallel.
+fn for_each_row<T: Send>(offsets: &[u32], values: &mut [T], each: impl Fn(usize, &mut [T]) + Sync) {
+    /// Enough rows to be worth a task, and few enough for each thread to get several.
+    const ROWS: usize = 1 << 12;
     let mut rest = values;
-    offsets
-        .windows(2)
-        .map(|w| {
-            let (row, tail) = std::mem::take(&mut rest).split_at_mut((w[1] - w[0]) as usize);
-            rest = tail;
-            row
-        })
-        .collect()
+    let mut tasks = Vec::new();
+    let rows = offsets.len().saturating_sub(1);
+    for first in (0..rows).step_by(ROWS) {
+        let own = &offsets[first..rows.min(first + ROWS) + 1];
+        let (values, others) = rest.split_at_mut((own[own.len() - 1] - own[0]) as usize);
+        tasks.push((first, own, values));
+        rest = others;
+    }
+    tasks.into_par_iter().for_each(|(first, offsets, mut rest)| {
+        for (row, ends) in (first..).zip(offsets.windows(2)) {
+            let (values, others) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+            each(row, values);
+            rest = others;
+        }
+    });
 }
 
 fn too_many() -> Error {
     Error::Invalid("more than 2^32 - 1 directed edges, counting repeats between cells: cut the mesh into parts".into())
 }
 
-/// Builds rows from a function that visits every pair (twice: to count and to fill), then sorts and drops repeats.
-fn build(n: usize, pairs: impl Fn(&mut dyn FnMut(u32, u32))) -> Result<Graph> {
-    let mut counts = vec![0u64; n + 1];
-    pairs(&mut |a, b| {
-        counts[a as usize + 1] += 1;
-        counts[b as usize + 1] += 1;
-    });
-    for v in 0..n {
-        counts[v + 1] += counts[v];
-    }
-    if counts[n] > u64::from(u32::MAX) {
+/// Builds the rows of both ends of `count` pairs, without self edges and repeats.
+///
+/// A counting sort: each of a few chunks counts the neighbors that it has for each vertex, and then knows where to write
+/// them. Sorting the rows makes the result independent of the chunks. Memory: the graph with all repeats, and 4 bytes a
+/// vertex and chunk.
+fn build(n: usize, count: usize, pair: impl Fn(usize) -> [u32; 2] + Sync) -> Result<Graph> {
+    /// More would take more memory for their counts than they save time.
+    const MOST_CHUNKS: usize = 8;
+    const LEAST_CHUNK: usize = 1 << 16;
+    if count > u32::MAX as usize / 2 {
         return Err(too_many());
     }
-    let starts: Vec<u32> = counts.iter().map(|&c| c as u32).collect();
-    let mut neighbors = vec![0u32; counts[n] as usize];
-    let mut next = starts.clone();
-    pairs(&mut |a, b| {
-        for (from, to) in [(a, b), (b, a)] {
-            neighbors[next[from as usize] as usize] = to;
-            next[from as usize] += 1;
-        }
-    });
-    let kept: Vec<u32> = rows_mut(&starts, &mut neighbors)
+    let chunk = count.div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
+    let pairs_of = |c: usize| c * chunk..count.min((c + 1) * chunk);
+    let mut places: Vec<Vec<u32>> = (0..count.div_ceil(chunk))
         .into_par_iter()
-        .enumerate()
-        .map(|(v, row)| {
-            row.sort_unstable();
-            let mut kept = 0;
-            for i in 0..row.len() {
-                if row[i] as usize != v && (kept == 0 || row[kept - 1] != row[i]) {
-                    row[kept] = row[i];
-                    kept += 1;
-                }
-            }
-            kept as u32
+        .map(|c| {
+            let mut counts = vec![0u32; n];
+            pairs_of(c).for_each(|p| pair(p).into_iter().for_each(|v| counts[v as usize] += 1));
+            counts
         })
         .collect();
     let mut offsets = Vec::with_capacity(n + 1);
-    let mut end = 0usize;
+    let mut end = 0;
     offsets.push(0);
     for v in 0..n {
-        let start = starts[v] as usize;
-        neighbors.copy_within(start..start + kept[v] as usize, end);
-        end += kept[v] as usize;
-        offsets.push(end as u32);
+        for place in &mut places {
+            (place[v], end) = (end, end + place[v]);
+        }
+        offsets.push(end);
     }
-    neighbors.truncate(end);
-    neighbors.shrink_to_fit();
+    // Every place is written once; atomics let threads write to scattered places without locks, and cost nothing.
+    let rows: Vec<AtomicU32> = (0..2 * count).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    places.into_par_iter().enumerate().for_each(|(c, mut places)| {
+        for p in pairs_of(c) {
+            let [a, b] = pair(p);
+            for (v, u) in [(a, b), (b, a)] {
+                let place = &mut places[v as usize];
+                rows[*place as usize].store(u, Ordering::Relaxed);
+                *place += 1;
+            }
+        }
+    });
+    let mut neighbors: Vec<u32> = rows.into_iter().map(AtomicU32::into_inner).collect();
+    let is_simple = AtomicBool::new(true);
+    for_each_row(&offsets, &mut neighbors, |v, row| {
+        sort_row(row);
+        row.iter_mut().filter(|u| **u as usize == v).for_each(|u| *u = NONE);
+        if row.iter().fold(false, |any, &u| any | (u == NONE)) {
+            is_simple.store(false, Ordering::Relaxed);
+        }
+    });
+    if !is_simple.into_inner() {
+        let degree = |row: &[u32]| neighbors[row[0] as usize..row[1] as usize].iter().filter(|&&u| u != NONE).count();
+        let degrees: Vec<u32> = offsets.par_windows(2).map(|row| degree(row) as u32).collect();
+        offsets = offsets_of(&degrees);
+        neighbors.retain(|&u| u != NONE);
+        neighbors.shrink_to_fit();
+    }
     Ok(Graph { offsets, neighbors })
+}
+
+/// Where rows of these lengths start, and the end.
+fn offsets_of(degrees: &[u32]) -> Vec<u32> {
+    let mut end = 0;
+    let ends = degrees.iter().map(|&degree| {
+        end += degree;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 #[cfg(test)]
@@ -315,6 +376,30 @@ mod tests {
         let graph = Graph::from_edges(2, &[[1, 1], [0, 1], [1, 0]]).unwrap();
         graph.verify().unwrap();
         assert_eq!(graph.directed_edges(), 2);
+    }
+
+    #[test]
+    fn graphs_equal_sets_of_neighbors() {
+        let mixed = |i: u32, n: u32| (i.wrapping_mul(2_654_435_761) >> 5) % n;
+        for (n, count) in [(1, 3), (50, 4000), (3000, 200_000), (100_000, 150_000)] {
+            // Many repeats, self edges, and a hub.
+            let elements: Vec<u32> = (0..3 * count).map(|i| if i % 7 == 0 { 0 } else { mixed(i, n) }).collect();
+            let numbers = Permutation::sorted_by_number(n as usize, |v| u64::from(v.wrapping_mul(40_503) % 1000));
+            let mut sets = vec![std::collections::BTreeSet::new(); n as usize];
+            let pairs = elements.chunks(3).flat_map(|e| e.iter().flat_map(|&a| e.iter().map(move |&b| (a, b))));
+            pairs.filter(|(a, b)| a != b).for_each(|(a, b)| _ = sets[a as usize].insert(b));
+            let rows: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+            let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
+            let expected = Graph { offsets: offsets_of(&degrees), neighbors: rows.concat() };
+            assert_eq!(Graph::from_cliques(n as usize, elements.chunks(3)).unwrap(), expected);
+            let permuted = expected.permuted(&numbers);
+            permuted.verify().unwrap();
+            assert_eq!(Graph::from_elements(&numbers, &[(3, &elements)]).unwrap(), permuted);
+            let (first, last) = elements.split_at(elements.len() / 2 / 3 * 3);
+            let both = Graph::from_elements(&numbers, &[(3, first), (3, last)]).unwrap();
+            assert_eq!(both, permuted);
+            assert_eq!(Graph::union(&[&expected, &expected]).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -8,15 +8,18 @@
 
 mod cell;
 mod coloring;
+mod edges;
 mod error;
 pub mod generate;
 mod graph;
+mod incidence;
 pub mod io;
 mod levels;
 mod measure;
 mod mesh;
 mod order;
 mod partition;
+mod sort;
 mod stats;
 
 pub use cell::{CellKind, Cells};

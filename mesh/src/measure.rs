@@ -4,7 +4,9 @@
 //! order of cells.
 
 use crate::error::{Error, Result};
+use crate::incidence::{Incidence, concat};
 use crate::mesh::Mesh;
+use crate::sort::sort_into;
 use rayon::prelude::*;
 
 /// Linear finite elements for `∇·∇`: one weight an edge, one mass a vertex.
@@ -66,8 +68,17 @@ pub fn edge_lengths(mesh: &Mesh) -> Vec<f64> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn mean_edge_length(mesh: &Mesh) -> f64 {
-    let mut lengths = edge_lengths(mesh);
-    lengths.par_sort_unstable_by(f64::total_cmp);
+    let lengths = edge_lengths(mesh);
+    // No length has a sign, so that they ascend as their bits do.
+    let lengths = sort_into(
+        lengths.len(),
+        |e| lengths[e],
+        |length| length.to_bits(),
+        |bucket, out| {
+            bucket.par_sort_unstable_by(f64::total_cmp);
+            out.copy_from_slice(bucket);
+        },
+    );
     if lengths.is_empty() { 0.0 } else { lengths.iter().sum::<f64>() / lengths.len() as f64 }
 }
 
@@ -82,44 +93,87 @@ fn assemble<const K: usize>(
     if elements.len() > u32::MAX as usize / K {
         return Err(Error::Invalid(format!("{} cells have more than 2^32 corners: cut the mesh", elements.len())));
     }
-    let mut offsets = vec![0u32; n + 1];
-    elements.iter().flatten().for_each(|&v| offsets[v as usize + 1] += 1);
-    (0..n).for_each(|v| offsets[v + 1] += offsets[v]);
-    let mut next = offsets.clone();
-    let mut incident = vec![0u32; elements.len() * K];
-    for (e, corners) in elements.iter().enumerate() {
-        for &v in corners {
-            incident[next[v as usize] as usize] = e as u32;
-            next[v as usize] += 1;
-        }
-    }
-    // Row by row: the mass of the vertex and the weights of its edges to higher ids.
-    let rows: Vec<(f64, Vec<(u32, f64)>)> = (0..n)
-        .into_par_iter()
-        .map(|v| {
-            let (mut masses, mut weights) = (Vec::new(), Vec::new());
-            for &e in &incident[offsets[v] as usize..offsets[v + 1] as usize] {
-                let corners = elements[e as usize];
-                let Some((mass, matrix)) = element(corners) else { continue };
-                let own = corners.iter().position(|&u| u as usize == v).expect("the element is incident");
-                masses.push(mass / K as f64);
-                let higher = (0..K).filter(|&k| corners[k] as usize > v);
-                weights.extend(higher.map(|k| (corners[k], matrix[own][k])));
+    let incidence = Incidence::new(n, elements.len(), |e| elements[e]);
+    // Row by row: the mass of a vertex and the weights of its edges to higher ids. All terms of the rows of a range are
+    // collected first, so that an element is worked out once a range.
+    let parts = incidence.by_range(Terms::default, |Terms { masses, weights, ends }, vertices, touching| {
+        let local = |v: u32| v.wrapping_sub(vertices.start) as usize;
+        let higher = |corners: &[u32; K], v: u32| corners.iter().filter(|&&u| u > v).count();
+        ends.clear();
+        ends.resize(vertices.len(), [0; 2]);
+        touching.for_each(|e| {
+            let corners = &elements[e];
+            for &v in corners {
+                if let Some([masses, weights]) = ends.get_mut(local(v)) {
+                    *masses += 1;
+                    *weights += higher(corners, v);
+                }
             }
-            masses.sort_unstable_by(f64::total_cmp);
-            weights.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-            let sums = weights.chunk_by(|a, b| a.0 == b.0);
-            (masses.iter().sum(), sums.map(|s| (s[0].0, s.iter().map(|w| w.1).sum())).collect())
-        })
-        .collect();
-    let (mut edges, mut weights) = (Vec::new(), Vec::new());
-    for (v, (_, row)) in rows.iter().enumerate() {
-        for &(u, weight) in row {
-            edges.push([v as u32, u]);
-            weights.push(weight);
+        });
+        // First the starts of each row, which move on to their ends as the row is filled.
+        let mut totals = [0; 2];
+        for end in ends.iter_mut() {
+            let counts = *end;
+            *end = totals;
+            totals = [totals[0] + counts[0], totals[1] + counts[1]];
         }
+        let starts = ends.clone();
+        masses.clear();
+        masses.resize(totals[0], 0.0);
+        weights.clear();
+        weights.resize(totals[1], (0, 0.0));
+        touching.for_each(|e| {
+            let corners = elements[e];
+            let Some((mass, matrix)) = element(corners) else { return };
+            for v in corners {
+                let Some([mass_end, weight_end]) = ends.get_mut(local(v)) else { continue };
+                let own = corners.iter().position(|&u| u == v).expect("it is one of them");
+                masses[*mass_end] = mass / K as f64;
+                *mass_end += 1;
+                for k in (0..K).filter(|&k| corners[k] > v) {
+                    weights[*weight_end] = (corners[k], matrix[own][k]);
+                    *weight_end += 1;
+                }
+            }
+        });
+        let mut part = Part::default();
+        for ((v, start), end) in vertices.zip(starts).zip(&*ends) {
+            let masses = &mut masses[start[0]..end[0]];
+            masses.sort_unstable_by(f64::total_cmp);
+            part.masses.push(masses.iter().sum());
+            let weights = &mut weights[start[1]..end[1]];
+            weights.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            for terms in weights.chunk_by(|a, b| a.0 == b.0) {
+                part.edges.push([v, terms[0].0]);
+                part.weights.push(terms.iter().map(|term| term.1).sum());
+            }
+        }
+        part
+    });
+    let mut columns = (Vec::new(), Vec::new(), Vec::new());
+    for Part { edges, weights, masses } in parts {
+        columns.0.push(edges);
+        columns.1.push(weights);
+        columns.2.push(masses);
     }
-    Ok(Laplacian { edges, weights, masses: rows.into_iter().map(|(mass, _)| mass).collect() })
+    Ok(Laplacian { edges: concat(&columns.0), weights: concat(&columns.1), masses: concat(&columns.2) })
+}
+
+/// Space that one thread uses again for every range of vertices.
+#[derive(Default)]
+struct Terms {
+    masses: Vec<f64>,
+    weights: Vec<(u32, f64)>,
+    /// For each vertex of the range, where its terms end.
+    ends: Vec<[usize; 2]>,
+}
+
+/// The Laplacian of one range of vertices.
+#[derive(Default)]
+struct Part {
+    edges: Vec<[u32; 2]>,
+    weights: Vec<f64>,
+    masses: Vec<f64>,
 }
 
 fn edge_element([a, b]: [[f64; 3]; 2]) -> Element<2> {
@@ -147,10 +201,9 @@ fn tet_element(p: [[f64; 3]; 4]) -> Element<4> {
     let volume = dot(cross(sub(p[1], p[0]), sub(p[2], p[0])), sub(p[3], p[0])).abs() / 6.0;
     let mut matrix = [[0.0; 4]; 4];
     for i in 0..4 {
-        for j in 0..4 {
-            if i != j {
-                matrix[i][j] = -dot(areas[i], areas[j]) / (9.0 * volume);
-            }
+        for j in 0..i {
+            matrix[i][j] = -dot(areas[i], areas[j]) / (9.0 * volume);
+            matrix[j][i] = matrix[i][j];
         }
     }
     matrix.iter().flatten().all(|w| w.is_finite()).then_some((volume, matrix))

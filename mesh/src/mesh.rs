@@ -1,6 +1,7 @@
 //! A mesh: points, cells, named fields and groups.
 
 use crate::cell::{CellKind, Cells};
+use crate::edges;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 
@@ -57,11 +58,11 @@ impl Mesh {
         if points.len() >= u32::MAX as usize {
             return Err(Error::Invalid(format!("{} points: at most {} are supported", points.len(), u32::MAX - 1)));
         }
-        if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+        if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }
         let n = points.len();
-        if cells.all_corners().iter().any(|&v| v as usize >= n) {
+        if cells.all_corners().par_iter().max().is_some_and(|&v| v as usize >= n) {
             let c = (0..cells.len()).find(|&c| cells.corners(c).iter().any(|&v| v as usize >= n));
             let c = c.expect("some cell holds the corner");
             let corners = cells.corners(c);
@@ -154,7 +155,7 @@ impl Mesh {
         if points.len() != self.points.len() {
             return Err(Error::Invalid(format!("{} points given for {}", points.len(), self.points.len())));
         }
-        if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+        if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }
         self.points = points;
@@ -216,20 +217,9 @@ impl Mesh {
             .collect()
     }
 
-    /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending.
+    /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending. Cost O(points + cells), in parallel.
     pub fn edges(&self) -> Vec<[u32; 2]> {
-        let mut edges: Vec<[u32; 2]> = Vec::new();
-        for (kind, corners) in self.cells.iter() {
-            for &[a, b] in kind.edges() {
-                let (a, b) = (corners[a as usize], corners[b as usize]);
-                if a != b {
-                    edges.push([a.min(b), a.max(b)]);
-                }
-            }
-        }
-        edges.sort_unstable();
-        edges.dedup();
-        edges
+        edges::of_cells(self.points.len(), &self.cells)
     }
 
     /// Triangles of the mesh, quads halved along their first diagonal. Shape [triangles × 3].

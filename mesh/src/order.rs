@@ -1,9 +1,11 @@
 //! Permutations, and the space-filling curves that number vertices by place.
 
 use crate::error::{Error, Result};
+use crate::sort::{sort_bucket, sort_into};
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A one-to-one renaming of `n` things, kept in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +40,31 @@ impl Permutation {
     pub fn sorted_by_key<K: Ord + Send>(n: usize, key: impl Fn(u32) -> K + Sync) -> Permutation {
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.par_sort_unstable_by_key(|&v| (key(v), v));
-        let mut rank = vec![0; n];
-        order.iter().enumerate().for_each(|(place, &v)| rank[v as usize] = place as u32);
-        Permutation { order, rank }
+        Permutation { rank: inverse(&order), order }
+    }
+
+    /// Sorts `0..n` by a number, ties by id: the same as [`Permutation::sorted_by_key`], but several times as fast.
+    ///
+    /// `number` is called three times for each id. Cost O(n) where the numbers are spread evenly between the least and
+    /// the greatest, O(n log n) otherwise; in parallel. Memory: 16 bytes an id beside the result.
+    ///
+    /// ```
+    /// use meshweft_mesh::Permutation;
+    /// let by_color = Permutation::sorted_by_number(4, |v| u64::from(v % 2));
+    /// assert_eq!(by_color.order(), [0, 2, 1, 3]);
+    /// ```
+    pub fn sorted_by_number(n: usize, number: impl Fn(u32) -> u64 + Sync) -> Permutation {
+        let item = |v: usize| (number(v as u32), v as u32);
+        let order = sort_into(
+            n,
+            item,
+            |item| item.0,
+            |bucket, order| {
+                sort_bucket(bucket);
+                order.iter_mut().zip(bucket).for_each(|(slot, item)| *slot = item.1);
+            },
+        );
+        Permutation { rank: inverse(&order), order }
     }
 
     /// First `self`, then `next`: place `i` of the result holds `self.order()[next.order()[i]]`.
@@ -49,8 +73,8 @@ impl Permutation {
     /// If the lengths differ.
     pub fn then(&self, next: &Permutation) -> Permutation {
         assert_eq!(self.len(), next.len(), "permutations of the same length");
-        let order = next.order.iter().map(|&i| self.order[i as usize]).collect();
-        let rank = self.rank.iter().map(|&i| next.rank[i as usize]).collect();
+        let order = next.order.par_iter().map(|&i| self.order[i as usize]).collect();
+        let rank = self.rank.par_iter().map(|&i| next.rank[i as usize]).collect();
         Permutation { order, rank }
     }
 
@@ -113,7 +137,7 @@ impl Curve {
     ///
     /// `points`: shape `[n × 3]`, finite. The curve fills the cube over the largest side of the bounding box, 2^21 cells a
     /// side. Because ties are broken by coordinates first, renaming distinct points never changes their places.
-    /// Cost O(n log n), in parallel.
+    /// Cost that of [`Permutation::sorted_by_number`].
     ///
     /// ```
     /// use meshweft_mesh::Curve;
@@ -122,16 +146,23 @@ impl Curve {
     /// assert_eq!(Curve::Hilbert.order(&square).len(), 4);
     /// ```
     pub fn order(self, points: &[[f64; 3]]) -> Permutation {
-        let keys = self.numbers(points);
+        let numbers = self.numbers(points);
         // Adding zero turns -0.0 into 0.0, so that equal coordinates compare equal.
         let place = |v: u32| points[v as usize].map(|x| OrderedF64(x + 0.0));
-        let mut order: Vec<u32> = (0..points.len() as u32).collect();
-        order.par_sort_unstable_by(|&a, &b| {
-            keys[a as usize].cmp(&keys[b as usize]).then_with(|| place(a).cmp(&place(b))).then(a.cmp(&b))
-        });
-        let mut rank = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(i, &v)| rank[v as usize] = i as u32);
-        Permutation { order, rank }
+        let item = |v: usize| (numbers[v], v as u32);
+        let order = sort_into(
+            points.len(),
+            item,
+            |item| item.0,
+            |bucket, order| {
+                sort_bucket(bucket);
+                for ties in bucket.chunk_by_mut(|a, b| a.0 == b.0).filter(|ties| ties.len() > 1) {
+                    ties.par_sort_unstable_by(|&(_, a), &(_, b)| place(a).cmp(&place(b)).then(a.cmp(&b)));
+                }
+                order.iter_mut().zip(bucket).for_each(|(slot, item)| *slot = item.1);
+            },
+        );
+        Permutation { rank: inverse(&order), order }
     }
 
     /// The curve number of each point, shape `[n]`.
@@ -158,6 +189,14 @@ impl Curve {
             })
             .collect()
     }
+}
+
+/// The place of each id in an order that holds each once.
+fn inverse(order: &[u32]) -> Vec<u32> {
+    // Every place is written once; atomics are how threads may write to scattered places without locks, and cost nothing.
+    let rank: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
+    order.par_iter().enumerate().for_each(|(place, &v)| rank[v as usize].store(place as u32, Ordering::Relaxed));
+    rank.into_iter().map(AtomicU32::into_inner).collect()
 }
 
 #[derive(PartialEq)]
@@ -230,6 +269,46 @@ mod tests {
 
     fn grid(n: u32) -> Vec<[f64; 3]> {
         (0..n * n * n).map(|i| [i % n, i / n % n, i / n / n].map(f64::from)).collect()
+    }
+
+    /// The definition of [`Curve::order`].
+    fn sorted(curve: Curve, points: &[[f64; 3]]) -> Vec<u32> {
+        let numbers = curve.numbers(points);
+        let place = |v: u32| points[v as usize].map(|x| OrderedF64(x + 0.0));
+        let mut order: Vec<u32> = (0..points.len() as u32).collect();
+        order.sort_by(|&a, &b| {
+            numbers[a as usize].cmp(&numbers[b as usize]).then_with(|| place(a).cmp(&place(b))).then(a.cmp(&b))
+        });
+        order
+    }
+
+    #[test]
+    fn orders_equal_the_plain_sort() {
+        let random = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8);
+        let scattered = |n: u32, scale: f64| -> Vec<[f64; 3]> {
+            (0..n).map(|i| [3 * i, 3 * i + 1, 3 * i + 2].map(|k| (random(k) * scale).floor())).collect()
+        };
+        // Whole numbers of few values make coincident points; a far point puts all others into few cells.
+        let mut far = scattered(5000, 1e-3);
+        far.push([1e12, -1e12, 0.0]);
+        for points in [grid(20), scattered(40_000, 1.0), scattered(40_000, 1e-6), far] {
+            for curve in [Curve::Morton, Curve::Hilbert] {
+                let order = curve.order(&points);
+                assert_eq!(order.order(), sorted(curve, &points));
+                assert_eq!(Permutation::from_order(order.order().to_vec()).unwrap(), order);
+            }
+        }
+    }
+
+    #[test]
+    fn sorting_by_numbers_equals_sorting_by_keys() {
+        for n in [0, 1, 10, 70_000] {
+            let numbers: [fn(u32) -> u64; 3] =
+                [|v| u64::from(v % 13), |v| u64::from(v.wrapping_mul(2_654_435_761)) << 31, |_| u64::MAX];
+            for number in numbers {
+                assert_eq!(Permutation::sorted_by_number(n, number), Permutation::sorted_by_key(n, number));
+            }
+        }
     }
 
     #[test]

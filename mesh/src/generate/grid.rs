@@ -5,6 +5,7 @@ use super::{Size, product};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::{Group, Mesh};
+use rayon::prelude::*;
 
 /// Length of the longest shift of a vertex of [`cuboid`], in spacings.
 ///
@@ -85,14 +86,16 @@ pub fn cuboid(nx: usize, ny: usize, nz: usize, seed: u64) -> Result<Mesh> {
     let stream = Stream::new(seed);
     let steps = steps(&counts);
     let mut points = solid_points(counts);
-    for (v, (point, at)) in points.iter_mut().zip(vertices(counts)).enumerate() {
-        let shift = stream.in_ball(v as u64);
-        for k in 0..3 {
-            if at[k] > 0 && at[k] + 1 < counts[k] {
-                point[k] = (at[k] as f64 + JITTER * shift[k]) / steps;
+    points.par_chunks_mut(nx).enumerate().for_each(|(row, points)| {
+        for (x, point) in points.iter_mut().enumerate() {
+            let (at, shift) = ([x, row % ny, row / ny], stream.in_ball((row * nx + x) as u64));
+            for k in 0..3 {
+                if at[k] > 0 && at[k] + 1 < counts[k] {
+                    point[k] = (at[k] as f64 + JITTER * shift[k]) / steps;
+                }
             }
         }
-    }
+    });
     Mesh::new(points, Cells::of(CellKind::Tet, kuhn_tets(counts, |_| 0)))
 }
 
@@ -172,16 +175,21 @@ fn check_tets(name: &str, counts: &[usize; 3], more: u128) -> Result<()> {
 ///
 /// `mirror` gives, for the cube at a place, the axes (as bits) along which its pattern is mirrored. Mirrored cubes fit
 /// together as long as the choice along an axis depends on the place along that axis alone.
-pub(super) fn kuhn_tets(counts: [usize; 3], mirror: impl Fn([usize; 3]) -> usize) -> Vec<u32> {
-    let mut tets = Vec::with_capacity(24 * product(&counts, 1) as usize);
-    for (at, corners) in cubes(counts) {
-        let flip = mirror(at);
-        for [a, b, c, d] in KUHN {
-            // An odd number of mirrors turns a tet inside out: two corners swapped mend it.
-            let [b, c] = if flip.count_ones().is_multiple_of(2) { [b, c] } else { [c, b] };
-            tets.extend_from_slice(&[a, b, c, d].map(|k| corners[k ^ flip]));
+pub(super) fn kuhn_tets(counts: [usize; 3], mirror: impl Fn([usize; 3]) -> usize + Sync) -> Vec<u32> {
+    let [mx, my, mz] = counts.map(|n| n - 1);
+    let mut tets = vec![0; 24 * mx * my * mz];
+    // A row of cubes along x at a time; a grid without cubes has no rows.
+    tets.par_chunks_mut((24 * mx).max(1)).enumerate().for_each(|(row, tets)| {
+        for (x, tets) in tets.as_chunks_mut::<24>().0.iter_mut().enumerate() {
+            let at = [x, row % my, row / my];
+            let (corners, flip) = (cube(counts, at), mirror(at));
+            for ([a, b, c, d], tet) in KUHN.into_iter().zip(tets.as_chunks_mut::<4>().0) {
+                // An odd number of mirrors turns a tet inside out: two corners swapped mend it.
+                let [b, c] = if flip.count_ones().is_multiple_of(2) { [b, c] } else { [c, b] };
+                *tet = [a, b, c, d].map(|k| corners[k ^ flip]);
+            }
         }
-    }
+    });
     tets
 }
 
@@ -191,11 +199,13 @@ pub(super) fn vertices([nx, ny, nz]: [usize; 3]) -> impl Iterator<Item = [usize;
 }
 
 /// Place and the eight corners of every cube of a grid, corner numbers as bits x = 1, y = 2, z = 4.
-fn cubes([nx, ny, nz]: [usize; 3]) -> impl Iterator<Item = ([usize; 3], [u32; 8])> {
-    vertices([nx - 1, ny - 1, nz - 1]).map(move |[x, y, z]| {
-        let id = |k: usize| (((z + (k >> 2)) * ny + y + (k >> 1 & 1)) * nx + x + (k & 1)) as u32;
-        ([x, y, z], std::array::from_fn(id))
-    })
+fn cubes(counts: [usize; 3]) -> impl Iterator<Item = ([usize; 3], [u32; 8])> {
+    vertices(counts.map(|n| n - 1)).map(move |at| (at, cube(counts, at)))
+}
+
+/// Corners of the cube at a place, numbered as by [`cubes`].
+fn cube([nx, ny, _]: [usize; 3], [x, y, z]: [usize; 3]) -> [u32; 8] {
+    std::array::from_fn(|k| (((z + (k >> 2)) * ny + y + (k >> 1 & 1)) * nx + x + (k & 1)) as u32)
 }
 
 /// Place and the four corners of every square of a flat grid, counterclockwise.
@@ -213,9 +223,9 @@ fn steps(counts: &[usize]) -> f64 {
 
 fn solid_points(counts: [usize; 3]) -> Vec<[f64; 3]> {
     let steps = steps(&counts);
-    let mut points = Vec::with_capacity(product(&counts, 0) as usize);
-    points.extend(vertices(counts).map(|at| at.map(|i| i as f64 / steps)));
-    points
+    let [nx, ny, nz] = counts;
+    let at = |v: usize| [v % nx, v / nx % ny, v / nx / ny].map(|i| i as f64 / steps);
+    (0..nx * ny * nz).into_par_iter().map(at).collect()
 }
 
 fn flat_points(nx: usize, ny: usize) -> Vec<[f64; 3]> {

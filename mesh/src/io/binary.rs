@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::text::too_many;
 use crate::error::{Error, Place, Result};
+use rayon::prelude::*;
 
 /// Which byte of a number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,17 +78,18 @@ impl Scalar {
     }
 }
 
-fn decode<T, U, const N: usize>(
+fn decode<T, U: Send, const N: usize>(
     order: Order,
     bytes: &[u8],
-    little: impl Fn([u8; N]) -> T,
-    big: impl Fn([u8; N]) -> T,
-    convert: impl Fn(T) -> U,
+    little: impl Fn([u8; N]) -> T + Sync,
+    big: impl Fn([u8; N]) -> T + Sync,
+    convert: impl Fn(T) -> U + Sync,
 ) -> Vec<U> {
-    let (numbers, _) = bytes.as_chunks::<N>();
+    const LEAST: usize = 1 << 14; // fewer numbers are not worth another thread
+    let numbers = bytes.as_chunks::<N>().0.par_iter().with_min_len(LEAST);
     match order {
-        Order::Little => numbers.iter().map(|&b| convert(little(b))).collect(),
-        Order::Big => numbers.iter().map(|&b| convert(big(b))).collect(),
+        Order::Little => numbers.map(|&b| convert(little(b))).collect(),
+        Order::Big => numbers.map(|&b| convert(big(b))).collect(),
     }
 }
 
@@ -109,6 +111,11 @@ impl<'a> Binary<'a> {
     /// Offset of the next byte to read.
     pub(super) fn at(&self) -> usize {
         self.at
+    }
+
+    /// Which byte of a number comes first.
+    pub(super) fn order(&self) -> Order {
+        self.order
     }
 
     /// Number of bytes not yet read.

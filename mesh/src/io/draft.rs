@@ -46,6 +46,17 @@ impl Draft {
         self.pieces(kind, [corners])
     }
 
+    /// Whether so many more corners can be counted.
+    pub(super) fn has_room(&self, corners: usize) -> bool {
+        self.cells.all_corners().len().saturating_add(corners) <= u32::MAX as usize
+    }
+
+    /// Adds many elements as one cell each, for which there [is room](Draft::has_room).
+    pub(super) fn cells(&mut self, kind: CellKind, corners: Vec<u32>) {
+        self.parts.resize(self.parts.len() + corners.len() / kind.corners(), 1);
+        self.cells.extend(kind, corners);
+    }
+
     /// Adds one element as one polygon: triangle, quad, or a fan of triangles.
     pub(super) fn polygon(&mut self, corners: &[u32]) -> Result<(), String> {
         match corners.len() {

@@ -16,6 +16,7 @@ use super::text::{Text, shown};
 use crate::cell::CellKind;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
+use rayon::prelude::*;
 
 /// Dimension and tag of an entity or of a physical group.
 type Tag = (i32, i32);
@@ -59,6 +60,23 @@ impl Numbers<'_> {
         }
     }
 
+    /// What `read` makes of the next `count` things of `bytes` bytes each, if they are binary and nothing is wrong with
+    /// them. Nothing is skipped: who reads the same numbers one by one finds what is wrong, and where.
+    fn block<T>(&self, count: usize, bytes: usize, read: impl FnOnce(Words) -> Option<T>) -> Option<T> {
+        let Numbers::Binary(file) = self else { return None };
+        let mut ahead = file.clone();
+        let bytes = ahead.take(count.checked_mul(bytes)?, "a block").ok()?;
+        read(Words { words: bytes.as_chunks().0, order: file.order() })
+    }
+
+    /// Moves behind bytes that [`Numbers::block`] has read.
+    fn skip(&mut self, bytes: usize) -> Result<()> {
+        match self {
+            Numbers::Ascii(_) => Ok(()),
+            Numbers::Binary(file) => file.take(bytes, "a block").map(drop),
+        }
+    }
+
     fn skip_ints(&mut self, what: &str) -> Result<()> {
         for _ in 0..self.count(what, 1, 4)? {
             self.int(what)?;
@@ -72,6 +90,35 @@ impl Numbers<'_> {
             Numbers::Binary(file) => file.error(message),
         }
     }
+}
+
+/// Numbers of eight bytes.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    words: &'a [[u8; 8]],
+    order: Order,
+}
+
+impl Words<'_> {
+    fn len(self) -> usize {
+        self.words.len()
+    }
+
+    fn at(self, i: usize) -> u64 {
+        match self.order {
+            Order::Little => u64::from_le_bytes(self.words[i]),
+            Order::Big => u64::from_be_bytes(self.words[i]),
+        }
+    }
+}
+
+/// Tags and finite coordinates of a block of nodes; `stride` numbers, the coordinates first, follow the tags for each.
+fn points(words: Words, count: usize, stride: usize) -> Option<(Vec<u64>, Vec<[f64; 3]>)> {
+    let tags = (0..count).into_par_iter().with_min_len(1 << 14).map(|v| words.at(v));
+    let point = |v: usize| [0, 1, 2].map(|k| f64::from_bits(words.at(count + v * stride + k)));
+    let points: Vec<[f64; 3]> = (0..count).into_par_iter().with_min_len(1 << 14).map(point).collect();
+    let finite = points.par_iter().with_min_len(1 << 14).all(|p| p.iter().all(|x| x.is_finite()));
+    finite.then(|| (tags.collect(), points))
 }
 
 /// What the sections say, put together at the end since they may come in any order.
@@ -265,6 +312,13 @@ impl File {
             let n = kind.corners();
             let count = numbers.count(&format!("elements of type {}", kind.name()), 1 + n, 8 * (1 + n))?;
             let first = self.draft.cell_count() as u32;
+            let whole = numbers.block(count, 8 * (1 + n), |number| self.corners(number, n));
+            if let Some(corners) = whole.filter(|corners| self.draft.has_room(corners.len())) {
+                numbers.skip(count * 8 * (1 + n))?;
+                self.draft.cells(kind, corners);
+                self.blocks.extend((count > 0).then(|| (entity, first, self.draft.cell_count() as u32)));
+                continue;
+            }
             for _ in 0..count {
                 let element = numbers.size("the tag of an element")?;
                 let mut corners = [0; 8];
@@ -281,6 +335,22 @@ impl File {
             }
         }
         Ok(())
+    }
+
+    /// The corners of consecutive elements: each a tag and then `n` nodes, which must exist.
+    fn corners(&self, numbers: Words, n: usize) -> Option<Vec<u32>> {
+        let mut corners = vec![0; numbers.len() / (1 + n) * n];
+        let elements = corners.par_chunks_exact_mut(n).enumerate().with_min_len(1 << 12);
+        let known = elements.map(|(e, corners)| {
+            corners.iter_mut().enumerate().all(|(k, corner)| {
+                let point = self.nodes.index(numbers.at(e * (1 + n) + 1 + k));
+                point.is_some_and(|v| {
+                    *corner = v;
+                    true
+                })
+            })
+        });
+        known.all(|known| known).then_some(corners)
     }
 
     fn finish(mut self, text: &Text) -> Result<Mesh> {
@@ -365,6 +435,13 @@ impl Nodes {
             let extra = (dimension * parametric) as usize;
             let count = numbers.count("nodes", 4 + extra, 8 * (4 + extra))?;
             let first = tags.len();
+            let whole = numbers.block(count, 8 * (4 + extra), |words| points(words, count, 3 + extra));
+            if let Some((block_tags, points)) = whole {
+                numbers.skip(count * 8 * (4 + extra))?;
+                tags.extend(block_tags);
+                draft.points.extend(points);
+                continue;
+            }
             for _ in 0..count {
                 tags.push(numbers.size("the tag of a node")?);
             }

@@ -8,6 +8,7 @@
 
 use super::draft::Draft;
 use crate::cell::CellKind;
+use rayon::prelude::*;
 
 /// Our corners of a wedge in VTK's order, and the other way around.
 const WEDGE: [usize; 6] = [0, 2, 1, 3, 5, 4];
@@ -40,6 +41,10 @@ pub(super) fn add(
     if offsets.len() != types.len() + 1 && !(types.is_empty() && offsets.is_empty()) {
         return Err(format!("{} offsets for {} cells", offsets.len(), types.len()));
     }
+    if let Some((kind, corners)) = uniform(draft, base, types, offsets, connectivity) {
+        draft.cells(kind, corners);
+        return Ok(());
+    }
     let mut corners = Vec::new();
     for (c, &number) in types.iter().enumerate() {
         let range = usize::try_from(offsets[c]).ok().zip(usize::try_from(offsets[c + 1]).ok());
@@ -55,6 +60,27 @@ pub(super) fn add(
         add_cell(draft, number, &corners).map_err(|message| format!("cell {c}: {message}"))?;
     }
     Ok(())
+}
+
+/// Kind and corners of all cells if they are of one kind, in the numbering of VTK, and nothing is wrong with them. Anything
+/// else is for who goes from cell to cell.
+fn uniform(
+    draft: &Draft,
+    base: usize,
+    types: &[i64],
+    offsets: &[i64],
+    connectivity: &[i64],
+) -> Option<(CellKind, Vec<u32>)> {
+    let &number = types.first()?;
+    let kind = CellKind::ALL.into_iter().find(|&k| k != CellKind::Wedge && i64::from(type_of(k).0) == number)?;
+    let n = kind.corners();
+    let is_regular = types.par_iter().all(|&t| t == number)
+        && offsets.par_iter().enumerate().all(|(c, &offset)| usize::try_from(offset) == Ok(c * n));
+    let indices = connectivity.get(..types.len() * n).filter(|_| is_regular)?;
+    let points = draft.points.len().checked_sub(base)?;
+    let is_known = indices.par_iter().all(|&v| usize::try_from(v).is_ok_and(|v| v < points));
+    (is_known && draft.has_room(indices.len()))
+        .then(|| (kind, indices.par_iter().map(|&v| (v as usize + base) as u32).collect()))
 }
 
 fn add_cell(draft: &mut Draft, number: i64, c: &[u32]) -> Result<(), String> {

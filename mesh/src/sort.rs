@@ -1,0 +1,165 @@
+//! Sorting in parallel by numbers: one pass by their leading bits, then small sorts that stay in cache.
+//!
+//! Chunks of the input are each sorted into buckets by one thread; then each bucket is gathered from all chunks, sorted,
+//! and written to its place. The buckets alone decide what goes where, so that the result depends neither on the number
+//! of threads nor on that of chunks. Memory: one copy of the items beside the result.
+
+use rayon::prelude::*;
+
+/// Items a bucket that sorting is tuned for: they fit into a first-level cache, and the buckets are few enough for the
+/// counters of a chunk to do so too.
+const BUCKET: usize = 1 << 10;
+/// The most buckets, as a power of two: more could not be written to side by side.
+const MOST_BUCKETS: u32 = 12;
+/// Fewer items are not worth another chunk.
+const LEAST_CHUNK: usize = 1 << 15;
+/// Buckets of more items, which equal leading bits can cause, are worth several threads.
+const HUGE: usize = 1 << 16;
+
+/// Sorts the items `item(0)`, ..., `item(n - 1)` so that `number` ascends, and writes what `write` makes of them.
+///
+/// `write` gets items of the same bucket in no order, and as many places to write to: it sorts them.
+pub(crate) fn sort_into<T: Copy + Send + Sync, U: Copy + Default + Send>(
+    n: usize,
+    item: impl Fn(usize) -> T + Sync,
+    number: impl Fn(&T) -> u64 + Sync,
+    write: impl Fn(&mut [T], &mut [U]) + Sync,
+) -> Vec<U> {
+    let numbers = (0..n).into_par_iter().with_min_len(LEAST_CHUNK).map(|i| number(&item(i)));
+    let ends = numbers.fold(|| (u64::MAX, 0), |(low, high), x| (low.min(x), high.max(x)));
+    let (low, high) = ends.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let bits = (n / BUCKET).max(2).ilog2().min(MOST_BUCKETS); // one at least, to shift by fewer than 64
+    let range_bits = u64::BITS - high.saturating_sub(low).leading_zeros();
+    let shift = range_bits.saturating_sub(bits);
+    let buckets = if n == 0 { 0 } else { ((high - low) >> shift) as usize + 1 };
+
+    let chunk = n.div_ceil(4 * rayon::current_num_threads()).max(LEAST_CHUNK);
+    let chunks: Vec<(Vec<u32>, Vec<T>)> = (0..n.div_ceil(chunk))
+        .into_par_iter()
+        .map(|c| {
+            let range = c * chunk..n.min((c + 1) * chunk);
+            let bucket = |item: &T| ((number(item) - low) >> shift) as usize;
+            let mut starts = vec![0u32; buckets + 1];
+            range.clone().for_each(|i| starts[bucket(&item(i)) + 1] += 1);
+            (0..buckets).for_each(|b| starts[b + 1] += starts[b]);
+            let mut next = starts.clone();
+            let mut items = vec![item(range.start); range.len()];
+            for i in range {
+                let item = item(i);
+                let at = &mut next[bucket(&item)];
+                items[*at as usize] = item;
+                *at += 1;
+            }
+            (starts, items)
+        })
+        .collect();
+
+    let mut out = vec![U::default(); n];
+    let mut rest = &mut out[..];
+    let mut places = Vec::with_capacity(buckets);
+    for b in 0..buckets {
+        let size = chunks.iter().map(|(starts, _)| (starts[b + 1] - starts[b]) as usize).sum();
+        let (own, others) = rest.split_at_mut(size);
+        places.push(own);
+        rest = others;
+    }
+    places.into_par_iter().enumerate().with_min_len(8).for_each_init(Vec::new, |bucket, (b, out)| {
+        bucket.clear();
+        for (starts, items) in &chunks {
+            bucket.extend_from_slice(&items[starts[b] as usize..starts[b + 1] as usize]);
+        }
+        write(bucket, out);
+    });
+    out
+}
+
+/// Sorts one bucket, with the help of other threads if it is huge.
+pub(crate) fn sort_bucket<T: Ord + Send>(items: &mut [T]) {
+    match items.len() {
+        0..=HUGE => items.sort_unstable(),
+        _ => items.par_sort_unstable(),
+    }
+}
+
+/// What a row of a graph holds in place of a vertex that was there before: no vertex has this id.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Sorts the neighbors of a vertex and puts [`NONE`] in the place of each repeat.
+pub(crate) fn sort_row(row: &mut [u32]) {
+    match row.len() {
+        0..=1 => {}
+        2..=16 => sort_padded::<16>(row),
+        17..=32 => sort_padded::<32>(row),
+        _ => {
+            row.sort_unstable();
+            let mut last = NONE;
+            for u in row {
+                match *u == last {
+                    true => *u = NONE,
+                    false => last = *u,
+                }
+            }
+        }
+    }
+}
+
+/// The place of an element is the number of those before it. Counting them all takes no branches, which a processor would
+/// guess wrong half of the time, and a few vector instructions.
+fn sort_padded<const N: usize>(row: &mut [u32]) {
+    let mut padded = [NONE; N];
+    padded[..row.len()].copy_from_slice(row);
+    let mut sorted = [NONE; N];
+    for &x in &*row {
+        let before: u32 = padded.iter().map(|&y| u32::from(y < x)).sum();
+        sorted[before as usize % N] = x;
+    }
+    row.copy_from_slice(&sorted[..row.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(numbers: &[u64]) {
+        let sorted = sort_into(
+            numbers.len(),
+            |i| numbers[i],
+            |&x| x,
+            |bucket, out| {
+                sort_bucket(bucket);
+                out.copy_from_slice(bucket);
+            },
+        );
+        let mut expected = numbers.to_vec();
+        expected.sort_unstable();
+        assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn numbers_of_any_spread_are_sorted() {
+        let mixed = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for n in [0, 1, 2, 1000, 100_000] {
+            check(&(0..n).map(mixed).collect::<Vec<_>>());
+            check(&(0..n).map(|i| mixed(i) % 7).collect::<Vec<_>>());
+            check(&(0..n).map(|_| u64::MAX).collect::<Vec<_>>());
+            check(&(0..n).map(|i| if i % 1000 == 0 { mixed(i) } else { i % 3 }).collect::<Vec<_>>());
+        }
+        check(&[u64::MAX, 0, u64::MAX - 1, 1]);
+    }
+
+    #[test]
+    fn rows_of_any_length_are_sorted() {
+        for n in 0..70u32 {
+            let mut row: Vec<u32> = (0..n).map(|i| i.wrapping_mul(2_654_435_761) % 50).collect();
+            let mut expected = row.clone();
+            expected.sort_unstable();
+            for i in (1..expected.len()).rev() {
+                if expected[i] == expected[i - 1] {
+                    expected[i] = NONE;
+                }
+            }
+            sort_row(&mut row);
+            assert_eq!(row, expected);
+        }
+    }
+}
