@@ -27,7 +27,7 @@ pub use coloring::Coloring;
 pub use error::{Error, Place, Result};
 pub use graph::Graph;
 pub use levels::Levels;
-pub use measure::{Laplacian, edge_lengths, mean_edge_length};
+pub use measure::{Laplacian, mean_edge_length};
 pub use mesh::{Field, Group, Mesh};
 pub use order::{Curve, Permutation};
 pub use partition::{Part, Partition};

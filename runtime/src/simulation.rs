@@ -7,7 +7,8 @@ use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, data_graph};
 use crate::program::{
-    Float, Kernel, Lanes, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract, convert,
+    Float, Kernel, Lanes, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract,
+    convert,
 };
 use crate::schedule::{Order, Schedule};
 use meshweft_mesh::{Curve, Field, Mesh};
@@ -197,7 +198,7 @@ impl<P: Program, T: Float> Builder<P, T> {
         program.stars(&mesh, &mut stars)?;
         contract::check(&program, &stars.plans)?;
         lap("stars", &mut setup);
-        let graph = data_graph(mesh.points().len(), &stars.plans)?.permuted(&numbers);
+        let graph = data_graph(&numbers, &stars.plans)?;
         lap("graph", &mut setup);
         let schedule = Schedule::new(&graph, order, block_size)?;
         drop(graph);
@@ -469,7 +470,8 @@ impl<P: Program, T: Float> Simulation<P, T> {
             let v = name(place as u32);
             return Err(Error::Contract(format!("vertex {v} was updated {count} times in {rounds} rounds")));
         }
-        let (updates, edges) = (self.rounds * u64::from(self.vertices()), self.schedule().graph().directed_edges() as u64);
+        let (updates, edges) =
+            (self.rounds * u64::from(self.vertices()), self.schedule().graph().directed_edges() as u64);
         let relations = 2 * self.swept * edges;
         Ok(Some(AuditReport { rounds, updates, relations }))
     }

@@ -1,7 +1,9 @@
 //! Every kernel of every example gives the same bits on lanes of any width, and can be recorded as text [C5].
 
 use meshweft::lanes::{F32x8, F32x16, F64x4, F64x8};
-use meshweft::{Float, Kernel, Lanes, Map, Metrics, Neighbors, Program, Real, Record, Reduce, Simulation, Stages, Star};
+use meshweft::{
+    Float, Kernel, Lanes, Map, Metrics, Neighbors, Program, Real, Record, Reduce, Simulation, Stages, Star,
+};
 use meshweft_examples::cloth::Cloth;
 use meshweft_examples::heat::Heat;
 use meshweft_examples::spring::Spring;

@@ -27,12 +27,13 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn unsafe_code_lives_in_one_file() {
+fn unsafe_code_lives_in_two_files() {
     for folder in ["mesh", "shaders", "runtime", "examples"] {
         for (name, text) in sources(folder) {
             let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
             let found = code.filter(|l| l.contains("unsafe {") || l.contains("unsafe impl") || l.contains("unsafe fn"));
-            assert!(found.count() == 0 || name == "runtime/src/engine/cells.rs", "{name}");
+            let allowed = ["runtime/src/engine/cells.rs", "runtime/src/program/lanes.rs"];
+            assert!(found.count() == 0 || allowed.contains(&name.as_str()), "{name}");
         }
     }
 }

@@ -64,6 +64,7 @@ pub struct Spring {
     damping: f64,
     dt: f64,
     fixed: Vec<u32>,
+    edges: Vec<[u32; 2]>,
 }
 
 kernel! {
@@ -110,8 +111,8 @@ impl Program for Spring {
         Parameters { rest: self.rest, stiffness: 1.0 / self.rest, damping: self.damping, dt: self.dt }
     }
 
-    fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        stars.add(Springs, mesh.edges(), |_| ());
+    fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+        stars.add(Springs, self.edges.clone(), |_| ());
         Ok(())
     }
 
@@ -152,10 +153,12 @@ impl Example for Spring {
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Spring> {
-        let mean = mean_edge_length(mesh);
+        let edges = mesh.edges();
+        let mean = mean_edge_length(mesh, &edges);
         // Without edges, or with all points in one place, there is nothing to be stretched; any length will do.
         let rest = if mean > 0.0 { mean } else { 1.0 };
-        Ok(Spring { rest, damping: settings.number("damping"), dt: settings.number("dt"), fixed: extremes(mesh) })
+        let (damping, dt) = (settings.number("damping"), settings.number("dt"));
+        Ok(Spring { rest, damping, dt, fixed: extremes(mesh), edges })
     }
 
     fn look(&self) -> Look {

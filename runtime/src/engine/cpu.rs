@@ -155,9 +155,12 @@ impl Cpu {
         };
         self.pool.install(|| work.into_par_iter().for_each(measure));
         let values = &values;
-        reduce::tree(K::COMBINE, layout, |slot| values[slot].to_f64(), |leaves, leaf| {
-            self.pool.install(|| (0..leaves).into_par_iter().map(leaf).collect())
-        })
+        reduce::tree(
+            K::COMBINE,
+            layout,
+            |slot| values[slot].to_f64(),
+            |leaves, leaf| self.pool.install(|| (0..leaves).into_par_iter().map(leaf).collect()),
+        )
     }
 }
 

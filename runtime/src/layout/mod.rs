@@ -50,10 +50,11 @@ pub(crate) struct Layout<T> {
     place_of: Vec<u32>,
 }
 
-/// The graph that joins every two vertices that appear in one element, numbered as the mesh is.
-pub(crate) fn data_graph(vertices: usize, plans: &[StarPlan]) -> Result<Graph> {
+/// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
+pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Graph> {
+    let vertices = numbers.len();
     for plan in plans {
-        if let Some(at) = plan.elements.iter().position(|&v| v as usize >= vertices) {
+        if let Some(at) = plan.elements.par_iter().position_first(|&v| v as usize >= vertices) {
             return Err(Error::Contract(format!(
                 "element {} of star {} names vertex {}, but the mesh has {vertices}",
                 at / plan.corners,
@@ -62,8 +63,8 @@ pub(crate) fn data_graph(vertices: usize, plans: &[StarPlan]) -> Result<Graph> {
             )));
         }
     }
-    let elements = plans.iter().flat_map(|plan| plan.elements.chunks_exact(plan.corners));
-    Ok(Graph::from_cliques(vertices, elements)?)
+    let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, &plan.elements[..])).collect();
+    Ok(Graph::from_elements(numbers, &elements)?)
 }
 
 impl<T: Float> Layout<T> {

@@ -1,7 +1,7 @@
 //! Stars of vertices that are updated one by one.
 
-use super::tiles::{Kind, Source, Tile};
 use super::shared_stride;
+use super::tiles::{Kind, Source, Tile};
 use crate::program::{Float, Neighbors, Real, Record, Star, StarPlan};
 use rayon::prelude::*;
 
@@ -32,10 +32,7 @@ impl<T: Float> Rows<T> {
             Some(*end)
         }));
         let incidences: Vec<u32> = places.iter().flat_map(|&place| source.incidences.of(place)).copied().collect();
-        let others = incidences
-            .par_iter()
-            .flat_map_iter(|&incidence| source.others(incidence))
-            .collect();
+        let others = incidences.par_iter().flat_map_iter(|&incidence| source.others(incidence)).collect();
         let data = incidences
             .par_chunks(1024)
             .flat_map_iter(|incidences| {

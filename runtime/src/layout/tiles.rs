@@ -63,7 +63,8 @@ pub(super) fn cut(schedule: &Schedule, incidences: &[Incidences], width: usize) 
         Plan::Phases { .. } => PHASE_TILE,
         Plan::Tasks { .. } => usize::MAX,
     };
-    let mut cutter = Cutter { width, tiles: Vec::new(), open: None, slots: vec![0; n], place_of: Vec::with_capacity(n), rows: 0 };
+    let mut cutter =
+        Cutter { width, tiles: Vec::new(), open: None, slots: vec![0; n], place_of: Vec::with_capacity(n), rows: 0 };
     let mut parts = vec![0];
     let mut runs = schedule.runs().windows(2).map(|w| w[0]..w[1]).peekable();
     for part in parts_of(schedule.plan()).windows(2) {
@@ -237,9 +238,11 @@ fn split(
     for slot in own.clone() {
         for source in sources {
             for &incidence in source.incidences.of(place_of[slot as usize]) {
-                outside.extend(source.others(incidence).filter(|u| {
-                    !own.contains(u) && !std::mem::replace(&mut seen[*u as usize], true)
-                }));
+                outside.extend(
+                    source
+                        .others(incidence)
+                        .filter(|u| !own.contains(u) && !std::mem::replace(&mut seen[*u as usize], true)),
+                );
             }
         }
     }
@@ -303,7 +306,8 @@ impl<T: Float> Wide<T> {
             starts.chain([columns[groups] as usize * per_column]).collect()
         };
         let (other_ends, data_ends) = (ends((corners - 1) * width), ends(data_len * width));
-        let work: Vec<_> = tiles.iter().zip(pieces(&mut others, &other_ends).zip(pieces(&mut data, &data_ends))).collect();
+        let work: Vec<_> =
+            tiles.iter().zip(pieces(&mut others, &other_ends).zip(pieces(&mut data, &data_ends))).collect();
         work.into_par_iter().for_each_init(
             || vec![0u16; place_of.len()],
             |local, (tile, (others, data))| {

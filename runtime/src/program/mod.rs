@@ -19,8 +19,8 @@ mod record;
 
 pub use lanes::Lanes;
 pub use real::{Float, Length, Real};
-pub(crate) use record::{convert, splat};
 pub use record::{Part, Record};
+pub(crate) use record::{convert, splat};
 
 use crate::error::Result;
 use meshweft_mesh::Mesh;

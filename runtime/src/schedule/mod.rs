@@ -97,16 +97,22 @@ impl Schedule {
             Order::PriorityDag => priority_dag(graph, block_size)?,
             Order::Color => {
                 let colors = Coloring::balanced(graph);
-                phases(graph, order, |v| (colors.colors()[v as usize], 0), |key| (key.0, 0))
+                let color = |v: u32| u64::from(colors.colors()[v as usize]);
+                phases(graph, order, color, color)
             }
             Order::ColorLevel => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
+                let color = |v: u32| u64::from(colors.colors()[v as usize]);
+                let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 // No edge joins two vertices of a color, whatever their levels: the whole color is one phase.
-                phases(graph, order, |v| (colors.colors()[v as usize], levels.levels()[v as usize]), |key| (key.0, 0))
+                phases(graph, order, |v| color(v) * levels.count() as u64 + level(v), color)
             }
             Order::LevelColor => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
-                phases(graph, order, |v| (levels.levels()[v as usize], colors.colors()[v as usize]), |key| key)
+                let color = |v: u32| u64::from(colors.colors()[v as usize]);
+                let level = |v: u32| u64::from(levels.levels()[v as usize]);
+                let both = |v| level(v) * colors.count() as u64 + color(v);
+                phases(graph, order, both, both)
             }
             Order::Blocked => blocked(graph, block_size)?,
         };
@@ -206,15 +212,10 @@ pub fn default_block_size(vertices: usize) -> usize {
     (vertices / 128).next_power_of_two().clamp(64, 4096)
 }
 
-/// Sorts by `key`, ties by number; runs of equal `phase(key)` are the phases.
-fn phases(
-    graph: &Graph,
-    order: Order,
-    key: impl Fn(u32) -> (u32, u32) + Sync,
-    phase: impl Fn((u32, u32)) -> (u32, u32),
-) -> Schedule {
-    let permutation = Permutation::sorted_by_key(graph.len(), &key);
-    let offsets = runs(permutation.order(), |v| phase(key(v)));
+/// Sorts by `key`, ties by number; runs of equal `phase` are the phases.
+fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64) -> Schedule {
+    let permutation = Permutation::sorted_by_number(graph.len(), key);
+    let offsets = runs(permutation.order(), phase);
     let graph = graph.permuted(&permutation);
     Schedule { order, permutation, plan: Plan::Phases { offsets: offsets.clone() }, runs: offsets, graph }
 }
@@ -229,9 +230,14 @@ fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
     let block_colors = Coloring::balanced(&graph.quotient(&blocks)?);
     let colors = Coloring::balanced(graph);
     let block_of = |v: u32| v as usize / block_size;
-    let permutation = Permutation::sorted_by_key(n, |v| {
-        let degree = graph.neighbors(v).len();
-        (block_colors.colors()[block_of(v)], block_of(v), colors.colors()[v as usize], degree)
+    let places = Permutation::sorted_by_number(block_colors.colors().len(), |block| {
+        u64::from(block_colors.colors()[block as usize])
+    });
+    let most = (0..n as u32).map(|v| graph.neighbors(v).len() as u64).max().unwrap_or(0) + 1;
+    let permutation = Permutation::sorted_by_number(n, |v| {
+        let (place, color) = (places.rank()[block_of(v)], colors.colors()[v as usize]);
+        let run = u64::from(place) * colors.count() as u64 + u64::from(color);
+        run * most + graph.neighbors(v).len() as u64
     });
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
     tasks(Order::Blocked, graph, permutation, key)
@@ -252,13 +258,15 @@ fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
         }
     });
     let block_of = |v: u32| v as usize / block_size;
-    let permutation = Permutation::sorted_by_key(graph.len(), |v| (block_of(v), depth[v as usize]));
+    let permutation = Permutation::sorted_by_number(graph.len(), |v| {
+        (block_of(v) * block_size) as u64 + u64::from(depth[v as usize])
+    });
     tasks(Order::PriorityDag, graph, permutation, |v| (block_of(v) as u32, depth[v as usize]))
 }
 
 /// A schedule of tasks from the order of vertices. `key`: task and run of a vertex.
 fn tasks(order: Order, graph: &Graph, permutation: Permutation, key: impl Fn(u32) -> (u32, u32)) -> Result<Schedule> {
-    let offsets = runs(permutation.order(), |v| (key(v).0, 0));
+    let offsets = runs(permutation.order(), |v| key(v).0);
     let runs = runs(permutation.order(), key);
     let graph = graph.permuted(&permutation);
     let tasks = graph.quotient(&offsets)?;
@@ -266,7 +274,7 @@ fn tasks(order: Order, graph: &Graph, permutation: Permutation, key: impl Fn(u32
 }
 
 /// Where runs of equal keys start, and the end.
-fn runs(order: &[u32], key: impl Fn(u32) -> (u32, u32)) -> Vec<u32> {
+fn runs<K: PartialEq>(order: &[u32], key: impl Fn(u32) -> K) -> Vec<u32> {
     let mut offsets = vec![0];
     offsets.extend((1..order.len()).filter(|&i| key(order[i]) != key(order[i - 1])).map(|i| i as u32));
     if !order.is_empty() {
@@ -317,8 +325,12 @@ mod tests {
     #[test]
     fn verify_sees_an_edge_inside_a_phase_and_a_missing_task_edge() {
         let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let schedule = |plan, runs| {
-            Schedule { order: Order::Color, permutation: Permutation::identity(3), plan, runs, graph: graph.clone() }
+        let schedule = |plan, runs| Schedule {
+            order: Order::Color,
+            permutation: Permutation::identity(3),
+            plan,
+            runs,
+            graph: graph.clone(),
         };
         let error = |schedule: Schedule| schedule.verify().unwrap_err().to_string();
         let phases = schedule(Plan::Phases { offsets: vec![0, 2, 3] }, vec![0, 1, 2, 3]);

@@ -103,7 +103,11 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
                 };
                 let (count, seen) = simulation.vertex(v);
                 let expected = (12.0, 12.0 * names(true), 12.0 * names(false));
-                assert_eq!((count.count, seen.before, seen.after), expected, "vertex {v}, {order}, {backend:?}, {simd:?}");
+                assert_eq!(
+                    (count.count, seen.before, seen.after),
+                    expected,
+                    "vertex {v}, {order}, {backend:?}, {simd:?}"
+                );
             }
             assert_eq!(simulation.metrics()[0].value, 12.0 * mesh.points().len() as f64);
         }
