@@ -73,6 +73,8 @@ impl Star<1> for Edges {
 struct Implicit {
     laplacian: Laplacian,
     spread: f64,
+    /// Center and radius of the hot spot, m.
+    spot: ([f64; 3], f64),
     rounds: usize,
 }
 
@@ -120,11 +122,9 @@ impl Program for Implicit {
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
-        // A hot spot in one corner, as wide as that of `heat`.
-        let [low, high] = mesh.bounds();
-        let extent = (0..3).map(|k| high[k] - low[k]).fold(f64::MIN_POSITIVE, f64::max);
+        let (center, radius) = self.spot;
         let place = mesh.points()[v as usize];
-        let distance = (0..3).map(|k| ((place[k] - high[k]) / (0.22 * extent)).powi(2)).sum::<f64>();
+        let distance = (0..3).map(|k| ((place[k] - center[k]) / radius).powi(2)).sum::<f64>();
         let temperature = Real::exp(-distance / 2.0);
         (Shared { temperature }, Private { before: temperature, mass: self.laplacian.masses[v as usize] })
     }
@@ -145,7 +145,10 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
     let mean = laplacian.masses.iter().sum::<f64>() / laplacian.masses.len() as f64;
     laplacian.masses.iter_mut().chain(&mut laplacian.weights).for_each(|x| *x /= mean);
     let spread = STIFFNESS * explicit_limit(&laplacian);
-    let program = Implicit { laplacian, spread, rounds: 1 };
+    // A hot spot in one corner, as wide as that of `heat`.
+    let [low, high] = mesh.bounds();
+    let extent = (0..3).map(|k| high[k] - low[k]).fold(f64::MIN_POSITIVE, f64::max);
+    let program = Implicit { laplacian, spread, spot: (high, 0.22 * extent), rounds: 1 };
     let builder = Simulation::builder(mesh.clone(), program).order(order).backend(Backend::Cpu { threads });
     let mut run = builder.build()?;
     let start = run.field("temperature")?.values;
