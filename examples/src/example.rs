@@ -187,6 +187,9 @@ pub trait Run {
     fn setup(&self) -> &[(&'static str, f64)];
     /// Bytes of state, stars and graph.
     fn memory_bytes(&self) -> usize;
+    /// Bytes that a round must move at least between memory and processor when nothing of the last one is left in a
+    /// cache: stars and state in, state out. `None` if that is not known.
+    fn round_bytes(&self) -> Option<usize>;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -197,6 +200,7 @@ pub trait Run {
 struct Running<P: Program, T: Float> {
     simulation: Simulation<P, T>,
     oracle: Option<Simulation<P, T>>,
+    round_bytes: Option<usize>,
 }
 
 impl<P: Example, T: Float> Running<P, T> {
@@ -213,12 +217,24 @@ impl<P: Example, T: Float> Running<P, T> {
             Ok(builder.build()?)
         };
         let oracle = if options.verify { Some(build(Backend::Serial, false, &mesh)?) } else { None };
-        Ok(Running { simulation: build(options.backend, options.verify, &mesh)?, oracle })
+        let simulation = build(options.backend, options.verify, &mesh)?;
+        let round_bytes = round_bytes(&simulation);
+        Ok(Running { simulation, oracle, round_bytes })
     }
 
     fn read(&self, name: &str) -> Field {
         self.simulation.field(name).expect("a look names fields of its program")
     }
+}
+
+/// What a fresh simulation holds beside the graph and the places of vertices, which sweeps do not read, goes in once; the
+/// state goes out.
+fn round_bytes<P: Program, T: Float>(simulation: &Simulation<P, T>) -> Option<usize> {
+    let (n, edges) = (simulation.mesh().points().len(), simulation.schedule().graph().directed_edges());
+    let beside = 4 * (n + edges) + 8 * n;
+    let reals: usize = simulation.fields().iter().map(|part| part.components).sum();
+    let stars_and_state = simulation.memory_bytes().checked_sub(beside)?;
+    Some(stars_and_state + n * reals * T::BYTES)
 }
 
 impl<P: Example, T: Float> Run for Running<P, T> {
@@ -304,6 +320,10 @@ impl<P: Example, T: Float> Run for Running<P, T> {
 
     fn memory_bytes(&self) -> usize {
         self.simulation.memory_bytes()
+    }
+
+    fn round_bytes(&self) -> Option<usize> {
+        self.round_bytes
     }
 
     fn audit(&self) -> Result<Option<String>> {

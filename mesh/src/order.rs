@@ -107,14 +107,27 @@ pub enum Curve {
     Morton,
     /// Hilbert's curve: no long jumps, so consecutive runs are more compact (Skilling 2004).
     Hilbert,
+    /// No curve at all: sorted by a hash of the coordinates. The control experiment, which shows what a curve is worth.
+    Random,
+}
+
+impl Curve {
+    /// All curves.
+    pub const ALL: [Curve; 3] = [Curve::Morton, Curve::Hilbert, Curve::Random];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Curve::Morton => "morton",
+            Curve::Hilbert => "hilbert",
+            Curve::Random => "random",
+        }
+    }
 }
 
 impl fmt::Display for Curve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Curve::Morton => "morton",
-            Curve::Hilbert => "hilbert",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -124,7 +137,11 @@ impl FromStr for Curve {
         match name.to_ascii_lowercase().as_str() {
             "morton" | "z" => Ok(Curve::Morton),
             "hilbert" => Ok(Curve::Hilbert),
-            _ => Err(Error::Invalid(format!("unknown curve {name:?}: one of morton, hilbert"))),
+            "random" => Ok(Curve::Random),
+            _ => {
+                let names = Curve::ALL.map(Curve::name).join(", ");
+                Err(Error::Invalid(format!("unknown curve {name:?}: one of {names}")))
+            }
         }
     }
 }
@@ -181,10 +198,12 @@ impl Curve {
         points
             .par_iter()
             .map(|p| {
-                let q = std::array::from_fn(|k| quantize(p[k], low[k]));
+                let cell = || std::array::from_fn(|k| quantize(p[k], low[k]));
                 match self {
-                    Curve::Morton => interleave(q),
-                    Curve::Hilbert => interleave_transposed(hilbert_transpose(q)),
+                    Curve::Morton => interleave(cell()),
+                    Curve::Hilbert => interleave_transposed(hilbert_transpose(cell())),
+                    // Both zeros are one place, as in `order`.
+                    Curve::Random => p.iter().fold(0, |hash, x| mix(hash ^ (x + 0.0).to_bits())),
                 }
             })
             .collect()
@@ -263,6 +282,14 @@ fn hilbert_transpose(mut x: [u32; 3]) -> [u32; 3] {
     x.map(|a| a ^ t)
 }
 
+/// SplitMix64's step and finalizer: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+fn mix(x: u64) -> u64 {
+    let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,9 +358,28 @@ mod tests {
     }
 
     #[test]
+    fn a_random_numbering_scatters_neighbors_over_all_places() {
+        let points = grid(8);
+        let order = Curve::Random.order(&points);
+        // Of two places drawn at random from n, the distance is n / 3 in the mean; 511 pairs come close.
+        let reach: usize = order.rank().windows(2).map(|pair| pair[0].abs_diff(pair[1]) as usize).sum();
+        let mean = reach as f64 / 511.0;
+        assert!((512.0 / 3.0 - mean).abs() < 20.0, "{mean}");
+    }
+
+    #[test]
+    fn names_of_curves_read_back() {
+        for curve in Curve::ALL {
+            assert_eq!(curve.to_string().parse::<Curve>().unwrap(), curve);
+        }
+        let error = "peano".parse::<Curve>().unwrap_err().to_string();
+        assert!(error.contains("one of morton, hilbert, random"), "{error}");
+    }
+
+    #[test]
     fn coincident_flat_single_and_no_points_have_an_order() {
         for points in [vec![], vec![[3.0; 3]], vec![[1.0; 3]; 9], (0..9).map(|i| [f64::from(i), 0.0, 0.0]).collect()] {
-            for curve in [Curve::Morton, Curve::Hilbert] {
+            for curve in Curve::ALL {
                 let order = curve.order(&points);
                 assert_eq!(Permutation::from_order(order.order().to_vec()).unwrap(), order);
             }
@@ -351,7 +397,7 @@ mod tests {
         let mut points = grid(4);
         points.push([-0.0, 0.5, 0.0]);
         points.push([0.0, 0.25, 0.0]);
-        for curve in [Curve::Morton, Curve::Hilbert] {
+        for curve in Curve::ALL {
             let places: Vec<_> = curve.order(&points).order().iter().map(|&v| points[v as usize]).collect();
             let mut renamed = points.clone();
             renamed.reverse();

@@ -70,7 +70,7 @@ fn measured_quantities_are_the_same_on_any_number_of_threads() {
 fn curve_and_block_size_are_orders_too_and_engines_agree_on_them() {
     let mesh = generate("box:9", 3).unwrap();
     let mut seen = Vec::new();
-    for curve in [Curve::Morton, Curve::Hilbert] {
+    for curve in Curve::ALL {
         for block_size in [1, 7, 64, 100_000] {
             let options = Options { curve, block_size: Some(block_size), ..Options::default() };
             let oracle = digest("spring", &mesh, &[], &Options { backend: Backend::Serial, ..options });

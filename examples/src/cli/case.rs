@@ -55,7 +55,7 @@ impl File<'_> {
                 let mut keys: Vec<_> = commands.into_iter().flat_map(options).filter_map(clap::Arg::get_long).collect();
                 keys.sort_unstable();
                 keys.dedup();
-                keys.retain(|&known| !["case", "help"].contains(&known));
+                keys.retain(|&known| !["case", "help", "tiny"].contains(&known));
                 return Err(self.error(Some(span), &format!("unknown key {key:?}: one of {}", keys.join(", "))));
             };
             let mut words = Vec::new();

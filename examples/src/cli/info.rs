@@ -77,6 +77,7 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
         let (distance, cut) = match curve {
             Curve::Morton => ("reach, morton", "cut, morton"),
             Curve::Hilbert => ("reach, hilbert", "cut, hilbert"),
+            Curve::Random => ("reach, random", "cut, random"),
         };
         rows.push((distance, format!("{} places between neighbors", spread(&stats.distance))));
         rows.push((cut, format!("of all edges for parts {cuts}")));

@@ -59,7 +59,7 @@ enum Command {
     Run(run::Arguments),
     /// Run the acceptance test of an example: measured numbers beside those they must be
     Verify(verify::Arguments),
-    /// Measure the time of an update
+    /// Measure the time of an update beside what the machine can do
     Bench(bench::Arguments),
     /// Describe a mesh and its graph: cells, fields, colors, neighbor distances, cuts
     Info(info::Arguments),

@@ -29,7 +29,7 @@ pub(super) struct Problem {
     /// order is another result
     #[arg(long, default_value_t)]
     order: Order,
-    /// The curve that numbers the vertices: morton or hilbert; another curve is another order
+    /// The curve that numbers the vertices: morton, hilbert, or random for none; another curve is another order
     #[arg(long, default_value_t)]
     curve: Curve,
     /// Where updates run; changes the speed, never the result

@@ -1,0 +1,286 @@
+//! `bench --all`: which measurements there are, one after the other.
+//!
+//! The design is a star, not the full product, which would take days: from one center, the defaults of the command on a
+//! mesh of about a million vertices, one thing at a time is changed. Everything is measured on one thread and on all.
+//!
+//! | what changes | to | of |
+//! |---|---|---|
+//! | size | `box:22` to `box:215`: 10^4 to 10^7 vertices | `spring`, `heat` |
+//! | order | each of the six | `spring`, `heat` |
+//! | numbering | `morton`, `hilbert`, `random`, each under `blocked` and `color` | `spring`, `heat` |
+//! | precision | 64 bits | `spring`, `heat` |
+//! | size | `sheet:100` to `sheet:1000`: 10^4 to 10^6 vertices | `cloth` |
+//! | order, as time to tolerance | each of the six, on all threads | one implicit step of heat |
+
+use super::measure::{Report, Trials, measure};
+use super::probe::{self, Machine, Sizes};
+use super::tolerance::{self, Arrival};
+use super::{TRIAL_S, pages};
+use crate::cli::options::Plan;
+use crate::cli::{Console, Outcome, find_example, open_mesh, text};
+use crate::{Options, Precision, Settings, output};
+use anyhow::{Context, Result};
+use meshweft::{Backend, Order};
+use meshweft_mesh::Curve;
+use std::path::Path;
+use std::time::Instant;
+
+/// How large the matrix is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// For `docs/perf`.
+    Full,
+    /// To look whether something changed.
+    Quick,
+    /// To test the command.
+    Tiny,
+}
+
+impl Scale {
+    /// The command that measures this.
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            Scale::Full => "meshweft bench --all",
+            Scale::Quick => "meshweft bench --all --quick",
+            Scale::Tiny => "meshweft bench --all --tiny",
+        }
+    }
+
+    /// Sides of the boxes, and which of them is the center.
+    fn boxes(self) -> (&'static [usize], usize) {
+        match self {
+            Scale::Full => (&[22, 46, 100, 128, 215], 100),
+            Scale::Quick => (&[22, 46], 46),
+            Scale::Tiny => (&[4, 6], 6),
+        }
+    }
+
+    /// Sides of the sheets.
+    fn sheets(self) -> &'static [usize] {
+        match self {
+            Scale::Full => &[100, 316, 1000],
+            Scale::Quick => &[100, 316],
+            Scale::Tiny => &[6],
+        }
+    }
+
+    fn trials(self) -> Trials {
+        match self {
+            Scale::Full => Trials { count: 3, steps: None, seconds: TRIAL_S },
+            Scale::Quick => Trials { count: 3, steps: None, seconds: 0.05 },
+            Scale::Tiny => Trials { count: 1, steps: Some(1), seconds: 0.0 },
+        }
+    }
+
+    fn sizes(self) -> Sizes {
+        if self == Scale::Tiny { Sizes::tiny() } else { Sizes::of_this_machine() }
+    }
+}
+
+/// Everything that was measured.
+pub(super) struct Results {
+    pub(super) scale: Scale,
+    /// The mesh of the center of the star.
+    pub(super) center: String,
+    /// For each number of threads, the probe before all measurements and that after them.
+    pub(super) machines: Vec<[Machine; 2]>,
+    pub(super) reports: Vec<Report>,
+    /// On the mesh of the center.
+    pub(super) arrivals: Vec<Arrival>,
+    /// Measurements for which there was not enough memory.
+    pub(super) skipped: Vec<String>,
+}
+
+/// One measurement to be made.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    example: &'static str,
+    mesh: String,
+    vertices: usize,
+    order: Order,
+    curve: Curve,
+    precision: Precision,
+    threads: usize,
+}
+
+/// Bytes a vertex that must be free. At the peak of setting up, `heat` on `box:80` took 1.0 kB; `cloth` took 1.7 kB, but its
+/// largest mesh is a tenth of the largest box.
+const SETUP_BYTES: usize = 1500;
+
+/// Measures the matrix and writes its pages.
+pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<Outcome> {
+    output::check(folder)?;
+    let clock = Instant::now();
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let counts: &[usize] = if all == 1 { &[1] } else { &[1, all] };
+    let center = format!("box:{}", scale.boxes().1);
+    let probes = |console: &mut Console| {
+        let threads: Vec<_> = counts.iter().map(|&n| text::counted(n, "thread", "threads")).collect();
+        let _ = writeln!(console.err, "probing the machine on {}", threads.join(" and "));
+        counts.iter().map(|&threads| probe::probe(threads, scale.sizes())).collect::<Result<Vec<_>>>()
+    };
+    let before = probes(console)?;
+
+    let points = points(scale, counts);
+    let mut left = Left::new(points.iter().map(|p| p.cost(scale)).sum::<f64>() + tolerance_cost(scale));
+    let (mut reports, mut skipped) = (Vec::new(), Vec::new());
+    for (i, point) in points.iter().enumerate() {
+        let label = format!("{}/{}  {}", i + 1, points.len(), point.label());
+        if probe::free_memory().is_some_and(|free| free < SETUP_BYTES * point.vertices) {
+            let _ = writeln!(console.err, "{label}: left out, for want of memory");
+            skipped.push(point.label());
+            left.skip(point.cost(scale));
+            continue;
+        }
+        let report = point.measure(scale).with_context(|| format!("cannot measure {}", point.label()))?;
+        let left = left.after(point.cost(scale));
+        let _ = writeln!(console.err, "{label}: {:.2} ns an update, {left}", report.ns_per_update);
+        reports.push(report);
+    }
+    let mesh = open_mesh(&center, 1)?;
+    let mut arrivals = Vec::new();
+    for order in Order::ALL {
+        let arrival = tolerance::arrive(&mesh, order, all)?;
+        let left = left.after(tolerance_cost(scale) / Order::ALL.len() as f64);
+        let rounds = arrival.rounds.map_or("not reached".to_string(), |n| format!("{n} rounds"));
+        let _ = writeln!(console.err, "tolerance, {center}, {order}: {rounds}, {left}");
+        arrivals.push(arrival);
+    }
+    drop(mesh);
+
+    let machines: Vec<[Machine; 2]> = before.into_iter().zip(probes(console)?).map(|(a, b)| [a, b]).collect();
+    let on_its_machine = |report: Report| {
+        // The better of both probes: whatever disturbed one did not make the machine faster.
+        match machines.iter().find(|probes| probes[0].threads == report.threads) {
+            Some([before, after]) => report.on(&before.clone().or_better(after)),
+            None => report,
+        }
+    };
+    let reports = reports.into_iter().map(on_its_machine).collect();
+    let results = Results { scale, center, machines, reports, arrivals, skipped };
+    let files = pages::write(folder, &results)?;
+    let [measurements, time] = [text::count(results.reports.len()), text::seconds(clock.elapsed().as_secs_f64())];
+    writeln!(console.out, "{measurements} measurements in {time}; wrote {} to {}", files.join("  "), folder.display())?;
+    Ok(Outcome::Done)
+}
+
+/// The arms of the star: see the module's documentation.
+fn points(scale: Scale, threads: &[usize]) -> Vec<Point> {
+    let (sides, center) = scale.boxes();
+    let mut all: Vec<Point> = Vec::new();
+    let mut add = |point: &Point| {
+        for &threads in threads {
+            let point = Point { threads, ..point.clone() };
+            if !all.contains(&point) {
+                all.push(point);
+            }
+        }
+    };
+    let at = |example, (mesh, vertices)| Point {
+        example,
+        mesh,
+        vertices,
+        order: Order::default(),
+        curve: Curve::default(),
+        precision: Precision::default(),
+        threads: 0,
+    };
+    let cube = |side: usize| (format!("box:{side}"), side.pow(3));
+    for example in ["spring", "heat"] {
+        let center = at(example, cube(center));
+        sides.iter().for_each(|&side| add(&at(example, cube(side))));
+        Order::ALL.into_iter().for_each(|order| add(&Point { order, ..center.clone() }));
+        for order in [Order::Blocked, Order::Color] {
+            Curve::ALL.into_iter().for_each(|curve| add(&Point { order, curve, ..center.clone() }));
+        }
+        add(&Point { precision: Precision::F64, ..center });
+    }
+    scale.sheets().iter().for_each(|&side| add(&at("cloth", (format!("sheet:{side}"), side.pow(2)))));
+    all
+}
+
+impl Point {
+    fn label(&self) -> String {
+        let threads = text::counted(self.threads, "thread", "threads");
+        let precision = if self.precision == Precision::F64 { ", f64" } else { "" };
+        format!("{}, {}, {}, {}, {threads}{precision}", self.example, self.mesh, self.order, self.curve)
+    }
+
+    fn measure(&self, scale: Scale) -> Result<Report> {
+        let entry = find_example(self.example)?;
+        let options = Options {
+            order: self.order,
+            curve: self.curve,
+            backend: Backend::Cpu { threads: self.threads },
+            precision: self.precision,
+            ..Options::default()
+        };
+        let plan =
+            Plan { entry, mesh: self.mesh.clone(), seed: 1, settings: Settings::new(entry.info.settings), options };
+        let (mut run, setup) = plan.start()?;
+        measure(&plan, run.as_mut(), setup, scale.trials())
+    }
+
+    /// What the measurement takes, in seconds of some machine.
+    fn cost(&self, scale: Scale) -> f64 {
+        let trials = scale.trials();
+        f64::from(trials.count + 1) * trials.seconds + 4e-6 * self.vertices as f64
+    }
+}
+
+/// What the times to tolerance take, in the same seconds.
+fn tolerance_cost(scale: Scale) -> f64 {
+    6.0 * 1.5e-5 * (scale.boxes().1.pow(3) as f64)
+}
+
+/// Guesses the time left from the time that passed.
+struct Left {
+    start: Instant,
+    done: f64,
+    total: f64,
+}
+
+impl Left {
+    fn new(total: f64) -> Left {
+        Left { start: Instant::now(), done: 0.0, total }
+    }
+
+    fn skip(&mut self, cost: f64) {
+        self.total -= cost;
+    }
+
+    /// What to say when work of this cost is done.
+    fn after(&mut self, cost: f64) -> String {
+        self.done += cost;
+        let share = (self.total - self.done).max(0.0) / self.done.max(f64::MIN_POSITIVE);
+        match self.start.elapsed().as_secs_f64() * share {
+            s if s < 1.0 => "almost done".to_string(),
+            s if s < 90.0 => format!("about {s:.0} s left"),
+            s => format!("about {:.0} min left", s / 60.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_star_changes_one_thing_at_a_time() {
+        let points = points(Scale::Full, &[1, 8]);
+        let spring: Vec<_> = points.iter().filter(|p| p.example == "spring" && p.threads == 8).collect();
+        // Four sizes, five orders, two numberings under two orders and one precision around the center.
+        assert_eq!(spring.len(), 1 + 4 + 5 + 4 + 1);
+        for p in &spring {
+            let changed = [
+                p.mesh != "box:100",
+                p.order != Order::Blocked,
+                p.curve != Curve::Morton,
+                p.precision != Precision::F32,
+            ];
+            let count = changed.into_iter().filter(|&c| c).count();
+            assert!(count <= 1 || (count == 2 && p.order == Order::Color && p.curve != Curve::Morton), "{}", p.label());
+        }
+        assert_eq!(points.len(), 2 * (2 * spring.len() + 3));
+    }
+}

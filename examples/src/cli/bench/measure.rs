@@ -1,0 +1,158 @@
+//! One measurement: trials of one run.
+
+use super::probe::Machine;
+use crate::Run;
+use crate::cli::options::{Plan, Setup};
+use anyhow::{Result, bail};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::time::Instant;
+
+/// Steps before anything is measured: caches are filled, and the digest is that after them, whatever the machine.
+const WARM_UP: u64 = 2;
+
+/// How often and how long a run is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trials {
+    pub(super) count: u32,
+    /// Time steps of a trial; as many as take [`Trials::seconds`] without.
+    pub(super) steps: Option<u64>,
+    pub(super) seconds: f64,
+}
+
+/// What came out: the object of `--json`, and the source of all tables.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) example: &'static str,
+    pub(super) mesh: String,
+    pub(super) vertices: usize,
+    pub(super) cells: usize,
+    pub(super) directed_edges: usize,
+    pub(super) order: &'static str,
+    pub(super) parts: usize,
+    pub(super) curve: String,
+    pub(super) engine: &'static str,
+    pub(super) threads: usize,
+    pub(super) precision: &'static str,
+    pub(super) trials: u32,
+    pub(super) steps: u64,
+    pub(super) rounds: u64,
+    pub(super) ns_per_update: f64,
+    pub(super) ns_per_update_min: f64,
+    pub(super) ns_per_update_max: f64,
+    pub(super) ns_per_edge: f64,
+    pub(super) ns_per_edge_min: f64,
+    pub(super) ns_per_edge_max: f64,
+    pub(super) updates_per_s: f64,
+    /// Bytes that the update of one vertex must move at least, see [`Run::round_bytes`].
+    pub(super) moved_bytes_per_update: Option<f64>,
+    /// Those bytes over the time of an update.
+    pub(super) gb_per_s: Option<f64>,
+    /// That over the bandwidth of the probe's read.
+    pub(super) read_share: Option<f64>,
+    pub(super) setup_s: Map<String, Value>,
+    /// Rounds that would have taken as long as setting up.
+    pub(super) setup_rounds: f64,
+    pub(super) bytes_per_vertex: f64,
+    pub(super) bytes_per_edge: f64,
+    pub(super) digest: String,
+    pub(super) digest_steps: u64,
+    pub(super) machine: Option<Machine>,
+}
+
+/// Runs the trials.
+pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Trials) -> Result<Report> {
+    if run.mesh().points().is_empty() {
+        bail!("mesh {} has no points: there is nothing to measure", plan.mesh);
+    }
+    steps(run, WARM_UP)?;
+    let digest = run.digest();
+    let count = match trials.steps {
+        Some(count) => count,
+        None => enough_steps(run, trials.seconds)?,
+    };
+    let rounds = run.rounds();
+    let mut times = (0..trials.count).map(|_| steps(run, count)).collect::<Result<Vec<f64>>>()?;
+    let rounds = (run.rounds() - rounds) / u64::from(trials.count);
+    if rounds == 0 {
+        bail!("these settings of {} sweep no vertex: there is nothing to measure", plan.entry.info.name);
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    // Of an even number of trials, the mean of the two in the middle.
+    let middle = (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2.0;
+    let (low, high) = (times[0], times[times.len() - 1]);
+    let (vertices, directed_edges) = (run.mesh().points().len(), run.directed_edges());
+    let update = |s: f64| 1e9 * s / (rounds as f64 * vertices as f64);
+    // Without an edge there is no time of one; the quotient is then infinite, which JSON shows as null.
+    let edge = |s: f64| 1e9 * s / (rounds as f64 * directed_edges as f64);
+    let moved = run.round_bytes().map(|bytes| bytes as f64 / vertices as f64);
+    let setup_s: f64 = setup.iter().map(|(_, s)| s).sum();
+    Ok(Report {
+        example: plan.entry.info.name,
+        mesh: plan.mesh.clone(),
+        vertices,
+        cells: run.mesh().cells().len(),
+        directed_edges,
+        order: plan.options.order.name(),
+        parts: run.parts(),
+        curve: plan.options.curve.to_string(),
+        engine: plan.engine(),
+        threads: run.threads(),
+        precision: plan.precision(),
+        trials: trials.count,
+        steps: count,
+        rounds,
+        ns_per_update: update(middle),
+        ns_per_update_min: update(low),
+        ns_per_update_max: update(high),
+        ns_per_edge: edge(middle),
+        ns_per_edge_min: edge(low),
+        ns_per_edge_max: edge(high),
+        updates_per_s: 1e9 / update(middle),
+        moved_bytes_per_update: moved,
+        gb_per_s: moved.map(|bytes| bytes / update(middle)),
+        read_share: None,
+        setup_s: setup.into_iter().map(|(stage, s)| (stage, s.into())).collect(),
+        setup_rounds: setup_s * rounds as f64 / middle,
+        bytes_per_vertex: run.memory_bytes() as f64 / vertices as f64,
+        bytes_per_edge: run.memory_bytes() as f64 / directed_edges as f64,
+        digest,
+        digest_steps: WARM_UP,
+        machine: None,
+    })
+}
+
+impl Report {
+    /// The same, read as a share of what the machine can do.
+    pub(super) fn on(mut self, machine: &Machine) -> Report {
+        self.read_share = self.gb_per_s.map(|rate| rate / machine.read_gb_per_s);
+        self.machine = Some(machine.clone());
+        self
+    }
+
+    /// Seconds of all stages before the first step.
+    pub(super) fn total_setup_s(&self) -> f64 {
+        self.setup_s.values().filter_map(Value::as_f64).sum()
+    }
+}
+
+/// Takes steps and returns the seconds they took.
+fn steps(run: &mut dyn Run, count: u64) -> Result<f64> {
+    let clock = Instant::now();
+    for _ in 0..count {
+        run.step()?;
+    }
+    Ok(clock.elapsed().as_secs_f64())
+}
+
+/// Steps that take about as long as a trial should, found by doubling.
+fn enough_steps(run: &mut dyn Run, seconds: f64) -> Result<u64> {
+    let mut count = 1;
+    loop {
+        let s = steps(run, count)?;
+        if s >= seconds / 8.0 {
+            return Ok(((count as f64 * seconds / s).ceil() as u64).max(1));
+        }
+        count *= 2;
+    }
+}

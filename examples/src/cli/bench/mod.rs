@@ -1,0 +1,158 @@
+//! `meshweft bench`: what an update costs, and how much of the machine's bandwidth that is.
+
+mod matrix;
+mod measure;
+mod pages;
+mod plot;
+mod probe;
+mod tolerance;
+
+use super::options::Problem;
+use super::{Console, Outcome, text};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use matrix::Scale;
+use measure::{Report, Trials};
+use probe::Sizes;
+use std::path::PathBuf;
+
+/// Seconds that a trial takes at least, unless the number of steps is given: long beside the noise of a clock.
+const TRIAL_S: f64 = 0.3;
+
+/// What to measure.
+#[derive(Args)]
+#[command(args_override_self = true, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) problem: Problem,
+    /// Trials; the median counts
+    #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    trials: u32,
+    /// Time steps a trial [default: as many as take 0.3 s]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Leave out the probe of the machine's bandwidth, which takes one or two seconds
+    #[arg(long)]
+    no_probe: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Measure a matrix of examples, orders, threads, sizes, numberings and precisions instead, and the time to a
+    /// tolerance; writes tables, plots and a .csv. Takes about ten minutes
+    #[arg(long, conflicts_with_all = OF_ONE)]
+    all: bool,
+    /// With --all: meshes of up to 10^5 vertices and shorter trials; takes about a minute
+    #[arg(long)]
+    quick: bool,
+    /// With --all: meshes that take no time, to see whether it works
+    #[arg(long, conflicts_with = "quick", hide = true)]
+    tiny: bool,
+    /// With --all: folder for what it writes
+    #[arg(long, value_name = "DIR", default_value = "docs/perf")]
+    out: PathBuf,
+}
+
+/// Options that say what one measurement is of.
+const OF_ONE: [&str; 15] = [
+    "name",
+    "example",
+    "case",
+    "mesh",
+    "order",
+    "curve",
+    "engine",
+    "threads",
+    "block_size",
+    "precision",
+    "set",
+    "seed",
+    "trials",
+    "steps",
+    "json",
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft bench heat --mesh box:128
+  meshweft bench cloth --order color --threads 1 --trials 9 --json
+  meshweft bench --all --quick --out perf
+
+An update is one vertex in one round of sweeps; the time of everything else in a step counts too. Traffic is what a round
+must move at least, and its share of the bandwidth that the probe reads with. The digest is that of the state after 2
+steps, so that it can be compared between machines.";
+
+/// Measures one run, or the matrix.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    if arguments.all {
+        let scale = match (arguments.quick, arguments.tiny) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Tiny,
+            _ => Scale::Full,
+        };
+        return matrix::run(scale, &arguments.out, console);
+    }
+    // The parser would not say so beside an example, with which --all cannot be.
+    if arguments.quick || arguments.tiny {
+        bail!("--quick is of the matrix: write `meshweft bench --all --quick`, or fewer --trials of one example");
+    }
+    let plan = arguments.problem.plan(false)?;
+    let (mut run, setup) = plan.start()?;
+    let machine = match arguments.no_probe {
+        true => None,
+        false => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),
+    };
+    let trials = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
+    let mut report = measure::measure(&plan, run.as_mut(), setup, trials)?;
+    if let Some(machine) = &machine {
+        report = report.on(machine);
+    }
+    if arguments.json {
+        writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
+    } else {
+        print(&report, console)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(report: &Report, console: &mut Console) -> Result<()> {
+    let [v, c, e] = [report.vertices, report.cells, report.directed_edges].map(text::count);
+    let time = |middle: f64, low: f64, high: f64| {
+        let [middle, low, high] = [middle, low, high].map(|ns| format!("{ns:.2}"));
+        format!("{middle} ns (median; {low} to {high})")
+    };
+    let stages =
+        report.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
+    let stages = stages.collect::<Vec<_>>().join(", ");
+    let parts = text::counted(report.parts, "part", "parts");
+    let threads = text::counted(report.threads, "thread", "threads");
+    let mut rows = vec![
+        ("example", report.example.to_string()),
+        ("mesh", format!("{}: {v} vertices, {c} cells, {e} directed edges", report.mesh)),
+        ("order", format!("{}, {parts}, {} curve", report.order, report.curve)),
+        ("engine", format!("{}, {threads}, {}", report.engine, report.precision)),
+    ];
+    if let Some(machine) = &report.machine {
+        rows.push(("machine", machine.line()));
+    }
+    rows.extend([
+        ("trials", format!("{} of {} steps, {} rounds each", report.trials, report.steps, report.rounds)),
+        ("update", time(report.ns_per_update, report.ns_per_update_min, report.ns_per_update_max)),
+        ("edge", time(report.ns_per_edge, report.ns_per_edge_min, report.ns_per_edge_max)),
+        ("rate", text::rate(report.updates_per_s, "updates")),
+    ]);
+    if let (Some(bytes), Some(rate)) = (report.moved_bytes_per_update, report.gb_per_s) {
+        let share = report.read_share.map(|share| format!(", {:.0} % of the read probe", 100.0 * share));
+        let share = share.unwrap_or_default();
+        rows.push(("traffic", format!("{bytes:.1} bytes an update at least: {rate:.1} GB/s{share}")));
+    }
+    let (setup, rounds) = (text::seconds(report.total_setup_s()), text::number(report.setup_rounds.round()));
+    rows.extend([
+        ("set-up", format!("{setup}, the time of {rounds} rounds: {stages}")),
+        (
+            "memory",
+            format!("{:.1} bytes a vertex, {:.1} a directed edge", report.bytes_per_vertex, report.bytes_per_edge),
+        ),
+        ("digest", format!("{} after {} steps", report.digest, report.digest_steps)),
+    ]);
+    Ok(text::pairs(console.out, &rows)?)
+}

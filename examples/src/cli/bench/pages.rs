@@ -1,0 +1,344 @@
+//! What `bench --all` writes: a page of tables, plots, and the same figures as `.csv`.
+
+use super::matrix::Results;
+use super::measure::Report;
+use super::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
+use super::probe::{self, Machine};
+use super::tolerance::{STIFFNESS, TOLERANCE};
+use crate::cli::text;
+use anyhow::{Context, Result};
+use meshweft::Order;
+use meshweft_mesh::{Curve, io};
+use std::fmt::{Display, Write as _};
+use std::path::Path;
+
+/// Writes all files and returns their names.
+pub(super) fn write(folder: &Path, results: &Results) -> Result<Vec<String>> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let files = [
+        ("results.md", page(results)),
+        ("results.csv", measurements(results)),
+        ("tolerance.csv", arrivals(results)),
+        ("sizes.svg", sizes(results).svg()),
+        ("bandwidth.svg", bandwidth(results).svg()),
+        ("orders.svg", orders(results).svg()),
+        ("numberings.svg", numberings(results).svg()),
+        ("tolerance.svg", tolerance(results).svg()),
+    ];
+    for (name, text) in &files {
+        io::replace(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
+    }
+    Ok(files.into_iter().map(|(name, _)| name.to_string()).collect())
+}
+
+/// Nothing for what is not known.
+fn optional(x: Option<impl Display>) -> String {
+    x.map(|x| x.to_string()).unwrap_or_default()
+}
+
+/// One line a measurement.
+fn measurements(results: &Results) -> String {
+    let mut text = String::from(
+        "example,mesh,vertices,directed_edges,order,parts,curve,precision,threads,trials,rounds,ns_per_update,\
+         ns_per_update_min,ns_per_update_max,ns_per_edge,moved_bytes_per_update,gb_per_s,read_share,setup_s,\
+         setup_rounds,bytes_per_vertex,bytes_per_edge,digest\n",
+    );
+    for r in &results.reports {
+        let words: Vec<String> = vec![
+            r.example.into(),
+            r.mesh.clone(),
+            r.vertices.to_string(),
+            r.directed_edges.to_string(),
+            r.order.into(),
+            r.parts.to_string(),
+            r.curve.clone(),
+            r.precision.into(),
+            r.threads.to_string(),
+            r.trials.to_string(),
+            r.rounds.to_string(),
+            r.ns_per_update.to_string(),
+            r.ns_per_update_min.to_string(),
+            r.ns_per_update_max.to_string(),
+            r.ns_per_edge.to_string(),
+            optional(r.moved_bytes_per_update),
+            optional(r.gb_per_s),
+            optional(r.read_share),
+            r.total_setup_s().to_string(),
+            r.setup_rounds.to_string(),
+            r.bytes_per_vertex.to_string(),
+            r.bytes_per_edge.to_string(),
+            r.digest.clone(),
+        ];
+        let _ = writeln!(text, "{}", words.join(","));
+    }
+    text
+}
+
+/// One line an order; rounds are empty where the tolerance was not reached.
+fn arrivals(results: &Results) -> String {
+    let mut text = String::from("mesh,order,threads,rounds,seconds,first_residual,last_residual\n");
+    for a in &results.arrivals {
+        let (first, last) = (a.residuals[0], a.residuals[a.residuals.len() - 1]);
+        let (rounds, mesh) = (optional(a.rounds), &results.center);
+        let _ = writeln!(text, "{mesh},{},{},{rounds},{},{first},{last}", a.order, a.threads, a.seconds);
+    }
+    text
+}
+
+/// The page of tables.
+fn page(results: &Results) -> String {
+    let center = &results.center;
+    let mut page = format!(
+        "# Results\n\nWritten by `{}` of version {}; [README.md](README.md) says how to read and repeat it. Do not edit.\n\
+         The same figures, with more digits, are in [results.csv](results.csv) and [tolerance.csv](tolerance.csv).\n\n\
+         Where nothing else is said: `{}` order, `{}` numbering, `f32`, mesh `{center}`.\n\n",
+        results.scale.command(),
+        env!("CARGO_PKG_VERSION"),
+        Order::default(),
+        Curve::default(),
+    );
+    page += &machine(results);
+    page += "## Sizes\n\n![time of an update over size](sizes.svg)\n\n![traffic over size](bandwidth.svg)\n\n";
+    let at =
+        |r: &&Report| r.order == Order::default().name() && r.curve == Curve::default().name() && r.precision == "f32";
+    page += &table(&["mesh"], results.reports.iter().filter(at), |r| vec![r.mesh.clone()]);
+    let at = |r: &&Report| r.mesh == *center && r.curve == Curve::default().name() && r.precision == "f32";
+    page += "## Orders\n\n![time of an update by order](orders.svg)\n\n";
+    page += &table(&["order", "parts"], results.reports.iter().filter(at), |r| {
+        vec![r.order.to_string(), text::count(r.parts)]
+    });
+    let numbered = |r: &&Report| {
+        r.mesh == *center && [Order::Blocked, Order::Color].iter().any(|o| o.name() == r.order) && r.precision == "f32"
+    };
+    page += "## Numberings\n\nBlocks of a random numbering touch all others, so that `blocked` has nothing to do at the \
+             same time.\n\n![time of an update by numbering](numberings.svg)\n\n";
+    page += &table(&["order", "numbering"], results.reports.iter().filter(numbered), |r| {
+        vec![r.order.to_string(), r.curve.clone()]
+    });
+    page += "## Precision\n\n";
+    let at =
+        |r: &&Report| r.mesh == *center && r.order == Order::default().name() && r.curve == Curve::default().name();
+    page += &table(&["precision"], results.reports.iter().filter(at), |r| vec![r.precision.to_string()]);
+    let _ = write!(
+        page,
+        "## Time to tolerance\n\nOne implicit Euler step of heat on `{center}`, {STIFFNESS} times the explicit limit, in \
+         `f32`, from the same start, until the root mean square of the residual is {TOLERANCE} of the first. `jacobi` is \
+         double-buffered, all others sweep in place.\n\n![residual over time](tolerance.svg)\n\n"
+    );
+    page += &tolerance_table(results);
+    page
+}
+
+fn machine(results: &Results) -> String {
+    let [before, after] = &results.machines[0];
+    let processor = probe::processor().unwrap_or_else(|| "processor unknown".to_string());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cache = before.cache_bytes.map_or(String::new(), |n| format!(", last-level cache {}", probe::bytes(n)));
+    let mut text = format!(
+        "## Machine\n\n{processor}, {} as the system counts them{cache}. Probes before and after all measurements, arrays \
+         of {}; shares of the read are of the better one.\n\n",
+        text::counted(cores, "core", "cores"),
+        probe::bytes(after.array_bytes)
+    );
+    let tables: Vec<String> =
+        before.gathers.iter().map(|g| format!("gather from {}, M/s", probe::bytes(g.table_bytes))).collect();
+    let head = ["threads", "when", "triad, GB/s", "read, GB/s"].map(str::to_string);
+    let row = |machine: &Machine, when: &str| {
+        let mut row = vec![machine.threads.to_string(), when.to_string()];
+        row.extend([machine.triad_gb_per_s, machine.read_gb_per_s].map(|x| format!("{x:.1}")));
+        row.extend(machine.gathers.iter().map(|g| format!("{:.0}", 1e-6 * g.reads_per_s)));
+        row
+    };
+    let rows = results.machines.iter().flat_map(|[before, after]| [row(before, "before"), row(after, "after")]);
+    text += &markdown([&head[..], &tables].concat(), rows);
+    if !results.skipped.is_empty() {
+        let _ = write!(text, "Left out for want of memory: {}.\n\n", results.skipped.join("; "));
+    }
+    text
+}
+
+/// A table of measurements; `own` gives the columns that say what is compared.
+fn table<'a>(
+    names: &[&str],
+    reports: impl Iterator<Item = &'a Report>,
+    own: impl Fn(&Report) -> Vec<String>,
+) -> String {
+    let names = names.iter().map(|name| name.to_string());
+    let more = [
+        "vertices",
+        "threads",
+        "ns an update (range)",
+        "ns an edge",
+        "GB/s at least",
+        "of read",
+        "set-up",
+        "in rounds",
+        "bytes a vertex",
+        "bytes an edge",
+    ];
+    let head = std::iter::once("example".to_string()).chain(names).chain(more.map(str::to_string)).collect();
+    let rows = reports.map(|r| {
+        let mut row = vec![r.example.to_string()];
+        row.extend(own(r));
+        row.extend([
+            text::count(r.vertices),
+            r.threads.to_string(),
+            format!("{:.2} ({:.2}–{:.2})", r.ns_per_update, r.ns_per_update_min, r.ns_per_update_max),
+            format!("{:.2}", r.ns_per_edge),
+            optional(r.gb_per_s.map(|x| format!("{x:.1}"))),
+            optional(r.read_share.map(|x| format!("{:.0} %", 100.0 * x))),
+            text::seconds(r.total_setup_s()),
+            text::number(r.setup_rounds.round()),
+            format!("{:.0}", r.bytes_per_vertex),
+            format!("{:.1}", r.bytes_per_edge),
+        ]);
+        row
+    });
+    markdown(head, rows)
+}
+
+fn tolerance_table(results: &Results) -> String {
+    let jacobi = results.arrivals.iter().find(|a| a.order == Order::Jacobi.name() && a.rounds.is_some());
+    let head = ["order", "threads", "rounds", "time", "time a round", "time over that of jacobi"].map(str::to_string);
+    let rows = results.arrivals.iter().map(|a| {
+        let each = text::seconds(a.seconds / (a.residuals.len() - 1).max(1) as f64);
+        let over = jacobi.filter(|_| a.rounds.is_some()).map(|jacobi| format!("{:.2}", a.seconds / jacobi.seconds));
+        let (rounds, time) = match a.rounds {
+            Some(rounds) => (text::count(rounds), text::seconds(a.seconds)),
+            None => ("not reached".to_string(), String::new()),
+        };
+        vec![a.order.to_string(), a.threads.to_string(), rounds, time, each, optional(over)]
+    });
+    markdown(head.to_vec(), rows)
+}
+
+/// A table in Markdown.
+fn markdown(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    for row in rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text + "\n"
+}
+
+/// Color of each example, by its place in [`super::plot::COLORS`].
+const EXAMPLES: [&str; 3] = ["spring", "heat", "cloth"];
+
+/// What is under the title of every plot.
+fn subtitle(results: &Results, more: &str) -> String {
+    let processor = probe::processor().unwrap_or_else(|| "processor unknown".to_string());
+    let threads: Vec<_> = results.machines.iter().map(|m| m[0].threads.to_string()).collect();
+    format!("{more}; {processor}, {} threads", threads.join(" and "))
+}
+
+fn threads(n: usize) -> String {
+    text::counted(n, "thread", "threads")
+}
+
+/// One line for each example and number of threads, over the number of vertices.
+fn over_size(results: &Results, y: impl Fn(&Report) -> Option<f64>) -> Vec<Series> {
+    let mut series = Vec::new();
+    for (color, example) in EXAMPLES.into_iter().enumerate() {
+        for [machine, _] in &results.machines {
+            let at = |r: &&Report| {
+                (r.example, r.threads, r.precision) == (example, machine.threads, "f32")
+                    && r.order == Order::default().name()
+                    && r.curve == Curve::default().name()
+            };
+            let points = results.reports.iter().filter(at).filter_map(|r| Some([r.vertices as f64, y(r)?])).collect();
+            let name = format!("{example}, {}", threads(machine.threads));
+            series.push(Series { name, color, dashed: machine.threads == 1, dots: true, points });
+        }
+    }
+    series
+}
+
+const VERTICES: Axis = Axis { label: "vertices", spacing: Spacing::Log };
+
+fn sizes(results: &Results) -> Lines {
+    Lines {
+        title: "Time of an update over the size of the mesh",
+        subtitle: subtitle(results, "blocked order, Morton numbering, f32"),
+        x: VERTICES,
+        y: Axis { label: "ns an update", spacing: Spacing::Log },
+        series: over_size(results, |r| Some(r.ns_per_update)),
+    }
+}
+
+fn bandwidth(results: &Results) -> Lines {
+    let mut series = over_size(results, |r| r.gb_per_s);
+    let ends = series.iter().flat_map(|s| &s.points).fold([f64::INFINITY, 0.0], |[a, b], p| [p[0].min(a), p[0].max(b)]);
+    for [before, after] in &results.machines {
+        let read = before.clone().or_better(after).read_gb_per_s;
+        let name = format!("read probe, {}", threads(before.threads));
+        let points = ends.iter().map(|&x| [x, read]).collect();
+        series.push(Series { name, color: 6, dashed: before.threads == 1, dots: false, points });
+    }
+    Lines {
+        title: "Bytes that a round must move, over its time",
+        subtitle: subtitle(results, "above the probe: the mesh stays in a cache"),
+        x: VERTICES,
+        y: Axis { label: "GB/s at least", spacing: Spacing::Linear },
+        series,
+    }
+}
+
+/// Bars of `spring` and `heat` at the center: one for each number of threads in each group.
+fn bars(results: &Results, names: &[String], of: impl Fn(&Report, usize) -> bool) -> Vec<Panel> {
+    let counts: Vec<usize> = results.machines.iter().map(|m| m[0].threads).collect();
+    let value = |example: &str, threads: usize, i: usize| {
+        let at = |r: &&Report| {
+            (r.example, r.threads, r.precision) == (example, threads, "f32") && r.mesh == results.center && of(r, i)
+        };
+        results.reports.iter().find(at).map_or(f64::NAN, |r| r.ns_per_update)
+    };
+    let group = |example: &str, i: usize| counts.iter().map(|&threads| value(example, threads, i)).collect();
+    let panel = |example: &&str| Panel {
+        heading: format!("{example}, {}", results.center),
+        groups: names.iter().enumerate().map(|(i, name)| (name.clone(), group(example, i))).collect(),
+    };
+    EXAMPLES[..2].iter().map(panel).collect()
+}
+
+fn legend(results: &Results) -> Vec<String> {
+    results.machines.iter().map(|m| threads(m[0].threads)).collect()
+}
+
+fn orders(results: &Results) -> Bars {
+    let names = Order::ALL.map(|order| order.name().to_string());
+    Bars {
+        title: "Time of an update by order",
+        subtitle: subtitle(results, "Morton numbering, f32"),
+        label: "ns an update",
+        legend: legend(results),
+        panels: bars(results, &names, |r, i| r.order == Order::ALL[i].name() && r.curve == Curve::default().name()),
+    }
+}
+
+fn numberings(results: &Results) -> Bars {
+    let pairs: Vec<(Order, Curve)> =
+        [Order::Blocked, Order::Color].into_iter().flat_map(|order| Curve::ALL.map(|curve| (order, curve))).collect();
+    let names: Vec<String> = pairs.iter().map(|(order, curve)| format!("{order}, {curve}")).collect();
+    Bars {
+        title: "Time of an update by numbering",
+        subtitle: subtitle(results, "f32"),
+        label: "ns an update",
+        legend: legend(results),
+        panels: bars(results, &names, |r, i| r.order == pairs[i].0.name() && r.curve == pairs[i].1.name()),
+    }
+}
+
+fn tolerance(results: &Results) -> Lines {
+    let all = results.arrivals.first().map_or(1, |a| a.threads);
+    Lines {
+        title: "Residual over time: in place against Jacobi",
+        subtitle: format!(
+            "one implicit step of heat, {STIFFNESS} × the explicit limit, {}, f32, {}",
+            results.center,
+            threads(all)
+        ),
+        x: Axis { label: "time, ms", spacing: Spacing::Linear },
+        y: Axis { label: "RMS residual over the first", spacing: Spacing::Log },
+        series: results.arrivals.iter().enumerate().map(|(color, arrival)| arrival.series(color)).collect(),
+    }
+}
