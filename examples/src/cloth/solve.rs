@@ -79,16 +79,16 @@ fn membrane<R: Real>(
     let ([u, w], _, stress) = strain(p, own, others, rest);
     let m = rest.inverse;
     let (g0, g1) = (-(m.x + m.z), -(m.y + m.w));
-    let (s0, s1) = (stress[0] * g0 + stress[2] * g1, stress[2] * g0 + stress[1] * g1);
-    let force = system.force - (u * s0 + w * s1) * rest.area;
-    let geometric = (g0 * s0 + g1 * s1).max(R::lit(0.0)) * rest.area;
-    let shear = p.mu * (g0 * g0 + g1 * g1) * rest.area;
-    let hessian = system
-        .hessian
-        .plus_diagonal(geometric)
-        .plus_outer(shear, u)
-        .plus_outer(shear, w)
-        .plus_outer((p.mu + p.lambda) * rest.area, u * g0 + w * g1);
+    let a = rest.area;
+    let (s0, s1) = ((stress[0] * g0 + stress[2] * g1) * a, (stress[2] * g0 + stress[1] * g1) * a);
+    let force = system.force - (u * s0 + w * s1);
+    let geometric = (g0 * s0 + g1 * s1).max(R::lit(0.0));
+    // F M Fᵀ with the 2×2 matrix M = A (μ |g|² I + (μ + λ) g gᵀ), as F (F M)ᵀ.
+    let (h0, h1) = (g0 * a, g1 * a);
+    let (shear, stretch) = (p.mu * (g0 * h0 + g1 * h1), p.mu + p.lambda);
+    let (m0, m1, m2) = (shear + stretch * (g0 * h0), stretch * (g0 * h1), shear + stretch * (g1 * h1));
+    let hessian =
+        system.hessian.plus_diagonal(geometric).plus_products([u, w], [u * m0 + w * m1, u * m1 + w * m2]);
     System { force, hessian }
 }
 

@@ -43,6 +43,19 @@ impl<R: Real> Symmetric<R> {
         }
     }
 
+    /// Adds `a pᵀ + b qᵀ`, which is to be symmetric.
+    #[inline(always)]
+    pub fn plus_products(self, [a, b]: [Vector3<R>; 2], [p, q]: [Vector3<R>; 2]) -> Self {
+        Symmetric {
+            xx: self.xx + (a.x * p.x + b.x * q.x),
+            yy: self.yy + (a.y * p.y + b.y * q.y),
+            zz: self.zz + (a.z * p.z + b.z * q.z),
+            xy: self.xy + (a.x * p.y + b.x * q.y),
+            xz: self.xz + (a.x * p.z + b.x * q.z),
+            yz: self.yz + (a.y * p.z + b.y * q.z),
+        }
+    }
+
     /// The solution `x` of `self x = b`, by cofactors; `self` is positive definite.
     #[inline(always)]
     pub fn solve(self, b: Vector3<R>) -> Vector3<R> {

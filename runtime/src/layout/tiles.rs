@@ -387,21 +387,28 @@ impl<T: Float, L: Lanes<Scalar = T>, S: Record<L>> Neighbors<L, S> for WideRows<
         let full = star.full[self.group] as usize;
         let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
         let data = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
-        let next = |gathered: A, j: usize| {
-            let shared = std::array::from_fn(|i| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]));
-            f(gathered, shared, E::Data::build(|k| L::load(&data[(j * len + k) * L::WIDTH..][..L::WIDTH])))
+        // Things of each vertex, as numbers to compare with.
+        let degrees = if full == end - start {
+            L::lit(0.0)
+        } else {
+            let degrees = &star.degrees[self.group * L::WIDTH..][..L::WIDTH];
+            L::from_fn(|lane| T::from_f64(f64::from(degrees[lane])))
         };
-        let gathered = (0..full).fold(init, next);
-        if full == end - start {
-            return gathered;
+        let mut gathered = init;
+        // One call of `f` for whole and broken columns, or the compiler would not inline it.
+        for j in 0..end - start {
+            let shared = std::array::from_fn(|i| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]));
+            let thing = E::Data::build(|k| L::load(&data[(j * len + k) * L::WIDTH..][..L::WIDTH]));
+            let more = f(gathered, shared, thing);
+            gathered = if j < full {
+                more
+            } else {
+                // Some vertices have no more: what they gathered stays as it is.
+                let mask = L::lit(j as f64).less(degrees);
+                more.zip(gathered, &mut |new, old| L::select(mask, new, old))
+            };
         }
-        // Some vertices have no more: what they gathered stays as it is.
-        let degrees = &star.degrees[self.group * L::WIDTH..][..L::WIDTH];
-        let degrees = L::from_fn(|lane| T::from_f64(f64::from(degrees[lane])));
-        (full..end - start).fold(gathered, |gathered, j| {
-            let more = L::lit(j as f64).less(degrees);
-            next(gathered, j).zip(gathered, &mut |new, old| L::select(more, new, old))
-        })
+        gathered
     }
 }
 
