@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Groups that a thread takes at a time where no neighbors are read.
 const GROUPS: usize = 64;
-/// Groups whose rows are fetched ahead while one is updated: a few hundred nanoseconds.
-const AHEAD: usize = 2;
+/// Groups whose rows are fetched ahead while one is updated, some ten kilobytes: measured, docs/perf/notes.md.
+const AHEAD: usize = 8;
 
 /// Walks schedules on a pool of threads of its own.
 pub(crate) struct Cpu {

@@ -397,7 +397,12 @@ impl<T: Float, L: Lanes<Scalar = T>, S: Record<L>> Neighbors<L, S> for WideRows<
         let mut gathered = init;
         // One call of `f` for whole and broken columns, or the compiler would not inline it.
         for j in 0..end - start {
-            let shared = std::array::from_fn(|i| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]));
+            // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
+            let other = |i: usize| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
+            let mut shared = [other(0); N];
+            for i in 1..N {
+                shared[i] = other(i);
+            }
             let thing = E::Data::build(|k| L::load(&data[(j * len + k) * L::WIDTH..][..L::WIDTH]));
             let more = f(gathered, shared, thing);
             gathered = if j < full {

@@ -72,14 +72,15 @@ pub trait Lanes: Real {
     fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
 }
 
-/// Asks the CPU to fetch the cache line that `slice[index]` lies in. A hint: it changes no result.
+/// Asks the CPU to fetch the cache line that `slice[index]` lies in, into the second-level cache: the first holds too
+/// little to be filled ahead. A hint: it changes no result.
 #[inline(always)]
 pub(crate) fn prefetch<A>(slice: &[A], index: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that a program could see and never faults, whatever the address.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast());
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(slice.as_ptr().wrapping_add(index).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (slice, index);
