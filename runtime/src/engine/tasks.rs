@@ -5,77 +5,81 @@
 //! decrements for the next round come after that reset, because each of them is made by a neighbor that itself waited
 //! for this task. So no pass over the counters is needed between rounds, and tasks far apart may be rounds apart.
 //!
-//! A worker takes from its own deque what it made ready last, lowest number first, so it stays where its cache is warm;
-//! an idle worker steals the oldest of another's. There is no recursion, whatever the graph.
+//! Workers draw tasks from one sequence: round after round, in a round by how long a chain of predecessors a task has,
+//! then by number. A task that is drawn waits for its own predecessors. All of them were drawn before it, so the one
+//! drawn first among those unfinished never waits: there is no deadlock, whatever the graph and however few workers.
+//! Drawing in order keeps each worker close to reading memory in order, which was measured to be worth more than taking
+//! whatever became ready last (docs/perf/notes.md).
 
-use crossbeam_deque::{Steal, Stealer, Worker};
 use crossbeam_utils::Backoff;
 use meshweft_mesh::Graph;
 use rayon::ThreadPool;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long a worker sleeps that has found nothing for a while.
+/// How long a worker sleeps whose task has not become ready for a while.
 const NAP: Duration = Duration::from_micros(50);
 
 /// Runs `task(t)` for every vertex `t` of the graph and every round, respecting its orientation from lower to higher.
 pub(crate) fn run(pool: &ThreadPool, graph: &Graph, rounds: usize, task: impl Fn(usize) + Sync) {
     let tasks = graph.len();
-    if tasks == 0 || rounds == 0 {
-        return;
-    }
-    let workers = pool.current_num_threads();
-    if workers == 1 {
+    if pool.current_num_threads() == 1 || tasks == 1 {
         return (0..rounds).for_each(|_| (0..tasks).for_each(&task));
     }
     let run = Run {
         graph,
-        rounds: u32::try_from(rounds).expect("fewer than 2^32 rounds: more would take years"),
-        waiting: (0..tasks as u32).map(|t| AtomicU32::new(predecessors(graph, t) as u32)).collect(),
-        done: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
-        left: AtomicUsize::new(tasks),
+        rounds,
+        sequence: sequence(graph),
+        drawn: AtomicUsize::new(0),
+        waiting: (0..tasks as u32).map(|t| AtomicU32::new(predecessors(graph, t).len() as u32)).collect(),
         stopped: AtomicBool::new(false),
         task,
     };
-    let deques: Vec<Worker<u32>> = (0..workers).map(|_| Worker::new_lifo()).collect();
-    let stealers: Vec<Stealer<u32>> = deques.iter().map(Worker::stealer).collect();
-    // Roots in order: each worker starts in its own stretch, and pops its lowest first.
-    let roots: Vec<u32> = (0..tasks as u32).filter(|&t| predecessors(graph, t) == 0).collect();
-    for (deque, stretch) in deques.iter().zip(roots.chunks(roots.len().div_ceil(workers))) {
-        stretch.iter().rev().for_each(|&t| deque.push(t));
-    }
-    let deques: Vec<Mutex<Option<Worker<u32>>>> = deques.into_iter().map(|d| Mutex::new(Some(d))).collect();
-    pool.broadcast(|context| {
-        let own = deques[context.index()].lock().ok().and_then(|mut slot| slot.take());
-        run.work(&own.expect("each worker takes its own deque once"), &stealers, context.index());
-    });
+    pool.broadcast(|_| run.work());
 }
 
 /// Neighbors of lower number.
-fn predecessors(graph: &Graph, t: u32) -> usize {
-    graph.neighbors(t).partition_point(|&u| u < t)
+fn predecessors(graph: &Graph, t: u32) -> &[u32] {
+    let neighbors = graph.neighbors(t);
+    &neighbors[..neighbors.partition_point(|&u| u < t)]
+}
+
+/// Tasks by the longest chain of predecessors, then by number.
+fn sequence(graph: &Graph) -> Vec<u32> {
+    let mut depth = vec![0u32; graph.len()];
+    for t in 0..graph.len() as u32 {
+        depth[t as usize] = predecessors(graph, t).iter().map(|&u| depth[u as usize] + 1).max().unwrap_or(0);
+    }
+    let mut sequence: Vec<u32> = (0..graph.len() as u32).collect();
+    sequence.sort_by_key(|&t| depth[t as usize]);
+    sequence
 }
 
 struct Run<'a, F> {
     graph: &'a Graph,
-    rounds: u32,
+    rounds: usize,
+    sequence: Vec<u32>,
+    /// How many tasks were drawn, in all rounds.
+    drawn: AtomicUsize,
+    /// How many predecessors of each task have not ended.
     waiting: Vec<AtomicU32>,
-    done: Vec<AtomicU32>,
-    /// Tasks that have rounds left.
-    left: AtomicUsize,
     stopped: AtomicBool,
     task: F,
 }
 
 impl<F: Fn(usize) + Sync> Run<'_, F> {
-    fn work(&self, own: &Worker<u32>, stealers: &[Stealer<u32>], index: usize) {
+    fn work(&self) {
         // A panic of a task must not leave the other workers waiting for it.
         let _stop = StopOnPanic(&self.stopped);
-        let backoff = Backoff::new();
         loop {
-            let Some(t) = own.pop().or_else(|| steal(stealers, index)) else {
-                if self.left.load(Ordering::Acquire) == 0 || self.stopped.load(Ordering::Acquire) {
+            let place = self.drawn.fetch_add(1, Ordering::Relaxed);
+            if place >= self.sequence.len() * self.rounds {
+                return;
+            }
+            let t = self.sequence[place % self.sequence.len()];
+            let backoff = Backoff::new();
+            while self.waiting[t as usize].load(Ordering::Acquire) > 0 {
+                if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 if backoff.is_completed() {
@@ -84,44 +88,14 @@ impl<F: Fn(usize) + Sync> Run<'_, F> {
                 } else {
                     backoff.snooze();
                 }
-                continue;
-            };
-            backoff.reset();
-            self.finish(own, t);
-        }
-    }
-
-    fn finish(&self, own: &Worker<u32>, t: u32) {
-        let neighbors = self.graph.neighbors(t);
-        if neighbors.is_empty() {
-            (0..self.rounds).for_each(|_| (self.task)(t as usize));
-            self.left.fetch_sub(1, Ordering::AcqRel);
-            return;
-        }
-        (self.task)(t as usize);
-        let done = self.done[t as usize].load(Ordering::Relaxed) + 1;
-        self.done[t as usize].store(done, Ordering::Relaxed);
-        self.waiting[t as usize].store(neighbors.len() as u32, Ordering::Relaxed);
-        // From here on neighbors may run; the decrements publish all of the above.
-        for &u in neighbors.iter().rev() {
-            if self.waiting[u as usize].fetch_sub(1, Ordering::AcqRel) == 1
-                && self.done[u as usize].load(Ordering::Relaxed) < self.rounds
-            {
-                own.push(u);
             }
-        }
-        if done == self.rounds {
-            self.left.fetch_sub(1, Ordering::AcqRel);
+            (self.task)(t as usize);
+            let neighbors = self.graph.neighbors(t);
+            self.waiting[t as usize].store(neighbors.len() as u32, Ordering::Relaxed);
+            // From here on neighbors may run; the decrements publish all of the above.
+            neighbors.iter().for_each(|&u| _ = self.waiting[u as usize].fetch_sub(1, Ordering::AcqRel));
         }
     }
-}
-
-fn steal(stealers: &[Stealer<u32>], index: usize) -> Option<u32> {
-    let others = (1..stealers.len()).map(|k| &stealers[(index + k) % stealers.len()]);
-    others.map(|s| std::iter::repeat_with(|| s.steal()).find(|s| !s.is_retry())).find_map(|s| match s {
-        Some(Steal::Success(t)) => Some(t),
-        _ => None,
-    })
 }
 
 struct StopOnPanic<'a>(&'a AtomicBool);
@@ -129,7 +103,7 @@ struct StopOnPanic<'a>(&'a AtomicBool);
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.store(true, Ordering::Release);
+            self.0.store(true, Ordering::Relaxed);
         }
     }
 }
