@@ -3,7 +3,7 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result};
-use meshweft::{Backend, Float, Metric, Order, Program, Simulation};
+use meshweft::{Backend, Float, Metric, Order, Program, Simd, Simulation};
 use meshweft_mesh::{Curve, Field, Mesh};
 
 /// What is known of an example before it runs.
@@ -108,6 +108,8 @@ pub struct Options {
     pub curve: Curve,
     /// Where updates run.
     pub backend: Backend,
+    /// How many vertices a core updates side by side.
+    pub simd: Simd,
     /// Vertices a block, for the blocked order.
     pub block_size: Option<usize>,
     /// The precision of state and arithmetic.
@@ -187,9 +189,12 @@ pub trait Run {
     fn setup(&self) -> &[(&'static str, f64)];
     /// Bytes of state, stars and graph.
     fn memory_bytes(&self) -> usize;
-    /// Bytes that a round must move at least between memory and processor when nothing of the last one is left in a
-    /// cache: stars and state in, state out. `None` if that is not known.
-    fn round_bytes(&self) -> Option<usize>;
+    /// Bytes that a round must move at least, see [`Simulation::round_bytes`].
+    fn round_bytes(&self) -> usize;
+    /// Vertices that a core updates side by side.
+    fn width(&self) -> usize;
+    /// Updates of a round that must follow one another, see [`meshweft::Schedule::span`].
+    fn span(&self) -> usize;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -200,7 +205,6 @@ pub trait Run {
 struct Running<P: Program, T: Float> {
     simulation: Simulation<P, T>,
     oracle: Option<Simulation<P, T>>,
-    round_bytes: Option<usize>,
 }
 
 impl<P: Example, T: Float> Running<P, T> {
@@ -209,7 +213,7 @@ impl<P: Example, T: Float> Running<P, T> {
             let mut mesh = mesh.clone();
             let program = P::new(&mut mesh, settings, options.order)?;
             let builder = Simulation::builder(mesh, program).order(options.order).curve(options.curve);
-            let builder = builder.backend(backend).audit(audit).precision::<T>();
+            let builder = builder.backend(backend).simd(options.simd).audit(audit).precision::<T>();
             let builder = match options.block_size {
                 Some(size) => builder.block_size(size),
                 None => builder,
@@ -218,23 +222,12 @@ impl<P: Example, T: Float> Running<P, T> {
         };
         let oracle = if options.verify { Some(build(Backend::Serial, false, &mesh)?) } else { None };
         let simulation = build(options.backend, options.verify, &mesh)?;
-        let round_bytes = round_bytes(&simulation);
-        Ok(Running { simulation, oracle, round_bytes })
+        Ok(Running { simulation, oracle })
     }
 
     fn read(&self, name: &str) -> Field {
         self.simulation.field(name).expect("a look names fields of its program")
     }
-}
-
-/// What a fresh simulation holds beside the graph and the places of vertices, which sweeps do not read, goes in once; the
-/// state goes out.
-fn round_bytes<P: Program, T: Float>(simulation: &Simulation<P, T>) -> Option<usize> {
-    let (n, edges) = (simulation.mesh().points().len(), simulation.schedule().graph().directed_edges());
-    let beside = 4 * (n + edges) + 8 * n;
-    let reals: usize = simulation.fields().iter().map(|part| part.components).sum();
-    let stars_and_state = simulation.memory_bytes().checked_sub(beside)?;
-    Some(stars_and_state + n * reals * T::BYTES)
 }
 
 impl<P: Example, T: Float> Run for Running<P, T> {
@@ -322,8 +315,16 @@ impl<P: Example, T: Float> Run for Running<P, T> {
         self.simulation.memory_bytes()
     }
 
-    fn round_bytes(&self) -> Option<usize> {
-        self.round_bytes
+    fn round_bytes(&self) -> usize {
+        self.simulation.round_bytes()
+    }
+
+    fn width(&self) -> usize {
+        self.simulation.width()
+    }
+
+    fn span(&self) -> usize {
+        self.simulation.schedule().span()
     }
 
     fn audit(&self) -> Result<Option<String>> {

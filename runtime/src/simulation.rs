@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod widths;
 
 use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
@@ -317,6 +319,17 @@ impl<P: Program, T: Float> Simulation<P, T> {
     pub fn memory_bytes(&self) -> usize {
         let graph = self.schedule().graph();
         self.state.bytes() + self.layout.bytes() + (graph.len() + graph.directed_edges()) * 4
+    }
+
+    /// Bytes that one round must move at least between memory and processor when nothing of the last one is left in a
+    /// cache: stars and halos in, shared state in and out, private state in. Private state that changes goes out on top.
+    pub fn round_bytes(&self) -> usize {
+        self.layout.round_bytes() + (2 * self.state.shared.len() + self.state.private.len()) * T::BYTES
+    }
+
+    /// Vertices that a core updates side by side.
+    pub fn width(&self) -> usize {
+        self.layout.width
     }
 
     /// Names the parts of the state that can be read and written: shared ones first, then private ones.

@@ -1,6 +1,6 @@
 //! One digest a mesh and order [C1, C2, C5].
 
-use meshweft::{Backend, Order};
+use meshweft::{Backend, Order, Simd};
 use meshweft_examples::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{Cells, Curve, Mesh};
@@ -40,12 +40,13 @@ fn digest(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> S
 }
 
 #[test]
-fn the_serial_oracle_and_any_number_of_threads_give_one_digest() {
+fn the_serial_oracle_any_number_of_threads_and_any_width_give_one_digest() {
     each_case(|name, mesh, set, options, what| {
         let oracle = digest(name, mesh, set, &Options { backend: Backend::Serial, ..*options });
-        for threads in [1, 2, 3, 8] {
-            let run = digest(name, mesh, set, &Options { backend: Backend::Cpu { threads }, ..*options });
-            assert_eq!(run, oracle, "{what}, {threads} threads");
+        let [auto, off, half, full] = [Simd::Auto, Simd::Off, Simd::Bits256, Simd::Bits512];
+        for (threads, simd) in [(1, auto), (2, off), (2, half), (3, full), (8, auto)] {
+            let run = digest(name, mesh, set, &Options { backend: Backend::Cpu { threads }, simd, ..*options });
+            assert_eq!(run, oracle, "{what}, {threads} threads, {simd:?}");
         }
     });
 }

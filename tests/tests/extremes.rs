@@ -1,6 +1,6 @@
 //! Meshes at the edge of what a mesh is, and runs that must stop.
 
-use meshweft::{Backend, Error, Order};
+use meshweft::{Backend, Error, Order, Simd};
 use meshweft_examples::{EXAMPLES, Options};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
@@ -42,15 +42,17 @@ fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
         for example in EXAMPLES {
             for order in Order::ALL {
                 let name = example.info.name;
-                let go = |backend| {
-                    let options = Options { order, backend, ..Options::default() };
+                let go = |backend, simd| {
+                    let options = Options { order, backend, simd, ..Options::default() };
                     // Ten thousand springs at one mass are stiff: the step must be short.
                     let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
                     let run = start(name, &mesh, set, &options).and_then(|mut run| digest_after(3, &mut *run));
                     run.unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
                 };
-                let oracle = go(Backend::Serial);
-                assert_eq!(go(Backend::Cpu { threads: 2 }), oracle, "{name}, {what}, {order}");
+                let oracle = go(Backend::Serial, Simd::Off);
+                for simd in [Simd::Off, Simd::Bits256, Simd::Bits512] {
+                    assert_eq!(go(Backend::Cpu { threads: 2 }, simd), oracle, "{name}, {what}, {order}, {simd:?}");
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use super::{find_example, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use meshweft::{Backend, Order};
+use meshweft::{Backend, Order, Simd};
 use meshweft_mesh::Curve;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -38,6 +38,9 @@ pub(super) struct Problem {
     /// Threads of the cpu engine, 0 for one per core; changes the speed, never the result
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
     threads: u16,
+    /// Registers by which the cpu engine updates vertices side by side; changes the speed, never the result
+    #[arg(long, value_enum, default_value_t)]
+    simd: Registers,
     /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     block_size: Option<u32>,
@@ -60,6 +63,22 @@ enum Engine {
     /// The cores of this machine
     #[default]
     Cpu,
+}
+
+/// [`Simd`] by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Registers {
+    /// The widest that the program was compiled for
+    #[default]
+    Auto,
+    /// One vertex after the other
+    Off,
+    /// 256 bits: 8 vertices in f32, 4 in f64
+    #[value(name = "256")]
+    Bits256,
+    /// 512 bits: 16 vertices in f32, 8 in f64
+    #[value(name = "512")]
+    Bits512,
 }
 
 /// [`Precision`] by name.
@@ -108,6 +127,12 @@ impl Problem {
             order: self.order,
             curve: self.curve,
             backend,
+            simd: match self.simd {
+                Registers::Auto => Simd::Auto,
+                Registers::Off => Simd::Off,
+                Registers::Bits256 => Simd::Bits256,
+                Registers::Bits512 => Simd::Bits512,
+            },
             block_size: self.block_size.map(|size| size as usize),
             precision: match self.precision {
                 Bits::F32 => Precision::F32,

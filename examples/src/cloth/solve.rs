@@ -87,8 +87,7 @@ fn membrane<R: Real>(
     let (h0, h1) = (g0 * a, g1 * a);
     let (shear, stretch) = (p.mu * (g0 * h0 + g1 * h1), p.mu + p.lambda);
     let (m0, m1, m2) = (shear + stretch * (g0 * h0), stretch * (g0 * h1), shear + stretch * (g1 * h1));
-    let hessian =
-        system.hessian.plus_diagonal(geometric).plus_products([u, w], [u * m0 + w * m1, u * m1 + w * m2]);
+    let hessian = system.hessian.plus_diagonal(geometric).plus_products([u, w], [u * m0 + w * m1, u * m1 + w * m2]);
     System { force, hessian }
 }
 

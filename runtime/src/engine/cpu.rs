@@ -21,6 +21,8 @@ const AHEAD: usize = 8;
 /// Walks schedules on a pool of threads of its own.
 pub(crate) struct Cpu {
     pool: ThreadPool,
+    /// How often a worker yields while it waits for another.
+    yields: u32,
 }
 
 impl Cpu {
@@ -31,7 +33,9 @@ impl Cpu {
             .thread_name(|i| format!("meshweft-{i}"))
             .build()
             .map_err(|e| Error::Invalid(format!("cannot start {threads} threads: {e}")))?;
-        Ok(Cpu { pool })
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let yields = if pool.current_num_threads() > cores { 0 } else { tasks::YIELDS };
+        Ok(Cpu { pool, yields })
     }
 
     /// Number of threads.
@@ -84,7 +88,7 @@ impl Cpu {
                     }
                 }
             }
-            Plan::Tasks { graph, .. } => tasks::run(&self.pool, graph, rounds, |task| {
+            Plan::Tasks { graph, .. } => tasks::run(&self.pool, self.yields, graph, rounds, |task| {
                 layout.tiles[layout.tiles_of(task..task + 1)].iter().for_each(|tile| walk.tile::<K, true>(tile));
             }),
         }

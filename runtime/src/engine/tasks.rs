@@ -6,7 +6,8 @@
 //! for this task. So no pass over the counters is needed between rounds, and tasks far apart may be rounds apart.
 //!
 //! Workers draw tasks from one sequence: round after round, in a round by how long a chain of predecessors a task has,
-//! then by number. A task that is drawn waits for its own predecessors. All of them were drawn before it, so the one
+//! then by number. A task that is drawn waits for its own round before this one, which another worker may still be at,
+//! and for its predecessors. All of them were drawn before it, so the one
 //! drawn first among those unfinished never waits: there is no deadlock, whatever the graph and however few workers.
 //! Drawing in order keeps each worker close to reading memory in order, which was measured to be worth more than taking
 //! whatever became ready last (docs/perf/notes.md).
@@ -17,11 +18,16 @@ use rayon::ThreadPool;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long a worker sleeps whose task has not become ready for a while.
+/// How often a worker yields its core while its task is not ready: some hundred microseconds, longer than most tasks.
+/// Where threads outnumber cores it does not: a thread that yields still keeps the one it waits for from running.
+pub(super) const YIELDS: u32 = 500;
+/// How long it sleeps after that, and again.
 const NAP: Duration = Duration::from_micros(50);
 
 /// Runs `task(t)` for every vertex `t` of the graph and every round, respecting its orientation from lower to higher.
-pub(crate) fn run(pool: &ThreadPool, graph: &Graph, rounds: usize, task: impl Fn(usize) + Sync) {
+///
+/// `yields`: [`YIELDS`], or 0 where threads outnumber cores.
+pub(super) fn run(pool: &ThreadPool, yields: u32, graph: &Graph, rounds: usize, task: impl Fn(usize) + Sync) {
     let tasks = graph.len();
     if pool.current_num_threads() == 1 || tasks == 1 {
         return (0..rounds).for_each(|_| (0..tasks).for_each(&task));
@@ -31,8 +37,10 @@ pub(crate) fn run(pool: &ThreadPool, graph: &Graph, rounds: usize, task: impl Fn
         rounds,
         sequence: sequence(graph),
         drawn: AtomicUsize::new(0),
+        done: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
         waiting: (0..tasks as u32).map(|t| AtomicU32::new(predecessors(graph, t).len() as u32)).collect(),
         stopped: AtomicBool::new(false),
+        yields,
         task,
     };
     pool.broadcast(|_| run.work());
@@ -61,9 +69,12 @@ struct Run<'a, F> {
     sequence: Vec<u32>,
     /// How many tasks were drawn, in all rounds.
     drawn: AtomicUsize,
+    /// Rounds that each task has ended.
+    done: Vec<AtomicUsize>,
     /// How many predecessors of each task have not ended.
     waiting: Vec<AtomicU32>,
     stopped: AtomicBool,
+    yields: u32,
     task: F,
 }
 
@@ -76,22 +87,29 @@ impl<F: Fn(usize) + Sync> Run<'_, F> {
             if place >= self.sequence.len() * self.rounds {
                 return;
             }
-            let t = self.sequence[place % self.sequence.len()];
-            let backoff = Backoff::new();
-            while self.waiting[t as usize].load(Ordering::Acquire) > 0 {
+            let (t, round) = (self.sequence[place % self.sequence.len()], place / self.sequence.len());
+            // The order of the two matters: only what ended the last round sets the counter for this one.
+            let ready = || {
+                self.done[t as usize].load(Ordering::Acquire) == round
+                    && self.waiting[t as usize].load(Ordering::Acquire) == 0
+            };
+            let (backoff, mut yields) = (Backoff::new(), 0);
+            while !ready() {
                 if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if backoff.is_completed() {
-                    // Long idle, or more threads than cores: leave the cores to those that have work.
-                    std::thread::sleep(NAP);
-                } else {
+                if !backoff.is_completed() || yields < self.yields {
                     backoff.snooze();
+                    yields += 1;
+                } else {
+                    // More threads than cores, or far too few tasks: leave the cores to those that have work.
+                    std::thread::sleep(NAP);
                 }
             }
             (self.task)(t as usize);
             let neighbors = self.graph.neighbors(t);
             self.waiting[t as usize].store(neighbors.len() as u32, Ordering::Relaxed);
+            self.done[t as usize].store(round + 1, Ordering::Release);
             // From here on neighbors may run; the decrements publish all of the above.
             neighbors.iter().for_each(|&u| _ = self.waiting[u as usize].fetch_sub(1, Ordering::AcqRel));
         }
@@ -124,7 +142,7 @@ mod tests {
         let graph = Graph::from_edges(n as usize, &edges).unwrap();
         for threads in [1, 2, 3, 8] {
             let audit = crate::engine::Audit::new(n as usize);
-            run(&pool(threads), &graph, 50, |t| {
+            run(&pool(threads), 0, &graph, 50, |t| {
                 audit.before(&graph, std::iter::once(t));
                 audit.after(&graph, std::iter::once(t));
             });
@@ -133,9 +151,26 @@ mod tests {
     }
 
     #[test]
+    fn a_task_never_runs_beside_itself_however_few_tasks_there_are() {
+        for tasks in [1usize, 2, 3] {
+            let edges: Vec<[u32; 2]> = (1..tasks as u32).map(|v| [v - 1, v]).collect();
+            let graph = Graph::from_edges(tasks, &edges).unwrap();
+            let counts: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
+            let running: Vec<AtomicBool> = (0..tasks).map(|_| AtomicBool::new(false)).collect();
+            run(&pool(8), 0, &graph, 300, |t| {
+                assert!(!running[t].swap(true, Ordering::AcqRel), "task {t} runs twice at a time");
+                (0..100).for_each(|_| std::hint::spin_loop());
+                counts[t].fetch_add(1, Ordering::Relaxed);
+                running[t].store(false, Ordering::Release);
+            });
+            assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 300));
+        }
+    }
+
+    #[test]
     fn a_panic_in_a_task_ends_the_run() {
         let graph = Graph::from_edges(50, &(1..50).map(|v| [v - 1, v]).collect::<Vec<_>>()).unwrap();
-        let outcome = std::panic::catch_unwind(|| run(&pool(3), &graph, 2, |t| assert!(t != 20, "planted")));
+        let outcome = std::panic::catch_unwind(|| run(&pool(3), YIELDS, &graph, 2, |t| assert!(t != 20, "planted")));
         assert!(outcome.is_err());
     }
 }

@@ -142,12 +142,17 @@ impl<T: Float> Layout<T> {
         tile.groups.start as usize * self.width..tile.groups.end as usize * self.width
     }
 
-    /// Bytes of the rows of all stars and of the names of vertices.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Bytes that a sweep reads of the layout: what tells it who the neighbors are, and the data of stars.
+    pub(crate) fn round_bytes(&self) -> usize {
         let wide: usize = self.wide.iter().map(Wide::bytes).sum();
         let rows: usize = self.rows.iter().map(Rows::bytes).sum();
-        let names = (2 * self.places.len() + self.slots.len() + self.place_of.len() + self.halo.len()) * 4;
-        wide + rows + names + self.tiles.len() * size_of::<Tile>()
+        wide + rows + self.halo.len() * 4
+    }
+
+    /// Bytes of the rows of all stars and of the names of vertices.
+    pub(crate) fn bytes(&self) -> usize {
+        let names = (2 * self.places.len() + self.slots.len() + self.place_of.len()) * 4;
+        self.round_bytes() + names + self.tiles.len() * size_of::<Tile>()
     }
 }
 

@@ -26,6 +26,7 @@
 //! nothing else: not at threads, hosts or caches. The same mesh has the same order, so the same bits, everywhere.
 
 mod order;
+mod span;
 
 pub use order::Order;
 
@@ -94,7 +95,7 @@ impl Schedule {
                 let permutation = Permutation::identity(n);
                 Schedule { order, permutation, plan, runs: offsets, graph: graph.clone() }
             }
-            Order::PriorityDag => priority_dag(graph, block_size)?,
+            Order::PriorityDag => priority_dag(graph, block_size.min(LONGEST_CHAIN))?,
             Order::Color => {
                 let colors = Coloring::balanced(graph);
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
@@ -211,6 +212,10 @@ fn numbers(cuts: &[u32]) -> Vec<u32> {
 pub fn default_block_size(vertices: usize) -> usize {
     (vertices / 128).next_power_of_two().clamp(64, 4096)
 }
+
+/// Vertices a task of [`Order::PriorityDag`] at most: along a curve most blocks wait for the one before, so that larger
+/// ones leave nothing to do at the same time. Results do not depend on it.
+const LONGEST_CHAIN: usize = 2048;
 
 /// Sorts by `key`, ties by number; runs of equal `phase` are the phases.
 fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64) -> Schedule {

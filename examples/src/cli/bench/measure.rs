@@ -3,6 +3,7 @@
 use super::probe::Machine;
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
+use crate::cli::text;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -33,6 +34,10 @@ pub(super) struct Report {
     pub(super) curve: String,
     pub(super) engine: &'static str,
     pub(super) threads: usize,
+    /// Vertices that a core updates side by side.
+    pub(super) width: usize,
+    /// Updates of a round that must follow one another.
+    pub(super) span: usize,
     pub(super) precision: &'static str,
     pub(super) trials: u32,
     pub(super) steps: u64,
@@ -45,9 +50,9 @@ pub(super) struct Report {
     pub(super) ns_per_edge_max: f64,
     pub(super) updates_per_s: f64,
     /// Bytes that the update of one vertex must move at least, see [`Run::round_bytes`].
-    pub(super) moved_bytes_per_update: Option<f64>,
+    pub(super) moved_bytes_per_update: f64,
     /// Those bytes over the time of an update.
-    pub(super) gb_per_s: Option<f64>,
+    pub(super) gb_per_s: f64,
     /// That over the bandwidth of the probe's read.
     pub(super) read_share: Option<f64>,
     pub(super) setup_s: Map<String, Value>,
@@ -85,7 +90,7 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
     let update = |s: f64| 1e9 * s / (rounds as f64 * vertices as f64);
     // Without an edge there is no time of one; the quotient is then infinite, which JSON shows as null.
     let edge = |s: f64| 1e9 * s / (rounds as f64 * directed_edges as f64);
-    let moved = run.round_bytes().map(|bytes| bytes as f64 / vertices as f64);
+    let moved = run.round_bytes() as f64 / vertices as f64;
     let setup_s: f64 = setup.iter().map(|(_, s)| s).sum();
     Ok(Report {
         example: plan.entry.info.name,
@@ -98,6 +103,8 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         curve: plan.options.curve.to_string(),
         engine: plan.engine(),
         threads: run.threads(),
+        width: run.width(),
+        span: run.span(),
         precision: plan.precision(),
         trials: trials.count,
         steps: count,
@@ -110,7 +117,7 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         ns_per_edge_max: edge(high),
         updates_per_s: 1e9 / update(middle),
         moved_bytes_per_update: moved,
-        gb_per_s: moved.map(|bytes| bytes / update(middle)),
+        gb_per_s: moved / update(middle),
         read_share: None,
         setup_s: setup.into_iter().map(|(stage, s)| (stage, s.into())).collect(),
         setup_rounds: setup_s * rounds as f64 / middle,
@@ -125,9 +132,14 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
 impl Report {
     /// The same, read as a share of what the machine can do.
     pub(super) fn on(mut self, machine: &Machine) -> Report {
-        self.read_share = self.gb_per_s.map(|rate| rate / machine.read_gb_per_s);
+        self.read_share = Some(self.gb_per_s / machine.read_gb_per_s);
         self.machine = Some(machine.clone());
         self
+    }
+
+    /// Updates that could run at the same time, in the mean: the work of a round over its span.
+    pub(super) fn parallelism(&self) -> String {
+        text::number((self.vertices as f64 / self.span.max(1) as f64).round())
     }
 
     /// Seconds of all stages before the first step.

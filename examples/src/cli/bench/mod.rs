@@ -53,7 +53,7 @@ pub(super) struct Arguments {
 }
 
 /// Options that say what one measurement is of.
-const OF_ONE: [&str; 15] = [
+const OF_ONE: [&str; 16] = [
     "name",
     "example",
     "case",
@@ -62,6 +62,7 @@ const OF_ONE: [&str; 15] = [
     "curve",
     "engine",
     "threads",
+    "simd",
     "block_size",
     "precision",
     "set",
@@ -125,11 +126,19 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
     let stages = stages.collect::<Vec<_>>().join(", ");
     let parts = text::counted(report.parts, "part", "parts");
     let threads = text::counted(report.threads, "thread", "threads");
+    let side = match report.width {
+        1 => "vertex by vertex".to_string(),
+        width => format!("{width} vertices side by side"),
+    };
     let mut rows = vec![
         ("example", report.example.to_string()),
         ("mesh", format!("{}: {v} vertices, {c} cells, {e} directed edges", report.mesh)),
         ("order", format!("{}, {parts}, {} curve", report.order, report.curve)),
-        ("engine", format!("{}, {threads}, {}", report.engine, report.precision)),
+        (
+            "span",
+            format!("{} updates in turn: {} at a time in the mean", text::count(report.span), report.parallelism()),
+        ),
+        ("engine", format!("{}, {threads}, {}, {side}", report.engine, report.precision)),
     ];
     if let Some(machine) = &report.machine {
         rows.push(("machine", machine.line()));
@@ -140,11 +149,9 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
         ("edge", time(report.ns_per_edge, report.ns_per_edge_min, report.ns_per_edge_max)),
         ("rate", text::rate(report.updates_per_s, "updates")),
     ]);
-    if let (Some(bytes), Some(rate)) = (report.moved_bytes_per_update, report.gb_per_s) {
-        let share = report.read_share.map(|share| format!(", {:.0} % of the read probe", 100.0 * share));
-        let share = share.unwrap_or_default();
-        rows.push(("traffic", format!("{bytes:.1} bytes an update at least: {rate:.1} GB/s{share}")));
-    }
+    let share = report.read_share.map(|share| format!(", {:.0} % of the read probe", 100.0 * share));
+    let (bytes, rate, share) = (report.moved_bytes_per_update, report.gb_per_s, share.unwrap_or_default());
+    rows.push(("traffic", format!("{bytes:.1} bytes an update at least: {rate:.1} GB/s{share}")));
     let (setup, rounds) = (text::seconds(report.total_setup_s()), text::number(report.setup_rounds.round()));
     rows.extend([
         ("set-up", format!("{setup}, the time of {rounds} rounds: {stages}")),

@@ -60,8 +60,8 @@ fn measurements(results: &Results) -> String {
             r.ns_per_update_min.to_string(),
             r.ns_per_update_max.to_string(),
             r.ns_per_edge.to_string(),
-            optional(r.moved_bytes_per_update),
-            optional(r.gb_per_s),
+            r.moved_bytes_per_update.to_string(),
+            r.gb_per_s.to_string(),
             optional(r.read_share),
             r.total_setup_s().to_string(),
             r.setup_rounds.to_string(),
@@ -185,7 +185,7 @@ fn table<'a>(
             r.threads.to_string(),
             format!("{:.2} ({:.2}–{:.2})", r.ns_per_update, r.ns_per_update_min, r.ns_per_update_max),
             format!("{:.2}", r.ns_per_edge),
-            optional(r.gb_per_s.map(|x| format!("{x:.1}"))),
+            format!("{:.1}", r.gb_per_s),
             optional(r.read_share.map(|x| format!("{:.0} %", 100.0 * x))),
             text::seconds(r.total_setup_s()),
             text::number(r.setup_rounds.round()),
@@ -236,7 +236,7 @@ fn threads(n: usize) -> String {
 }
 
 /// One line for each example and number of threads, over the number of vertices.
-fn over_size(results: &Results, y: impl Fn(&Report) -> Option<f64>) -> Vec<Series> {
+fn over_size(results: &Results, y: impl Fn(&Report) -> f64) -> Vec<Series> {
     let mut series = Vec::new();
     for (color, example) in EXAMPLES.into_iter().enumerate() {
         for [machine, _] in &results.machines {
@@ -245,7 +245,7 @@ fn over_size(results: &Results, y: impl Fn(&Report) -> Option<f64>) -> Vec<Serie
                     && r.order == Order::default().name()
                     && r.curve == Curve::default().name()
             };
-            let points = results.reports.iter().filter(at).filter_map(|r| Some([r.vertices as f64, y(r)?])).collect();
+            let points = results.reports.iter().filter(at).map(|r| [r.vertices as f64, y(r)]).collect();
             let name = format!("{example}, {}", threads(machine.threads));
             series.push(Series { name, color, dashed: machine.threads == 1, dots: true, points });
         }
@@ -261,7 +261,7 @@ fn sizes(results: &Results) -> Lines {
         subtitle: subtitle(results, "blocked order, Morton numbering, f32"),
         x: VERTICES,
         y: Axis { label: "ns an update", spacing: Spacing::Log },
-        series: over_size(results, |r| Some(r.ns_per_update)),
+        series: over_size(results, |r| r.ns_per_update),
     }
 }
 

@@ -1,0 +1,41 @@
+//! Work and span: how much of a schedule could run at the same time.
+
+use super::{Plan, Schedule};
+
+impl Schedule {
+    /// Work of one round: updates in all.
+    pub fn work(&self) -> usize {
+        self.permutation().len()
+    }
+
+    /// Span of one round: the most updates that must follow one another, however many threads there are. Phases count
+    /// one update each; tasks count all of their vertices, which one thread updates in turn, or side by side.
+    ///
+    /// The work over the span is the average parallelism: more threads than that find nothing to do (Brent's bound).
+    /// Cost O(tasks and their neighbors). Source: Blumofe and Leiserson, "Scheduling multithreaded computations by work
+    /// stealing", 1999, section 1.
+    ///
+    /// ```
+    /// use meshweft::{Order, Schedule};
+    /// use meshweft_mesh::Graph;
+    /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
+    /// assert_eq!(Schedule::new(&path, Order::Color, None)?.span(), 2);
+    /// assert_eq!(Schedule::new(&path, Order::PriorityDag, Some(1))?.span(), 4);
+    /// assert_eq!(Schedule::new(&path, Order::Jacobi, None)?.span(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn span(&self) -> usize {
+        match self.plan() {
+            Plan::Phases { offsets } => offsets.len() - 1,
+            Plan::Tasks { offsets, graph } => {
+                let mut ends = vec![0usize; graph.len()];
+                for t in 0..graph.len() {
+                    let before = graph.neighbors(t as u32).iter().take_while(|&&u| (u as usize) < t);
+                    let start = before.map(|&u| ends[u as usize]).max().unwrap_or(0);
+                    ends[t] = start + (offsets[t + 1] - offsets[t]) as usize;
+                }
+                ends.into_iter().max().unwrap_or(0)
+            }
+        }
+    }
+}
