@@ -323,16 +323,16 @@ mod f32x16 {
     use wide::f32x16 as Vector;
 
     #[inline(always)]
-    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+    fn turn(packs: [Vector; 4]) -> [Vector; 4] {
         // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
         unsafe {
-            let [a, b, c, d]: [__m512; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let [a, b, c, d] = transmute::<[Vector; 4], [__m512; 4]>(packs);
             let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
             let (ef, gh) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
-            let [ab, cd, ef, gh]: [__m512d; 4] = [transmute(ab), transmute(cd), transmute(ef), transmute(gh)];
+            let [ab, cd, ef, gh] = transmute::<[__m512; 4], [__m512d; 4]>([ab, cd, ef, gh]);
             let (x, y) = (_mm512_unpacklo_pd(ab, cd), _mm512_unpackhi_pd(ab, cd));
             let (z, w) = (_mm512_unpacklo_pd(ef, gh), _mm512_unpackhi_pd(ef, gh));
-            [transmute(x), transmute(y), transmute(z), transmute(w)]
+            transmute::<[__m512d; 4], [Vector; 4]>([x, y, z, w])
         }
     }
 
@@ -359,7 +359,7 @@ mod f32x16 {
         for (g, rows) in turn(packs).into_iter().enumerate() {
             // SAFETY: by the caller's promise, and as in `turn`.
             unsafe {
-                let rows: __m512 = transmute(rows);
+                let rows = transmute::<Vector, __m512>(rows);
                 _mm_storeu_ps(row(g).cast(), _mm512_castps512_ps128(rows));
                 _mm_storeu_ps(row(g + 4).cast(), _mm512_extractf32x4_ps::<1>(rows));
                 _mm_storeu_ps(row(g + 8).cast(), _mm512_extractf32x4_ps::<2>(rows));
@@ -377,16 +377,16 @@ mod f32x8 {
     use wide::f32x8 as Vector;
 
     #[inline(always)]
-    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+    fn turn(packs: [Vector; 4]) -> [Vector; 4] {
         // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
         unsafe {
-            let [a, b, c, d]: [__m256; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let [a, b, c, d] = transmute::<[Vector; 4], [__m256; 4]>(packs);
             let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
             let (ef, gh) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-            let [ab, cd, ef, gh]: [__m256d; 4] = [transmute(ab), transmute(cd), transmute(ef), transmute(gh)];
+            let [ab, cd, ef, gh] = transmute::<[__m256; 4], [__m256d; 4]>([ab, cd, ef, gh]);
             let (x, y) = (_mm256_unpacklo_pd(ab, cd), _mm256_unpackhi_pd(ab, cd));
             let (z, w) = (_mm256_unpacklo_pd(ef, gh), _mm256_unpackhi_pd(ef, gh));
-            [transmute(x), transmute(y), transmute(z), transmute(w)]
+            transmute::<[__m256d; 4], [Vector; 4]>([x, y, z, w])
         }
     }
 
@@ -411,7 +411,7 @@ mod f32x8 {
         for (g, rows) in turn(packs).into_iter().enumerate() {
             // SAFETY: by the caller's promise, and as in `turn`.
             unsafe {
-                let rows: __m256 = transmute(rows);
+                let rows = transmute::<Vector, __m256>(rows);
                 _mm_storeu_ps(row(g).cast(), _mm256_castps256_ps128(rows));
                 _mm_storeu_ps(row(g + 4).cast(), _mm256_extractf128_ps::<1>(rows));
             }
@@ -427,16 +427,16 @@ mod f64x8 {
     use wide::f64x8 as Vector;
 
     #[inline(always)]
-    fn turn([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+    fn turn(packs: [Vector; 4]) -> [Vector; 4] {
         // SAFETY: the instructions exist where this is compiled; a vector is nothing but its register.
         unsafe {
-            let [a, b, c, d]: [__m512d; 4] = [transmute(a), transmute(b), transmute(c), transmute(d)];
+            let [a, b, c, d] = transmute::<[Vector; 4], [__m512d; 4]>(packs);
             let (ab, cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
             let (ef, gh) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
             // Of each half the first pair of both, or the second.
             let firsts = |x, y| _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), y);
             let seconds = |x, y| _mm512_permutex2var_pd(x, _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15), y);
-            [firsts(ab, cd), firsts(ef, gh), seconds(ab, cd), seconds(ef, gh)].map(|x| transmute::<__m512d, Vector>(x))
+            transmute::<[__m512d; 4], [Vector; 4]>([firsts(ab, cd), firsts(ef, gh), seconds(ab, cd), seconds(ef, gh)])
         }
     }
 
@@ -461,7 +461,7 @@ mod f64x8 {
         for (g, rows) in turn(packs).into_iter().enumerate() {
             // SAFETY: by the caller's promise, and as in `turn`.
             unsafe {
-                let rows: __m512d = transmute(rows);
+                let rows = transmute::<Vector, __m512d>(rows);
                 _mm256_storeu_pd(row(g).cast(), _mm512_castpd512_pd256(rows));
                 _mm256_storeu_pd(row(g + 4).cast(), _mm512_extractf64x4_pd::<1>(rows));
             }
