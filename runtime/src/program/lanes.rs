@@ -1,7 +1,7 @@
 //! Lanes: several independent vertices side by side in the registers of a CPU.
 //!
 //! A program runs on lanes unchanged, because it is generic over [`Real`]. Every lane computes exactly what a plain float
-//! would: the operations are the same ones, rounded alike, and nothing is ever added across lanes [C5]. Functions that
+//! would: the operations are the same ones, rounded alike, and nothing is ever added across lanes (claim C5). Functions that
 //! registers have no exact instruction for (`exp`, `sin`, `cos`) are taken lane by lane from `libm`.
 //!
 //! Besides arithmetic a lane pack knows how to get into registers: from a row of numbers, and from places in a table that
