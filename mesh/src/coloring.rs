@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A color for every vertex of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,20 +79,24 @@ const UNCOLORED: u8 = 63;
 /// The coloring if it takes fewer than 64 colors, the usual case: what the neighbors have then is one word of bits.
 fn balanced_few(graph: &Graph) -> Option<Coloring> {
     let n = graph.len();
-    let mut colors = vec![UNCOLORED; n];
-    let around = |colors: &[u8], v: u32| {
-        graph.neighbors(v).iter().fold(1u64 << UNCOLORED, |all, &u| all | 1 << (colors[u as usize] & 63))
+    let mut colors = first_fit(graph)?;
+    let around = |colors: &[u8], v: u32| graph.neighbors(v).iter().fold(0u64, |all, &u| all | 1 << colors[u as usize]);
+    let count_chunk = |colors: &[u8]| {
+        let mut sizes = [0u32; 64];
+        colors.iter().for_each(|&color| sizes[color as usize & 63] += 1);
+        sizes
     };
-    let mut sizes = [0u32; 64];
-    for v in 0..n as u32 {
-        let color = around(&colors, v).trailing_ones() as usize;
-        *sizes.get_mut(color)? += 1;
-        colors[v as usize] = color as u8;
-    }
+    let add = |a: [u32; 64], b: [u32; 64]| std::array::from_fn(|c| a[c] + b[c]);
+    let mut sizes = colors.par_chunks(1 << 16).map(count_chunk).reduce(|| [0; 64], add);
     let count = sizes.iter().take_while(|&&size| size > 0).count();
     let average = n.div_ceil(count.max(1)) as u32;
-    let mut small: u64 = (0..count).filter(|&c| sizes[c] < average).map(|c| 1u64 << c).sum();
-    for v in 0..n as u32 {
+    let of_sizes = |keep: &dyn Fn(u32) -> bool| (0..count).filter(|&c| keep(sizes[c])).map(|c| 1u64 << c).sum();
+    let (mut small, large): (u64, u64) = (of_sizes(&|size| size < average), of_sizes(&|size| size > average));
+    // A color never grows above the average, so vertices of the small ones stay: what they bar a neighbor from now, they
+    // bar it from for good. That leaves few vertices to be looked at one after the other.
+    let may_move = |&v: &u32| large >> colors[v as usize] & 1 == 1 && small & !around(&colors, v) != 0;
+    let movable: Vec<u32> = (0..n as u32).into_par_iter().filter(may_move).collect();
+    for v in movable {
         if small == 0 {
             break; // a color that has shrunk to the average takes no more
         }
@@ -112,7 +118,63 @@ fn balanced_few(graph: &Graph) -> Option<Coloring> {
             colors[v as usize] = color as u8;
         }
     }
-    Some(Coloring { colors: colors.into_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
+    Some(Coloring { colors: colors.into_par_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
+}
+
+/// Gives every vertex, in the order of ids, the smallest color that no neighbor has yet; nothing if that takes more than
+/// [`UNCOLORED`] colors.
+///
+/// Runs of ids are colored in parallel where none waits for another: each only needs those of lower number that it has an
+/// edge to. Of a mesh numbered along a curve that leaves about as many at a time as a plane cuts through.
+fn first_fit(graph: &Graph) -> Option<Vec<u8>> {
+    /// The fewest vertices of a run.
+    const LEAST_RUN: usize = 1 << 11;
+    /// The most runs: they could all have an edge to each other.
+    const MOST_RUNS: usize = 1 << 10;
+    let n = graph.len();
+    let size = n.div_ceil(MOST_RUNS).max(LEAST_RUN).next_power_of_two();
+    let runs = n.div_ceil(size);
+    let vertices = |run: usize| (run * size) as u32..n.min((run + 1) * size) as u32;
+    // `met[other] == run` says that the run is known to have an edge to the other: no clearing between runs.
+    let lower_of = |met: &mut Vec<usize>, run: usize| {
+        let own = vertices(run);
+        let mut lower = Vec::new();
+        for v in own.clone() {
+            for &u in graph.neighbors(v).iter().take_while(|&&u| u < own.start) {
+                let other = u as usize / size;
+                if met[other] != run {
+                    met[other] = run;
+                    lower.push(other);
+                }
+            }
+        }
+        lower
+    };
+    let lower: Vec<Vec<usize>> = (0..runs).into_par_iter().map_init(|| vec![usize::MAX; runs], lower_of).collect();
+    let mut waits = vec![0usize; runs];
+    for run in 0..runs {
+        waits[run] = lower[run].iter().map(|&other| waits[other] + 1).max().unwrap_or(0);
+    }
+    let mut turns = vec![Vec::new(); waits.iter().max().map_or(0, |&last| last + 1)];
+    (0..runs).for_each(|run| turns[waits[run]].push(run));
+
+    // Atomics let the runs of a turn read one array and write their parts of it, and cost nothing.
+    let colors: Vec<AtomicU8> = (0..n).map(|_| AtomicU8::new(UNCOLORED)).collect();
+    let fits = AtomicBool::new(true);
+    let color_run = |run: &usize| {
+        for v in vertices(*run) {
+            let around = graph
+                .neighbors(v)
+                .iter()
+                .fold(1u64 << UNCOLORED, |all, &u| all | 1 << (colors[u as usize].load(Ordering::Relaxed) & 63));
+            match around.trailing_ones() as u8 {
+                color @ 0..UNCOLORED => colors[v as usize].store(color, Ordering::Relaxed),
+                _ => return fits.store(false, Ordering::Relaxed),
+            }
+        }
+    };
+    turns.iter().for_each(|runs| runs.par_iter().for_each(color_run));
+    fits.into_inner().then(|| colors.into_iter().map(AtomicU8::into_inner).collect())
 }
 
 /// The coloring with any number of colors.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::incidence::{Incidence, concat};
 use crate::mesh::Mesh;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Linear finite elements for `∇·∇`: one weight an edge, one mass a vertex.
 ///
@@ -44,7 +45,10 @@ impl Laplacian {
         let points = mesh.points();
         let n = points.len();
         match mesh.dimension() {
-            3 => assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize]))),
+            3 => {
+                let tets = mesh.only_tets().map_or_else(|| Cow::Owned(mesh.tets()), Cow::Borrowed);
+                assemble(n, &tets, |t| tet_element(t.map(|v| points[v as usize])))
+            }
             2 => assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize]))),
             // Without edges too: then nothing has a mass.
             _ => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),
@@ -112,19 +116,19 @@ fn assemble<const K: usize>(
         }
         let starts = ends.clone();
         masses.clear();
-        masses.resize(totals[0], 0.0);
+        masses.resize(totals[0], ordered(0.0));
         weights.clear();
-        weights.resize(totals[1], (0, 0.0));
+        weights.resize(totals[1], weight_term(0, 0.0));
         touching.for_each(|e| {
             let corners = elements[e];
             let Some((mass, matrix)) = element(corners) else { return };
             for v in corners {
                 let Some([mass_end, weight_end]) = ends.get_mut(local(v)) else { continue };
                 let own = corners.iter().position(|&u| u == v).expect("it is one of them");
-                masses[*mass_end] = mass / K as f64;
+                masses[*mass_end] = ordered(mass / K as f64);
                 *mass_end += 1;
                 for k in (0..K).filter(|&k| corners[k] > v) {
-                    weights[*weight_end] = (corners[k], matrix[own][k]);
+                    weights[*weight_end] = weight_term(corners[k], matrix[own][k]);
                     *weight_end += 1;
                 }
             }
@@ -132,13 +136,13 @@ fn assemble<const K: usize>(
         let mut part = Part::default();
         for ((v, start), end) in vertices.zip(starts).zip(&*ends) {
             let masses = &mut masses[start[0]..end[0]];
-            masses.sort_unstable_by(f64::total_cmp);
-            part.masses.push(masses.iter().sum());
+            masses.sort_unstable();
+            part.masses.push(masses.iter().map(|&mass| unordered(mass)).sum());
             let weights = &mut weights[start[1]..end[1]];
-            weights.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-            for terms in weights.chunk_by(|a, b| a.0 == b.0) {
-                part.edges.push([v, terms[0].0]);
-                part.weights.push(terms.iter().map(|term| term.1).sum());
+            weights.sort_unstable();
+            for terms in weights.chunk_by(|a, b| a >> 64 == b >> 64) {
+                part.edges.push([v, (terms[0] >> 64) as u32]);
+                part.weights.push(terms.iter().map(|&term| unordered(term as u64)).sum());
             }
         }
         part
@@ -152,11 +156,29 @@ fn assemble<const K: usize>(
     Ok(Laplacian { edges: concat(&columns.0), weights: concat(&columns.1), masses: concat(&columns.2) })
 }
 
+/// A whole number for a float, in the order of [`f64::total_cmp`]: whole numbers are sorted without branches.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
+}
+
+/// The float of [`ordered`].
+fn unordered(bits: u64) -> f64 {
+    f64::from_bits(bits ^ (!(bits as i64 >> 63) as u64 | 1 << 63))
+}
+
+/// A weight to a neighbor, sorted by neighbor and then by weight.
+fn weight_term(neighbor: u32, weight: f64) -> u128 {
+    u128::from(neighbor) << 64 | u128::from(ordered(weight))
+}
+
 /// Space that one thread uses again for every range of vertices.
 #[derive(Default)]
 struct Terms {
-    masses: Vec<f64>,
-    weights: Vec<(u32, f64)>,
+    /// As [`ordered`] numbers.
+    masses: Vec<u64>,
+    /// As [`weight_term`] numbers.
+    weights: Vec<u128>,
     /// For each vertex of the range, where its terms end.
     ends: Vec<[usize; 2]>,
 }
@@ -239,6 +261,13 @@ mod tests {
         let triangle = Mesh::new(points, Cells::of(CellKind::Triangle, vec![0, 1, 2])).unwrap();
         let area: f64 = Laplacian::of(&triangle).unwrap().masses.iter().sum();
         assert!((energy(&triangle, [1.0, 2.0, 0.0]) - 5.0 * area).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_numbers_are_in_the_order_of_their_floats() {
+        let floats = [-f64::INFINITY, -2.0, -1e-310, -0.0, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
+        assert!(floats.map(ordered).is_sorted());
+        assert_eq!(floats.map(|x| unordered(ordered(x)).to_bits()), floats.map(f64::to_bits));
     }
 
     #[test]

@@ -235,6 +235,9 @@ impl Mesh {
     /// at a facet agree whatever the order of their corners. Source: Dompierre, Labbé, Vallet and Camarero, "How to
     /// subdivide pyramids, prisms and hexahedra into tetrahedra", 1999, with places for names.
     pub fn tets(&self) -> Vec<[u32; 4]> {
+        if let Some(tets) = self.only_tets() {
+            return tets.to_vec();
+        }
         let place = |v: &u32| (self.points[*v as usize].map(|x| x + 0.0), *v);
         let first = |corners: &[u32]| {
             let before = |a: &&u32, b: &&u32| place(a).partial_cmp(&place(b)).expect("coordinates are finite");
@@ -261,6 +264,12 @@ impl Mesh {
             }
         }
         tets
+    }
+
+    /// The cells themselves, where all are tets.
+    pub(crate) fn only_tets(&self) -> Option<&[[u32; 4]]> {
+        let all = (0..self.cells.len()).into_par_iter().all(|c| self.cells.kind(c) == CellKind::Tet);
+        all.then(|| self.cells.all_corners().as_chunks().0)
     }
 }
 

@@ -13,6 +13,7 @@
 //! Vertices with far more neighbors than others would leave lanes idle: they form tiles of **rows**, one vertex after the
 //! other, that name neighbors by slot. The oracle's layout consists of rows alone.
 
+mod incidences;
 mod rows;
 mod state;
 mod tiles;
@@ -22,8 +23,9 @@ pub(crate) use state::{State, shared_stride};
 pub(crate) use tiles::{Kind, Tile, Wide, WideRows, gather_rows, scatter_rows};
 
 use crate::error::{Error, Result};
-use crate::program::{Float, StarPlan, own_first};
+use crate::program::{Float, StarPlan};
 use crate::schedule::{Plan, Schedule};
+use incidences::{Counts, Incidences};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -80,13 +82,18 @@ impl<T: Float> Layout<T> {
         if let Some((place, plan)) = plans.iter().enumerate().find(|(place, plan)| plan.index != *place) {
             return Err(Error::Contract(format!("star {place} is missing or given twice: found {}", plan.index)));
         }
-        let incidences: Vec<Incidences> =
-            plans.iter().map(|plan| Incidences::new(plan, &places, curve)).collect::<Result<_>>()?;
-        let mut cut = tiles::cut(&schedule, &incidences, width);
+        let counts: Vec<Counts> = plans.iter().map(|plan| Counts::new(plan, &places)).collect::<Result<_>>()?;
+        let offsets: Vec<&[u32]> = counts.iter().map(|counts| &counts.offsets[..]).collect();
+        let mut cut = tiles::cut(&schedule, &offsets, width);
+        let slot_of: Vec<u32> =
+            schedule.permutation().rank().par_iter().map(|&place| cut.slots[place as usize]).collect();
         let sources: Vec<tiles::Source> = plans
             .iter()
-            .zip(&incidences)
-            .map(|(plan, incidences)| tiles::Source { plan, incidences, places: &places, slots: &cut.slots })
+            .zip(counts)
+            .map(|(plan, counts)| {
+                let incidences = Incidences::new(counts, plan, &places, curve, &slot_of);
+                tiles::Source { plan, incidences, places: &places, slots: &cut.slots }
+            })
             .collect();
         let halo = tiles::halos(&mut cut.tiles, &mut cut.parts, &sources, &cut.place_of, width);
         let wide = sources.iter().map(|s| Wide::new(s, &cut.tiles, &halo, &cut.place_of, width)).collect();
@@ -154,87 +161,6 @@ impl<T: Float> Layout<T> {
         let names = (2 * self.places.len() + self.slots.len() + self.place_of.len()) * 4;
         self.round_bytes() + names + self.tiles.len() * size_of::<Tile>()
     }
-}
-
-/// What a star holds around each vertex: incidences of the vertex at `place` are `offsets[place]..offsets[place + 1]`.
-pub(crate) struct Incidences {
-    offsets: Vec<u32>,
-    /// Element times corners plus corner; sorted by the numbers of the other vertices along the curve.
-    incidences: Vec<u32>,
-}
-
-impl Incidences {
-    fn new(plan: &StarPlan, places: &Permutation, curve: &Permutation) -> Result<Incidences> {
-        let corners = plan.corners;
-        if plan.elements.len() > u32::MAX as usize {
-            return Err(Error::Invalid(format!("star {} has more than 2^32 - 1 corners: cut the mesh", plan.index)));
-        }
-        // An element that repeats a vertex has no orientation: it is left out.
-        let proper = |e: &[u32]| (1..corners).all(|i| !e[..i].contains(&e[i]));
-        let mut offsets = vec![0u32; places.len() + 1];
-        let rank = places.rank();
-        for e in plan.elements.chunks_exact(corners).filter(|e| proper(e)) {
-            e.iter().for_each(|&v| offsets[rank[v as usize] as usize + 1] += 1);
-        }
-        for v in 0..places.len() {
-            offsets[v + 1] += offsets[v];
-        }
-        let mut next = offsets.clone();
-        let mut incidences = vec![0u32; offsets[places.len()] as usize];
-        for (e, corner_ids) in plan.elements.chunks_exact(corners).enumerate().filter(|(_, c)| proper(c)) {
-            for (corner, &v) in corner_ids.iter().enumerate() {
-                let slot = &mut next[rank[v as usize] as usize];
-                incidences[*slot as usize] = (e * corners + corner) as u32;
-                *slot += 1;
-            }
-        }
-        // Sorted by places in space alone: the order of a sum must not depend on names.
-        let key = |incidence: u32| {
-            let vertices = around(plan, incidence);
-            let mut key = [0; 3];
-            (1..corners).for_each(|k| key[k - 1] = curve.rank()[vertices[k] as usize]);
-            (key, incidence)
-        };
-        /// Rows that are sorted as one piece of work.
-        const ROWS: usize = 1024;
-        let starts: Vec<usize> =
-            (0..places.len()).step_by(ROWS).chain([places.len()]).map(|v| offsets[v] as usize).collect();
-        let pieces: Vec<(usize, &mut [u32])> = pieces(&mut incidences, &starts).enumerate().collect();
-        pieces.into_par_iter().for_each(|(piece, incidences)| {
-            let mut row = Vec::new();
-            let rows = piece * ROWS..places.len().min((piece + 1) * ROWS);
-            let first = offsets[rows.start];
-            for v in rows {
-                let slots = (offsets[v] - first) as usize..(offsets[v + 1] - first) as usize;
-                row.clear();
-                row.extend(incidences[slots.clone()].iter().map(|&incidence| key(incidence)));
-                row.sort_unstable();
-                incidences[slots].iter_mut().zip(&row).for_each(|(slot, (_, incidence))| *slot = *incidence);
-            }
-        });
-        Ok(Incidences { offsets, incidences })
-    }
-
-    fn of(&self, place: u32) -> &[u32] {
-        &self.incidences[self.offsets[place as usize] as usize..self.offsets[place as usize + 1] as usize]
-    }
-
-    fn degree(&self, place: u32) -> usize {
-        self.of(place).len()
-    }
-
-    /// Things around a vertex in the mean, rounded up.
-    fn mean_degree(&self) -> usize {
-        self.incidences.len().div_ceil((self.offsets.len() - 1).max(1))
-    }
-}
-
-/// The vertices of an incidence's element, its own first.
-fn around(plan: &StarPlan, incidence: u32) -> [u32; 4] {
-    let (element, corner) = (incidence as usize / plan.corners, incidence as usize % plan.corners);
-    let mut vertices = [0; 4];
-    own_first(&plan.elements[element * plan.corners..][..plan.corners], corner, &mut vertices);
-    vertices
 }
 
 /// Cuts a slice into the pieces `cuts[i]..cuts[i + 1]`.

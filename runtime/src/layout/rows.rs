@@ -31,13 +31,19 @@ impl<T: Float> Rows<T> {
             *end += source.incidences.degree(place) as u32;
             Some(*end)
         }));
-        let incidences: Vec<u32> = places.iter().flat_map(|&place| source.incidences.of(place)).copied().collect();
-        let others = incidences.par_iter().flat_map_iter(|&incidence| source.others(incidence)).collect();
-        let data = incidences
+        let others = places
             .par_chunks(1024)
-            .flat_map_iter(|incidences| {
-                let mut reals = Vec::with_capacity(incidences.len() * data_len);
-                incidences.iter().for_each(|&incidence| source.data(incidence, &mut reals));
+            .flat_map_iter(|places| {
+                let mut others = Vec::new();
+                places.iter().for_each(|&place| source.others(place, |slot| others.push(slot)));
+                others
+            })
+            .collect();
+        let data = places
+            .par_chunks(1024)
+            .flat_map_iter(|places| {
+                let mut reals = Vec::new();
+                places.iter().for_each(|&place| source.data(place, &mut reals));
                 reals.into_iter().map(T::from_f64)
             })
             .collect();

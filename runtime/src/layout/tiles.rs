@@ -1,7 +1,8 @@
 //! Tiles, and stars of vertices that are updated side by side.
 
+use super::incidences::{Incidences, around};
 use super::rows::check_shape;
-use super::{Incidences, around, parts_of, pieces, shared_stride};
+use super::{parts_of, pieces, shared_stride};
 use crate::program::lanes::{TABLE, prefetch};
 use crate::program::{Float, Lanes, Neighbors, Record, Star, StarPlan};
 use crate::schedule::{Plan, Schedule};
@@ -49,16 +50,22 @@ pub(super) struct Cut {
     pub(super) place_of: Vec<u32>,
 }
 
-/// Cuts the order into tiles. Halos are still empty.
-pub(super) fn cut(schedule: &Schedule, incidences: &[Incidences], width: usize) -> Cut {
+/// Cuts the order into tiles. `offsets`: for each star, where the things around each vertex start. Halos are still empty.
+pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut {
     let n = schedule.graph().len();
-    let limits: Vec<usize> = incidences.iter().map(|i| TALL.max(4 * i.mean_degree())).collect();
+    // The limit is four times the mean, which is rounded up.
+    let limit = |offsets: &[u32]| TALL.max(4 * (offsets[n] as usize).div_ceil(n.max(1)));
+    let stars: Vec<(&[u32], usize)> = offsets.iter().map(|offsets| (*offsets, limit(offsets))).collect();
     // Even a tile of one group must find room for all that its vertices read. A thing has at most three others.
     let room = (TABLE / width - 1) / 3;
-    let alone = |place: u32| {
-        let degrees = || incidences.iter().map(|i| i.degree(place));
-        width == 1 || degrees().sum::<usize>() > room || degrees().zip(&limits).any(|(degree, &limit)| degree > limit)
+    let stands_alone = |place: usize| {
+        let degree = |offsets: &[u32]| (offsets[place + 1] - offsets[place]) as usize;
+        width == 1
+            || stars.iter().map(|(offsets, _)| degree(offsets)).sum::<usize>() > room
+            || stars.iter().any(|&(offsets, limit)| degree(offsets) > limit)
     };
+    let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
+    let alone = |place: u32| alone[place as usize];
     let most = match schedule.plan() {
         Plan::Phases { .. } => PHASE_TILE,
         Plan::Tasks { .. } => usize::MAX,
@@ -157,27 +164,45 @@ impl Cutter {
 /// One star, and what names its vertices.
 pub(super) struct Source<'a> {
     pub(super) plan: &'a StarPlan,
-    pub(super) incidences: &'a Incidences,
+    pub(super) incidences: Incidences,
     pub(super) places: &'a Permutation,
     pub(super) slots: &'a [u32],
 }
 
 impl Source<'_> {
-    /// The slot of vertex `v` of the mesh.
-    pub(super) fn slot(&self, v: u32) -> u32 {
-        self.slots[self.places.rank()[v as usize] as usize]
+    /// Visits the slots of the other vertices around the one at `place`, thing after thing.
+    #[inline(always)]
+    pub(super) fn others(&self, place: u32, visit: impl FnMut(u32)) {
+        match self.plan.corners {
+            2 => self.incidences.others(place).iter().copied().for_each(visit),
+            3 => self.others_of::<3>(place, visit),
+            _ => self.others_of::<4>(place, visit),
+        }
     }
 
-    /// Slots of the other vertices of an incidence.
-    pub(super) fn others(&self, incidence: u32) -> impl Iterator<Item = u32> {
-        around(self.plan, incidence).into_iter().take(self.plan.corners).skip(1).map(|v| self.slot(v))
+    fn others_of<const K: usize>(&self, place: u32, mut visit: impl FnMut(u32)) {
+        for &incidence in self.incidences.of(place) {
+            for v in &around::<K>(self.plan, incidence)[1..] {
+                visit(self.slots[self.places.rank()[*v as usize] as usize]);
+            }
+        }
     }
 
-    /// Appends the data of an incidence.
-    pub(super) fn data(&self, incidence: u32, reals: &mut Vec<f64>) {
-        let vertices = around(self.plan, incidence);
-        let (element, corner) = (incidence as usize / self.plan.corners, incidence as usize % self.plan.corners);
-        (self.plan.data)(element, corner, &vertices[..self.plan.corners], reals);
+    /// Appends the data of the things around the vertex at `place`.
+    pub(super) fn data(&self, place: u32, reals: &mut Vec<f64>) {
+        match self.plan.corners {
+            _ if self.plan.data_len == 0 => {}
+            2 => self.data_of::<2>(place, reals),
+            3 => self.data_of::<3>(place, reals),
+            _ => self.data_of::<4>(place, reals),
+        }
+    }
+
+    fn data_of<const K: usize>(&self, place: u32, reals: &mut Vec<f64>) {
+        for &incidence in self.incidences.of(place) {
+            let (element, corner) = (incidence as usize / K, incidence as usize % K);
+            (self.plan.data)(element, corner, &around::<K>(self.plan, incidence), reals);
+        }
     }
 }
 
@@ -237,13 +262,11 @@ fn split(
     let mut outside = Vec::new();
     for slot in own.clone() {
         for source in sources {
-            for &incidence in source.incidences.of(place_of[slot as usize]) {
-                outside.extend(
-                    source
-                        .others(incidence)
-                        .filter(|u| !own.contains(u) && !std::mem::replace(&mut seen[*u as usize], true)),
-                );
-            }
+            source.others(place_of[slot as usize], |u| {
+                if !own.contains(&u) && !std::mem::replace(&mut seen[u as usize], true) {
+                    outside.push(u);
+                }
+            });
         }
     }
     outside.iter().for_each(|&u| seen[u as usize] = false);
@@ -278,20 +301,22 @@ impl<T: Float> Wide<T> {
     pub(super) fn new(source: &Source, tiles: &[Tile], halo: &[u32], place_of: &[u32], width: usize) -> Wide<T> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let groups = place_of.len() / width;
-        let wide = || tiles.iter().filter(|tile| matches!(tile.kind, Kind::Wide { .. }));
-        let (mut full, mut most) = (vec![0u16; groups], vec![0u16; groups]);
+        let is_wide = |tile: &Tile| matches!(tile.kind, Kind::Wide { .. });
         // Without wide tiles there is nothing to say about any slot.
-        let mut degrees = vec![0u16; if wide().next().is_some() { place_of.len() } else { 0 }];
-        for tile in wide() {
-            for group in tile.groups.start as usize..tile.groups.end as usize {
-                let slots = group * width..(group + 1) * width;
-                for slot in slots.clone() {
-                    degrees[slot] = source.incidences.degree(place_of[slot]) as u16;
-                }
-                full[group] = degrees[slots.clone()].iter().copied().min().unwrap_or(0);
-                most[group] = degrees[slots].iter().copied().max().unwrap_or(0);
-            }
+        let mut degrees = vec![0u16; if tiles.iter().any(is_wide) { place_of.len() } else { 0 }];
+        for tile in tiles.iter().filter(|tile| is_wide(tile)) {
+            let slots = tile.groups.start as usize * width..tile.groups.end as usize * width;
+            let places = &place_of[slots.clone()];
+            let degree = |(slot, &place): (&mut u16, &u32)| *slot = source.incidences.degree(place) as u16;
+            degrees[slots].iter_mut().zip(places).for_each(degree);
         }
+        let ends = |degrees: &[u16]| {
+            let ends = degrees.iter().fold((u16::MAX, 0), |(least, most), &d| (d.min(least), d.max(most)));
+            (ends.0.min(ends.1), ends.1)
+        };
+        let (mut full, mut most): (Vec<u16>, Vec<u16>) = degrees.par_chunks(width).map(ends).unzip();
+        full.resize(groups, 0);
+        most.resize(groups, 0);
         let mut columns = vec![0u32];
         columns.extend(most.iter().scan(0, |end, &most| {
             *end += u32::from(most);
@@ -314,23 +339,22 @@ impl<T: Float> Wide<T> {
                 let Kind::Wide { halo: range } = &tile.kind else { return };
                 let own = tile.groups.start * width as u32..tile.groups.end * width as u32;
                 let outside = &halo[range.start as usize..range.end as usize];
-                let table = own.clone().chain(outside.iter().copied());
-                table.enumerate().for_each(|(i, slot)| local[slot as usize] = i as u16);
+                outside.iter().zip(own.len()..).for_each(|(&slot, i)| local[slot as usize] = i as u16);
                 let first = columns[tile.groups.start as usize] as usize;
                 let mut reals = Vec::new();
-                for slot in own.start as usize..own.end as usize {
-                    let (group, lane) = (slot / width, slot % width);
+                for slot in own.clone() {
+                    let (group, lane) = (slot as usize / width, slot as usize % width);
                     let start = columns[group] as usize - first;
-                    let incidences = source.incidences.of(place_of[slot]);
-                    for (j, &incidence) in incidences.iter().enumerate() {
-                        for (i, u) in source.others(incidence).enumerate() {
-                            others[((start + j) * (corners - 1) + i) * width + lane] = local[u as usize];
-                        }
-                        reals.clear();
-                        source.data(incidence, &mut reals);
-                        for (k, &x) in reals.iter().enumerate() {
-                            data[((start + j) * data_len + k) * width + lane] = T::from_f64(x);
-                        }
+                    let place = place_of[slot as usize];
+                    let mut at = start * (corners - 1) * width + lane;
+                    source.others(place, |u| {
+                        others[at] = if own.contains(&u) { (u - own.start) as u16 } else { local[u as usize] };
+                        at += width;
+                    });
+                    reals.clear();
+                    source.data(place, &mut reals);
+                    for (k, &x) in reals.iter().enumerate() {
+                        data[(start * data_len + k) * width + lane] = T::from_f64(x);
                     }
                 }
             },

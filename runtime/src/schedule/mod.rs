@@ -177,17 +177,39 @@ impl Schedule {
         if self.is_double_buffered() {
             return Ok(());
         }
-        let (part_of, run_of) = (numbers(offsets), numbers(&self.runs));
-        let unordered = |v: u32, u: u32| {
-            let (own, other) = (part_of[v as usize], part_of[u as usize]);
-            run_of[v as usize] == run_of[u as usize]
-                || match &self.plan {
-                    Plan::Phases { .. } => own == other,
-                    Plan::Tasks { graph, .. } => own != other && graph.neighbors(own).binary_search(&other).is_err(),
-                }
+        let part_of = numbers(offsets);
+        let in_run = |v: u32| {
+            let run = self.runs.partition_point(|&start| start <= v);
+            self.runs[run - 1]..self.runs[run]
         };
-        let wrong = |v: u32| self.graph.neighbors(v).iter().find(|&&u| unordered(v, u)).map(|&u| (v, u));
-        match (0..n).into_par_iter().find_map_first(wrong) {
+        /// Vertices that are checked as one piece of work.
+        const PIECE: usize = 1 << 12;
+        let wrong = |first: usize| {
+            let mut run = 0..0;
+            for v in first as u32..n.min((first + PIECE) as u32) {
+                if !run.contains(&v) {
+                    run = in_run(v);
+                }
+                let own = part_of[v as usize];
+                let mut known = own; // neighbors often lie in one part, one after the other
+                for &u in self.graph.neighbors(v) {
+                    let other = part_of[u as usize];
+                    let unordered = run.contains(&u)
+                        || match &self.plan {
+                            Plan::Phases { .. } => own == other,
+                            Plan::Tasks { graph, .. } => {
+                                other != own && other != known && graph.neighbors(own).binary_search(&other).is_err()
+                            }
+                        };
+                    if unordered {
+                        return Some((v, u));
+                    }
+                    known = other;
+                }
+            }
+            None
+        };
+        match (0..n as usize).into_par_iter().step_by(PIECE).find_map_first(wrong) {
             None => Ok(()),
             Some((v, u)) => {
                 Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)))
@@ -218,7 +240,7 @@ pub fn default_block_size(vertices: usize) -> usize {
 const LONGEST_CHAIN: usize = 2048;
 
 /// Sorts by `key`, ties by number; runs of equal `phase` are the phases.
-fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64) -> Schedule {
+fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64 + Sync) -> Schedule {
     let permutation = Permutation::sorted_by_number(graph.len(), key);
     let offsets = runs(permutation.order(), phase);
     let graph = graph.permuted(&permutation);
@@ -230,22 +252,21 @@ fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: i
 /// Degrees count so that vertices updated side by side have about as many neighbors.
 fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
     let n = graph.len();
-    let cuts: Vec<u32> = (0..n).step_by(block_size).chain([n]).map(|v| v as u32).collect();
-    let blocks = if n == 0 { vec![0] } else { cuts };
-    let block_colors = Coloring::balanced(&graph.quotient(&blocks)?);
+    let blocks = graph.quotient(&blocks(n, block_size))?;
+    let block_colors = Coloring::balanced(&blocks);
     let colors = Coloring::balanced(graph);
     let block_of = |v: u32| v as usize / block_size;
     let places = Permutation::sorted_by_number(block_colors.colors().len(), |block| {
         u64::from(block_colors.colors()[block as usize])
     });
-    let most = (0..n as u32).map(|v| graph.neighbors(v).len() as u64).max().unwrap_or(0) + 1;
+    let most = graph.max_degree() as u64 + 1;
     let permutation = Permutation::sorted_by_number(n, |v| {
         let (place, color) = (places.rank()[block_of(v)], colors.colors()[v as usize]);
         let run = u64::from(place) * colors.count() as u64 + u64::from(color);
         run * most + graph.neighbors(v).len() as u64
     });
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
-    tasks(Order::Blocked, graph, permutation, key)
+    Ok(tasks(Order::Blocked, graph, permutation, blocks.permuted(&places), key))
 }
 
 /// Blocks of consecutive vertices, sorted inside by how long a chain of predecessors each vertex has there.
@@ -266,22 +287,37 @@ fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
     let permutation = Permutation::sorted_by_number(graph.len(), |v| {
         (block_of(v) * block_size) as u64 + u64::from(depth[v as usize])
     });
-    tasks(Order::PriorityDag, graph, permutation, |v| (block_of(v) as u32, depth[v as usize]))
+    let blocks = graph.quotient(&blocks(graph.len(), block_size))?;
+    Ok(tasks(Order::PriorityDag, graph, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
 }
 
-/// A schedule of tasks from the order of vertices. `key`: task and run of a vertex.
-fn tasks(order: Order, graph: &Graph, permutation: Permutation, key: impl Fn(u32) -> (u32, u32)) -> Result<Schedule> {
+/// Where blocks of consecutive vertices start, and the end.
+fn blocks(n: usize, block_size: usize) -> Vec<u32> {
+    let starts = (0..n).step_by(block_size).map(|v| v as u32);
+    starts.chain([n as u32]).collect()
+}
+
+/// A schedule of tasks from the order of vertices. `tasks`: which of them are joined by an edge. `key`: task and run of a
+/// vertex.
+fn tasks(
+    order: Order,
+    graph: &Graph,
+    permutation: Permutation,
+    tasks: Graph,
+    key: impl Fn(u32) -> (u32, u32) + Sync,
+) -> Schedule {
     let offsets = runs(permutation.order(), |v| key(v).0);
     let runs = runs(permutation.order(), key);
     let graph = graph.permuted(&permutation);
-    let tasks = graph.quotient(&offsets)?;
-    Ok(Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs, graph })
+    Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs, graph }
 }
 
 /// Where runs of equal keys start, and the end.
-fn runs<K: PartialEq>(order: &[u32], key: impl Fn(u32) -> K) -> Vec<u32> {
+fn runs<K: PartialEq>(order: &[u32], key: impl Fn(u32) -> K + Sync) -> Vec<u32> {
+    let starts =
+        (1..order.len() as u32).into_par_iter().filter(|&i| key(order[i as usize]) != key(order[i as usize - 1]));
     let mut offsets = vec![0];
-    offsets.extend((1..order.len()).filter(|&i| key(order[i]) != key(order[i - 1])).map(|i| i as u32));
+    offsets.par_extend(starts);
     if !order.is_empty() {
         offsets.push(order.len() as u32);
     }
