@@ -272,8 +272,12 @@ impl Window {
         let m = self.keys.len();
         let [Some(lowest), Some(highest)] = [self.keys.first(), self.keys.last()] else { return Vec::new() };
         let mut cut = vec![0i64; m + 2]; // differences first
-        for (i, key) in self.keys.iter().enumerate() {
-            for &u in graph.neighbors(key.vertex) {
+        // In the order of memory, which is several times faster than in that of the window.
+        let mut vertices: Vec<u32> = self.keys.iter().map(|key| key.vertex).collect();
+        vertices.sort_unstable();
+        for v in vertices {
+            let i = ranks[v as usize] as usize;
+            for &u in graph.neighbors(v) {
                 let other = Key::new(points, u, self.axis);
                 // The edge is cut by the counts that leave its ends on different sides: those in `from..to`.
                 let (from, to) = if other.cmp(lowest).is_lt() {

@@ -236,11 +236,8 @@ fn capacity(n: usize, parts: usize) -> usize {
 
 /// Vertices with a neighbor in another part, ascending.
 fn boundary(graph: &Graph, owners: &[u32]) -> Vec<u32> {
-    (0..graph.len() as u32).into_par_iter().filter(|&v| is_boundary(graph, owners, v)).collect()
-}
-
-fn is_boundary(graph: &Graph, owners: &[u32], v: u32) -> bool {
-    graph.neighbors(v).iter().any(|&u| owners[u as usize] != owners[v as usize])
+    let outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
+    (0..graph.len() as u32).into_par_iter().filter(|&v| graph.neighbors(v).iter().any(|&u| outside(v, u))).collect()
 }
 
 /// The parts, other than its own, in which `v` has neighbors: each once.
