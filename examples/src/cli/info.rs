@@ -24,10 +24,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
     let graph = Graph::from_cells(&mesh)?;
-    let curves = [Curve::Morton, Curve::Hilbert].map(|curve| {
+    let along = |curve: Curve| -> Result<(Curve, Stats)> {
         let order = curve.order(mesh.points());
-        (curve, Stats::of(&graph.permuted(&order)))
-    });
+        let points: Vec<[f64; 3]> = order.order().iter().map(|&v| mesh.points()[v as usize]).collect();
+        Ok((curve, Stats::of(&graph.permuted(&order), &points)?))
+    };
+    let curves = [along(Curve::Morton)?, along(Curve::Hilbert)?];
     if arguments.json {
         writeln!(console.out, "{}", as_json(&arguments.mesh, &mesh, &curves))?;
     } else {
@@ -74,12 +76,21 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
     for (curve, stats) in curves {
         let cuts = stats.cut_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
         let cuts = cuts.collect::<Vec<_>>().join(", ");
-        let (distance, cut) = match curve {
-            Curve::Morton => ("reach, morton", "cut, morton"),
-            Curve::Hilbert => ("reach, hilbert", "cut, hilbert"),
+        let boundary = |k: usize| {
+            let shares =
+                stats.boundary_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share[k]));
+            format!("of all points for parts {}", shares.collect::<Vec<_>>().join(", "))
+        };
+        let (distance, cut, sent) = match curve {
+            Curve::Morton => ("reach, morton", "cut, morton", "sent, morton"),
+            Curve::Hilbert => ("reach, hilbert", "cut, hilbert", "sent, hilbert"),
         };
         rows.push((distance, format!("{} places between neighbors", spread(&stats.distance))));
         rows.push((cut, format!("of all edges for parts {cuts}")));
+        rows.push((sent, boundary(0)));
+        if *curve == Curve::Morton {
+            rows.push(("sent, bisection", boundary(1))); // hardly depends on the curve
+        }
     }
     rows.push(("colors", format!("{}, with {sizes} vertices", stats.color_sizes.len())));
     rows.push(("levels", text::count(stats.levels)));
@@ -104,7 +115,13 @@ fn as_json(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2]) -> Value {
         .map(|(curve, stats)| {
             let cuts = stats.cut_share.iter().map(|&(parts, share)| (parts.to_string(), share.into()));
             let cuts: Map<String, Value> = cuts.collect();
-            (curve.to_string(), json!({ "distance": spread(&stats.distance), "cut_share": cuts }))
+            let boundary = |k: usize| -> Map<String, Value> {
+                stats.boundary_share.iter().map(|(parts, share)| (parts.to_string(), share[k].into())).collect()
+            };
+            let boundary = json!({ "curve": boundary(0), "bisection": boundary(1) });
+            let curve_stats =
+                json!({ "distance": spread(&stats.distance), "cut_share": cuts, "boundary_share": boundary });
+            (curve.to_string(), curve_stats)
         })
         .collect();
     json!({
