@@ -30,5 +30,5 @@ pub use levels::Levels;
 pub use measure::{Laplacian, mean_edge_length};
 pub use mesh::{Field, Group, Mesh};
 pub use order::{Curve, Permutation};
-pub use partition::{Part, Partition};
+pub use partition::{Cut, Part, Partition};
 pub use stats::{Spread, Stats};

@@ -1,9 +1,10 @@
 //! Figures of a numbered graph that say how fast it will run.
 
 use crate::coloring::Coloring;
+use crate::error::Result;
 use crate::graph::Graph;
 use crate::levels::Levels;
-use crate::partition::Partition;
+use crate::partition::{Cut, Partition};
 
 /// Smallest, mean, 99th percentile and largest of a set of counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,34 +50,47 @@ pub struct Stats {
     pub levels: usize,
     /// Connected components.
     pub components: usize,
-    /// For 2, 4, 8, 16, 32 and 64 parts: the share of undirected edges that are cut.
+    /// For 2, 3, 4, 6, 8, 16, 32 and 64 parts: the share of undirected edges that runs of the curve cut.
     pub cut_share: Vec<(usize, f64)>,
+    /// For as many parts: the share of vertices at the boundary, with [`Cut::Curve`] and with [`Cut::Bisection`].
+    pub boundary_share: Vec<(usize, [f64; 2])>,
 }
 
+/// Powers of two favor a curve, so that there are others too.
+const PARTS: [usize; 8] = [2, 3, 4, 6, 8, 16, 32, 64];
+
 impl Stats {
-    /// Measures the graph. Cost O(n + edges) a number of parts.
+    /// Measures the graph. Cost O(n log parts + edges) a number of parts.
+    ///
+    /// `points`: shape `[n × 3]`, those of the vertices.
+    ///
+    /// # Errors
+    /// Another number of points than of vertices.
     ///
     /// ```
     /// use meshweft_mesh::{Graph, Stats};
     /// let path = Graph::from_edges(3, &[[0, 1], [1, 2]])?;
-    /// let stats = Stats::of(&path);
+    /// let stats = Stats::of(&path, &[[0.0; 3], [1.0; 3], [2.0; 3]])?;
     /// assert_eq!((stats.degree.max, stats.distance.max, stats.components), (2, 1, 1));
+    /// assert_eq!(stats.boundary_share[1], (3, [1.0, 1.0]));
     /// # Ok::<(), meshweft_mesh::Error>(())
     /// ```
-    pub fn of(graph: &Graph) -> Stats {
+    pub fn of(graph: &Graph, points: &[[f64; 3]]) -> Result<Stats> {
         let ids = 0..graph.len() as u32;
         let degree = Spread::of(ids.clone().map(|v| graph.degree(v) as u64).collect());
         let distance =
             Spread::of(ids.flat_map(|v| graph.neighbors(v).iter().map(move |&u| u64::from(u.abs_diff(v)))).collect());
         let levels = Levels::of(graph);
         let edges = (graph.directed_edges() / 2).max(1);
-        let cut_share = [2, 4, 8, 16, 32, 64]
-            .map(|parts| {
-                let partition = Partition::contiguous(graph, parts).expect("at least one part");
-                (parts, partition.cut_edges(graph) as f64 / edges as f64)
-            })
-            .to_vec();
-        Stats {
+        let (mut cut_share, mut boundary_share) = (Vec::new(), Vec::new());
+        for parts in PARTS {
+            let curve = Partition::new(graph, points, parts, Cut::Curve)?;
+            let bisection = Partition::new(graph, points, parts, Cut::Bisection)?;
+            let boundary = |p: &Partition| p.boundary_vertices() as f64 / graph.len().max(1) as f64;
+            cut_share.push((parts, curve.cut_edges(graph) as f64 / edges as f64));
+            boundary_share.push((parts, [&curve, &bisection].map(boundary)));
+        }
+        Ok(Stats {
             vertices: graph.len(),
             directed_edges: graph.directed_edges(),
             degree,
@@ -85,7 +99,8 @@ impl Stats {
             levels: levels.count(),
             components: levels.components(),
             cut_share,
-        }
+            boundary_share,
+        })
     }
 }
 

@@ -24,10 +24,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
     let graph = Graph::from_cells(&mesh)?;
-    let curves = [Curve::Morton, Curve::Hilbert].map(|curve| {
+    let along = |curve: Curve| -> Result<(Curve, Stats)> {
         let order = curve.order(mesh.points());
-        (curve, Stats::of(&graph.permuted(&order)))
-    });
+        let points: Vec<[f64; 3]> = order.order().iter().map(|&v| mesh.points()[v as usize]).collect();
+        Ok((curve, Stats::of(&graph.permuted(&order), &points)?))
+    };
+    let curves = [along(Curve::Morton)?, along(Curve::Hilbert)?];
     if arguments.json {
         writeln!(console.out, "{}", as_json(&arguments.mesh, &mesh, &curves))?;
     } else {
@@ -58,32 +60,36 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
     let boundary = mesh.boundary().into_iter().filter(|&b| b).count();
     let sizes = stats.color_sizes.iter().map(|&n| text::count(n as usize)).collect::<Vec<_>>().join(", ");
     let degree = format!("min {}, {}", stats.degree.min, spread(&stats.degree));
-    let mut rows = vec![
-        ("mesh", name.to_string()),
-        ("points", text::count(mesh.points().len())),
-        ("cells", list(cells)),
-        ("bounds", format!("{low} to {high}")),
-        ("boundary", text::counted(boundary, "point", "points")),
-        ("point fields", fields(mesh.point_fields())),
-        ("cell fields", fields(mesh.cell_fields())),
-        ("groups", list(groups.collect())),
-        ("graph", format!("{} directed edges", text::count(stats.directed_edges))),
-        ("degree", degree),
-        ("components", text::count(stats.components)),
+    let mut rows: Vec<(String, String)> = vec![
+        ("mesh".into(), name.to_string()),
+        ("points".into(), text::count(mesh.points().len())),
+        ("cells".into(), list(cells)),
+        ("bounds".into(), format!("{low} to {high}")),
+        ("boundary".into(), text::counted(boundary, "point", "points")),
+        ("point fields".into(), fields(mesh.point_fields())),
+        ("cell fields".into(), fields(mesh.cell_fields())),
+        ("groups".into(), list(groups.collect())),
+        ("graph".into(), format!("{} directed edges", text::count(stats.directed_edges))),
+        ("degree".into(), degree),
+        ("components".into(), text::count(stats.components)),
     ];
     for (curve, stats) in curves {
         let cuts = stats.cut_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
         let cuts = cuts.collect::<Vec<_>>().join(", ");
-        let (distance, cut) = match curve {
-            Curve::Morton => ("reach, morton", "cut, morton"),
-            Curve::Hilbert => ("reach, hilbert", "cut, hilbert"),
-            Curve::Random => ("reach, random", "cut, random"),
+let boundary = |k: usize| {
+            let shares =
+                stats.boundary_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share[k]));
+            format!("of all points for parts {}", shares.collect::<Vec<_>>().join(", "))
         };
-        rows.push((distance, format!("{} places between neighbors", spread(&stats.distance))));
-        rows.push((cut, format!("of all edges for parts {cuts}")));
+        rows.push((format!("reach, {curve}"), format!("{} places between neighbors", spread(&stats.distance))));
+        rows.push((format!("cut, {curve}"), format!("of all edges for parts {cuts}")));
+        rows.push((format!("sent, {curve}"), boundary(0)));
+        if *curve == Curve::Morton {
+            rows.push(("sent, bisection".into(), boundary(1))); // hardly depends on the curve
+        }
     }
-    rows.push(("colors", format!("{}, with {sizes} vertices", stats.color_sizes.len())));
-    rows.push(("levels", text::count(stats.levels)));
+    rows.push(("colors".into(), format!("{}, with {sizes} vertices", stats.color_sizes.len())));
+    rows.push(("levels".into(), text::count(stats.levels)));
     Ok(text::pairs(console.out, &rows)?)
 }
 
@@ -105,7 +111,13 @@ fn as_json(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2]) -> Value {
         .map(|(curve, stats)| {
             let cuts = stats.cut_share.iter().map(|&(parts, share)| (parts.to_string(), share.into()));
             let cuts: Map<String, Value> = cuts.collect();
-            (curve.to_string(), json!({ "distance": spread(&stats.distance), "cut_share": cuts }))
+            let boundary = |k: usize| -> Map<String, Value> {
+                stats.boundary_share.iter().map(|(parts, share)| (parts.to_string(), share[k].into())).collect()
+            };
+            let boundary = json!({ "curve": boundary(0), "bisection": boundary(1) });
+            let curve_stats =
+                json!({ "distance": spread(&stats.distance), "cut_share": cuts, "boundary_share": boundary });
+            (curve.to_string(), curve_stats)
         })
         .collect();
     json!({

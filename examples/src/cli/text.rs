@@ -19,8 +19,8 @@ pub(super) fn table(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()>
 }
 
 /// Writes a name and a value on each line.
-pub(super) fn pairs(out: &mut dyn Write, rows: &[(&str, String)]) -> io::Result<()> {
-    table(out, &rows.iter().map(|(name, value)| vec![(*name).to_string(), value.clone()]).collect::<Vec<_>>())
+pub(super) fn pairs(out: &mut dyn Write, rows: &[(impl AsRef<str>, String)]) -> io::Result<()> {
+    table(out, &rows.iter().map(|(name, value)| vec![name.as_ref().to_string(), value.clone()]).collect::<Vec<_>>())
 }
 
 /// Six significant digits, without trailing zeros: `0.25`, `1234.5`, `6.02214e23`.
