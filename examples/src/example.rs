@@ -300,7 +300,7 @@ impl<P: Example, T: Float> Run for Running<P, T> {
     }
 
     fn directed_edges(&self) -> usize {
-        self.simulation.schedule().graph().directed_edges()
+        self.simulation.directed_edges()
     }
 
     fn parts(&self) -> usize {

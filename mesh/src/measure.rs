@@ -75,7 +75,7 @@ pub fn mean_edge_length(mesh: &Mesh, edges: &[[u32; 2]]) -> f64 {
     if longest == 0.0 || longest.is_infinite() {
         return longest;
     }
-    let total = edges.par_iter().map(|e| (length(e) / longest * UNIT) as u128).reduce(|| 0, |a, b| a + b);
+    let total = edges.par_iter().map(|e| (length(e) / longest * UNIT) as u64).map(u128::from).sum::<u128>();
     total as f64 / UNIT / edges.len() as f64 * longest
 }
 

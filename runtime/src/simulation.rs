@@ -107,6 +107,8 @@ pub struct Simulation<P: Program, T: Float = f32> {
     program: P,
     curve: Curve,
     layout: Layout<T>,
+    /// Directed edges of the data graph.
+    edges: usize,
     state: State<T>,
     engine: AnyEngine,
     audit: Option<Audit>,
@@ -203,6 +205,8 @@ impl<P: Program, T: Float> Builder<P, T> {
         let graph = data_graph(&numbers, &stars.plans)?;
         lap("graph", &mut setup);
         let schedule = Schedule::new(&graph, order, block_size)?;
+        let edges = graph.directed_edges();
+        let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
         drop(graph);
         lap("schedule", &mut setup);
         let width = if backend == Backend::Serial { 1 } else { simd.width::<T>() };
@@ -212,19 +216,25 @@ impl<P: Program, T: Float> Builder<P, T> {
             Backend::Serial => AnyEngine::Serial(Serial),
             Backend::Cpu { threads } => AnyEngine::Cpu(Cpu::new(threads)?),
         };
-        let n = mesh.points().len();
-        let mut state = State::new(layout.slots(), width, <SharedOf<P, T>>::LEN, <PrivateOf<P, T>>::LEN);
-        for v in 0..n as u32 {
-            let (shared, private) = program.initial(&mesh, v);
-            for slot in layout.slots_of(v) {
-                state.set_shared(slot, convert::<_, T, SharedOf<P, T>>(shared));
-                state.set_private(slot, convert::<_, T, PrivateOf<P, T>>(private));
-            }
-        }
+        let state = State::new(layout.slots(), width, |slot| {
+            let (shared, private) = program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32));
+            (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
+        });
         lap("state", &mut setup);
-        let audit = audit.then(|| Audit::new(n));
-        let simulation =
-            Simulation { mesh, program, curve, layout, state, engine, audit, steps: 0, rounds: 0, swept: 0, setup };
+        let simulation = Simulation {
+            mesh,
+            program,
+            curve,
+            layout,
+            edges,
+            state,
+            engine,
+            audit,
+            steps: 0,
+            rounds: 0,
+            swept: 0,
+            setup,
+        };
         simulation.check_finite().map_err(|error| match error {
             Error::Diverged { vertex, field, value, .. } => Error::Invalid(format!(
                 "{field} of vertex {vertex} is {value} at the start: it does not fit into {}; \
@@ -315,10 +325,14 @@ impl<P: Program, T: Float> Simulation<P, T> {
         &self.setup
     }
 
-    /// Bytes of state, stars and graph, without the mesh.
+    /// Directed edges of the data graph: twice the pairs of vertices that read each other.
+    pub fn directed_edges(&self) -> usize {
+        self.edges
+    }
+
+    /// Bytes of state, schedule and stars, without the mesh.
     pub fn memory_bytes(&self) -> usize {
-        let graph = self.schedule().graph();
-        self.state.bytes() + self.layout.bytes() + (graph.len() + graph.directed_edges()) * 4
+        self.state.bytes() + self.layout.bytes()
     }
 
     /// Bytes that one round must move at least between memory and processor when nothing of the last one is left in a
@@ -483,13 +497,15 @@ impl<P: Program, T: Float> Simulation<P, T> {
             let v = name(place as u32);
             return Err(Error::Contract(format!("vertex {v} was updated {count} times in {rounds} rounds")));
         }
-        let (updates, edges) =
-            (self.rounds * u64::from(self.vertices()), self.schedule().graph().directed_edges() as u64);
-        let relations = 2 * self.swept * edges;
+        let updates = self.rounds * u64::from(self.vertices());
+        let relations = 2 * self.swept * self.edges as u64;
         Ok(Some(AuditReport { rounds, updates, relations }))
     }
 
     fn check_finite(&self) -> Result<()> {
+        if self.state.is_finite() {
+            return Ok(());
+        }
         for v in 0..self.vertices() {
             let (shared, private) = self.vertex(v);
             let mut found = None;

@@ -76,7 +76,7 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
     for (curve, stats) in curves {
         let cuts = stats.cut_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
         let cuts = cuts.collect::<Vec<_>>().join(", ");
-let boundary = |k: usize| {
+        let boundary = |k: usize| {
             let shares =
                 stats.boundary_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share[k]));
             format!("of all points for parts {}", shares.collect::<Vec<_>>().join(", "))

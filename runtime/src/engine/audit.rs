@@ -6,24 +6,27 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Counts the updates of every vertex, and checks at each update that the neighbors stand where the order wants them
 /// [C7]: those before the vertex have been updated once more than it, those after it as often.
 pub(crate) struct Audit {
+    /// The data graph, numbered by the order: neighbors of lower number are predecessors.
+    graph: Graph,
     counts: Vec<AtomicU32>,
     /// The first breach: neighbor + 1 in the upper half, vertex in the lower; 0 for none.
     breach: AtomicU64,
 }
 
 impl Audit {
-    pub(crate) fn new(vertices: usize) -> Audit {
-        Audit { counts: (0..vertices).map(|_| AtomicU32::new(0)).collect(), breach: AtomicU64::new(0) }
+    pub(crate) fn new(graph: Graph) -> Audit {
+        let vertices = graph.len();
+        Audit { graph, counts: (0..vertices).map(|_| AtomicU32::new(0)).collect(), breach: AtomicU64::new(0) }
     }
 
     /// Called before the update of some vertices without an edge between them.
-    pub(crate) fn before(&self, graph: &Graph, vertices: impl Iterator<Item = usize>) {
-        vertices.for_each(|v| self.check(graph, v));
+    pub(crate) fn before(&self, vertices: impl Iterator<Item = usize>) {
+        vertices.for_each(|v| self.check(v));
     }
 
     /// Called after it: their neighbors must stand as before.
-    pub(crate) fn after(&self, graph: &Graph, vertices: impl Iterator<Item = usize> + Clone) {
-        self.before(graph, vertices.clone());
+    pub(crate) fn after(&self, vertices: impl Iterator<Item = usize> + Clone) {
+        self.before(vertices.clone());
         vertices.for_each(|v| self.count(v));
     }
 
@@ -32,9 +35,9 @@ impl Audit {
         self.counts[v].fetch_add(1, Ordering::AcqRel);
     }
 
-    fn check(&self, graph: &Graph, v: usize) {
+    fn check(&self, v: usize) {
         let own = self.counts[v].load(Ordering::Acquire);
-        for &u in graph.neighbors(v as u32) {
+        for &u in self.graph.neighbors(v as u32) {
             let expected = own + u32::from((u as usize) < v);
             if self.counts[u as usize].load(Ordering::Acquire) != expected {
                 let breach = (u64::from(u) + 1) << 32 | v as u64;
@@ -64,10 +67,10 @@ mod tests {
     fn order_and_counts_are_watched() {
         let path = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
         let watch = |vertices: &[usize]| {
-            let audit = Audit::new(3);
+            let audit = Audit::new(path.clone());
             for &v in vertices {
-                audit.before(&path, std::iter::once(v));
-                audit.after(&path, std::iter::once(v));
+                audit.before(std::iter::once(v));
+                audit.after(std::iter::once(v));
             }
             audit
         };

@@ -329,14 +329,14 @@ impl<'a, P: Program, T: Float, L: Lanes<Scalar = T>> Walk<'a, P, T, L> {
     #[inline(always)]
     fn watch_before<const IN_PLACE: bool>(&self, slots: Range<usize>) {
         if IN_PLACE && let Some(audit) = self.audit {
-            audit.before(self.layout.schedule.graph(), self.places(slots));
+            audit.before(self.places(slots));
         }
     }
 
     #[inline(always)]
     fn watch_after<const IN_PLACE: bool>(&self, slots: Range<usize>) {
         match self.audit {
-            Some(audit) if IN_PLACE => audit.after(self.layout.schedule.graph(), self.places(slots)),
+            Some(audit) if IN_PLACE => audit.after(self.places(slots)),
             Some(audit) => self.places(slots).for_each(|place| audit.count(place)),
             None => (),
         }

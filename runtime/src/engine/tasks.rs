@@ -141,10 +141,10 @@ mod tests {
             (0..n).flat_map(|v| [1, 7, 31].map(|d| [v, v + d])).filter(|e| e[1] < n && e[0] % 5 != 0).collect();
         let graph = Graph::from_edges(n as usize, &edges).unwrap();
         for threads in [1, 2, 3, 8] {
-            let audit = crate::engine::Audit::new(n as usize);
+            let audit = crate::engine::Audit::new(graph.clone());
             run(&pool(threads), 0, &graph, 50, |t| {
-                audit.before(&graph, std::iter::once(t));
-                audit.after(&graph, std::iter::once(t));
+                audit.before(std::iter::once(t));
+                audit.after(std::iter::once(t));
             });
             assert_eq!((audit.breach(), audit.miscounted(50)), (None, None), "{threads} threads");
         }

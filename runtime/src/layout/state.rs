@@ -1,6 +1,8 @@
 //! The values of all vertices.
 
+use super::pieces;
 use crate::program::{Float, Record};
+use rayon::prelude::*;
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four, so that a neighbor is
 /// read in aligned quads.
@@ -25,20 +27,40 @@ pub(crate) struct State<T> {
 }
 
 impl<T: Float> State<T> {
-    pub(crate) fn new(len: usize, width: usize, shared_len: usize, private_len: usize) -> State<T> {
-        let zero = T::from_f64(0.0);
-        State {
-            len,
-            width,
-            shared: vec![zero; len * shared_stride(shared_len)],
-            next: Vec::new(),
-            private: vec![zero; len * private_len],
-        }
+    /// The state of `len` slots in groups of `width`, from that of each slot. In parallel.
+    pub(crate) fn new<S: Record<T>, Q: Record<T>>(
+        len: usize,
+        width: usize,
+        initial: impl Fn(usize) -> (S, Q) + Sync,
+    ) -> State<T> {
+        /// Groups that are filled as one piece of work.
+        const PIECE: usize = 1 << 9;
+        let (zero, stride) = (T::from_f64(0.0), shared_stride(S::LEN));
+        let (mut shared, mut private) = (vec![zero; len * stride], vec![zero; len * Q::LEN]);
+        let starts: Vec<usize> = (0..len).step_by(PIECE * width).chain([len]).collect();
+        let scaled = |by: usize| starts.iter().map(|start| start * by).collect::<Vec<_>>();
+        let (shared_cuts, private_cuts) = (scaled(stride), scaled(Q::LEN));
+        let work: Vec<_> = pieces(&mut shared, &shared_cuts).zip(pieces(&mut private, &private_cuts)).collect();
+        work.into_par_iter().zip(starts.par_windows(2)).for_each(|((shared, private), slots)| {
+            for i in 0..slots[1] - slots[0] {
+                let (s, q) = initial(slots[0] + i);
+                s.each(|k, x| shared[i * stride + k] = x);
+                q.each(|k, x| private[private_index::<T, Q>(width, i, k)] = x);
+            }
+        });
+        State { len, width, shared, next: Vec::new(), private }
+    }
+
+    /// Whether all values are finite. In parallel.
+    pub(crate) fn is_finite(&self) -> bool {
+        let all =
+            |reals: &[T]| reals.par_chunks(1 << 14).all(|reals| reals.iter().fold(true, |all, x| all & x.finite()));
+        all(&self.shared) && all(&self.private)
     }
 
     /// Where real `k` of the private state of `slot` lies.
     pub(crate) fn private_index<Q: Record<T>>(&self, slot: usize, k: usize) -> usize {
-        (slot / self.width * Q::LEN + k) * self.width + slot % self.width
+        private_index::<T, Q>(self.width, slot, k)
     }
 
     pub(crate) fn shared<S: Record<T>>(&self, slot: usize) -> S {
@@ -64,4 +86,8 @@ impl<T: Float> State<T> {
     pub(crate) fn bytes(&self) -> usize {
         (self.shared.len() + self.next.len() + self.private.len()) * T::BYTES
     }
+}
+
+fn private_index<T: Float, Q: Record<T>>(width: usize, slot: usize, k: usize) -> usize {
+    (slot / width * Q::LEN + k) * width + slot % width
 }

@@ -52,7 +52,7 @@ pub(super) struct Cut {
 
 /// Cuts the order into tiles. `offsets`: for each star, where the things around each vertex start. Halos are still empty.
 pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut {
-    let n = schedule.graph().len();
+    let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
     let limit = |offsets: &[u32]| TALL.max(4 * (offsets[n] as usize).div_ceil(n.max(1)));
     let stars: Vec<(&[u32], usize)> = offsets.iter().map(|offsets| (*offsets, limit(offsets))).collect();

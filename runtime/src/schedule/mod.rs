@@ -61,7 +61,6 @@ pub struct Schedule {
     permutation: Permutation,
     plan: Plan,
     runs: Vec<u32>,
-    graph: Graph,
 }
 
 impl Schedule {
@@ -93,7 +92,7 @@ impl Schedule {
                 let offsets = if n == 0 { vec![0] } else { vec![0, n as u32] };
                 let plan = Plan::Phases { offsets: offsets.clone() };
                 let permutation = Permutation::identity(n);
-                Schedule { order, permutation, plan, runs: offsets, graph: graph.clone() }
+                Schedule { order, permutation, plan, runs: offsets }
             }
             Order::PriorityDag => priority_dag(graph, block_size.min(LONGEST_CHAIN))?,
             Order::Color => {
@@ -117,7 +116,7 @@ impl Schedule {
             }
             Order::Blocked => blocked(graph, block_size)?,
         };
-        schedule.verify()?;
+        schedule.verify(graph)?;
         Ok(schedule)
     }
 
@@ -142,11 +141,6 @@ impl Schedule {
         &self.runs
     }
 
-    /// The data graph, numbered by the order: neighbors of lower number are predecessors.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
     /// Whether sweeps read the old values of all neighbors.
     pub fn is_double_buffered(&self) -> bool {
         self.order == Order::Jacobi
@@ -159,15 +153,16 @@ impl Schedule {
         }
     }
 
-    /// Checks the contract of the plan: phases or tasks cover the order in whole runs; no edge inside a run (unless
-    /// double-buffered) nor inside a phase; two tasks joined by an edge of the data graph are neighbors in the task graph.
+    /// Checks the contract of the plan for the graph it was made of: phases or tasks cover the order in whole runs; no
+    /// edge inside a run (unless double-buffered) nor inside a phase; two tasks joined by an edge are neighbors in the
+    /// task graph.
     ///
     /// This is what entitles the engines to write without locks. Cost O(n + edges).
     ///
     /// # Errors
     /// Names the first edge or run that breaks it.
-    pub fn verify(&self) -> Result<()> {
-        let n = self.graph.len() as u32;
+    pub fn verify(&self, graph: &Graph) -> Result<()> {
+        let n = graph.len() as u32;
         let (Plan::Phases { offsets } | Plan::Tasks { offsets, .. }) = &self.plan;
         let covers = |cuts: &[u32]| cuts.first() == Some(&0) && cuts.last() == Some(&n) && cuts.is_sorted();
         let whole = offsets.iter().all(|cut| self.runs.binary_search(cut).is_ok());
@@ -177,41 +172,33 @@ impl Schedule {
         if self.is_double_buffered() {
             return Ok(());
         }
-        let part_of = numbers(offsets);
-        let in_run = |v: u32| {
-            let run = self.runs.partition_point(|&start| start <= v);
-            self.runs[run - 1]..self.runs[run]
+        let rank = self.permutation.rank();
+        let by_place = [offsets, &self.runs].map(|cuts| numbers(cuts));
+        let [part_of, run_of] = by_place.map(|number| rank.par_iter().map(|&p| number[p as usize]).collect::<Vec<_>>());
+        let wrong = |v: u32| {
+            let (own, run) = (part_of[v as usize], run_of[v as usize]);
+            let mut known = own; // neighbors often lie in one part, one after the other
+            let is_unordered = |&&u: &&u32| {
+                let other = part_of[u as usize];
+                let unordered = run_of[u as usize] == run
+                    || match &self.plan {
+                        Plan::Phases { .. } => own == other,
+                        Plan::Tasks { graph, .. } => {
+                            other != own && other != known && graph.neighbors(own).binary_search(&other).is_err()
+                        }
+                    };
+                known = other;
+                unordered
+            };
+            graph.neighbors(v).iter().find(is_unordered).map(|&u| (v, u))
         };
         /// Vertices that are checked as one piece of work.
         const PIECE: usize = 1 << 12;
-        let wrong = |first: usize| {
-            let mut run = 0..0;
-            for v in first as u32..n.min((first + PIECE) as u32) {
-                if !run.contains(&v) {
-                    run = in_run(v);
-                }
-                let own = part_of[v as usize];
-                let mut known = own; // neighbors often lie in one part, one after the other
-                for &u in self.graph.neighbors(v) {
-                    let other = part_of[u as usize];
-                    let unordered = run.contains(&u)
-                        || match &self.plan {
-                            Plan::Phases { .. } => own == other,
-                            Plan::Tasks { graph, .. } => {
-                                other != own && other != known && graph.neighbors(own).binary_search(&other).is_err()
-                            }
-                        };
-                    if unordered {
-                        return Some((v, u));
-                    }
-                    known = other;
-                }
-            }
-            None
-        };
-        match (0..n as usize).into_par_iter().step_by(PIECE).find_map_first(wrong) {
+        let piece = |first: usize| (first as u32..n.min((first + PIECE) as u32)).find_map(wrong);
+        match (0..n as usize).into_par_iter().step_by(PIECE).find_map_first(piece) {
             None => Ok(()),
             Some((v, u)) => {
+                let [v, u] = [v, u].map(|v| rank[v as usize]);
                 Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)))
             }
         }
@@ -243,8 +230,7 @@ const LONGEST_CHAIN: usize = 2048;
 fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64 + Sync) -> Schedule {
     let permutation = Permutation::sorted_by_number(graph.len(), key);
     let offsets = runs(permutation.order(), phase);
-    let graph = graph.permuted(&permutation);
-    Schedule { order, permutation, plan: Plan::Phases { offsets: offsets.clone() }, runs: offsets, graph }
+    Schedule { order, permutation, plan: Plan::Phases { offsets: offsets.clone() }, runs: offsets }
 }
 
 /// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, degree, number).
@@ -266,7 +252,7 @@ fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
         run * most + graph.neighbors(v).len() as u64
     });
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
-    Ok(tasks(Order::Blocked, graph, permutation, blocks.permuted(&places), key))
+    Ok(tasks(Order::Blocked, permutation, blocks.permuted(&places), key))
 }
 
 /// Blocks of consecutive vertices, sorted inside by how long a chain of predecessors each vertex has there.
@@ -288,7 +274,7 @@ fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
         (block_of(v) * block_size) as u64 + u64::from(depth[v as usize])
     });
     let blocks = graph.quotient(&blocks(graph.len(), block_size))?;
-    Ok(tasks(Order::PriorityDag, graph, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
+    Ok(tasks(Order::PriorityDag, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
 }
 
 /// Where blocks of consecutive vertices start, and the end.
@@ -299,17 +285,10 @@ fn blocks(n: usize, block_size: usize) -> Vec<u32> {
 
 /// A schedule of tasks from the order of vertices. `tasks`: which of them are joined by an edge. `key`: task and run of a
 /// vertex.
-fn tasks(
-    order: Order,
-    graph: &Graph,
-    permutation: Permutation,
-    tasks: Graph,
-    key: impl Fn(u32) -> (u32, u32) + Sync,
-) -> Schedule {
+fn tasks(order: Order, permutation: Permutation, tasks: Graph, key: impl Fn(u32) -> (u32, u32) + Sync) -> Schedule {
     let offsets = runs(permutation.order(), |v| key(v).0);
     let runs = runs(permutation.order(), key);
-    let graph = graph.permuted(&permutation);
-    Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs, graph }
+    Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs }
 }
 
 /// Where runs of equal keys start, and the end.
@@ -356,7 +335,7 @@ mod tests {
                 for block_size in [None, Some(1), Some(5), Some(1 << 20)] {
                     let schedule = Schedule::new(graph, order, block_size).unwrap();
                     assert_eq!(schedule.permutation().len(), graph.len());
-                    assert_eq!(schedule.graph().directed_edges(), graph.directed_edges());
+                    schedule.verify(graph).unwrap();
                 }
             }
         }
@@ -366,14 +345,8 @@ mod tests {
     #[test]
     fn verify_sees_an_edge_inside_a_phase_and_a_missing_task_edge() {
         let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let schedule = |plan, runs| Schedule {
-            order: Order::Color,
-            permutation: Permutation::identity(3),
-            plan,
-            runs,
-            graph: graph.clone(),
-        };
-        let error = |schedule: Schedule| schedule.verify().unwrap_err().to_string();
+        let schedule = |plan, runs| Schedule { order: Order::Color, permutation: Permutation::identity(3), plan, runs };
+        let error = |schedule: Schedule| schedule.verify(&graph).unwrap_err().to_string();
         let phases = schedule(Plan::Phases { offsets: vec![0, 2, 3] }, vec![0, 1, 2, 3]);
         assert!(error(phases).contains("neighbors 0 and 1"));
         let apart = Graph::from_edges(2, &[]).unwrap();

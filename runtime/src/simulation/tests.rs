@@ -3,6 +3,7 @@
 use super::*;
 use crate::program::{Combine, Incidence, Neighbors, Real, Star};
 use crate::record;
+use meshweft_mesh::Graph;
 use meshweft_mesh::generate::generate;
 
 record! {
@@ -83,6 +84,7 @@ impl Program for Probe {
 #[test]
 fn every_update_sees_its_predecessors_new_and_its_successors_old() {
     let mesh = generate("box:11", 2).unwrap();
+    let by_name = Graph::from_cells(&mesh).unwrap();
     for order in Order::ALL {
         let serial = std::iter::once((Backend::Serial, Simd::Off));
         let cpus = [(1, Simd::Auto), (3, Simd::Off), (3, Simd::Bits256), (3, Simd::Bits512)];
@@ -93,10 +95,11 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
                 simulation.step().unwrap();
             }
             let (order_of, rank) = (simulation.layout.places.order(), simulation.layout.places.rank());
+            let graph = by_name.permuted(&simulation.layout.places);
             for v in 0..mesh.points().len() as u32 {
                 let place = rank[v as usize];
                 let names = |before: bool| -> f64 {
-                    let neighbors = simulation.schedule().graph().neighbors(place).iter();
+                    let neighbors = graph.neighbors(place).iter();
                     let in_place = !simulation.schedule().is_double_buffered();
                     let chosen = neighbors.filter(|&&u| (in_place && u < place) == before);
                     chosen.map(|&u| f64::from(order_of[u as usize])).sum()
