@@ -7,6 +7,7 @@ use crate::graph::Graph;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     levels: Vec<u32>,
+    count: usize,
     components: usize,
 }
 
@@ -22,7 +23,7 @@ impl Levels {
     pub fn of(graph: &Graph) -> Levels {
         let n = graph.len();
         let mut levels = vec![u32::MAX; n];
-        let mut components = 0;
+        let (mut count, mut components) = (0, 0);
         let (mut frontier, mut next) = (Vec::new(), Vec::new());
         for root in 0..n as u32 {
             if levels[root as usize] != u32::MAX {
@@ -34,6 +35,7 @@ impl Levels {
             let mut level = 0;
             while !frontier.is_empty() {
                 level += 1;
+                count = count.max(level as usize);
                 for &v in &frontier {
                     for &u in graph.neighbors(v) {
                         if levels[u as usize] == u32::MAX {
@@ -46,7 +48,7 @@ impl Levels {
                 std::mem::swap(&mut frontier, &mut next);
             }
         }
-        Levels { levels, components }
+        Levels { levels, count, components }
     }
 
     /// Levels of the vertices, shape `[n]`.
@@ -56,7 +58,7 @@ impl Levels {
 
     /// Number of levels: one more than the highest; 0 without vertices.
     pub fn count(&self) -> usize {
-        self.levels.iter().max().map_or(0, |&level| level as usize + 1)
+        self.count
     }
 
     /// Number of connected components.
@@ -95,6 +97,6 @@ mod tests {
         levels.verify(&graph).unwrap();
         assert_eq!(levels.levels(), [0, 1, 0, 0, 1, 1]);
         assert_eq!((levels.components(), levels.count()), (3, 2));
-        assert!(Levels { levels: vec![0, 2, 0, 0, 1, 1], components: 3 }.verify(&graph).is_err());
+        assert!(Levels { levels: vec![0, 2, 0, 0, 1, 1], count: 3, components: 3 }.verify(&graph).is_err());
     }
 }
