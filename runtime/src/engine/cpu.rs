@@ -81,13 +81,12 @@ impl Cpu {
         let layout = job.layout;
         let walk = Walk::<P, T, L>::new(job, Cells::in_place);
         match layout.schedule.plan() {
-            Plan::Phases { offsets } => {
-                for _ in 0..rounds {
-                    for phase in 1..offsets.len() {
-                        self.each(layout.tiles_of(phase - 1..phase), |tile| walk.tile::<K, true>(&layout.tiles[tile]));
-                    }
+            // All from inside the pool: to enter it for each phase would wake a thread each time.
+            Plan::Phases { offsets } => self.pool.install(|| {
+                for phase in (0..rounds).flat_map(|_| 1..offsets.len()) {
+                    self.each(layout.tiles_of(phase - 1..phase), |tile| walk.tile::<K, true>(&layout.tiles[tile]));
                 }
-            }
+            }),
             Plan::Tasks { graph, .. } => tasks::run(&self.pool, self.yields, graph, rounds, |task| {
                 layout.tiles[layout.tiles_of(task..task + 1)].iter().for_each(|tile| walk.tile::<K, true>(tile));
             }),

@@ -11,9 +11,13 @@ use rayon::prelude::*;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Vertices of a tile of a phase: with their neighbors they fit into the second-level cache of a core. Results do not
-/// depend on it.
+/// The most vertices of a tile of a phase: with their neighbors they fit into the second-level cache of a core. Results
+/// do not depend on it, nor on the least.
 const PHASE_TILE: usize = 4096;
+/// The fewest where a phase has more: a table is worth filling for them.
+const LEAST_PHASE_TILE: usize = 256;
+/// Tiles that a phase is cut into where it is small, so that threads find work.
+const PHASE_TILES: usize = 16;
 /// A vertex with more things around it than this, and than four times the mean, is updated by itself: it would hold up
 /// the others of its group.
 const TALL: usize = 64;
@@ -66,8 +70,8 @@ pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut 
     };
     let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
     let alone = |place: u32| alone[place as usize];
-    let most = match schedule.plan() {
-        Plan::Phases { .. } => PHASE_TILE,
+    let most = |part: &[u32]| match schedule.plan() {
+        Plan::Phases { .. } => ((part[1] - part[0]) as usize / PHASE_TILES).clamp(LEAST_PHASE_TILE, PHASE_TILE),
         Plan::Tasks { .. } => usize::MAX,
     };
     let mut cutter =
@@ -75,6 +79,7 @@ pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut 
     let mut parts = vec![0];
     let mut runs = schedule.runs().windows(2).map(|w| w[0]..w[1]).peekable();
     for part in parts_of(schedule.plan()).windows(2) {
+        let most = most(part);
         while let Some(run) = runs.next_if(|run| run.end <= part[1]) {
             let mut v = run.start;
             while v < run.end {
