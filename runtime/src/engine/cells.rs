@@ -277,7 +277,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 1 is read while it is updated")]
     fn a_read_during_an_update_is_caught() {
-        let mut state = State::<f32>::new(2, 1, 1, 0);
+        let mut state = State::new(2, 1, |_| (0.0f32, ()));
         let cells = Cells::in_place(&mut state);
         let _: (f32, ()) = cells.load(1);
         cells.leaf(1, 1);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 0 is updated twice at a time")]
     fn a_second_update_at_a_time_is_caught() {
-        let mut state = State::<f32>::new(2, 1, 1, 0);
+        let mut state = State::new(2, 1, |_| (0.0f32, ()));
         let cells = Cells::in_place(&mut state);
         let _: (f32, ()) = cells.load(0);
         let _: (f32, ()) = cells.load(0);
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 9 is read while it is updated")]
     fn a_halo_that_is_being_updated_is_caught() {
-        let mut state = State::<f32>::new(16, 8, 1, 0);
+        let mut state = State::new(16, 8, |_| (0.0f32, ()));
         let cells = Cells::in_place(&mut state);
         cells.fetch::<f32>(8..16, &[], &mut [0.0; 8]);
         cells.fetch::<f32>(0..8, &[9], &mut [0.0; 9]);
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn double_buffering_reads_the_old_while_the_new_is_written() {
-        let mut state = State::<f64>::new(2, 1, 1, 1);
+        let mut state = State::new(2, 1, |_| (0.0f64, 0.0));
         state.next = state.shared.clone();
         let cells = Cells::double_buffered(&mut state);
         let (x, y): (f64, f64) = cells.load(1);
