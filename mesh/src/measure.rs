@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::incidence::{Incidence, concat};
 use crate::mesh::Mesh;
 use rayon::prelude::*;
-use std::borrow::Cow;
 
 /// Linear finite elements for `∇·∇`: one weight an edge, one mass a vertex.
 ///
@@ -45,10 +44,7 @@ impl Laplacian {
         let points = mesh.points();
         let n = points.len();
         match mesh.dimension() {
-            3 => {
-                let tets = mesh.only_tets().map_or_else(|| Cow::Owned(mesh.tets()), Cow::Borrowed);
-                assemble(n, &tets, |t| tet_element(t.map(|v| points[v as usize])))
-            }
+            3 => assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize]))),
             2 => assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize]))),
             // Without edges too: then nothing has a mass.
             _ => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),

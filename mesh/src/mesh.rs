@@ -4,6 +4,7 @@ use crate::cell::{CellKind, Cells};
 use crate::edges;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// A named array over the points or the cells of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -234,9 +235,10 @@ impl Mesh {
     /// Every quad facet is cut along the diagonal from its first corner in space (by x, then y, then z), so the two cells
     /// at a facet agree whatever the order of their corners. Source: Dompierre, Labbé, Vallet and Camarero, "How to
     /// subdivide pyramids, prisms and hexahedra into tetrahedra", 1999, with places for names.
-    pub fn tets(&self) -> Vec<[u32; 4]> {
-        if let Some(tets) = self.only_tets() {
-            return tets.to_vec();
+    /// Where all cells are tets they are lent, not copied.
+    pub fn tets(&self) -> Cow<'_, [[u32; 4]]> {
+        if (0..self.cells.len()).into_par_iter().all(|c| self.cells.kind(c) == CellKind::Tet) {
+            return Cow::Borrowed(self.cells.all_corners().as_chunks().0);
         }
         let place = |v: &u32| (self.points[*v as usize].map(|x| x + 0.0), *v);
         let first = |corners: &[u32]| {
@@ -263,13 +265,7 @@ impl Mesh {
                 tets.extend((2..facet.len()).map(|k| [corner(0), corner(k), corner(k - 1), apex]));
             }
         }
-        tets
-    }
-
-    /// The cells themselves, where all are tets.
-    pub(crate) fn only_tets(&self) -> Option<&[[u32; 4]]> {
-        let all = (0..self.cells.len()).into_par_iter().all(|c| self.cells.kind(c) == CellKind::Tet);
-        all.then(|| self.cells.all_corners().as_chunks().0)
+        Cow::Owned(tets)
     }
 }
 
@@ -323,7 +319,7 @@ mod tests {
         // Turned by a quarter, the same cube gives the same tets.
         let turned = Mesh::new(points, Cells::of(CellKind::Hex, vec![1, 2, 3, 0, 5, 6, 7, 4])).unwrap();
         let sorted = |mesh: &Mesh| {
-            let mut tets: Vec<[u32; 4]> = mesh.tets();
+            let mut tets: Vec<[u32; 4]> = mesh.tets().into_owned();
             tets.iter_mut().for_each(|t| t.sort_unstable());
             tets.sort_unstable();
             tets

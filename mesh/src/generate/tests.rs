@@ -239,7 +239,7 @@ fn triangles_of_round_surfaces_are_well_shaped() {
 fn ball_is_round_and_positive() {
     for n in 2..24 {
         let mesh = made(&format!("ball:{n}"));
-        for (tet, volume) in mesh.tets().into_iter().zip(volumes(&mesh)) {
+        for (tet, volume) in mesh.tets().iter().zip(volumes(&mesh)) {
             let p = tet.map(|v| mesh.points()[v as usize]);
             let edges = CellKind::Tet.edges().iter().map(|[a, b]| minus(p[*a as usize], p[*b as usize]));
             let mean_square = edges.map(|e| dot(e, e)).sum::<f64>() / 6.0;

@@ -3,7 +3,6 @@
 use super::probe::Machine;
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
-use crate::cli::text;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -138,8 +137,8 @@ impl Report {
     }
 
     /// Updates that could run at the same time, in the mean: the work of a round over its span.
-    pub(super) fn parallelism(&self) -> String {
-        text::number((self.vertices as f64 / self.span.max(1) as f64).round())
+    pub(super) fn parallelism(&self) -> f64 {
+        self.vertices as f64 / self.span.max(1) as f64
     }
 
     /// Seconds of all stages before the first step.
