@@ -74,23 +74,23 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
         ("components".into(), text::count(stats.components)),
     ];
     for (curve, stats) in curves {
-        let cuts = stats.cut_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
-        let cuts = cuts.collect::<Vec<_>>().join(", ");
-        let boundary = |k: usize| {
-            let shares =
-                stats.boundary_share.iter().map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share[k]));
-            format!("of all points for parts {}", shares.collect::<Vec<_>>().join(", "))
-        };
+        let sent = |k: usize| by_parts("points", stats.boundary_share.iter().map(|(parts, share)| (*parts, share[k])));
         rows.push((format!("reach, {curve}"), format!("{} places between neighbors", spread(&stats.distance))));
-        rows.push((format!("cut, {curve}"), format!("of all edges for parts {cuts}")));
-        rows.push((format!("sent, {curve}"), boundary(0)));
+        rows.push((format!("cut, {curve}"), by_parts("edges", stats.cut_share.iter().copied())));
+        rows.push((format!("sent, {curve}"), sent(0)));
         if *curve == Curve::Morton {
-            rows.push(("sent, bisection".into(), boundary(1))); // hardly depends on the curve
+            rows.push(("sent, bisection".into(), sent(1))); // hardly depends on the curve
         }
     }
     rows.push(("colors".into(), format!("{}, with {sizes} vertices", stats.color_sizes.len())));
     rows.push(("levels".into(), text::count(stats.levels)));
     Ok(text::pairs(console.out, &rows)?)
+}
+
+/// Shares of all edges or points, by the number of parts.
+fn by_parts(of: &str, shares: impl Iterator<Item = (usize, f64)>) -> String {
+    let shares = shares.map(|(parts, share)| format!("{parts}: {:.2} %", 100.0 * share));
+    format!("of all {of} for parts {}", shares.collect::<Vec<_>>().join(", "))
 }
 
 fn as_json(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2]) -> Value {

@@ -10,8 +10,6 @@ mod refinement;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use rayon::prelude::*;
-use std::fmt;
-use std::str::FromStr;
 
 /// How vertices are shared between parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,26 +24,6 @@ pub enum Cut {
     /// parts on boxes, a bar, sheets, a disk, a ball, a torus, random points and a bunny of tets: at most 1.19 times the
     /// boundary vertices of METIS, and on boxes and sheets at most 1.08 times.
     Bisection,
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Cut::Curve => "curve",
-            Cut::Bisection => "bisection",
-        })
-    }
-}
-
-impl FromStr for Cut {
-    type Err = Error;
-    fn from_str(name: &str) -> Result<Cut> {
-        match name.to_ascii_lowercase().as_str() {
-            "curve" => Ok(Cut::Curve),
-            "bisection" => Ok(Cut::Bisection),
-            _ => Err(Error::Invalid(format!("unknown cut {name:?}: one of curve, bisection"))),
-        }
-    }
 }
 
 /// One part: the vertices it owns and those it meets.
@@ -74,7 +52,7 @@ impl Partition {
     /// Deterministic: depends on the arguments alone, never on the thread count. Cost O(n log parts + edges).
     ///
     /// # Errors
-    /// Zero parts, or another number of points than of vertices.
+    /// Zero parts, another number of points than of vertices, or a point that is not finite.
     ///
     /// ```
     /// use meshweft_mesh::{Curve, Cut, Graph, Partition, generate};
@@ -90,6 +68,9 @@ impl Partition {
         let n = graph.len();
         if points.len() != n {
             return Err(Error::Invalid(format!("{} points for {n} vertices", points.len())));
+        }
+        if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+            return Err(Error::Invalid(format!("point {v} is not finite: {:?}", points[v])));
         }
         if cut == Cut::Curve || parts < 2 {
             return Partition::contiguous(graph, parts);
