@@ -174,6 +174,19 @@ impl Graph {
         &self.neighbors[self.offsets[v] as usize..self.offsets[v + 1] as usize]
     }
 
+    /// The neighbors of `v` of lower number, ascending. Cost O(log degree).
+    ///
+    /// ```
+    /// use meshweft_mesh::Graph;
+    /// let star = Graph::from_edges(4, &[[0, 2], [1, 2], [2, 3]])?;
+    /// assert_eq!(star.predecessors(2), [0, 1]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn predecessors(&self, v: u32) -> &[u32] {
+        let neighbors = self.neighbors(v);
+        &neighbors[..neighbors.partition_point(|&u| u < v)]
+    }
+
     /// Number of neighbors of `v`.
     pub fn degree(&self, v: u32) -> usize {
         self.neighbors(v).len()

@@ -39,18 +39,12 @@ pub(super) fn run(pool: &ThreadPool, yields: u32, graph: &Graph, rounds: usize, 
         rounds,
         sequences: sequences(graph, pool.current_num_threads()),
         done: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
-        waiting: (0..tasks as u32).map(|t| AtomicU32::new(predecessors(graph, t).len() as u32)).collect(),
+        waiting: (0..tasks as u32).map(|t| AtomicU32::new(graph.predecessors(t).len() as u32)).collect(),
         stopped: AtomicBool::new(false),
         yields,
         task,
     };
     pool.broadcast(|context| run.work(context.index()));
-}
-
-/// Neighbors of lower number.
-fn predecessors(graph: &Graph, t: u32) -> &[u32] {
-    let neighbors = graph.neighbors(t);
-    &neighbors[..neighbors.partition_point(|&u| u < t)]
 }
 
 /// A sequence of tasks for each thread. All are sorted by the longest chain of predecessors, then by number, and share
@@ -61,7 +55,7 @@ fn predecessors(graph: &Graph, t: u32) -> &[u32] {
 fn sequences(graph: &Graph, threads: usize) -> Vec<Sequence> {
     let mut depth = vec![0u32; graph.len()];
     for t in 0..graph.len() as u32 {
-        depth[t as usize] = predecessors(graph, t).iter().map(|&u| depth[u as usize] + 1).max().unwrap_or(0);
+        depth[t as usize] = graph.predecessors(t).iter().map(|&u| depth[u as usize] + 1).max().unwrap_or(0);
     }
     let mut tasks: Vec<u32> = (0..graph.len() as u32).collect();
     tasks.sort_by_key(|&t| depth[t as usize]);

@@ -360,6 +360,20 @@ mod tests {
     }
 
     #[test]
+    fn verify_looks_at_places_in_the_order_and_not_at_numbers() {
+        let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
+        let schedule = |order| {
+            let permutation = Permutation::from_order(order).unwrap();
+            let plan = Plan::Phases { offsets: vec![0, 2, 3] };
+            Schedule { order: Order::Color, permutation, plan, runs: vec![0, 2, 3] }
+        };
+        schedule(vec![0, 2, 1]).verify(&graph).unwrap();
+        schedule(vec![2, 0, 1]).verify(&graph).unwrap();
+        let error = schedule(vec![2, 1, 0]).verify(&graph).unwrap_err().to_string();
+        assert!(error.contains("neighbors 2 and 1") || error.contains("neighbors 1 and 0"), "{error}");
+    }
+
+    #[test]
     fn the_priority_dag_keeps_the_direction_of_every_edge() {
         let graph = grid(40);
         for block_size in [None, Some(1), Some(7), Some(100)] {

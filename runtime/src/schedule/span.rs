@@ -3,15 +3,10 @@
 use super::{Plan, Schedule};
 
 impl Schedule {
-    /// Work of one round: updates in all.
-    pub fn work(&self) -> usize {
-        self.permutation().len()
-    }
-
     /// Span of one round: the most updates that must follow one another, however many threads there are. Phases count
     /// one update each; tasks count all of their vertices, which one thread updates in turn, or side by side.
     ///
-    /// The work over the span is the average parallelism: more threads than that find nothing to do (Brent's bound).
+    /// The work, which is the number of vertices, over the span is the average parallelism: more threads than that find nothing to do (Brent's bound).
     /// Cost O(tasks and their neighbors). Source: Blumofe and Leiserson, "Scheduling multithreaded computations by work
     /// stealing", 1999, section 1.
     ///
@@ -30,8 +25,7 @@ impl Schedule {
             Plan::Tasks { offsets, graph } => {
                 let mut ends = vec![0usize; graph.len()];
                 for t in 0..graph.len() {
-                    let before = graph.neighbors(t as u32).iter().take_while(|&&u| (u as usize) < t);
-                    let start = before.map(|&u| ends[u as usize]).max().unwrap_or(0);
+                    let start = graph.predecessors(t as u32).iter().map(|&u| ends[u as usize]).max().unwrap_or(0);
                     ends[t] = start + (offsets[t + 1] - offsets[t]) as usize;
                 }
                 ends.into_iter().max().unwrap_or(0)
