@@ -187,7 +187,7 @@ pub trait Run {
     fn parts(&self) -> usize;
     /// Seconds of each stage of building.
     fn setup(&self) -> &[(&'static str, f64)];
-    /// Bytes of state, stars and graph.
+    /// Bytes of state, schedule and stars.
     fn memory_bytes(&self) -> usize;
     /// Bytes that a round must move at least, see [`Simulation::round_bytes`].
     fn round_bytes(&self) -> usize;

@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Measure a matrix of examples, orders, threads, sizes, numberings and precisions instead, and the time to a
-    /// tolerance; writes tables, plots and a .csv. Takes about ten minutes
+    /// tolerance; writes tables, plots and a .csv. Takes about five minutes
     #[arg(long, conflicts_with_all = OF_ONE)]
     all: bool,
     /// With --all: meshes of up to 10^5 vertices and shorter trials; takes about a minute
@@ -126,6 +126,7 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
     let stages = stages.collect::<Vec<_>>().join(", ");
     let parts = text::counted(report.parts, "part", "parts");
     let threads = text::counted(report.threads, "thread", "threads");
+    let at_a_time = report.parallelism().round();
     let side = match report.width {
         1 => "vertex by vertex".to_string(),
         width => format!("{width} vertices side by side"),
@@ -136,7 +137,7 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
         ("order", format!("{}, {parts}, {} curve", report.order, report.curve)),
         (
             "span",
-            format!("{} updates in turn: {} at a time in the mean", text::count(report.span), report.parallelism()),
+            format!("{} updates in turn: {} at a time in the mean", text::count(report.span), text::number(at_a_time)),
         ),
         ("engine", format!("{}, {threads}, {}, {side}", report.engine, report.precision)),
     ];
