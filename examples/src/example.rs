@@ -2,8 +2,8 @@
 
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
-use anyhow::{Context, Result};
-use meshweft::{Backend, Float, Metric, Order, Program, Simd, Simulation};
+use anyhow::{Context, Result, ensure};
+use meshweft::{Adapter, Backend, Builder, GpuCounters, Metric, Number, Order, Program, Shader, Simd, Simulation};
 use meshweft_mesh::{Curve, Field, Mesh};
 
 /// What is known of an example before it runs.
@@ -100,7 +100,7 @@ impl Check {
 }
 
 /// How to run an example: everything but its physics.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The order of sweeps.
     pub order: Order,
@@ -114,6 +114,8 @@ pub struct Options {
     pub block_size: Option<usize>,
     /// The precision of state and arithmetic.
     pub precision: Precision,
+    /// Updates for a GPU in WGSL, by the names of their kernels, instead of what is traced.
+    pub wgsl: Vec<(String, String)>,
     /// Whether to run the serial oracle beside it and compare every bit after every step.
     pub verify: bool,
 }
@@ -134,6 +136,8 @@ pub struct Entry {
     pub info: Info,
     /// Builds a run on a mesh.
     pub start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
+    /// The shaders that would run it on a GPU.
+    pub shaders: fn(Mesh, &Settings, &Options) -> Result<Vec<Shader>>,
     /// Runs its acceptance test.
     pub checks: fn() -> Result<Vec<Check>>,
 }
@@ -147,6 +151,10 @@ impl Entry {
                 Precision::F32 => Ok(Box::new(Running::<P, f32>::new(mesh, settings, options)?)),
                 Precision::F64 => Ok(Box::new(Running::<P, f64>::new(mesh, settings, options)?)),
             },
+            shaders: |mut mesh, settings, options| {
+                let program = P::new(&mut mesh, settings, options.order)?;
+                Ok(configure(Simulation::builder(mesh, program), options).shaders()?)
+            },
             checks: P::checks,
         }
     }
@@ -159,6 +167,11 @@ pub trait Run {
     /// # Errors
     /// Divergence or a difference from the oracle.
     fn step(&mut self) -> Result<()>;
+    /// Waits until the steps so far are done, if a GPU is at it.
+    ///
+    /// # Errors
+    /// Divergence, or a GPU that failed.
+    fn wait(&mut self) -> Result<()>;
     /// Steps so far.
     fn steps(&self) -> u64;
     /// Rounds of sweeps so far.
@@ -168,17 +181,36 @@ pub trait Run {
     /// The mesh at rest.
     fn mesh(&self) -> &Mesh;
     /// Where the points are now, shape [n × 3], meters.
-    fn points(&self) -> Vec<[f64; 3]>;
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn points(&self) -> Result<Vec<[f64; 3]>>;
     /// What colors the mesh now, shape `[n]`; `None` for a plain color.
-    fn colors(&self) -> Option<Vec<f64>>;
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn colors(&self) -> Result<Option<Vec<f64>>>;
     /// How it is drawn.
     fn look(&self) -> Look;
     /// All fields of the state.
-    fn fields(&self) -> Vec<Field>;
+    ///
+    /// # Errors
+    /// A GPU that failed, or a state on one that is not finite.
+    fn fields(&self) -> Result<Vec<Field>>;
     /// Measured quantities.
-    fn metrics(&mut self) -> Vec<Metric>;
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn metrics(&mut self) -> Result<Vec<Metric>>;
     /// BLAKE3 of the state.
-    fn digest(&self) -> String;
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn digest(&self) -> Result<String>;
+    /// The GPU that it runs on, if it does.
+    fn adapter(&self) -> Option<Adapter>;
+    /// What has been asked of the GPU so far, if there is one.
+    fn gpu_counters(&self) -> Option<GpuCounters>;
     /// Threads that update.
     fn threads(&self) -> usize;
     /// Directed edges of the data graph.
@@ -202,42 +234,121 @@ pub trait Run {
     fn audit(&self) -> Result<Option<String>>;
 }
 
-struct Running<P: Program, T: Float> {
+struct Running<P: Program, T: Number> {
     simulation: Simulation<P, T>,
-    oracle: Option<Simulation<P, T>>,
+    oracle: Option<Oracle<P, T>>,
 }
 
-impl<P: Example, T: Float> Running<P, T> {
+/// What runs beside a simulation to judge it.
+struct Oracle<P: Program, T: Number> {
+    /// The serial loop, at the same precision.
+    serial: Simulation<P, T>,
+    /// The same in 64 bits beside a GPU, whose bits are its own: it is judged by how far it is from exact arithmetic.
+    exact: Option<Simulation<P, f64>>,
+    /// The largest error of the GPU so far, over that of the serial loop.
+    worst: f64,
+}
+
+/// A GPU's step may be off from exact arithmetic by this many times what the serial loop in 32 bits is off by, in the
+/// worst vertex of each field, and by four roundings of the largest value on top [C6].
+pub const GPU_BOUND: f64 = 4.0;
+
+impl<P: Program, T: Number> Oracle<P, T> {
+    /// Takes the state that the step starts from, if it is judged step by step.
+    fn follow(&mut self, simulation: &Simulation<P, T>) -> Result<()> {
+        let Some(exact) = &mut self.exact else { return Ok(()) };
+        for part in simulation.fields() {
+            let values = simulation.field(&part.name)?.values;
+            self.serial.set_field(&part.name, &values)?;
+            exact.set_field(&part.name, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the same step and compares.
+    fn judge(&mut self, simulation: &Simulation<P, T>) -> Result<()> {
+        self.serial.step()?;
+        let Some(exact) = &mut self.exact else {
+            return simulation.compare(&self.serial).context("the run differs from the serial oracle");
+        };
+        exact.step()?;
+        for part in simulation.fields() {
+            let [gpu, serial] = [simulation.field(&part.name)?, self.serial.field(&part.name)?];
+            let exact = exact.field(&part.name)?.values;
+            let largest = exact.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+            let errors =
+                |field: &Field| -> Vec<f64> { field.values.iter().zip(&exact).map(|(a, b)| (a - b).abs()).collect() };
+            let (gpu, serial) = (errors(&gpu), errors(&serial));
+            let rounding = 4.0 * f64::from(f32::EPSILON) * largest;
+            let bound = GPU_BOUND * serial.iter().copied().fold(0.0, f64::max) + rounding;
+            let Some(at) = (0..gpu.len()).max_by(|&i, &j| gpu[i].total_cmp(&gpu[j])) else { continue };
+            ensure!(
+                gpu[at] <= bound,
+                "{} of vertex {} is off by {:e} after step {}: more than {bound:e}",
+                part.name,
+                at / part.components,
+                gpu[at],
+                simulation.steps()
+            );
+            self.worst = self.worst.max(if bound > 0.0 { gpu[at] / bound } else { 0.0 });
+        }
+        Ok(())
+    }
+}
+
+fn configure<P: Program>(builder: Builder<P, f32>, options: &Options) -> Builder<P, f32> {
+    let builder = builder.order(options.order).curve(options.curve).simd(options.simd);
+    let builder = options.wgsl.iter().fold(builder, |builder, (kernel, text)| builder.wgsl(kernel, text));
+    match options.block_size {
+        Some(size) => builder.block_size(size),
+        None => builder,
+    }
+}
+
+impl<P: Example, T: Number> Running<P, T> {
     fn new(mesh: Mesh, settings: &Settings, options: &Options) -> Result<Self> {
         let build = |backend, audit, mesh: &Mesh| -> Result<Simulation<P, T>> {
             let mut mesh = mesh.clone();
             let program = P::new(&mut mesh, settings, options.order)?;
-            let builder = Simulation::builder(mesh, program).order(options.order).curve(options.curve);
-            let builder = builder.backend(backend).simd(options.simd).audit(audit).precision::<T>();
-            let builder = match options.block_size {
-                Some(size) => builder.block_size(size),
-                None => builder,
-            };
-            Ok(builder.build()?)
+            let builder = configure(Simulation::builder(mesh, program), options);
+            Ok(builder.backend(backend).audit(audit).precision::<T>().build()?)
         };
-        let oracle = if options.verify { Some(build(Backend::Serial, false, &mesh)?) } else { None };
+        let oracle = match options.verify {
+            false => None,
+            true => {
+                let serial = build(Backend::Serial, false, &mesh)?;
+                let exact = match options.backend {
+                    Backend::Gpu { .. } => {
+                        let mut mesh = mesh.clone();
+                        let program = P::new(&mut mesh, settings, options.order)?;
+                        let builder = configure(Simulation::builder(mesh, program), options);
+                        Some(builder.backend(Backend::Serial).precision::<f64>().build()?)
+                    }
+                    _ => None,
+                };
+                Some(Oracle { serial, exact, worst: 0.0 })
+            }
+        };
         let simulation = build(options.backend, options.verify, &mesh)?;
         Ok(Running { simulation, oracle })
     }
 
-    fn read(&self, name: &str) -> Field {
-        self.simulation.field(name).expect("a look names fields of its program")
+    fn read(&self, name: &str) -> Result<Field> {
+        Ok(self.simulation.field(name)?)
     }
 }
 
-impl<P: Example, T: Float> Run for Running<P, T> {
+impl<P: Example, T: Number> Run for Running<P, T> {
     fn step(&mut self) -> Result<()> {
-        self.simulation.step()?;
         if let Some(oracle) = &mut self.oracle {
-            oracle.step()?;
-            self.simulation.compare(oracle).context("the run differs from the serial oracle")?;
+            oracle.follow(&self.simulation)?;
         }
-        Ok(())
+        self.simulation.step()?;
+        self.oracle.as_mut().map_or(Ok(()), |oracle| oracle.judge(&self.simulation))
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(self.simulation.wait()?)
     }
 
     fn steps(&self) -> u64 {
@@ -256,43 +367,52 @@ impl<P: Example, T: Float> Run for Running<P, T> {
         self.simulation.mesh()
     }
 
-    fn points(&self) -> Vec<[f64; 3]> {
+    fn points(&self) -> Result<Vec<[f64; 3]>> {
         let look = self.look();
         let mut points = match look.positions {
-            Some(name) => self.read(name).values.as_chunks().0.to_vec(),
+            Some(name) => self.read(name)?.values.as_chunks().0.to_vec(),
             None => self.mesh().points().to_vec(),
         };
         if look.lift != 0.0
-            && let Some(heights) = self.colors()
+            && let Some(heights) = self.colors()?
         {
             points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += look.lift * height);
         }
-        points
+        Ok(points)
     }
 
-    fn colors(&self) -> Option<Vec<f64>> {
-        let field = self.read(self.look().color?);
+    fn colors(&self) -> Result<Option<Vec<f64>>> {
+        let Some(name) = self.look().color else { return Ok(None) };
+        let field = self.read(name)?;
         let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        Some(match field.components {
+        Ok(Some(match field.components {
             1 => field.values,
             n => field.values.chunks_exact(n).map(length).collect(),
-        })
+        }))
     }
 
     fn look(&self) -> Look {
         self.simulation.program().look()
     }
 
-    fn fields(&self) -> Vec<Field> {
+    fn fields(&self) -> Result<Vec<Field>> {
         self.simulation.fields().iter().map(|part| self.read(&part.name)).collect()
     }
 
-    fn metrics(&mut self) -> Vec<Metric> {
-        self.simulation.metrics()
+    fn metrics(&mut self) -> Result<Vec<Metric>> {
+        Ok(self.simulation.metrics()?)
     }
 
-    fn digest(&self) -> String {
-        self.simulation.digest()
+    fn digest(&self) -> Result<String> {
+        Ok(self.simulation.digest()?)
+    }
+
+    fn adapter(&self) -> Option<Adapter> {
+        self.simulation.adapter()
+    }
+
+    fn gpu_counters(&self) -> Option<GpuCounters> {
+        self.simulation.gpu_counters()
     }
 
     fn threads(&self) -> usize {
@@ -328,8 +448,13 @@ impl<P: Example, T: Float> Run for Running<P, T> {
     }
 
     fn audit(&self) -> Result<Option<String>> {
-        if self.oracle.is_none() {
-            return Ok(None);
+        let Some(oracle) = &self.oracle else { return Ok(None) };
+        if oracle.exact.is_some() {
+            let share = 100.0 * oracle.worst;
+            return Ok(Some(format!(
+                "each of {} steps is as near to exact arithmetic as the serial oracle, within the bound; at most {share:.0} % of it",
+                self.steps()
+            )));
         }
         let bits = format!("{} steps equal the serial oracle bit for bit", self.steps());
         Ok(Some(match self.simulation.audit()? {

@@ -13,6 +13,9 @@ pub enum Error {
     /// A program or a schedule that breaks its contract.
     #[error("{0}")]
     Contract(String),
+    /// A GPU that is missing, too small, or failed.
+    #[error("GPU: {0}")]
+    Gpu(String),
     /// The state is no longer finite.
     #[error(
         "the run diverged: {field} of vertex {vertex} is {value} after step {step}; \

@@ -1,20 +1,26 @@
 //! The façade: a program on a mesh, stepped by its owner.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod widths;
 
-use crate::engine::{Audit, Cpu, Engine, Job, Serial};
+use crate::engine::{Audit, Cpu, Engine, Job, Serial, combine};
 use crate::error::{Error, Result};
+pub use crate::gpu::Counters as GpuCounters;
+use crate::gpu::{Adapter, Gpu, Shader, shaders};
 use crate::layout::{Layout, State, data_graph};
 use crate::program::{
-    Float, Kernel, Lanes, Map, Metrics, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract,
+    Kernel, Lanes, Map, Metrics, Number, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract,
     convert,
 };
 use crate::schedule::{Order, Schedule};
+use crate::trace;
 use meshweft_mesh::{Curve, Field, Mesh};
+use meshweft_shaders::Scalar;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Where updates run.
@@ -26,6 +32,12 @@ pub enum Backend {
     Cpu {
         /// Number of threads.
         threads: usize,
+    },
+    /// A GPU, in 32 bits. Its results are those of the oracle within a bound, and the same on every run of one device
+    /// and driver [C6].
+    Gpu {
+        /// Which of [`adapters`](crate::adapters).
+        adapter: usize,
     },
 }
 
@@ -51,7 +63,7 @@ pub enum Simd {
 
 impl Simd {
     /// Vertices side by side.
-    fn width<T: Float>(self) -> usize {
+    fn width<T: Number>(self) -> usize {
         match self {
             Simd::Off => 1,
             Simd::Bits256 => T::Half::WIDTH,
@@ -94,6 +106,7 @@ pub struct Builder<P, T> {
     simd: Simd,
     block_size: Option<usize>,
     audit: bool,
+    wgsl: BTreeMap<String, String>,
     precision: PhantomData<T>,
 }
 
@@ -102,14 +115,15 @@ pub struct Builder<P, T> {
 /// The owner keeps the loop: [`Simulation::step`] advances one time step; fields can be read and written between steps,
 /// in the order of the mesh's vertices whatever the order of the schedule. There is no global state: any number of
 /// simulations may live at once, each with its own threads.
-pub struct Simulation<P: Program, T: Float = f32> {
+pub struct Simulation<P: Program, T: Number = f32> {
     mesh: Mesh,
     program: P,
     curve: Curve,
     layout: Layout<T>,
     /// Directed edges of the data graph.
     edges: usize,
-    state: State<T>,
+    /// On a GPU, a copy of the state, if there is one that is not out of date.
+    state: OnceLock<State<T>>,
     engine: AnyEngine,
     audit: Option<Audit>,
     steps: u64,
@@ -122,6 +136,16 @@ pub struct Simulation<P: Program, T: Float = f32> {
 enum AnyEngine {
     Serial(Serial),
     Cpu(Cpu),
+    Gpu(Box<Mutex<OnGpu>>),
+}
+
+/// A GPU, and how its state and ours hang together.
+struct OnGpu {
+    gpu: Gpu,
+    /// Whether our copy was changed since it was sent.
+    is_changed: bool,
+    /// Steps taken when it was sent.
+    since: u64,
 }
 
 impl<P: Program> Simulation<P, f32> {
@@ -138,12 +162,13 @@ impl<P: Program> Simulation<P, f32> {
             simd: Simd::default(),
             block_size: None,
             audit: false,
+            wgsl: BTreeMap::new(),
             precision: PhantomData,
         }
     }
 }
 
-impl<P: Program, T: Float> Builder<P, T> {
+impl<P: Program, T: Number> Builder<P, T> {
     /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
     pub fn order(self, order: Order) -> Self {
         Builder { order, ..self }
@@ -174,10 +199,39 @@ impl<P: Program, T: Float> Builder<P, T> {
         Builder { audit, ..self }
     }
 
+    /// Gives a GPU the update of a kernel in WGSL, instead of what is traced from the program. Nobody needs it.
+    ///
+    /// `text`: a function `fn update(place: Place, own: Shared, body: Private) -> New`, over the structs and functions that
+    /// `meshweft shader` prints, and others that it calls. Whenever the simulation is built on a GPU, it runs one round
+    /// beside what is traced, on the state at the start, and is refused if both differ by more than rounding. Where updates
+    /// run on the CPU it has no effect.
+    pub fn wgsl(mut self, kernel: &str, text: &str) -> Self {
+        self.wgsl.insert(kernel.into(), text.into());
+        self
+    }
+
     /// Sets the precision of the state and of all arithmetic.
-    pub fn precision<U: Float>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, .. } = self;
-        Builder { mesh, program, order, curve, backend, simd, block_size, audit, precision: PhantomData }
+    pub fn precision<U: Number>(self) -> Builder<P, U> {
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
+        Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, precision: PhantomData }
+    }
+
+    /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
+    ///
+    /// # Errors
+    /// As [`Builder::build`], but for the start; a kernel that needs what WGSL cannot write.
+    pub fn shaders(self) -> Result<Vec<Shader>> {
+        /// Vertices of a group: what most GPUs run in lockstep.
+        const WIDTH: usize = 32;
+        let numbers = self.curve.order(self.mesh.points());
+        let mut stars = Stars::default();
+        self.program.stars(&self.mesh, &mut stars)?;
+        contract::check(&self.program, &stars.plans)?;
+        stars.plans.sort_by_key(|plan| plan.index);
+        let schedule = Schedule::new(&data_graph(&numbers, &stars.plans)?, self.order, self.block_size)?;
+        let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
+        let layout = Layout::<T>::new(schedule, &numbers, stars.plans, WIDTH)?;
+        shaders(&self.program, &layout, &physics)
     }
 
     /// Numbers the vertices, plans the schedule, lays out stars and state.
@@ -189,7 +243,7 @@ impl<P: Program, T: Float> Builder<P, T> {
     /// shape than they were added in; a block size of zero; a start
     /// that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, .. } = self;
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
         let mut setup = Vec::new();
         let mut clock = Instant::now();
         let mut lap = |name, setup: &mut Vec<_>| {
@@ -209,17 +263,26 @@ impl<P: Program, T: Float> Builder<P, T> {
         let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
         drop(graph);
         lap("schedule", &mut setup);
-        let width = if backend == Backend::Serial { 1 } else { simd.width::<T>() };
-        let layout = Layout::new(schedule, &numbers, stars.plans, width)?;
-        lap("layout", &mut setup);
-        let engine = match backend {
-            Backend::Serial => AnyEngine::Serial(Serial),
-            Backend::Cpu { threads } => AnyEngine::Cpu(Cpu::new(threads)?),
+        let lay_out = |plans, width| Layout::new(schedule, &numbers, plans, width);
+        let (engine, layout) = match backend {
+            Backend::Serial => (AnyEngine::Serial(Serial), lay_out(stars.plans, 1)?),
+            Backend::Cpu { threads } => (AnyEngine::Cpu(Cpu::new(threads)?), lay_out(stars.plans, simd.width::<T>())?),
+            Backend::Gpu { adapter } => {
+                stars.plans.sort_by_key(|plan| plan.index);
+                let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
+                let (gpu, layout) = Gpu::new::<P, T>(adapter, |width| lay_out(stars.plans, width), physics, wgsl)?;
+                (AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 }))), layout)
+            }
         };
-        let state = State::new(layout.slots(), width, |slot| {
+        lap("layout", &mut setup);
+        let state = State::new(layout.slots(), layout.width, |slot| {
             let (shared, private) = program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32));
             (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
         });
+        if let AnyEngine::Gpu(on_gpu) = &engine {
+            let gpu = &mut on_gpu.lock().unwrap_or_else(PoisonError::into_inner).gpu;
+            gpu.parity::<P, T>(&program, &convert(program.parameters(0.0)), &layout, &state)?;
+        }
         lap("state", &mut setup);
         let simulation = Simulation {
             mesh,
@@ -227,7 +290,7 @@ impl<P: Program, T: Float> Builder<P, T> {
             curve,
             layout,
             edges,
-            state,
+            state: OnceLock::from(state),
             engine,
             audit,
             steps: 0,
@@ -247,29 +310,111 @@ impl<P: Program, T: Float> Builder<P, T> {
     }
 }
 
-impl<P: Program, T: Float> Simulation<P, T> {
-    /// Advances one time step.
+impl<P: Program, T: Number> Simulation<P, T> {
+    /// Advances one time step. A GPU is asked for it and works on while the caller does, see [`Simulation::wait`].
     ///
     /// # Errors
     /// [`Error::Diverged`] if a value is no longer finite; it names the vertex and the step, and so does every later call.
     pub fn step(&mut self) -> Result<()> {
         let parameters = convert(self.program.parameters(self.time()));
+        if let AnyEngine::Gpu(_) = self.engine {
+            return self.step_on_gpu(&parameters);
+        }
         let mut job = Job::<P, T> {
             parameters,
             layout: &self.layout,
-            state: &mut self.state,
+            state: self.state.get_mut().expect("the CPU's engines keep the state here"),
             audit: self.audit.as_ref(),
             finite: true,
         };
         let (rounds, swept) = match &self.engine {
             AnyEngine::Serial(engine) => run_step(engine, &self.program, &mut job),
             AnyEngine::Cpu(engine) => run_step(engine, &self.program, &mut job),
+            AnyEngine::Gpu(_) => unreachable!("a GPU has been asked above"),
         };
         let finite = job.finite;
         self.steps += 1;
         self.rounds += rounds;
         self.swept += swept;
         if finite { Ok(()) } else { self.check_finite() }
+    }
+
+    /// Sends the state to the device if it was changed here.
+    fn send(&mut self) -> Result<()> {
+        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
+            let OnGpu { gpu, is_changed, since } = on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner);
+            if let (true, Some(state)) = (*is_changed, self.state.get()) {
+                gpu.upload(state)?;
+                (*is_changed, *since) = (false, self.steps);
+            }
+        }
+        Ok(())
+    }
+
+    /// A step on the device. The host is told later whether all was finite; the device stops at the step where it was not.
+    fn step_on_gpu(&mut self, parameters: &P::Parameters<T>) -> Result<()> {
+        self.send()?;
+        let AnyEngine::Gpu(on_gpu) = &mut self.engine else { return Ok(()) };
+        let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
+        let (rounds, swept, finite) = gpu.step::<P, T>(&self.program, parameters, &self.layout)?;
+        self.state.take();
+        self.steps += 1;
+        self.rounds += rounds;
+        self.swept += swept;
+        if finite { Ok(()) } else { self.stopped() }
+    }
+
+    /// Where the state on the device stopped being finite.
+    fn stopped(&mut self) -> Result<()> {
+        let spoilt = self.state().map(|_| ());
+        if let Err(Error::Diverged { step, .. }) = spoilt {
+            // The steps after it were asked for, but not taken.
+            self.steps = step;
+        }
+        spoilt
+    }
+
+    /// The state, read back if it is on a GPU.
+    fn state(&self) -> Result<&State<T>> {
+        if let Some(state) = self.state.get() {
+            return Ok(state);
+        }
+        let AnyEngine::Gpu(on_gpu) = &self.engine else { unreachable!("the CPU's engines keep the state here") };
+        let OnGpu { gpu, since, .. } = &mut *on_gpu.lock().unwrap_or_else(PoisonError::into_inner);
+        let frozen = gpu.frozen_at()?;
+        let zero = T::from_f64(0.0);
+        let (slots, width) = (self.layout.slots(), self.layout.width);
+        let mut state =
+            State::new(slots, width, |_| (<SharedOf<P, T>>::build(|_| zero), <PrivateOf<P, T>>::build(|_| zero)));
+        gpu.download(&mut state)?;
+        match frozen {
+            None => Ok(self.state.get_or_init(|| state)),
+            Some(step) => Err(self.first_spoilt(&state, *since + step).unwrap_or_else(|| {
+                Error::Gpu(format!("an update was not finite in step {}, but the state is", *since + step))
+            })),
+        }
+    }
+
+    /// The state, to change it.
+    fn state_mut(&mut self) -> Result<&mut State<T>> {
+        self.state()?;
+        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
+            on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).is_changed = true;
+        }
+        Ok(self.state.get_mut().expect("it has just been read"))
+    }
+
+    /// Waits until all steps are done: a GPU is asked for them and works on while the caller does. Reading the state waits
+    /// too.
+    ///
+    /// # Errors
+    /// As [`Simulation::step`].
+    pub fn wait(&mut self) -> Result<()> {
+        let AnyEngine::Gpu(on_gpu) = &mut self.engine else { return Ok(()) };
+        match on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu.wait()? {
+            true => Ok(()),
+            false => self.stopped(),
+        }
     }
 
     /// Steps taken so far.
@@ -317,6 +462,24 @@ impl<P: Program, T: Float> Simulation<P, T> {
         match &self.engine {
             AnyEngine::Serial(_) => 1,
             AnyEngine::Cpu(cpu) => cpu.threads(),
+            AnyEngine::Gpu(_) => 1,
+        }
+    }
+
+    /// The GPU that updates run on, if they do.
+    pub fn adapter(&self) -> Option<Adapter> {
+        self.gpu(|gpu| gpu.about().clone())
+    }
+
+    /// What has been asked of the GPU so far, if there is one.
+    pub fn gpu_counters(&self) -> Option<GpuCounters> {
+        self.gpu(|gpu| gpu.counters())
+    }
+
+    fn gpu<A>(&self, ask: impl FnOnce(&Gpu) -> A) -> Option<A> {
+        match &self.engine {
+            AnyEngine::Gpu(on_gpu) => Some(ask(&on_gpu.lock().unwrap_or_else(PoisonError::into_inner).gpu)),
+            _ => None,
         }
     }
 
@@ -332,13 +495,19 @@ impl<P: Program, T: Float> Simulation<P, T> {
 
     /// Bytes of state, schedule and stars, without the mesh.
     pub fn memory_bytes(&self) -> usize {
-        self.state.bytes() + self.layout.bytes()
+        let slots = self.layout.slots();
+        let reals = slots * (crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + <PrivateOf<P, T>>::LEN);
+        self.state.get().map_or(reals * T::BYTES, State::bytes) + self.layout.bytes()
     }
 
     /// Bytes that one round must move at least between memory and processor when nothing of the last one is left in a
     /// cache: stars and halos in, shared state in and out, private state in. Private state that changes goes out on top.
     pub fn round_bytes(&self) -> usize {
-        self.layout.round_bytes() + (2 * self.state.shared.len() + self.state.private.len()) * T::BYTES
+        if let Some(bytes) = self.gpu(Gpu::round_bytes) {
+            return bytes;
+        }
+        let (shared, private) = (crate::layout::shared_stride(<SharedOf<P, T>>::LEN), <PrivateOf<P, T>>::LEN);
+        self.layout.round_bytes() + (2 * shared + private) * self.layout.slots() * T::BYTES
     }
 
     /// Vertices that a core updates side by side.
@@ -359,10 +528,11 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// An unknown name; the message lists those there are.
     pub fn field(&self, name: &str) -> Result<Field> {
         let (location, components) = self.locate(name)?;
+        let state = self.state()?;
         let mut values = Vec::with_capacity(self.vertices() as usize * components);
         for v in 0..self.vertices() {
             let slot = self.layout.slot(v);
-            values.extend((0..components).map(|k| self.real(location, slot, k).to_f64()));
+            values.extend((0..components).map(|k| self.real(state, location, slot, k).to_f64()));
         }
         Ok(Field { name: name.into(), components, values })
     }
@@ -385,9 +555,13 @@ impl<P: Program, T: Float> Simulation<P, T> {
                 T::NAME
             )));
         }
+        self.state_mut()?;
+        let Some(state) = self.state.get_mut() else { unreachable!("it has just been read") };
         for (v, value) in values.chunks_exact(components).enumerate() {
             for slot in self.layout.slots_of(v as u32) {
-                value.iter().enumerate().for_each(|(k, &x)| *self.real_mut(location, slot, k) = T::from_f64(x));
+                for (k, &x) in value.iter().enumerate() {
+                    *real_mut::<P, T>(state, location, slot, k) = T::from_f64(x);
+                }
             }
         }
         Ok(())
@@ -395,44 +569,72 @@ impl<P: Program, T: Float> Simulation<P, T> {
 
     /// The state of vertex `v` of the mesh.
     ///
+    /// # Errors
+    /// A GPU that failed, or a state on one that is not finite.
+    ///
     /// # Panics
     /// If `v` is no vertex.
-    pub fn vertex(&self, v: u32) -> (SharedOf<P, T>, PrivateOf<P, T>) {
+    pub fn vertex(&self, v: u32) -> Result<(SharedOf<P, T>, PrivateOf<P, T>)> {
+        Ok(self.vertex_of(self.state()?, v))
+    }
+
+    fn vertex_of(&self, state: &State<T>, v: u32) -> (SharedOf<P, T>, PrivateOf<P, T>) {
         let slot = self.layout.slot(v);
-        (self.state.shared(slot), self.state.private(slot))
+        (state.shared(slot), state.private(slot))
     }
 
     /// Replaces the state of vertex `v` of the mesh.
     ///
+    /// # Errors
+    /// As [`Simulation::vertex`].
+    ///
     /// # Panics
     /// If `v` is no vertex.
-    pub fn set_vertex(&mut self, v: u32, shared: SharedOf<P, T>, private: PrivateOf<P, T>) {
-        for slot in self.layout.slots_of(v) {
-            self.state.set_shared(slot, shared);
-            self.state.set_private(slot, private);
+    pub fn set_vertex(&mut self, v: u32, shared: SharedOf<P, T>, private: PrivateOf<P, T>) -> Result<()> {
+        let slots = self.layout.slots_of(v);
+        let state = self.state_mut()?;
+        for slot in slots {
+            state.set_shared(slot, shared);
+            state.set_private(slot, private);
         }
+        Ok(())
     }
 
     /// Measures the quantities that the program names.
-    pub fn metrics(&mut self) -> Vec<Metric> {
-        struct Measure<'a, P: Program, T: Float> {
-            engine: &'a AnyEngine,
+    ///
+    /// # Errors
+    /// As [`Simulation::vertex`].
+    pub fn metrics(&mut self) -> Result<Vec<Metric>> {
+        struct Measure<'a, P: Program, T: Number> {
+            engine: &'a mut AnyEngine,
             job: Job<'a, P, T>,
-            metrics: Vec<Metric>,
+            metrics: Result<Vec<Metric>>,
         }
-        impl<P: Program, T: Float> Metrics<P> for Measure<'_, P, T> {
+        impl<P: Program, T: Number> Metrics<P> for Measure<'_, P, T> {
             fn measure<K: Reduce<P>>(&mut self, _: K) {
-                let value = match self.engine {
-                    AnyEngine::Serial(engine) => engine.measure::<P, T, K>(&self.job),
-                    AnyEngine::Cpu(engine) => engine.measure::<P, T, K>(&self.job),
+                let Ok(metrics) = &mut self.metrics else { return };
+                let value = match &mut *self.engine {
+                    AnyEngine::Serial(engine) => Ok(engine.measure::<P, T, K>(&self.job)),
+                    AnyEngine::Cpu(engine) => Ok(engine.measure::<P, T, K>(&self.job)),
+                    AnyEngine::Gpu(on_gpu) => {
+                        let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
+                        let join = |a, b| combine(K::COMBINE, a, b);
+                        gpu.measure::<P, T, K>(&self.job.parameters, join, K::COMBINE.empty())
+                    }
                 };
-                self.metrics.push(Metric { name: K::NAME, unit: K::UNIT, value });
+                match value {
+                    Ok(value) => metrics.push(Metric { name: K::NAME, unit: K::UNIT, value }),
+                    Err(error) => self.metrics = Err(error),
+                }
             }
         }
+        self.send()?;
         let parameters = convert(self.program.parameters(self.time()));
-        let (layout, state) = (&self.layout, &mut self.state);
+        // A GPU measures what it has.
+        let mut elsewhere = State::new::<SharedOf<P, T>, PrivateOf<P, T>>(0, 1, |_| unreachable!("no slots"));
+        let (layout, state) = (&self.layout, self.state.get_mut().unwrap_or(&mut elsewhere));
         let job = Job { parameters, layout, state, audit: None, finite: true };
-        let mut measure = Measure { engine: &self.engine, job, metrics: Vec::new() };
+        let mut measure = Measure { engine: &mut self.engine, job, metrics: Ok(Vec::new()) };
         self.program.metrics(&mut measure);
         measure.metrics
     }
@@ -440,11 +642,15 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// BLAKE3 of the whole state in the order of the mesh's vertices, as 64 hexadecimal digits.
     ///
     /// Every real as little-endian bits, shared state before private; both zeros count as one value.
-    pub fn digest(&self) -> String {
+    ///
+    /// # Errors
+    /// As [`Simulation::vertex`].
+    pub fn digest(&self) -> Result<String> {
+        let state = self.state()?;
         let mut hasher = blake3::Hasher::new();
         let mut bytes = Vec::new();
         for v in 0..self.vertices() {
-            let (shared, private) = self.vertex(v);
+            let (shared, private) = self.vertex_of(state, v);
             let mut push = |x: T| bytes.extend_from_slice(&x.canonical_bits().to_le_bytes()[..T::BYTES]);
             shared.each(|_, x| push(x));
             private.each(|_, x| push(x));
@@ -454,7 +660,7 @@ impl<P: Program, T: Float> Simulation<P, T> {
             }
         }
         hasher.update(&bytes);
-        hasher.finalize().to_hex().to_string()
+        Ok(hasher.finalize().to_hex().to_string())
     }
 
     /// Compares the state with that of another run, bit for bit.
@@ -466,10 +672,11 @@ impl<P: Program, T: Float> Simulation<P, T> {
     /// If the meshes have different numbers of vertices.
     pub fn compare(&self, other: &Simulation<P, T>) -> Result<()> {
         assert_eq!(self.vertices(), other.vertices(), "runs on one mesh");
+        let states = [self.state()?, other.state()?];
         for v in 0..self.vertices() {
             let (mut left, mut right) = (Vec::new(), Vec::new());
-            for (simulation, reals) in [(self, &mut left), (other, &mut right)] {
-                let (shared, private) = simulation.vertex(v);
+            for (simulation, state, reals) in [(self, states[0], &mut left), (other, states[1], &mut right)] {
+                let (shared, private) = simulation.vertex_of(state, v);
                 shared.each(|_, x| reals.push(x));
                 private.each(|_, x| reals.push(x));
             }
@@ -503,11 +710,14 @@ impl<P: Program, T: Float> Simulation<P, T> {
     }
 
     fn check_finite(&self) -> Result<()> {
-        if self.state.is_finite() {
-            return Ok(());
-        }
-        for v in 0..self.vertices() {
-            let (shared, private) = self.vertex(v);
+        let state = self.state()?;
+        if state.is_finite() { Ok(()) } else { self.first_spoilt(state, self.steps).map_or(Ok(()), Err) }
+    }
+
+    /// The error of the first vertex whose state is not finite after `step`.
+    fn first_spoilt(&self, state: &State<T>, step: u64) -> Option<Error> {
+        (0..self.vertices()).find_map(|v| {
+            let (shared, private) = self.vertex_of(state, v);
             let mut found = None;
             let mut look = |k: usize, x: T| {
                 if !x.finite() && found.is_none() {
@@ -516,12 +726,9 @@ impl<P: Program, T: Float> Simulation<P, T> {
             };
             shared.each(&mut look);
             private.each(|k, x| look(<SharedOf<P, T>>::LEN + k, x));
-            if let Some((k, value)) = found {
-                let field = self.name_of(k).0;
-                return Err(Error::Diverged { vertex: v, step: self.steps, field, value });
-            }
-        }
-        Ok(())
+            let (k, value) = found?;
+            Some(Error::Diverged { vertex: v, step, field: self.name_of(k).0, value })
+        })
     }
 
     /// The part and component of real `k` of shared and private state together.
@@ -550,39 +757,51 @@ impl<P: Program, T: Float> Simulation<P, T> {
         Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
     }
 
-    fn index(&self, (is_shared, first): (bool, usize), slot: usize, k: usize) -> usize {
-        if is_shared {
-            slot * crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + first + k
-        } else {
-            self.state.private_index::<PrivateOf<P, T>>(slot, first + k)
-        }
-    }
-
     /// Number of vertices.
     fn vertices(&self) -> u32 {
         self.mesh.points().len() as u32
     }
 
-    fn real(&self, location: (bool, usize), slot: usize, k: usize) -> T {
-        let i = self.index(location, slot, k);
-        if location.0 { self.state.shared[i] } else { self.state.private[i] }
-    }
-
-    fn real_mut(&mut self, location: (bool, usize), slot: usize, k: usize) -> &mut T {
-        let i = self.index(location, slot, k);
-        if location.0 { &mut self.state.shared[i] } else { &mut self.state.private[i] }
+    fn real(&self, state: &State<T>, location: (bool, usize), slot: usize, k: usize) -> T {
+        let i = index::<P, T>(state, location, slot, k);
+        if location.0 { state.shared[i] } else { state.private[i] }
     }
 }
 
+/// What a GPU calls the numbers of a precision.
+///
+/// # Errors
+/// 64 bits.
+fn scalar<T: Number>() -> Result<Scalar> {
+    match T::NAME {
+        "f32" => Ok(Scalar::F32),
+        "i32" => Ok(Scalar::I32),
+        name => Err(Error::Invalid(format!("a GPU computes in f32 or i32, not in {name}: that runs on the CPU"))),
+    }
+}
+
+/// Where a real of a part lies: in shared or private state, by the number of the part's first real.
+fn index<P: Program, T: Number>(state: &State<T>, (is_shared, first): (bool, usize), slot: usize, k: usize) -> usize {
+    match is_shared {
+        true => slot * crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + first + k,
+        false => state.private_index::<PrivateOf<P, T>>(slot, first + k),
+    }
+}
+
+fn real_mut<P: Program, T: Number>(state: &mut State<T>, location: (bool, usize), slot: usize, k: usize) -> &mut T {
+    let i = index::<P, T>(state, location, slot, k);
+    if location.0 { &mut state.shared[i] } else { &mut state.private[i] }
+}
+
 /// Runs one step and returns the rounds that updated every vertex from its neighbors, and how many of them an order bound.
-fn run_step<P: Program, T: Float, E: Engine>(engine: &E, program: &P, job: &mut Job<P, T>) -> (u64, u64) {
-    struct Run<'a, 'b, P: Program, T: Float, E> {
+fn run_step<P: Program, T: Number, E: Engine>(engine: &E, program: &P, job: &mut Job<P, T>) -> (u64, u64) {
+    struct Run<'a, 'b, P: Program, T: Number, E> {
         engine: &'a E,
         job: &'a mut Job<'b, P, T>,
         rounds: u64,
         swept: u64,
     }
-    impl<P: Program, T: Float, E: Engine> Stages<P> for Run<'_, '_, P, T, E> {
+    impl<P: Program, T: Number, E: Engine> Stages<P> for Run<'_, '_, P, T, E> {
         fn map<K: Map<P>>(&mut self, _: K) {
             self.engine.map::<P, T, K>(self.job);
         }

@@ -1,18 +1,43 @@
-//! WGSL of the kernels that surround a traced program. Text and facts about it: no device, no mesh.
+//! WGSL of programs: text and facts about it. No device, no mesh.
 //!
-//! So far it holds the reduction; the kernels that walk schedules join it with the GPU engine.
+//! [`module`] puts together what runs a program on a GPU: structs after its records, its update as it was traced, and the
+//! kernels in `wgsl/` that walk a schedule. [`check`] tells whether a GPU would take it. [`KERNELS`] are those that need
+//! no program.
 //!
 //! ```
-//! let reduce = meshweft_shaders::KERNELS.iter().find(|k| k.name == "reduce").unwrap();
-//! assert!(reduce.source.contains("@workgroup_size(256)"));
+//! use meshweft_shaders::{Body, Entry, Harness, Physics, Record, Scalar, check, module};
+//! let record = |name: &str, parts: &[(&str, usize)]| {
+//!     let parts: Vec<_> = parts.iter().map(|&(part, reals)| (part.to_string(), reals)).collect();
+//!     Record::new(name, &parts, Scalar::F32)
+//! };
+//! let physics = Physics {
+//!     scalar: Scalar::F32,
+//!     parameters: record("Parameters", &[("dt", 1)]),
+//!     shared: record("Shared", &[("position", 3)]),
+//!     private: record("Private", &[("velocity", 3)]),
+//!     stars: vec![],
+//! };
+//! let fall = "    return New(Shared(own.position + body.velocity * parameters().dt), body);\n";
+//! let harness = Harness { width: 32, rows: false, table: None, phase_size: 128, walk_size: 128 };
+//! let text = module(&physics, &harness, &Body::update(fall.into(), true, vec![false; 3]), Entry::Phase, false);
+//! check(&text)?;
+//! # Ok::<(), String>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
-/// One compute kernel.
+mod module;
+mod record;
+
+pub use module::{Body, Entry, Harness, Physics, RANGE_WORDS, STAR_WORDS, STATUS_WORDS, Star, TILE_WORDS, module};
+pub use record::{Record, Scalar, identifier};
+
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+/// One compute kernel that needs no program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Name of the file and of the entry point.
+    /// Name of the entry point.
     pub name: &'static str,
     /// The whole module.
     pub source: &'static str,
@@ -20,28 +45,94 @@ pub struct Kernel {
     pub workgroup_size: u32,
 }
 
-/// All kernels.
-pub const KERNELS: &[Kernel] =
-    &[Kernel { name: "reduce", source: include_str!("../wgsl/reduce.wgsl"), workgroup_size: 256 }];
+/// Begins a step.
+pub const TICK: Kernel = Kernel { name: "tick", source: include_str!("../wgsl/tick.wgsl"), workgroup_size: 1 };
+/// Between two waves of ready tasks.
+pub const PUBLISH: Kernel = Kernel { name: "publish", source: include_str!("../wgsl/publish.wgsl"), workgroup_size: 1 };
+/// Leaves of a fixed tree of sums, smallest or largest values: [`LEAF`] values a workgroup.
+pub const REDUCE: Kernel = Kernel { name: "reduce", source: include_str!("../wgsl/reduce.wgsl"), workgroup_size: 256 };
+/// Shared state of some slots into a row.
+pub const PACK: Kernel = Kernel { name: "pack", source: include_str!("../wgsl/pack.wgsl"), workgroup_size: 256 };
+/// And back.
+pub const UNPACK: Kernel = Kernel { name: "unpack", source: include_str!("../wgsl/pack.wgsl"), workgroup_size: 256 };
+
+/// Quads from one array to another.
+pub const COPY: Kernel = Kernel { name: "copy", source: include_str!("../wgsl/copy.wgsl"), workgroup_size: 256 };
+
+/// All of them.
+pub const KERNELS: &[Kernel] = &[TICK, PUBLISH, REDUCE, PACK, UNPACK, COPY];
+
+/// Values that a workgroup of [`REDUCE`] combines.
+pub const LEAF: usize = 4096;
+
+/// Parses and validates a module as a GPU's compiler would.
+///
+/// # Errors
+/// What is wrong, with the line.
+pub fn check(source: &str) -> Result<(), String> {
+    let module = naga::front::wgsl::parse_str(source).map_err(|e| e.emit_to_string(source))?;
+    let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
+    validator.validate(&module).map(|_| ()).map_err(|e| e.emit_to_string(source))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use naga::valid::{Capabilities, ValidationFlags, Validator};
 
     #[test]
     fn every_kernel_is_valid_and_is_what_the_table_says() {
         for kernel in KERNELS {
-            let module = naga::front::wgsl::parse_str(kernel.source)
-                .unwrap_or_else(|e| panic!("{}", e.emit_to_string(kernel.source)));
-            Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&module).unwrap();
-            let [entry] = &module.entry_points[..] else { panic!("{} has one entry point", kernel.name) };
-            assert_eq!((&entry.name[..], entry.workgroup_size), (kernel.name, [kernel.workgroup_size, 1, 1]));
+            check(kernel.source).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+            let module = naga::front::wgsl::parse_str(kernel.source).unwrap();
+            let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).unwrap();
+            assert_eq!(entry.workgroup_size, [kernel.workgroup_size, 1, 1], "{}", kernel.name);
         }
     }
 
     #[test]
-    fn nonsense_is_not_valid() {
-        assert!(naga::front::wgsl::parse_str("fn f() -> f32 { return 1u + ; }").is_err());
+    fn nonsense_is_refused_with_its_line() {
+        let error = check("fn f() -> f32 {\n    return 1u + ;\n}").unwrap_err();
+        assert!(error.contains("2"), "{error}");
+        check("fn f() -> f32 {\n    return 1u;\n}").unwrap_err();
+    }
+
+    fn physics(shared: usize, private: usize, scalar: Scalar) -> Physics {
+        let record = |name: &str, reals: usize| Record::new(name, &[("x".into(), reals)], scalar);
+        Physics {
+            scalar,
+            parameters: record("Parameters", 5),
+            shared: record("Shared", shared),
+            private: record("Private", private),
+            stars: vec![
+                Star { name: "Edges".into(), others: 1, data: record("Data0", 0) },
+                Star { name: "Tets".into(), others: 3, data: record("Data1", 2) },
+            ],
+        }
+    }
+
+    #[test]
+    fn modules_of_every_shape_are_valid() {
+        for shared in [0, 1, 2, 3, 4, 5, 9, 37] {
+            for (private, scalar) in [(0, Scalar::F32), (1, Scalar::I32), (3, Scalar::F32), (12, Scalar::I32)] {
+                let physics = physics(shared, private, scalar);
+                let update = Body::update("    return New(own, body);\n".into(), true, vec![true; private]);
+                let measure = Body::measure("    let t = things_1(place);\n    return Scalar(t.count);\n".into());
+                for body in [update, measure] {
+                    for (entry, table) in [
+                        (Entry::Phase, None),
+                        (Entry::Tasks, None),
+                        (Entry::Tasks, Some(70)),
+                        (Entry::Ready, None),
+                        (Entry::Ready, Some(70)),
+                    ] {
+                        for (rows, double) in [(false, false), (true, false), (true, true)] {
+                            let harness = Harness { width: 8, rows, table, phase_size: 64, walk_size: 64 };
+                            let text = module(&physics, &harness, &body, entry, double);
+                            check(&text).unwrap_or_else(|e| panic!("{shared} {private} {entry:?} {table:?}: {e}"));
+                        }
+                    }
+                }
+            }
+        }
     }
 }

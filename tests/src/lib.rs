@@ -1,10 +1,8 @@
-//! Harness of the whole-system tests: runs any example from a mesh and a few words, and number types that programs must
-//! also run on.
+//! Harness of the whole-system tests: runs any example from a mesh and a few words.
 
 #![forbid(unsafe_code)]
 
 pub mod random;
-pub mod symbol;
 
 use anyhow::Result;
 use meshweft_examples::{EXAMPLES, Entry, Options, Run, Settings};
@@ -39,7 +37,7 @@ pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
     for _ in 0..steps {
         run.step()?;
     }
-    Ok(run.digest())
+    run.digest()
 }
 
 /// The code blocks of the guide, compiled and run. Those of the README are on the front page of the runtime.
@@ -47,6 +45,8 @@ pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
 mod guide {
     #[doc = include_str!("../../docs/guide/embed.md")]
     struct Embed;
+    #[doc = include_str!("../../docs/guide/gpu.md")]
+    struct Gpu;
     #[doc = include_str!("../../docs/guide/files.md")]
     struct Files;
     #[doc = include_str!("../../docs/guide/write-a-program.md")]

@@ -83,7 +83,7 @@ fn help_teaches_by_examples() {
 fn a_run_prints_one_object_and_writes_what_it_names() {
     let folder = tempfile::tempdir().unwrap();
     let report = small(&folder.path().join("a/b"), &["--every", "2", "--verify"]);
-    let keys = "example mesh vertices order engine threads precision steps time_s \
+    let keys = "example mesh vertices order backend threads precision steps time_s \
                 wall_s updates_per_s setup_s settings metrics digest files";
     for key in keys.split_whitespace() {
         assert!(!report[key].is_null(), "{key}: {report}");
@@ -137,7 +137,7 @@ fn threads_engines_spellings_and_oracle_do_not_change_the_digest() {
         let digest = |order, more: &[&str]| {
             small(folder.path(), &[&["--order", order], more].concat())["digest"].as_str().unwrap().to_string()
         };
-        let serial = digest(orders[0], &["--engine", "serial"]);
+        let serial = digest(orders[0], &["--backend", "serial"]);
         assert_eq!(digest(orders[1], &[]), serial);
         for threads in ["1", "2", "3", "8"] {
             assert_eq!(digest(orders[0], &["--threads", threads]), serial, "{threads} threads");
@@ -240,7 +240,7 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
         (&["bench", "hat"], "unknown example"),
         (&["run", "heat", "--order", "fastest"], "unknown order \"fastest\": one of color"),
         (&["run", "heat", "--curve", "peano"], "unknown curve"),
-        (&["run", "heat", "--engine", "gpu9"], "possible values"),
+        (&["run", "heat", "--backend", "gpu9"], "possible values"),
         (&["run", "heat", "--threads", "1000000"], "0..=4096"),
         (&["run", "heat", "--every", "0"], "--every"),
         (&["run", "heat", "--block-size", "0"], "--block-size"),
@@ -292,7 +292,7 @@ fn bench_reports_the_cost_of_an_update() {
         assert!(0.0 < low && low <= middle && middle <= high, "{report}");
     }
     assert_eq!((report["rounds"].as_u64(), report["directed_edges"].as_u64()), (Some(50), Some(432)));
-    for key in ["example", "mesh", "order", "engine", "threads", "setup_s", "gb_per_s", "digest"] {
+    for key in ["example", "mesh", "order", "backend", "threads", "setup_s", "gb_per_s", "digest"] {
         assert!(!report[key].is_null(), "{key}: {report}");
     }
     assert!(report["machine"].is_null() && report["read_share"].is_null(), "{report}");

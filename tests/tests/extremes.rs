@@ -11,7 +11,7 @@ fn triangles(points: Vec<[f64; 3]>, corners: Vec<u32>) -> Mesh {
 }
 
 /// Meshes by name. All have triangles or nothing, so that every example takes them.
-fn extremes() -> Vec<(&'static str, Mesh)> {
+pub(crate) fn extremes() -> Vec<(&'static str, Mesh)> {
     let corner = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
     let twice: Vec<[f64; 3]> = corner.iter().chain(&corner).copied().collect();
     let mut apart = twice.clone();

@@ -1,9 +1,10 @@
 //! Whole-system tests, one binary.
 //!
 //! - `determinism`: one digest a mesh and order, whatever the engine, threads and numbering; and the digests themselves.
-//! - `lanes`: every kernel of every example on SIMD-like lanes and on symbols.
+//! - `lanes`: every kernel of every example on SIMD lanes.
 //! - `audit`: every vertex once a round, in order.
 //! - `extremes`: meshes at the edge of what a mesh is, and runs that must stop.
+//! - `gpu`: every example and order on a GPU, and what happens when it fails.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `cli`: the command.
@@ -14,6 +15,7 @@ mod cli;
 mod determinism;
 mod embed;
 mod extremes;
+mod gpu;
 mod lanes;
 mod physics;
 mod tidy;

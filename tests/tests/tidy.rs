@@ -58,7 +58,10 @@ fn layers_do_not_know_what_is_above_them() {
         ("mesh/src", &["meshweft::", "wgpu", "tokio"][..]),
         ("runtime/src/program", &["crate::engine", "crate::simulation", "crate::layout"]),
         ("runtime/src/schedule", &["crate::engine", "Instant", "available_parallelism", "std::thread", "std::net"]),
-        ("runtime/src/engine", &["std::fs", "std::net", "Instant"]),
+        ("runtime/src/engine", &["std::fs", "std::net", "Instant", "wgpu"]),
+        ("runtime/src/trace", &["crate::engine", "crate::layout", "crate::gpu", "wgpu"]),
+        ("runtime/src/gpu/plan", &["wgpu"]),
+        ("shaders/src", &["wgpu", "meshweft_mesh", "meshweft::"]),
     ];
     for (folder, words) in absent {
         for (name, text) in sources(folder) {

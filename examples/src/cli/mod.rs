@@ -16,11 +16,13 @@
 mod bench;
 mod case;
 mod convert;
+mod doctor;
 mod info;
 mod list;
 mod options;
 mod progress;
 mod run;
+mod shader;
 mod text;
 mod verify;
 
@@ -63,6 +65,10 @@ enum Command {
     Bench(bench::Arguments),
     /// Describe a mesh and its graph: cells, fields, colors, neighbor distances, cuts
     Info(info::Arguments),
+    /// Print the shaders that run an example on a GPU
+    Shader(shader::Arguments),
+    /// Say what this machine has to run on: processor, GPUs, and what works
+    Doctor(doctor::Arguments),
     /// Convert a mesh file, or write a generated mesh
     Convert(convert::Arguments),
 }
@@ -137,6 +143,8 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Verify(arguments) => verify::run(&arguments, console),
         Command::Bench(arguments) => bench::run(&arguments, console),
         Command::Info(arguments) => info::run(&arguments, console),
+        Command::Shader(arguments) => shader::run(&arguments, console),
+        Command::Doctor(arguments) => doctor::run(&arguments, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
     }
 }

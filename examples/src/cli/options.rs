@@ -2,14 +2,14 @@
 
 use super::{find_example, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use meshweft::{Backend, Order, Simd};
+use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 use meshweft_mesh::Curve;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// An example on a mesh, in an order, on an engine: everything but what happens to its results.
+/// An example on a mesh, in an order, on a backend: everything but what happens to its results.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Problem {
     /// The example (`meshweft list` shows all), or a case file NAME.toml
@@ -32,13 +32,20 @@ pub(super) struct Problem {
     /// The curve that numbers the vertices: morton, hilbert, or random for none; another curve is another order
     #[arg(long, default_value_t)]
     curve: Curve,
-    /// Where updates run; changes the speed, never the result
+    /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
-    engine: Engine,
-    /// Threads of the cpu engine, 0 for one per core; changes the speed, never the result
+    backend: Place,
+    /// The GPU, by its number in `meshweft doctor` or a part of its name [default: the best]
+    #[arg(long, value_name = "N|NAME")]
+    adapter: Option<String>,
+    /// On a GPU, run the update in this file instead of what is traced from the kernel; checked against it before the
+    /// first step. May be repeated
+    #[arg(long, value_name = "KERNEL=FILE.wgsl")]
+    wgsl: Vec<String>,
+    /// Threads of the cpu backend, 0 for one per core; changes the speed, never the result
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
     threads: u16,
-    /// Registers by which the cpu engine updates vertices side by side; changes the speed, never the result
+    /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
     /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096]
@@ -55,14 +62,18 @@ pub(super) struct Problem {
     seed: u64,
 }
 
-/// The engines by name.
+/// The backends by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Engine {
+enum Place {
     /// One vertex after the other: the oracle
     Serial,
     /// The cores of this machine
     #[default]
     Cpu,
+    /// A GPU, in 32 bits
+    Gpu,
+    /// A GPU if the machine has one that is no software, else the cores
+    Auto,
 }
 
 /// [`Simd`] by name.
@@ -119,10 +130,7 @@ impl Problem {
             };
             settings.set(entry.info.settings, name.trim(), value)?;
         }
-        let backend = match self.engine {
-            Engine::Serial => Backend::Serial,
-            Engine::Cpu => Backend::Cpu { threads: usize::from(self.threads) },
-        };
+        let (backend, note) = self.backend()?;
         let options = Options {
             order: self.order,
             curve: self.curve,
@@ -138,11 +146,92 @@ impl Problem {
                 Bits::F32 => Precision::F32,
                 Bits::F64 => Precision::F64,
             },
+            wgsl: self.wgsl()?,
             verify,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
-        Ok(Plan { entry, mesh, seed: self.seed, settings, options })
+        Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
     }
+
+    /// Updates in WGSL, by the names of their kernels.
+    fn wgsl(&self) -> Result<Vec<(String, String)>> {
+        let read = |word: &String| {
+            let Some((kernel, file)) = word.split_once('=') else {
+                bail!("--wgsl {word}: write KERNEL=FILE, such as --wgsl Leap=leap.wgsl");
+            };
+            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+            Ok((kernel.to_string(), text))
+        };
+        if let (false, false) = (self.wgsl.is_empty(), matches!(self.backend, Place::Gpu | Place::Auto)) {
+            bail!("--wgsl is for GPUs: add --backend gpu");
+        }
+        self.wgsl.iter().map(read).collect()
+    }
+
+    /// Where updates run, and why if that was left open.
+    fn backend(&self) -> Result<(Backend, Option<String>)> {
+        let cpu = Backend::Cpu { threads: usize::from(self.threads) };
+        let wants_gpu = matches!(self.backend, Place::Gpu | Place::Auto);
+        if let (false, Some(name)) = (wants_gpu, &self.adapter) {
+            bail!("--adapter {name} names a GPU: add --backend gpu");
+        }
+        match self.backend {
+            Place::Serial => return Ok((Backend::Serial, None)),
+            Place::Cpu => return Ok((cpu, None)),
+            Place::Gpu if self.precision == Bits::F64 => {
+                bail!("a GPU computes in f32: leave out --precision f64, or use --backend cpu")
+            }
+            Place::Auto if self.precision == Bits::F64 => {
+                return Ok((cpu, Some("cpu, because a GPU computes in f32 only".into())));
+            }
+            Place::Gpu | Place::Auto => {}
+        }
+        let adapters = meshweft::adapters();
+        let chosen = match &self.adapter {
+            None => (!adapters.is_empty()).then_some(0),
+            Some(name) => Some(find_adapter(&adapters, name)?),
+        };
+        let is_auto = self.backend == Place::Auto;
+        match chosen {
+            None if is_auto => Ok((cpu, Some("cpu, because this machine has no GPU that can be reached".into()))),
+            None => bail!(
+                "this machine has no GPU that can be reached, and no driver of a software one; --backend cpu runs everywhere"
+            ),
+            Some(0) if is_auto && self.adapter.is_none() && adapters[0].kind == AdapterKind::Software => {
+                let note = format!("cpu, because {} is only software: --backend gpu takes it", adapters[0].name);
+                Ok((cpu, Some(note)))
+            }
+            Some(adapter) => {
+                let note = is_auto.then(|| format!("gpu, {}", adapters[adapter].name));
+                Ok((Backend::Gpu { adapter }, note))
+            }
+        }
+    }
+}
+
+/// The number of the adapter that is named by its number or a part of its name.
+///
+/// # Errors
+/// None, or one of several.
+pub(super) fn find_adapter(adapters: &[Adapter], name: &str) -> Result<usize> {
+    let known = || adapters.iter().enumerate().map(|(i, a)| format!("{i} {}", a.name)).collect::<Vec<_>>().join(", ");
+    if let Ok(number) = name.parse::<usize>() {
+        return match number < adapters.len() {
+            true => Ok(number),
+            false => bail!("there is no adapter {number}: this machine has {}", or_none(&known())),
+        };
+    }
+    let word = name.to_lowercase();
+    let found: Vec<usize> = (0..adapters.len()).filter(|&i| adapters[i].name.to_lowercase().contains(&word)).collect();
+    match found[..] {
+        [only] => Ok(only),
+        [] => bail!("no adapter is called {name:?}: this machine has {}", or_none(&known())),
+        _ => bail!("{name:?} is a part of several names: this machine has {}", known()),
+    }
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
 }
 
 fn is_case(path: &Path) -> bool {
@@ -156,6 +245,8 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) settings: Settings,
     pub(super) options: Options,
+    /// What was chosen where the user left the backend open, and why.
+    pub(super) note: Option<String>,
 }
 
 /// Seconds of each stage before the first step, in order.
@@ -180,11 +271,12 @@ impl Plan {
         Ok((run, setup))
     }
 
-    /// The name of the engine.
-    pub(super) fn engine(&self) -> &'static str {
+    /// The name of the backend.
+    pub(super) fn backend(&self) -> &'static str {
         match self.options.backend {
             Backend::Serial => "serial",
             Backend::Cpu { .. } => "cpu",
+            Backend::Gpu { .. } => "gpu",
         }
     }
 

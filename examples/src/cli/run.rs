@@ -85,7 +85,8 @@ struct Report {
     order: &'static str,
     parts: usize,
     curve: String,
-    engine: &'static str,
+    backend: &'static str,
+    adapter: Option<String>,
     threads: usize,
     precision: &'static str,
     seed: u64,
@@ -112,9 +113,12 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let name = plan.entry.info.name;
     let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());
     output::check(&folder)?;
+    if let Some(note) = &plan.note {
+        writeln!(console.err, "backend: {note}")?;
+    }
     let (mut run, setup) = plan.start()?;
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
-    let mut config = Config { pictures: !arguments.no_pictures, ..Config::new(&folder, name, steps, run.as_ref()) };
+    let mut config = Config { pictures: !arguments.no_pictures, ..Config::new(&folder, name, steps, run.as_ref())? };
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
     }
@@ -131,6 +135,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         output.save(run.as_mut())?;
         progress.step(run.steps(), console);
     }
+    let clock = Instant::now();
+    run.wait()?;
+    wall += clock.elapsed();
     let last = output.save_now(run.as_mut())?;
     let verified = run.audit()?;
     let interrupted = run.steps() < steps;
@@ -145,7 +152,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     progress.finish();
 
     let end = End { wall, first, last, verified, interrupted, files };
-    let report = Report::new(&plan, run.as_ref(), &setup, &end);
+    let report = Report::new(&plan, run.as_ref(), &setup, &end)?;
     if arguments.json {
         writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
     } else {
@@ -155,13 +162,13 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
 }
 
 impl Report {
-    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Report {
+    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
         let metric = |(a, b): (&Metric, &Metric)| {
             (b.name.to_string(), json!({ "unit": b.unit, "first": a.value, "value": b.value }))
         };
-        Report {
+        Ok(Report {
             example: plan.entry.info.name,
             mesh: plan.mesh.clone(),
             vertices,
@@ -170,7 +177,8 @@ impl Report {
             order: plan.options.order.name(),
             parts: run.parts(),
             curve: plan.options.curve.to_string(),
-            engine: plan.engine(),
+            backend: plan.backend(),
+            adapter: run.adapter().map(|adapter| adapter.name),
             threads: run.threads(),
             precision: plan.precision(),
             seed: plan.seed,
@@ -184,12 +192,12 @@ impl Report {
             saving_s: end.files.saving_s,
             drawing_s: end.files.drawing_s,
             metrics: end.first.iter().zip(&end.last).map(metric).collect(),
-            digest: run.digest(),
+            digest: run.digest()?,
             verified: end.verified.clone(),
             interrupted: end.interrupted,
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
-        }
+        })
     }
 
     fn print(&self, end: &End, wanted: u64, console: &mut Console) -> Result<()> {
@@ -217,7 +225,7 @@ impl Report {
                 ),
             ),
             ("order", format!("{}, {parts}, {} curve", self.order, self.curve)),
-            ("engine", format!("{}, {threads}, {}", self.engine, self.precision)),
+            ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
             (
                 "steps",
                 format!("{}{stopped}, to t = {}", text::count(self.steps as usize), text::quantity(self.time_s, "s")),

@@ -67,11 +67,11 @@ fn build(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Simulation<Cloth, f64>>
 
 fn free_fall() -> Result<f64> {
     let mut simulation = build(generate("sheet:9", 1)?, &[("pins", "none"), ("obstacles", "none"), ("drag", "0")])?;
-    let start = simulation.vertex(40).0.position.z;
+    let start = simulation.vertex(40)?.0.position.z;
     for _ in 0..300 {
         simulation.step()?;
     }
-    Ok(start - simulation.vertex(40).0.position.z)
+    Ok(start - simulation.vertex(40)?.0.position.z)
 }
 
 /// Lets a strip fall into place: large steps with many sweeps are nothing but a static solver.
@@ -94,10 +94,9 @@ fn stretch_of_strip() -> Result<f64> {
     for _ in 0..STATIC_STEPS {
         simulation.step()?;
     }
-    let ends: Vec<f64> = (0..points.len())
-        .filter(|&v| top - points[v][1] > 0.999 * length)
-        .map(|v| simulation.vertex(v as u32).0.position.z)
-        .collect();
+    let places = simulation.field("position")?.values;
+    let ends: Vec<f64> =
+        (0..points.len()).filter(|&v| top - points[v][1] > 0.999 * length).map(|v| places[3 * v + 2]).collect();
     // A strip of unit length: other lengths scale with their square.
     Ok((-ends.iter().sum::<f64>() / ends.len() as f64 - length) / (length * length))
 }
@@ -109,7 +108,7 @@ fn sag_of_strip() -> Result<f64> {
     let points = simulation.mesh().points().to_vec();
     let (left, right) = points.iter().fold((f64::MAX, f64::MIN), |(l, r), p| (l.min(p[0]), r.max(p[0])));
     for v in 0..points.len() as u32 {
-        let (mut shared, mut private) = simulation.vertex(v);
+        let (mut shared, mut private) = simulation.vertex(v)?;
         let p = points[v as usize];
         if p[0] - left < 1e-9 || right - p[0] < 1e-9 {
             private.free = 0.0;
@@ -117,13 +116,13 @@ fn sag_of_strip() -> Result<f64> {
         // A start that hangs already: a parabola of about the right length.
         let x = 0.8 * p[0] / (right - left);
         shared.position = Vector3::new(x, p[1], -0.28 * (1.0 - (x / 0.4).powi(2)));
-        simulation.set_vertex(v, shared, private);
+        simulation.set_vertex(v, shared, private)?;
     }
     for _ in 0..STATIC_STEPS {
         simulation.step()?;
     }
-    let lowest = (0..points.len() as u32).map(|v| simulation.vertex(v).0.position.z).fold(f64::MAX, f64::min);
-    Ok(-lowest)
+    let places = simulation.field("position")?.values;
+    Ok(-places.iter().skip(2).step_by(3).copied().fold(f64::MAX, f64::min))
 }
 
 /// How deep a chain of this length hangs between ends `span` apart: `a (cosh(s / 2a) - 1)`, where `2 a sinh(s / 2a)` is
@@ -143,7 +142,7 @@ fn largest_growth() -> Result<f64> {
         for _ in 0..steps {
             simulation.step()?;
         }
-        Ok(simulation.metrics().iter().map(|m| m.value).sum())
+        Ok(simulation.metrics()?.iter().map(|m| m.value).sum())
     };
     // The energy that a fall through half a meter sets free.
     let scale = 0.3 * 9.81 * 0.5;
@@ -162,7 +161,8 @@ fn deepest_dent() -> Result<f64> {
         simulation.step()?;
     }
     let (center, radius) = simulation.program().scene.ball;
-    let depth = |v: u32| radius - (simulation.vertex(v).0.position - Vector3::from(center)).norm();
-    let deepest = (0..simulation.mesh().points().len() as u32).map(depth).fold(f64::MIN, f64::max);
+    let places = simulation.field("position")?.values;
+    let depth = |place: &[f64]| radius - (Vector3::from_column_slice(place) - Vector3::from(center)).norm();
+    let deepest = places.chunks_exact(3).map(depth).fold(f64::MIN, f64::max);
     Ok(deepest.max(0.0))
 }

@@ -75,9 +75,9 @@ fn decay_rate(mesh: &str, method: &str, mode: &dyn Fn([f64; 3]) -> f64) -> Resul
 
 fn content(mesh: &str, method: &str, steps: usize) -> Result<(f64, f64)> {
     let mut simulation = build(mesh, method, 0.0)?;
-    let start = simulation.metrics()[0].value;
+    let start = simulation.metrics()?[0].value;
     for _ in 0..steps {
         simulation.step()?;
     }
-    Ok((start, simulation.metrics()[0].value))
+    Ok((start, simulation.metrics()?[0].value))
 }

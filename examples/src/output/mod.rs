@@ -58,14 +58,17 @@ const SERIES_BYTES: u64 = 256 << 20;
 
 impl Config {
     /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
-    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Config {
+    ///
+    /// # Errors
+    /// A state that cannot be read.
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Result<Config> {
         let every = steps.div_ceil(FRAMES).max(1);
-        let numbers: usize = run.fields().iter().map(|field| field.components).sum();
+        let numbers: usize = run.fields()?.iter().map(|field| field.components).sum();
         let cells = run.mesh().cells();
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
-        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true }
+        Ok(Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true })
     }
 }
 
@@ -131,7 +134,7 @@ impl Output {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
         let series = Series::new(folder, name, config.steps, run.mesh());
-        let history = History::new(folder, &run.metrics())?;
+        let history = History::new(folder, &run.metrics()?)?;
         let film = if config.pictures { Some(Film::new(folder, name, run)?) } else { None };
         Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })
     }
@@ -158,14 +161,14 @@ impl Output {
 
     fn keep(&mut self, run: &mut dyn Run, state: bool) -> Result<Vec<Metric>> {
         let clock = Instant::now();
-        let (step, metrics) = (run.steps(), run.metrics());
-        let frame = Frame { step, time: run.time(), points: run.points(), colors: run.colors() };
+        let (step, metrics) = (run.steps(), run.metrics()?);
+        let frame = Frame { step, time: run.time(), points: run.points()?, colors: run.colors()? };
         let new = self.framed.replace(step) != Some(step);
         if let Some(film) = self.film.as_mut().filter(|_| new) {
             film.push(&frame)?;
         }
         if state && self.stated.replace(step) != Some(step) {
-            self.series.push(&frame, run.fields())?;
+            self.series.push(&frame, run.fields()?)?;
         }
         if new {
             self.history.push(&frame, &metrics)?;
@@ -250,7 +253,7 @@ mod tests {
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
             let run = (entry.start)(mesh, &settings, &crate::Options::default()).unwrap();
-            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
+            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref()).unwrap();
             (config.every, config.state_every)
         };
         assert_eq!(plan("torus:8"), (10, 10));

@@ -80,7 +80,7 @@ fn energy_change() -> Result<f64> {
     let mut simulation = build("disk:24")?;
     let mut energies = Vec::new();
     for _ in 0..1000 {
-        let metrics = simulation.metrics();
+        let metrics = simulation.metrics()?;
         energies.push((metrics[0].value, metrics[1].value));
         simulation.step()?;
     }

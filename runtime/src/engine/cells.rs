@@ -14,7 +14,7 @@
 
 use crate::layout::{State, gather_rows, scatter_rows, shared_stride};
 use crate::program::lanes::prefetch;
-use crate::program::{Float, Lanes, Record};
+use crate::program::{Lanes, Number, Record};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -74,7 +74,7 @@ unsafe fn write<T>(turns: &[Turn<T>]) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(turns.as_ptr().cast_mut().cast(), turns.len()) }
 }
 
-impl<'a, T: Float> Cells<'a, T> {
+impl<'a, T: Number> Cells<'a, T> {
     /// Opens a state for updates in place.
     pub(crate) fn in_place(state: &'a mut State<T>) -> Cells<'a, T> {
         let shared = turns(&mut state.shared);
@@ -266,7 +266,7 @@ impl<'a, T: Float> Cells<'a, T> {
 
 /// Asserts that real `k` belongs to the record; it folds away for records that count their reals right.
 #[inline(always)]
-fn own<T: Float, S: Record<T>>(k: usize) {
+fn own<T: Number, S: Record<T>>(k: usize) {
     assert!(k < S::LEN, "a record has its own reals only");
 }
 

@@ -5,7 +5,7 @@ use super::{Audit, Engine, Job, all_finite, reduce, table, tasks};
 use crate::error::{Error, Result};
 use crate::layout::{Kind, Layout, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::program::lanes::TABLE;
-use crate::program::{Float, Kernel, Lanes, Map, PrivateOf, Program, Record, Reduce, SharedOf, splat};
+use crate::program::{Kernel, Lanes, Map, Number, PrivateOf, Program, Record, Reduce, SharedOf, splat};
 use crate::schedule::Plan;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -52,7 +52,7 @@ impl Cpu {
         }
     }
 
-    fn map_lanes<P: Program, T: Float, K: Map<P>, L: Lanes<Scalar = T>>(&self, job: &mut Job<P, T>) {
+    fn map_lanes<P: Program, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(&self, job: &mut Job<P, T>) {
         let finite = AtomicBool::new(true);
         let parameters: P::Parameters<L> = splat(job.parameters);
         let groups = job.layout.slots() / L::WIDTH;
@@ -73,7 +73,7 @@ impl Cpu {
         job.finite &= finite.into_inner();
     }
 
-    fn sweep_lanes<P: Program, T: Float, K: Kernel<P>, L: Lanes<Scalar = T>>(
+    fn sweep_lanes<P: Program, T: Number, K: Kernel<P>, L: Lanes<Scalar = T>>(
         &self,
         job: &mut Job<P, T>,
         rounds: usize,
@@ -95,7 +95,7 @@ impl Cpu {
         job.finite &= finite;
     }
 
-    fn jacobi_lanes<P: Program, T: Float, K: Kernel<P>, L: Lanes<Scalar = T>>(
+    fn jacobi_lanes<P: Program, T: Number, K: Kernel<P>, L: Lanes<Scalar = T>>(
         &self,
         job: &mut Job<P, T>,
         rounds: usize,
@@ -112,7 +112,7 @@ impl Cpu {
         }
     }
 
-    fn measure_lanes<P: Program, T: Float, K: Reduce<P>, L: Lanes<Scalar = T>>(&self, job: &Job<P, T>) -> f64 {
+    fn measure_lanes<P: Program, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(&self, job: &Job<P, T>) -> f64 {
         let (layout, state) = (job.layout, &*job.state);
         let wide: P::Parameters<L> = splat(job.parameters);
         let stride = shared_stride(<SharedOf<P, T>>::LEN);
@@ -170,16 +170,16 @@ impl Cpu {
 /// Calls a method for the width of the layout. A layout of rows alone takes any width: it is never asked for.
 macro_rules! by_width {
     ($self:ident, $job:ident, $method:ident::<$program:ident, $float:ident, $kernel:ident>($($argument:expr),*)) => {
-        if $job.layout.width == <$float as Float>::Full::WIDTH {
-            $self.$method::<$program, $float, $kernel, <$float as Float>::Full>($($argument),*)
+        if $job.layout.width == <$float as Number>::Full::WIDTH {
+            $self.$method::<$program, $float, $kernel, <$float as Number>::Full>($($argument),*)
         } else {
-            $self.$method::<$program, $float, $kernel, <$float as Float>::Half>($($argument),*)
+            $self.$method::<$program, $float, $kernel, <$float as Number>::Half>($($argument),*)
         }
     };
 }
 
 impl Engine for Cpu {
-    fn map<P: Program, T: Float, K: Map<P>>(&self, job: &mut Job<P, T>) {
+    fn map<P: Program, T: Number, K: Map<P>>(&self, job: &mut Job<P, T>) {
         if job.layout.width > 1 {
             return by_width!(self, job, map_lanes::<P, T, K>(job));
         }
@@ -201,18 +201,18 @@ impl Engine for Cpu {
         job.finite &= finite.into_inner();
     }
 
-    fn sweep<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
+    fn sweep<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
         if job.layout.schedule.is_double_buffered() {
             return self.jacobi::<P, T, K>(job, rounds);
         }
         by_width!(self, job, sweep_lanes::<P, T, K>(job, rounds));
     }
 
-    fn jacobi<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
+    fn jacobi<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
         by_width!(self, job, jacobi_lanes::<P, T, K>(job, rounds));
     }
 
-    fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
+    fn measure<P: Program, T: Number, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
         by_width!(self, job, measure_lanes::<P, T, K>(job))
     }
 }
@@ -226,7 +226,7 @@ fn spoilt<L: Lanes, A: Record<L>>(record: &A) -> L {
 }
 
 /// What updating the tiles of a layout needs.
-struct Walk<'a, P: Program, T: Float, L: Lanes<Scalar = T>> {
+struct Walk<'a, P: Program, T: Number, L: Lanes<Scalar = T>> {
     layout: &'a Layout<T>,
     cells: Cells<'a, T>,
     audit: Option<&'a Audit>,
@@ -235,7 +235,7 @@ struct Walk<'a, P: Program, T: Float, L: Lanes<Scalar = T>> {
     finite: AtomicBool,
 }
 
-impl<'a, P: Program, T: Float, L: Lanes<Scalar = T>> Walk<'a, P, T, L> {
+impl<'a, P: Program, T: Number, L: Lanes<Scalar = T>> Walk<'a, P, T, L> {
     fn new<'j: 'a>(
         job: &'a mut Job<'j, P, T>,
         open: impl FnOnce(&'a mut crate::layout::State<T>) -> Cells<'a, T>,

@@ -17,10 +17,10 @@ pub(crate) use cpu::Cpu;
 pub(crate) use serial::Serial;
 
 use crate::layout::{Layout, State};
-use crate::program::{Combine, Float, Kernel, Map, Program, Reduce};
+use crate::program::{Combine, Kernel, Map, Number, Program, Reduce};
 
 /// What an engine works on: parameters, layout and state of one time step.
-pub(crate) struct Job<'a, P: Program, T: Float> {
+pub(crate) struct Job<'a, P: Program, T: Number> {
     pub(crate) parameters: P::Parameters<T>,
     pub(crate) layout: &'a Layout<T>,
     pub(crate) state: &'a mut State<T>,
@@ -32,16 +32,16 @@ pub(crate) struct Job<'a, P: Program, T: Float> {
 /// A way to run the kernels of a step.
 pub(crate) trait Engine {
     /// Updates every vertex by itself.
-    fn map<P: Program, T: Float, K: Map<P>>(&self, job: &mut Job<P, T>);
+    fn map<P: Program, T: Number, K: Map<P>>(&self, job: &mut Job<P, T>);
 
     /// Updates every vertex `rounds` times in place, as if one by one in the order of the schedule.
-    fn sweep<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
+    fn sweep<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
 
     /// Updates every vertex `rounds` times from the old values of all neighbors.
-    fn jacobi<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
+    fn jacobi<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
 
     /// Combines one number of every vertex in the fixed tree.
-    fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64;
+    fn measure<P: Program, T: Number, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64;
 }
 
 /// Combines two numbers.
@@ -68,7 +68,7 @@ pub(crate) fn combine(how: Combine, a: f64, b: f64) -> f64 {
 
 /// Whether all reals of a record are finite.
 #[inline(always)]
-pub(crate) fn all_finite<T: Float, A: crate::program::Record<T>>(record: &A) -> bool {
+pub(crate) fn all_finite<T: Number, A: crate::program::Record<T>>(record: &A) -> bool {
     let mut finite = true;
     record.each(|_, x| finite &= x.finite());
     finite

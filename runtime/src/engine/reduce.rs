@@ -17,14 +17,10 @@ pub(crate) fn tree<T>(
     run: impl FnOnce(usize, &(dyn Fn(usize) -> f64 + Sync)) -> Vec<f64>,
 ) -> f64
 where
-    T: crate::program::Float,
+    T: crate::program::Number,
 {
     let places = layout.schedule.permutation().rank();
-    let empty = match how {
-        Combine::Sum => 0.0,
-        Combine::Min => f64::INFINITY,
-        Combine::Max => f64::NEG_INFINITY,
-    };
+    let empty = how.empty();
     let leaf = |block: usize| {
         let members = &places[block * LEAF..places.len().min((block + 1) * LEAF)];
         members.iter().fold(empty, |sum, &place| combine(how, sum, value(layout.slot_at(place))))

@@ -2,13 +2,13 @@
 
 use super::{Engine, Job, all_finite, reduce};
 use crate::layout::{Row, shared_stride};
-use crate::program::{Float, Kernel, Map, PrivateOf, Program, Record, Reduce, SharedOf};
+use crate::program::{Kernel, Map, Number, PrivateOf, Program, Record, Reduce, SharedOf};
 
 /// Runs every update by itself, in the order of the schedule.
 pub(crate) struct Serial;
 
 impl Engine for Serial {
-    fn map<P: Program, T: Float, K: Map<P>>(&self, job: &mut Job<P, T>) {
+    fn map<P: Program, T: Number, K: Map<P>>(&self, job: &mut Job<P, T>) {
         for v in 0..job.state.len {
             let (shared, private) = K::update(&job.parameters, job.state.shared(v), job.state.private(v));
             job.finite &= all_finite(&shared) && all_finite(&private);
@@ -17,7 +17,7 @@ impl Engine for Serial {
         }
     }
 
-    fn sweep<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
+    fn sweep<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
         if job.layout.schedule.is_double_buffered() {
             return self.jacobi::<P, T, K>(job, rounds);
         }
@@ -30,7 +30,7 @@ impl Engine for Serial {
         }
     }
 
-    fn jacobi<P: Program, T: Float, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
+    fn jacobi<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize) {
         let stride = shared_stride(<SharedOf<P, T>>::LEN);
         for _ in 0..rounds {
             let mut next = job.state.shared.clone();
@@ -43,7 +43,7 @@ impl Engine for Serial {
         }
     }
 
-    fn measure<P: Program, T: Float, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
+    fn measure<P: Program, T: Number, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64 {
         let state = &*job.state;
         let value = |v: usize| {
             let row = Row { row: v, stars: &job.layout.rows, leaf: |i: usize| state.shared[i] };
@@ -54,7 +54,7 @@ impl Engine for Serial {
 }
 
 /// The new state of one vertex, from the present state.
-fn update<P: Program, T: Float, K: Kernel<P>>(job: &mut Job<P, T>, v: usize) -> (SharedOf<P, T>, PrivateOf<P, T>) {
+fn update<P: Program, T: Number, K: Kernel<P>>(job: &mut Job<P, T>, v: usize) -> (SharedOf<P, T>, PrivateOf<P, T>) {
     let row = Row { row: v, stars: &job.layout.rows, leaf: |i: usize| job.state.shared[i] };
     let (shared, private) = K::update(&job.parameters, job.state.shared(v), job.state.private(v), &row);
     job.finite &= all_finite(&shared) && all_finite(&private);

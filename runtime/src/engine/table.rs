@@ -1,6 +1,6 @@
 //! The table of the tile that a thread works on.
 
-use crate::program::Float;
+use crate::program::Number;
 use std::cell::RefCell;
 
 thread_local! {
@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Lends the thread's table of at least `reals` numbers. What it holds is left from the last time.
-pub(crate) fn with<T: Float, A>(reals: usize, work: impl FnOnce(&mut [T]) -> A) -> A {
+pub(crate) fn with<T: Number, A>(reals: usize, work: impl FnOnce(&mut [T]) -> A) -> A {
     LINES.with_borrow_mut(|lines| {
         let count = (reals * T::BYTES).div_ceil(size_of::<wide::f64x8>());
         if lines.len() < count {

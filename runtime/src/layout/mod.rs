@@ -23,7 +23,7 @@ pub(crate) use state::{State, shared_stride};
 pub(crate) use tiles::{Kind, Tile, Wide, WideRows, gather_rows, scatter_rows};
 
 use crate::error::{Error, Result};
-use crate::program::{Float, StarPlan};
+use crate::program::{Number, StarPlan};
 use crate::schedule::{Plan, Schedule};
 use incidences::{Counts, Incidences};
 use meshweft_mesh::{Graph, Permutation};
@@ -74,7 +74,7 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
     Ok(Graph::from_elements(numbers, &elements)?)
 }
 
-impl<T: Float> Layout<T> {
+impl<T: Number> Layout<T> {
     /// Lays out the stars for groups of `width` vertices. `curve`: from ids of the mesh to numbers along the curve.
     pub(crate) fn new(
         schedule: Schedule,
@@ -110,6 +110,11 @@ impl<T: Float> Layout<T> {
     /// Number of slots.
     pub(crate) fn slots(&self) -> usize {
         self.place_of.len()
+    }
+
+    /// The places of all slots; a clone has that of its vertex.
+    pub(crate) fn place_of(&self) -> &[u32] {
+        &self.place_of
     }
 
     /// The slot of vertex `v` of the mesh.

@@ -2,20 +2,20 @@
 
 use super::shared_stride;
 use super::tiles::{Kind, Source, Tile};
-use crate::program::{Float, Neighbors, Real, Record, Star, StarPlan};
+use crate::program::{Neighbors, Number, Real, Record, Star, StarPlan};
 use rayon::prelude::*;
 
 /// One star in rows: the things around the vertex of row `r` are `offsets[r]..offsets[r + 1]`.
 pub(crate) struct Rows<T> {
     /// Other vertices and reals of data of each thing.
     shape: (usize, usize),
-    offsets: Vec<u32>,
+    pub(crate) offsets: Vec<u32>,
     /// Slots of the other vertices.
-    others: Vec<u32>,
-    data: Vec<T>,
+    pub(crate) others: Vec<u32>,
+    pub(crate) data: Vec<T>,
 }
 
-impl<T: Float> Rows<T> {
+impl<T: Number> Rows<T> {
     /// The rows of all tiles of rows, in their order.
     pub(super) fn new(source: &Source, tiles: &[Tile], place_of: &[u32], width: usize) -> Rows<T> {
         let mut places = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) struct Row<'a, T, F> {
     pub(crate) leaf: F,
 }
 
-impl<T: Float, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, F> {
+impl<T: Number, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, F> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<T>>(
         &self,

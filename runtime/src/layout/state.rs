@@ -1,7 +1,7 @@
 //! The values of all vertices.
 
 use super::pieces;
-use crate::program::{Float, Record};
+use crate::program::{Number, Record};
 use rayon::prelude::*;
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four, so that a neighbor is
@@ -26,7 +26,7 @@ pub(crate) struct State<T> {
     pub(crate) private: Vec<T>,
 }
 
-impl<T: Float> State<T> {
+impl<T: Number> State<T> {
     /// The state of `len` slots in groups of `width`, from that of each slot. In parallel.
     pub(crate) fn new<S: Record<T>, Q: Record<T>>(
         len: usize,
@@ -88,6 +88,6 @@ impl<T: Float> State<T> {
     }
 }
 
-fn private_index<T: Float, Q: Record<T>>(width: usize, slot: usize, k: usize) -> usize {
+fn private_index<T: Number, Q: Record<T>>(width: usize, slot: usize, k: usize) -> usize {
     (slot / width * Q::LEN + k) * width + slot % width
 }

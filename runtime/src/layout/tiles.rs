@@ -4,7 +4,7 @@ use super::incidences::{Incidences, around};
 use super::rows::check_shape;
 use super::{parts_of, pieces, shared_stride};
 use crate::program::lanes::{TABLE, prefetch};
-use crate::program::{Float, Lanes, Neighbors, Record, Star, StarPlan};
+use crate::program::{Lanes, Neighbors, Number, Record, Star, StarPlan};
 use crate::schedule::{Plan, Schedule};
 use meshweft_mesh::Permutation;
 use rayon::prelude::*;
@@ -289,20 +289,20 @@ fn split(
 /// One star of the vertices in wide tiles, as sliced ELL: thing `j` of all vertices of a group lies side by side.
 pub(crate) struct Wide<T> {
     /// Other vertices and reals of data of each thing.
-    shape: (usize, usize),
+    pub(crate) shape: (usize, usize),
     /// Things of group `g`: `columns[g]..columns[g + 1]`, as many as its vertex with the most has.
-    columns: Vec<u32>,
+    pub(crate) columns: Vec<u32>,
     /// Things that every vertex of the group has.
     full: Vec<u16>,
     /// Things of each slot.
-    degrees: Vec<u16>,
+    pub(crate) degrees: Vec<u16>,
     /// Places in the tile's table, shape [columns × others × width].
-    others: Vec<u16>,
+    pub(crate) others: Vec<u16>,
     /// Shape [columns × reals × width].
-    data: Vec<T>,
+    pub(crate) data: Vec<T>,
 }
 
-impl<T: Float> Wide<T> {
+impl<T: Number> Wide<T> {
     pub(super) fn new(source: &Source, tiles: &[Tile], halo: &[u32], place_of: &[u32], width: usize) -> Wide<T> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let groups = place_of.len() / width;
@@ -401,7 +401,7 @@ pub(crate) struct WideRows<'a, T, L> {
     pub(crate) lanes: PhantomData<L>,
 }
 
-impl<T: Float, L: Lanes<Scalar = T>, S: Record<L>> Neighbors<L, S> for WideRows<'_, T, L> {
+impl<T: Number, L: Lanes<Scalar = T>, S: Record<L>> Neighbors<L, S> for WideRows<'_, T, L> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<L>>(
         &self,

@@ -7,12 +7,19 @@
 //! Besides arithmetic a lane pack knows how to get into registers: from a row of numbers, and from places in a table that
 //! a list of 16-bit indices names. The latter, and the hint to fetch memory ahead, have `unsafe` blocks: both are safe
 //! whatever their arguments, and say why.
+//!
+//! Whole numbers side by side are plain arrays in [`Int`](super::Int)'s own file: their operations have no vector form here.
 
 #![expect(unsafe_code, reason = "vector loads from a table whose size is asserted, and prefetch hints")]
 
-use super::real::{Float, Real};
+use super::real::{Number, Real};
 use num_traits::{One, Zero};
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
+
+// SAFETY: an `Int` is nothing but its `i32`, of which every bit pattern is a number.
+unsafe impl bytemuck::Zeroable for super::Int {}
+// SAFETY: as above; it has no padding, and no place to change through a shared reference.
+unsafe impl bytemuck::Pod for super::Int {}
 
 /// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
 pub const TABLE: usize = 1 << 16;
@@ -28,7 +35,7 @@ pub const TABLE: usize = 1 << 16;
 /// ```
 pub trait Lanes: Real {
     /// The number in each lane.
-    type Scalar: Float;
+    type Scalar: Number;
     /// Number of lanes.
     const WIDTH: usize;
 

@@ -12,13 +12,15 @@
 //! Updates are pure functions that return the new value, so a program cannot race and needs no `unsafe`.
 
 pub(crate) mod contract;
+mod int;
 mod kernel;
 pub mod lanes;
 mod real;
 mod record;
 
+pub use int::Int;
 pub use lanes::Lanes;
-pub use real::{Float, Length, Real};
+pub use real::{Length, Number, Real};
 pub use record::{Part, Record};
 pub(crate) use record::{convert, splat};
 
@@ -122,6 +124,17 @@ pub enum Combine {
     Max,
 }
 
+impl Combine {
+    /// What it comes to without vertices.
+    pub(crate) fn empty(self) -> f64 {
+        match self {
+            Combine::Sum => 0.0,
+            Combine::Min => f64::INFINITY,
+            Combine::Max => f64::NEG_INFINITY,
+        }
+    }
+}
+
 /// Receives the kernels of a time step. Engines run them, planners list them.
 pub trait Stages<P: Program> {
     /// Updates every vertex by itself.
@@ -200,9 +213,13 @@ pub(crate) type DataOf = Box<dyn Fn(usize, usize, &[u32], &mut Vec<f64>) + Send 
 /// One star before it is laid out: the elements and what computes their data.
 pub(crate) struct StarPlan {
     pub(crate) index: usize,
+    /// The name of its type.
+    pub(crate) name: &'static str,
     pub(crate) corners: usize,
     pub(crate) elements: Vec<u32>,
     pub(crate) data_len: usize,
+    /// Names and numbers of reals of the parts of its data.
+    pub(crate) parts: Vec<(String, usize)>,
     pub(crate) data: DataOf,
 }
 
@@ -228,17 +245,27 @@ impl Stars {
     ) {
         assert!(K == N + 1 && K <= 4, "an element of a star of {N} others has {} vertices, at most 4", N + 1);
         let elements = elements.into_flattened();
+        let parts = <S::Data<f64>>::parts("").into_iter().map(|part| (part.name, part.components));
         self.plans.push(StarPlan {
             index: S::INDEX,
+            name: short_name::<S>(),
             corners: K,
             elements,
             data_len: <S::Data<f64> as Record<f64>>::LEN,
+            parts: parts.collect(),
             data: Box::new(move |element, corner, vertices, out| {
                 let vertices = vertices.try_into().expect("as many vertices as the star has corners");
                 data(Incidence { element, corner, vertices }).each(|_, x| out.push(x));
             }),
         });
     }
+}
+
+/// The name of a type without its path.
+pub(crate) fn short_name<A>() -> &'static str {
+    let path = std::any::type_name::<A>();
+    let end = path.find('<').unwrap_or(path.len());
+    &path[path[..end].rfind("::").map_or(0, |colons| colons + 2)..end]
 }
 
 /// The order of corners that puts `corner` first and keeps the orientation: a rotation of a triangle, an even permutation

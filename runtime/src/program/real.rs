@@ -66,13 +66,13 @@ pub trait Real:
     }
 }
 
-/// A plain float: what state is stored as.
-pub trait Float: Real<Mask = bool> + PartialOrd + bytemuck::Pod {
+/// A plain number: what state is stored as.
+pub trait Number: Real<Mask = bool> + PartialOrd + bytemuck::Pod {
     /// As many of them as 256 bits hold.
     type Half: Lanes<Scalar = Self>;
     /// As many of them as 512 bits hold.
     type Full: Lanes<Scalar = Self>;
-    /// The word for the precision: `f32` or `f64`.
+    /// The word for the precision: `f32`, `f64` or `i32`.
     const NAME: &'static str;
     /// Bytes of one number.
     const BYTES: usize;
@@ -125,7 +125,7 @@ macro_rules! float {
             }
         }
 
-        impl Float for $float {
+        impl Number for $float {
             type Half = $half;
             type Full = $full;
             const NAME: &'static str = stringify!($float);

@@ -1,7 +1,7 @@
 //! Records: plain structs of reals that can be taken apart, stored in any layout, and put together again.
 
 use super::lanes::Lanes;
-use super::real::{Float, Real};
+use super::real::{Number, Real};
 use nalgebra::SMatrix;
 
 /// One named part of a record.
@@ -174,14 +174,14 @@ macro_rules! record {
 }
 
 /// Rounds every real of a record from 64 bits to the precision that runs.
-pub(crate) fn convert<A: Record<f64>, T: Float, B: Record<T>>(from: A) -> B {
+pub(crate) fn convert<A: Record<f64>, T: Number, B: Record<T>>(from: A) -> B {
     let mut leaves = Vec::with_capacity(A::LEN);
     from.each(|_, x| leaves.push(x));
     B::build(|k| T::from_f64(leaves[k]))
 }
 
 /// The same numbers in every lane.
-pub(crate) fn splat<A: Record<T>, T: Float, L: Lanes<Scalar = T>, B: Record<L>>(from: A) -> B {
+pub(crate) fn splat<A: Record<T>, T: Number, L: Lanes<Scalar = T>, B: Record<L>>(from: A) -> B {
     let mut leaves = Vec::with_capacity(A::LEN);
     from.each(|_, x| leaves.push(x));
     B::build(|k| L::from_fn(|_| leaves[k]))

@@ -95,7 +95,7 @@ fn uneven() -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Triangle, corners)).unwrap()
 }
 
-fn check_sizes<T: Float, const S: usize, const Q: usize>(mesh: &Mesh) {
+fn check_sizes<T: Number, const S: usize, const Q: usize>(mesh: &Mesh) {
     for order in Order::ALL {
         let run = |backend, simd| {
             let builder = Simulation::builder(mesh.clone(), Sized::<S, Q>).order(order).backend(backend).simd(simd);
@@ -103,8 +103,8 @@ fn check_sizes<T: Float, const S: usize, const Q: usize>(mesh: &Mesh) {
             // Clones of a vertex must follow what is written from outside.
             let last = mesh.points().len() as u32 - 1;
             for v in [0, last / 2, last] {
-                let (shared, private) = simulation.vertex(v);
-                simulation.set_vertex(v, shared * T::from_f64(1.5), private);
+                let (shared, private) = simulation.vertex(v).unwrap();
+                simulation.set_vertex(v, shared * T::from_f64(1.5), private).unwrap();
             }
             let name = simulation.fields()[1].name.clone();
             let doubled: Vec<f64> = simulation.field(&name).unwrap().values.iter().map(|x| 2.0 * x).collect();
@@ -116,9 +116,49 @@ fn check_sizes<T: Float, const S: usize, const Q: usize>(mesh: &Mesh) {
         for simd in [Simd::Off, Simd::Bits256, Simd::Bits512] {
             let mut simulation = run(Backend::Cpu { threads: 2 }, simd);
             simulation.compare(&oracle).unwrap_or_else(|e| panic!("{S} and {Q} reals, {order}, {simd:?}: {e}"));
-            assert_eq!(simulation.metrics(), oracle.metrics(), "{S} and {Q} reals, {order}, {simd:?}");
+            assert_eq!(
+                simulation.metrics().unwrap(),
+                oracle.metrics().unwrap(),
+                "{S} and {Q} reals, {order}, {simd:?}"
+            );
         }
     }
+}
+
+fn check_on_gpu<const S: usize, const Q: usize>(mesh: &Mesh, adapter: usize) {
+    for order in Order::ALL {
+        for block_size in [50, 100_000] {
+            let run = |backend| {
+                let builder = Simulation::builder(mesh.clone(), Sized::<S, Q>).order(order).block_size(block_size);
+                let mut simulation = builder.backend(backend).build().unwrap();
+                (0..3).for_each(|_| simulation.step().unwrap());
+                simulation
+            };
+            let (mut gpu, mut oracle) = (run(Backend::Gpu { adapter }), run(Backend::Serial));
+            for part in gpu.fields() {
+                let (a, b) = (gpu.field(&part.name).unwrap().values, oracle.field(&part.name).unwrap().values);
+                let scale = b.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+                for (x, y) in a.iter().zip(&b) {
+                    assert!((x - y).abs() <= 1e-5 * scale, "{S} and {Q} reals, {order}, {}: {x} {y}", part.name);
+                }
+            }
+            let (a, b) = (gpu.metrics().unwrap()[0].value, oracle.metrics().unwrap()[0].value);
+            assert!((a - b).abs() <= 1e-5 * b.abs(), "{S} and {Q} reals, {order}: {a} {b}");
+            let again = run(Backend::Gpu { adapter });
+            again.compare(&gpu).unwrap_or_else(|e| panic!("{S} and {Q} reals, {order}, run to run: {e}"));
+        }
+    }
+}
+
+#[test]
+fn a_gpu_takes_records_of_every_size_and_uneven_degrees() {
+    let Some(adapter) = super::tests::gpu_or_skip() else { return };
+    let mesh = uneven();
+    check_on_gpu::<1, 1>(&mesh, adapter);
+    check_on_gpu::<2, 3>(&mesh, adapter);
+    check_on_gpu::<3, 2>(&mesh, adapter);
+    check_on_gpu::<5, 4>(&mesh, adapter);
+    check_on_gpu::<37, 1>(&mesh, adapter);
 }
 
 #[test]

@@ -215,8 +215,14 @@ impl Point {
             precision: self.precision,
             ..Options::default()
         };
-        let plan =
-            Plan { entry, mesh: self.mesh.clone(), seed: 1, settings: Settings::new(entry.info.settings), options };
+        let plan = Plan {
+            entry,
+            mesh: self.mesh.clone(),
+            seed: 1,
+            settings: Settings::new(entry.info.settings),
+            options,
+            note: None,
+        };
         let (mut run, setup) = plan.start()?;
         measure(&plan, run.as_mut(), setup, scale.trials())
     }

@@ -31,7 +31,7 @@ pub(super) struct Report {
     pub(super) order: &'static str,
     pub(super) parts: usize,
     pub(super) curve: String,
-    pub(super) engine: &'static str,
+    pub(super) backend: &'static str,
     pub(super) threads: usize,
     /// Vertices that a core updates side by side.
     pub(super) width: usize,
@@ -62,6 +62,21 @@ pub(super) struct Report {
     pub(super) digest: String,
     pub(super) digest_steps: u64,
     pub(super) machine: Option<Machine>,
+    pub(super) gpu: Option<OnGpu>,
+}
+
+/// What a GPU did in the trials.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct OnGpu {
+    pub(super) adapter: String,
+    pub(super) dispatches_per_round: f64,
+    pub(super) submissions_per_step: f64,
+    /// Share of the time in which it was at work, if it has a clock.
+    pub(super) busy_share: Option<f64>,
+    /// What it moves in a plain copy.
+    pub(super) copy_gb_per_s: Option<f64>,
+    /// What the sweep moves, over that.
+    pub(super) copy_share: Option<f64>,
 }
 
 /// Runs the trials.
@@ -70,17 +85,26 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         bail!("mesh {} has no points: there is nothing to measure", plan.mesh);
     }
     steps(run, WARM_UP)?;
-    let digest = run.digest();
+    let digest = run.digest()?;
     let count = match trials.steps {
         Some(count) => count,
         None => enough_steps(run, trials.seconds)?,
     };
-    let rounds = run.rounds();
+    let (rounds, counters) = (run.rounds(), run.gpu_counters());
     let mut times = (0..trials.count).map(|_| steps(run, count)).collect::<Result<Vec<f64>>>()?;
     let rounds = (run.rounds() - rounds) / u64::from(trials.count);
     if rounds == 0 {
         bail!("these settings of {} sweep no vertex: there is nothing to measure", plan.entry.info.name);
     }
+    let gpu = run.adapter().zip(counters).zip(run.gpu_counters()).map(|((adapter, before), after)| OnGpu {
+        adapter: adapter.name,
+        dispatches_per_round: (after.dispatches - before.dispatches) as f64 / (rounds * u64::from(trials.count)) as f64,
+        submissions_per_step: (after.submissions - before.submissions) as f64
+            / (count * u64::from(trials.count)) as f64,
+        busy_share: adapter.timestamps.then(|| (after.busy_s - before.busy_s) / times.iter().sum::<f64>()),
+        copy_gb_per_s: None,
+        copy_share: None,
+    });
     times.sort_unstable_by(f64::total_cmp);
     // Of an even number of trials, the mean of the two in the middle.
     let middle = (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2.0;
@@ -100,7 +124,7 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         order: plan.options.order.name(),
         parts: run.parts(),
         curve: plan.options.curve.to_string(),
-        engine: plan.engine(),
+        backend: plan.backend(),
         threads: run.threads(),
         width: run.width(),
         span: run.span(),
@@ -125,6 +149,7 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         digest,
         digest_steps: WARM_UP,
         machine: None,
+        gpu,
     })
 }
 
@@ -133,6 +158,15 @@ impl Report {
     pub(super) fn on(mut self, machine: &Machine) -> Report {
         self.read_share = Some(self.gb_per_s / machine.read_gb_per_s);
         self.machine = Some(machine.clone());
+        self
+    }
+
+    /// The same, beside a plain copy on the GPU.
+    pub(super) fn beside_copy(mut self, bytes_per_s: f64) -> Report {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.copy_gb_per_s = Some(bytes_per_s * 1e-9);
+            gpu.copy_share = Some(self.gb_per_s / (bytes_per_s * 1e-9));
+        }
         self
     }
 
@@ -153,6 +187,7 @@ fn steps(run: &mut dyn Run, count: u64) -> Result<f64> {
     for _ in 0..count {
         run.step()?;
     }
+    run.wait()?;
     Ok(clock.elapsed().as_secs_f64())
 }
 

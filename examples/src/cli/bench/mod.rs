@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use matrix::Scale;
 use measure::{Report, Trials};
+use meshweft::{Backend, copy_bandwidth};
 use probe::Sizes;
 use std::path::PathBuf;
 
@@ -60,7 +61,7 @@ const OF_ONE: [&str; 16] = [
     "mesh",
     "order",
     "curve",
-    "engine",
+    "backend",
     "threads",
     "simd",
     "block_size",
@@ -98,14 +99,17 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
-    let machine = match arguments.no_probe {
-        true => None,
-        false => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),
+    let machine = match (arguments.no_probe, plan.options.backend) {
+        (true, _) | (_, Backend::Gpu { .. }) => None,
+        _ => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),
     };
     let trials = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
     let mut report = measure::measure(&plan, run.as_mut(), setup, trials)?;
     if let Some(machine) = &machine {
         report = report.on(machine);
+    }
+    if let (false, Backend::Gpu { adapter }) = (arguments.no_probe, plan.options.backend) {
+        report = report.beside_copy(copy_bandwidth(adapter)?);
     }
     if arguments.json {
         writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
@@ -139,8 +143,18 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
             "span",
             format!("{} updates in turn: {} at a time in the mean", text::count(report.span), text::number(at_a_time)),
         ),
-        ("engine", format!("{}, {threads}, {}, {side}", report.engine, report.precision)),
+        ("backend", format!("{}, {threads}, {}, {side}", report.backend, report.precision)),
     ];
+    if let Some(gpu) = &report.gpu {
+        let busy =
+            gpu.busy_share.map_or("no clock".into(), |share| format!("at work {:.0} % of the time", 100.0 * share));
+        let copy = gpu.copy_gb_per_s.map(|rate| format!(", a plain copy moves {rate:.0} GB/s")).unwrap_or_default();
+        let [dispatches, submissions] = [gpu.dispatches_per_round, gpu.submissions_per_step].map(text::number);
+        rows.push((
+            "gpu",
+            format!("{}: {dispatches} dispatches a round, {submissions} submissions a step, {busy}{copy}", gpu.adapter),
+        ));
+    }
     if let Some(machine) = &report.machine {
         rows.push(("machine", machine.line()));
     }
@@ -151,6 +165,7 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
         ("rate", text::rate(report.updates_per_s, "updates")),
     ]);
     let share = report.read_share.map(|share| format!(", {:.0} % of the read probe", 100.0 * share));
+    let share = share.or_else(|| Some(format!(", {:.0} % of a plain copy", 100.0 * report.gpu.as_ref()?.copy_share?)));
     let (bytes, rate, share) = (report.moved_bytes_per_update, report.gb_per_s, share.unwrap_or_default());
     rows.push(("traffic", format!("{bytes:.1} bytes an update at least: {rate:.1} GB/s{share}")));
     let (setup, rounds) = (text::seconds(report.total_setup_s()), text::number(report.setup_rounds.round()));

@@ -152,16 +152,16 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
     let builder = Simulation::builder(mesh.clone(), program).order(order).backend(Backend::Cpu { threads });
     let mut run = builder.build()?;
     let start = run.field("temperature")?.values;
-    let missing = |run: &mut Simulation<Implicit>| run.metrics()[0].value.sqrt();
-    let first = missing(&mut run);
+    let missing = |run: &mut Simulation<Implicit>| -> Result<f64> { Ok(run.metrics()?[0].value.sqrt()) };
+    let first = missing(&mut run)?;
     let mut residuals = vec![1.0];
     let mut last = 1.0;
     while last > TOLERANCE && last < 1e3 && residuals.len() <= MOST {
         run.step()?;
-        last = missing(&mut run) / first;
+        last = missing(&mut run)? / first;
         residuals.push(last);
     }
-    let (rounds, digest) = (residuals.len() - 1, run.digest());
+    let (rounds, digest) = (residuals.len() - 1, run.digest()?);
     run.program_mut().rounds = rounds;
     let mut times = Vec::new();
     for _ in 0..REPEATS {
@@ -169,7 +169,7 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
         let clock = Instant::now();
         run.step()?;
         times.push(clock.elapsed().as_secs_f64());
-        if run.digest() != digest {
+        if run.digest()? != digest {
             bail!("{rounds} rounds of {order} at once differ from as many one by one");
         }
     }

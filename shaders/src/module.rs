@@ -1,0 +1,299 @@
+//! Whole modules: a program's structs and update, between the kernels that walk a schedule.
+
+use crate::record::{Record, Scalar};
+use std::fmt::Write;
+
+/// The records of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Physics {
+    /// What all of them consist of.
+    pub scalar: Scalar,
+    /// Numbers that all vertices read.
+    pub parameters: Record,
+    /// What neighbors read.
+    pub shared: Record,
+    /// What only the vertex reads.
+    pub private: Record,
+    /// Things around a vertex.
+    pub stars: Vec<Star>,
+}
+
+impl Physics {
+    /// The structs of all records, and of a vertex's new state.
+    pub fn declarations(&self) -> String {
+        let records = [&self.parameters, &self.shared, &self.private].into_iter();
+        let mut text: String =
+            records.chain(self.stars.iter().map(|star| &star.data)).map(Record::declaration).collect();
+        text += "struct New {\n    own: Shared,\n    body: Private,\n}\n";
+        text
+    }
+}
+
+/// One kind of things around a vertex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Star {
+    /// Its name in the program.
+    pub name: String,
+    /// Other vertices of a thing.
+    pub others: usize,
+    /// Data of a thing.
+    pub data: Record,
+}
+
+/// How vertices lie, and how many are updated together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Harness {
+    /// Vertices of a group: a power of two.
+    pub width: u32,
+    /// Whether some vertices are updated by themselves, from rows.
+    pub rows: bool,
+    /// Slots of the largest tile and its halo, if neighbors are read from a table in workgroup memory.
+    pub table: Option<u32>,
+    /// Invocations of a workgroup that visits a phase.
+    pub phase_size: u32,
+    /// Invocations of a workgroup that walks a task.
+    pub walk_size: u32,
+}
+
+/// What a vertex is visited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// The function `update` or `measure`.
+    function: String,
+    result: Visit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Visit {
+    /// A new state: whether shared state changes, and which private reals do.
+    Update { shared: bool, private: Vec<bool> },
+    /// A number.
+    Measure,
+}
+
+impl Body {
+    /// An update, from the statements of its function.
+    pub fn update(statements: String, shared: bool, private: Vec<bool>) -> Body {
+        let function = format!("fn update(place: Place, own: Shared, body: Private) -> New {{\n{statements}}}\n");
+        Body { function, result: Visit::Update { shared, private } }
+    }
+
+    /// An update, as somebody wrote it.
+    pub fn by_hand(physics: &Physics, function: &str) -> Body {
+        let private = vec![true; physics.private.len()];
+        Body { function: function.trim_start().into(), result: Visit::Update { shared: true, private } }
+    }
+
+    /// A measure, from the statements of its function.
+    pub fn measure(statements: String) -> Body {
+        let function = format!("fn measure(place: Place, own: Shared, body: Private) -> Scalar {{\n{statements}}}\n");
+        Body { function, result: Visit::Measure }
+    }
+
+    /// The function, without what surrounds it.
+    pub fn function(&self) -> &str {
+        &self.function
+    }
+}
+
+/// How vertices are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// An invocation a slot.
+    Phase,
+    /// A workgroup a task, of a run of tasks.
+    Tasks,
+    /// A workgroup a task, of a list of ready ones.
+    Ready,
+}
+
+impl Entry {
+    /// The name of the entry point.
+    pub fn name(self) -> &'static str {
+        match self {
+            Entry::Phase => "phase",
+            Entry::Tasks => "tasks",
+            Entry::Ready => "ready",
+        }
+    }
+}
+
+/// Words of the uniform `Range` before the facts of stars, and for each star.
+pub const RANGE_WORDS: usize = 12;
+/// Words of `Range` for each star.
+pub const STAR_WORDS: usize = 8;
+/// Words of a tile.
+pub const TILE_WORDS: usize = 8;
+/// Words of `Status`.
+pub const STATUS_WORDS: usize = 8;
+
+/// The module that visits vertices with `body`. `double`: neighbors are read from another array than is written.
+pub fn module(physics: &Physics, harness: &Harness, body: &Body, entry: Entry, double: bool) -> String {
+    let table = harness.table.filter(|_| entry != Entry::Phase);
+    let mut text = String::new();
+    constants(&mut text, physics, harness, table, double);
+    text += &physics.declarations();
+    text.push('\n');
+    text += &body.function;
+    text.push('\n');
+    visit(&mut text, physics, body);
+    if body.function.contains("_exact(") || body.function.contains("sqrt_whole(") {
+        text += include_str!("../wgsl/math.wgsl");
+    }
+    text += include_str!("../wgsl/bindings.wgsl");
+    accessors(&mut text, physics, double);
+    if let Some(capacity) = table {
+        let real = |k: usize| format!("table[{}u + i]", k * capacity as usize);
+        let build = physics.shared.build(real);
+        let writes: String = (0..physics.shared.len())
+            .map(|k| format!("    {} = {};\n", real(k), physics.shared.real("own", k)))
+            .collect();
+        let _ = write!(text, "fn read_table(i: u32) -> Shared {{\n    return {build};\n}}\n");
+        let _ = write!(text, "fn write_table(i: u32, own: Shared) {{\n{writes}}}\n");
+        text += include_str!("../wgsl/table.wgsl");
+    } else {
+        text += include_str!("../wgsl/slots.wgsl");
+        if entry != Entry::Phase {
+            text += include_str!("../wgsl/untabled.wgsl");
+        }
+    }
+    if entry != Entry::Phase {
+        text += include_str!("../wgsl/walk.wgsl");
+    }
+    text += match entry {
+        Entry::Phase => include_str!("../wgsl/phase.wgsl"),
+        Entry::Tasks => include_str!("../wgsl/tasks.wgsl"),
+        Entry::Ready => include_str!("../wgsl/ready.wgsl"),
+    };
+    text
+}
+
+/// Reals from one vertex's shared state to the next: three and more take a multiple of four.
+fn stride(len: usize) -> usize {
+    if len <= 2 { len } else { len.next_multiple_of(4) }
+}
+
+fn constants(text: &mut String, physics: &Physics, harness: &Harness, table: Option<u32>, double: bool) {
+    let [one, four] = [1, 4].map(|reals| physics.scalar.word(reals));
+    let quad = physics.scalar.word(stride(physics.shared.len()).clamp(1, 4));
+    let quads = physics.parameters.len().div_ceil(4).max(1);
+    let table_reals = table.map_or(1, |slots| slots as usize * physics.shared.len().max(1));
+    let _ = write!(
+        text,
+        "alias Quad = {quad};\n\
+         alias Scalar = {one};\n\
+         alias Scalar4 = {four};\n\
+         const WIDTH: u32 = {}u;\n\
+         const ROWS: bool = {};\n\
+         const DOUBLE: bool = {double};\n\
+         const ALONE: u32 = 0xffffffffu;\n\
+         const PHASE_SIZE: u32 = {}u;\n\
+         const WALK_SIZE: u32 = {}u;\n\
+         const TABLE_REALS: u32 = {table_reals}u;\n\
+         const PARAMETER_QUADS: u32 = {quads}u;\n\
+         const STAR_WORDS: u32 = {}u;\n\n",
+        harness.width,
+        harness.rows,
+        harness.phase_size,
+        harness.walk_size,
+        (2 * physics.stars.len()).max(1)
+    );
+}
+
+/// The function that visits one vertex.
+fn visit(text: &mut String, physics: &Physics, body: &Body) {
+    *text += "fn visit(place: Place) {\n    let own = read_own(place);\n    let body = read_private(place);\n";
+    match &body.result {
+        Visit::Measure => {
+            *text += "    // The last lanes of a group may be clones of its last vertex: they count once.\n";
+            *text += "    let is_clone = place.lane >= words[range.counts + place.group];\n";
+            *text += "    let value = measure(place, own, body);\n";
+            *text += "    values[place.slot] = select(value, Scalar(), is_clone && range.rounds == 0u);\n";
+        }
+        Visit::Update { shared, private } => {
+            *text += "    var next = update(place, own, body);\n";
+            let changed = (0..physics.shared.len()).filter(|_| *shared).map(|k| physics.shared.real("next.own", k));
+            let kept = (0..physics.private.len()).filter(|&k| private[k]);
+            let changed: Vec<String> =
+                changed.chain(kept.clone().map(|k| physics.private.real("next.body", k))).collect();
+            if !changed.is_empty() && physics.scalar == Scalar::F32 {
+                let all: Vec<String> = changed.iter().map(|real| format!("finite({real})")).collect();
+                let _ = writeln!(text, "    if !({}) {{", all.join(" && "));
+                *text += "        atomicOr(&status.spoilt, 1u);\n    }\n";
+            }
+            *text += "    if status.frozen != 0u {\n        next = New(own, body);\n    }\n";
+            if private.iter().any(|&changes| changes) {
+                *text += "    let at = private_at(place);\n";
+            }
+            for k in kept {
+                let _ =
+                    writeln!(text, "    private_state[at + {k}u * WIDTH] = {};", physics.private.real("next.body", k));
+            }
+            if *shared {
+                *text += "    write_own(place, next.own);\n";
+            } else {
+                // Double-buffered, what does not change must still be passed on.
+                *text += "    if DOUBLE {\n        write_own(place, own);\n    }\n";
+            }
+        }
+    }
+    *text += "}\n\n";
+}
+
+/// Functions that read and write state, parameters and stars.
+fn accessors(text: &mut String, physics: &Physics, double: bool) {
+    let len = physics.shared.len();
+    let quads = stride(len) / 4;
+    let quad_real = |k: usize| match stride(len) {
+        1 => "q0".to_string(),
+        2 => format!("q0.{}", ["x", "y"][k]),
+        _ => format!("q{}.{}", k / 4, ["x", "y", "z", "w"][k % 4]),
+    };
+    let target = if double { "shared_next" } else { "shared_state" };
+    let reads: String = match quads {
+        0 if len == 0 => String::new(),
+        0 => "    let q0 = shared_state[slot];\n".into(),
+        _ => (0..quads).map(|q| format!("    let q{q} = shared_state[{quads}u * slot + {q}u];\n")).collect(),
+    };
+    let own = |k: usize| if k < len { physics.shared.real("own", k) } else { "Scalar()".into() };
+    let writes: String = match (len, quads) {
+        (0, _) => String::new(),
+        (1, _) => format!("    {target}[slot] = {};\n", own(0)),
+        (2, _) => format!("    {target}[slot] = Quad({}, {});\n", own(0), own(1)),
+        _ => (0..quads)
+            .map(|q| {
+                let reals: Vec<String> = (4 * q..4 * q + 4).map(own).collect();
+                format!("    {target}[{quads}u * slot + {q}u] = Quad({});\n", reals.join(", "))
+            })
+            .collect(),
+    };
+    let private_len = physics.private.len();
+    let parameter = |k: usize| format!("raw_parameters[{}].{}", k / 4, ["x", "y", "z", "w"][k % 4]);
+    let _ = write!(
+        text,
+        "\nfn read_shared(slot: u32) -> Shared {{\n{reads}    return {};\n}}\n\
+         fn write_shared(slot: u32, own: Shared) {{\n{writes}}}\n\
+         fn private_at(place: Place) -> u32 {{\n    return place.group * {private_len}u * WIDTH + place.lane;\n}}\n\
+         fn read_private(place: Place) -> Private {{\n    let at = private_at(place);\n    return {};\n}}\n\
+         fn parameters() -> Parameters {{\n    return {};\n}}\n",
+        physics.shared.build(quad_real),
+        physics.private.build(|k| format!("private_state[at + {k}u * WIDTH]")),
+        physics.parameters.build(parameter),
+    );
+    for (s, star) in physics.stars.iter().enumerate() {
+        let (others, reals) = (star.others, star.data.len());
+        let data = star.data.build(|k| format!("reals[at + {k}u * things.step]"));
+        let record = &star.data.name;
+        let _ = write!(
+            text,
+            "\n// {}\n\
+             fn things_{s}(place: Place) -> Things {{\n    return things_of(place, {s}u, {others}u, {reals}u);\n}}\n\
+             fn other_{s}(things: Things, j: u32, i: u32) -> Shared {{\n    \
+             return read_other(things, things.names + (j * {others}u + i) * things.step);\n}}\n\
+             fn data_{s}(things: Things, j: u32) -> {record} {{\n    \
+             let at = things.data + j * {reals}u * things.step;\n    return {data};\n}}\n",
+            star.name
+        );
+    }
+    text.push('\n');
+}

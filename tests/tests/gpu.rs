@@ -1,0 +1,176 @@
+//! Every example and order on a GPU, beside the oracle [C6].
+//!
+//! A machine without an adapter skips what needs one and says so, one line a test; with `REQUIRE_GPU` set it fails instead.
+
+use crate::determinism::Case;
+use crate::extremes::extremes;
+use meshweft::{Backend, Error, Order, adapters};
+use meshweft_examples::{EXAMPLES, Options, Settings};
+use meshweft_mesh::generate::generate;
+use meshweft_tests::{digest_after, start};
+use std::io::Write;
+
+/// The GPU to test with, if there is one.
+fn gpu_or_skip() -> Option<Backend> {
+    if adapters().is_empty() {
+        assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set, and this machine has no adapter");
+        let test = std::thread::current().name().unwrap_or("a test").to_string();
+        let _ = writeln!(std::io::stderr(), "skipped: {test} needs a GPU, and this machine has no driver of one");
+        return None;
+    }
+    Some(Backend::Gpu { adapter: 0 })
+}
+
+/// Every kernel of every example.
+const CASES: &[Case] = &[
+    ("heat", "torus:24x14", &[]),
+    ("heat", "box:7", &[("method", "explicit")]),
+    ("wave", "disk:10", &[]),
+    ("spring", "box:9", &[]),
+    ("spring", "random:600", &[]),
+    ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ("cloth", "sphere:8", &[("bend", "0")]),
+    ("cloth", "sheet:12", &[("bend", "0"), ("obstacles", "none")]),
+];
+
+#[test]
+fn every_example_and_order_on_a_gpu_is_as_near_to_exact_arithmetic_as_the_oracle() {
+    let Some(backend) = gpu_or_skip() else { return };
+    for (name, spec, set) in CASES {
+        let mesh = generate(spec, 3).unwrap();
+        for order in Order::ALL {
+            let what = format!("{name} {spec} {order}");
+            let options = Options { order, backend, verify: true, ..Options::default() };
+            let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{what}: {e:#}"));
+            for _ in 0..8 {
+                run.step().unwrap_or_else(|e| panic!("{what}: {e:#}"));
+            }
+            assert!(run.audit().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")), "{what}");
+            // Steps in flight, without anybody looking: the same bits every time.
+            let free = Options { verify: false, ..options.clone() };
+            let digest = || digest_after(12, &mut *start(name, &mesh, set, &free).unwrap()).unwrap();
+            assert_eq!(digest(), digest(), "{what}, run to run");
+        }
+    }
+}
+
+/// Kernels written by hand, in the words of somebody who knows WGSL: `tests/wgsl/EXAMPLE.wgsl`.
+const WRITTEN: [(&str, &str, &str, &str); 4] = [
+    ("heat", "box:7", "Relax", include_str!("../wgsl/heat.wgsl")),
+    ("wave", "disk:10", "Kick", include_str!("../wgsl/wave.wgsl")),
+    ("spring", "box:9", "Leap", include_str!("../wgsl/spring.wgsl")),
+    ("cloth", "sheet:18x22", "solve", include_str!("../wgsl/cloth.wgsl")),
+];
+
+#[test]
+fn wgsl_written_by_hand_runs_and_is_refused_where_it_differs_from_the_update() {
+    let Some(backend) = gpu_or_skip() else { return };
+    for (name, spec, kernel, text) in WRITTEN {
+        let mesh = generate(spec, 3).unwrap();
+        for order in [Order::Blocked, Order::Color, Order::Jacobi] {
+            let go = |kernel: &str, text: &str| {
+                let wgsl = vec![(kernel.to_string(), text.to_string())];
+                let options = Options { order, backend, wgsl, verify: true, ..Options::default() };
+                let mut run = start(name, &mesh, &[], &options)?;
+                (0..3).try_for_each(|_| run.step())?;
+                digest_after(0, &mut *run)
+            };
+            go(kernel, text).unwrap_or_else(|e| panic!("{name} {order}: {e:#}"));
+            // Off by a tenth of a percent, not WGSL at all, and of no kernel.
+            let off =
+                text.replace("return New(Shared(", "return New(Shared(1.001 * ").replace("p.dt *", "1.001 * p.dt *");
+            let error = go(kernel, &off).unwrap_err().to_string();
+            assert!(error.contains("where its update makes"), "{name} {order}: {error}");
+            let error = go(kernel, "fn update() -> New { return 1u + ; }").unwrap_err().to_string();
+            assert!(error.contains(kernel), "{error}");
+            assert!(go("Nothing", text).unwrap_err().to_string().contains("no kernel"));
+        }
+    }
+}
+
+#[test]
+fn measures_on_a_gpu_are_those_of_the_oracle() {
+    let Some(backend) = gpu_or_skip() else { return };
+    for (name, spec, set) in CASES {
+        // Several leaves of the tree of sums.
+        let spec = if *name == "spring" { "box:19" } else { spec };
+        let mesh = generate(spec, 3).unwrap();
+        let measure = |backend| {
+            let mut run = start(name, &mesh, set, &Options { backend, ..Options::default() }).unwrap();
+            run.step().unwrap();
+            run.metrics().unwrap()
+        };
+        for (gpu, oracle) in measure(backend).iter().zip(measure(Backend::Serial)) {
+            let bound = 1e-5 * oracle.value.abs().max(1e-9);
+            assert!((gpu.value - oracle.value).abs() <= bound, "{name} {}: {} {}", gpu.name, gpu.value, oracle.value);
+        }
+    }
+}
+
+#[test]
+fn extreme_meshes_run_on_a_gpu() {
+    let Some(backend) = gpu_or_skip() else { return };
+    for (what, mesh) in extremes() {
+        for example in EXAMPLES {
+            for order in Order::ALL {
+                let name = example.info.name;
+                let fields = |backend| {
+                    let options = Options { order, backend, ..Options::default() };
+                    let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
+                    let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{name}, {what}: {e:#}"));
+                    (0..2).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}")));
+                    run.fields().unwrap()
+                };
+                for (gpu, oracle) in fields(backend).iter().zip(fields(Backend::Serial)) {
+                    let scale = oracle.values.iter().fold(1e-3, |most: f64, x| most.max(x.abs()));
+                    for (a, b) in gpu.values.iter().zip(&oracle.values) {
+                        assert!((a - b).abs() <= 1e-3 * scale, "{name}, {what}, {order}, {}: {a} {b}", gpu.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gpu_stops_at_the_step_that_diverges_however_late_the_host_looks() {
+    let Some(backend) = gpu_or_skip() else { return };
+    let mesh = generate("box:6", 1).unwrap();
+    let stop = |backend| {
+        let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+        let error = (0..1000).find_map(|_| run.step().err()).expect("it diverges");
+        let Some(Error::Diverged { vertex, step, .. }) = error.downcast_ref::<Error>() else { panic!("{error:#}") };
+        assert_eq!(*step, run.steps());
+        assert!(run.step().is_err(), "it stays stopped");
+        assert!((*vertex as usize) < mesh.points().len());
+        *step
+    };
+    assert!(stop(backend).abs_diff(stop(Backend::Serial)) <= 1);
+    // Nobody steps again: who reads is told.
+    let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+    let steps = stop(Backend::Serial) + 1;
+    let stepped = (0..steps).try_for_each(|_| run.step());
+    assert!(stepped.and_then(|()| run.fields().map(|_| ())).is_err());
+}
+
+#[test]
+fn shaders_of_every_example_and_order_are_valid_without_a_device() {
+    let mut seen = 0;
+    for (name, spec, set) in CASES {
+        let entry = meshweft_tests::example(name);
+        let mut settings = Settings::new(entry.info.settings);
+        set.iter().for_each(|(key, value)| settings.set(entry.info.settings, key, value).unwrap());
+        for order in Order::ALL {
+            for block_size in [None, Some(64), Some(100_000)] {
+                let options = Options { order, block_size, ..Options::default() };
+                let shaders = (entry.shaders)(generate(spec, 3).unwrap(), &settings, &options).unwrap();
+                for shader in &shaders {
+                    let checked = meshweft_shaders::check(&shader.module);
+                    checked.unwrap_or_else(|e| panic!("{name} {order} {} {}: {e}", shader.kernel, shader.entry));
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 500, "{seen} shaders");
+}
