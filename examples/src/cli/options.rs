@@ -271,6 +271,20 @@ impl Plan {
         Ok((run, setup))
     }
 
+    /// A word of advice on how the run was asked for, if there is one.
+    pub(super) fn advice(&self, vertices: usize) -> Option<String> {
+        /// More than these leave processors of a GPU without a block.
+        const LARGE: usize = 1024;
+        let blocks = meshweft::default_block_size(vertices);
+        let is_gpu = matches!(self.options.backend, Backend::Gpu { .. });
+        let is_default = self.options.order == Order::Blocked && self.options.block_size.is_none();
+        (is_gpu && is_default && blocks > LARGE).then(|| {
+            format!(
+                "blocks of {blocks} vertices suit the caches of a CPU; --block-size 512 is another order, with more blocks for a GPU to work on"
+            )
+        })
+    }
+
     /// The name of the backend.
     pub(super) fn backend(&self) -> &'static str {
         match self.options.backend {

@@ -248,14 +248,18 @@ impl Device {
     pub(super) fn array(&self, what: &str, bytes: &[u8]) -> Result<wgpu::Buffer> {
         let usage = Usage::STORAGE | Usage::COPY_DST | Usage::COPY_SRC;
         let buffer = self.buffer(what, bytes.len() as u64, usage)?;
+        self.write(&buffer, bytes)?;
+        Ok(buffer)
+    }
+
+    /// Sends an array, piece by piece: what is written waits in memory of the same size until it is submitted.
+    pub(super) fn write(&self, buffer: &wgpu::Buffer, bytes: &[u8]) -> Result<()> {
         self.guard(|| {
-            // Piece by piece: what is written waits in memory of the same size until it is submitted.
             for (i, piece) in bytes.chunks(STAGING as usize).enumerate() {
-                self.queue.write_buffer(&buffer, i as u64 * STAGING, piece);
+                self.queue.write_buffer(buffer, i as u64 * STAGING, piece);
                 self.queue.submit([]);
             }
-        })?;
-        Ok(buffer)
+        })
     }
 
     /// Compiles an entry point.

@@ -263,24 +263,14 @@ impl Gpu {
     /// Sends the state to the device. Steps count from here.
     pub(crate) fn upload<T: Number>(&mut self, state: &State<T>) -> Result<()> {
         self.queue.settle(&self.device)?;
-        let queue = &self.device.queue;
-        let bytes: &[u8] = bytemuck::cast_slice(&state.shared);
-        self.device.guard(|| {
-            if !bytes.is_empty() {
-                queue.write_buffer(&self.shared[self.current], 0, bytes);
-            }
-            let mut private: &[u8] = bytemuck::cast_slice(&state.private);
-            for chunk in &self.chunks {
-                let (own, rest) = private.split_at(chunk.private_bytes as usize);
-                if !own.is_empty() {
-                    queue.write_buffer(&chunk.private, 0, own);
-                }
-                private = rest;
-            }
-        })?;
-        self.queue.reset(&self.device)?;
-        // What is written takes memory until something is submitted.
-        self.device.guard(|| queue.submit([])).map(|_| ())
+        self.device.write(&self.shared[self.current], bytemuck::cast_slice(&state.shared))?;
+        let mut private: &[u8] = bytemuck::cast_slice(&state.private);
+        for chunk in &self.chunks {
+            let (own, rest) = private.split_at(chunk.private_bytes as usize);
+            self.device.write(&chunk.private, own)?;
+            private = rest;
+        }
+        self.queue.reset(&self.device)
     }
 
     /// Reads the state back.
@@ -319,19 +309,19 @@ impl Gpu {
             pass.set_bind_group(0, group, &[]);
             pass.dispatch_workgroups(1, 1, 1);
         })?;
-        let mut stages =
-            Steps { gpu: self, layout, rounds: 0, swept: 0, until_by_hand: false, found: None, result: Ok(()) };
+        let mut stages = Steps::new(self, layout);
         program.step(&mut stages);
         let Steps { rounds, swept, result, .. } = stages;
         result?;
         Ok((rounds, swept, !self.queue.pace(&self.device)?.spoilt))
     }
 
-    /// Runs the start of a step up to the first kernel that somebody wrote in WGSL, once as written and once as traced, and
+    /// Runs the start of a step up to one round of each kernel that somebody wrote in WGSL, as written and as traced, and
     /// compares. The state of the device is lost.
     ///
     /// # Errors
-    /// [`Error::Contract`] names the kernel and the first vertex at which both differ by more than rounding.
+    /// [`Error::Contract`] names the kernel and the first vertex at which both differ by more than rounding;
+    /// [`Error::Invalid`] a name that no kernel has.
     pub(crate) fn parity<P: Program, T: Number>(
         &mut self,
         program: &P,
@@ -339,41 +329,40 @@ impl Gpu {
         layout: &Layout<T>,
         state: &State<T>,
     ) -> Result<()> {
-        if self.written.is_empty() {
-            return Ok(());
-        }
-        let mut both = Vec::new();
-        for by_hand in [true, false] {
-            self.upload(state)?;
-            self.set_parameters::<P, T>(parameters)?;
-            self.by_hand = by_hand;
-            let mut stages =
-                Steps { gpu: self, layout, rounds: 0, swept: 0, until_by_hand: true, found: None, result: Ok(()) };
-            program.step(&mut stages);
-            let Steps { found, result, .. } = stages;
-            self.by_hand = true;
-            result?;
-            let Some(kernel) = found else {
-                let names: Vec<&String> = self.written.keys().collect();
-                return Err(Error::Invalid(format!(
-                    "WGSL was given for {names:?}, but no kernel of a step that reads its neighbors is called so: \
-                     `meshweft shader` prints their names"
-                )));
+        let kernels: Vec<String> = self.written.keys().cloned().collect();
+        for kernel in &kernels {
+            let mut both = Vec::new();
+            for by_hand in [true, false] {
+                self.upload(state)?;
+                self.set_parameters::<P, T>(parameters)?;
+                self.by_hand = by_hand;
+                let mut stages = Steps { until: Some(kernel), ..Steps::new(self, layout) };
+                program.step(&mut stages);
+                let Steps { is_found, result, .. } = stages;
+                self.by_hand = true;
+                result?;
+                if !is_found {
+                    return Err(Error::Invalid(format!(
+                        "WGSL was given for {kernel:?}, but no kernel of a step that reads its neighbors is called so: \
+                         `meshweft shader` prints their names"
+                    )));
+                }
+                let mut result = state.clone();
+                self.download(&mut result)?;
+                both.push(result);
+            }
+            let [written, traced] = &both[..] else { return Ok(()) };
+            let shared = shared_stride(<SharedOf<P, T>>::LEN).max(1);
+            let private = <PrivateOf<P, T>>::LEN.max(1);
+            let shared_real = |i: usize| (i % shared, i / shared);
+            let private_real = |i: usize| {
+                let (group, lane) = (i / layout.width / private, i % layout.width);
+                (i / layout.width % private, group * layout.width + lane)
             };
-            let mut result = state.clone();
-            self.download(&mut result)?;
-            both.push((kernel, result));
+            compare(kernel, "shared", (&written.shared, &traced.shared), shared, shared_real, layout)?;
+            compare(kernel, "private", (&written.private, &traced.private), private, private_real, layout)?;
         }
-        let [(kernel, written), (_, traced)] = &both[..] else { return Ok(()) };
-        let shared = shared_stride(<SharedOf<P, T>>::LEN).max(1);
-        let private = <PrivateOf<P, T>>::LEN.max(1);
-        let shared_real = |i: usize| (i % shared, i / shared);
-        let private_real = |i: usize| {
-            let (group, lane) = (i / layout.width / private, i % layout.width);
-            (i / layout.width % private, group * layout.width + lane)
-        };
-        compare(kernel, "shared", (&written.shared, &traced.shared), shared, shared_real, layout)?;
-        compare(kernel, "private", (&written.private, &traced.private), private, private_real, layout)
+        Ok(())
     }
 
     /// Step after which the state froze because an update was not finite, counted from the last upload.
@@ -657,29 +646,30 @@ struct Steps<'a, T> {
     layout: &'a Layout<T>,
     rounds: u64,
     swept: u64,
-    /// Whether to stop after one round of the first kernel that somebody wrote in WGSL, and that kernel.
-    until_by_hand: bool,
-    found: Option<&'static str>,
+    /// A kernel after one round of which to stop, and whether it was met.
+    until: Option<&'a str>,
+    is_found: bool,
     result: Result<()>,
 }
 
-impl<T> Steps<'_, T> {
+impl<'a, T> Steps<'a, T> {
+    fn new(gpu: &'a mut Gpu, layout: &'a Layout<T>) -> Steps<'a, T> {
+        Steps { gpu, layout, rounds: 0, swept: 0, until: None, is_found: false, result: Ok(()) }
+    }
+
     /// Rounds of a kernel that are to be run: none once there is nothing more to do.
-    fn rounds_of(&mut self, rounds: usize, name: &'static str, by_hand: bool) -> usize {
-        if self.result.is_err() || self.found.is_some() {
+    fn rounds_of(&mut self, rounds: usize, name: &str) -> usize {
+        if self.result.is_err() || self.is_found {
             return 0;
         }
-        if self.until_by_hand && by_hand {
-            self.found = Some(name);
-            return rounds.min(1);
-        }
-        rounds
+        self.is_found = self.until == Some(name);
+        if self.is_found { rounds.min(1) } else { rounds }
     }
 }
 
 impl<P: Program, T: Number> Stages<P> for Steps<'_, T> {
     fn map<K: Map<P>>(&mut self, _: K) {
-        if self.rounds_of(1, K::NAME, false) == 1 {
+        if self.result.is_ok() && !self.is_found {
             let list = self.gpu.lists.each.clone();
             self.result = self.gpu.run((TypeId::of::<K>(), K::NAME), &list, 1, false, trace::map::<P, K>);
         }
@@ -690,7 +680,7 @@ impl<P: Program, T: Number> Stages<P> for Steps<'_, T> {
             return Stages::<P>::jacobi(self, kernel, rounds);
         }
         let written = self.gpu.written.get(K::NAME).cloned();
-        let rounds = self.rounds_of(rounds, K::NAME, written.is_some());
+        let rounds = self.rounds_of(rounds, K::NAME);
         if rounds > 0 {
             let written = written.filter(|_| self.gpu.by_hand);
             let body = |physics: &Physics| match &written {
@@ -709,7 +699,7 @@ impl<P: Program, T: Number> Stages<P> for Steps<'_, T> {
 
     fn jacobi<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
         let written = self.gpu.written.get(K::NAME).cloned();
-        let rounds = self.rounds_of(rounds, K::NAME, written.is_some());
+        let rounds = self.rounds_of(rounds, K::NAME);
         if rounds > 0 {
             let written = written.filter(|_| self.gpu.by_hand);
             let body = |physics: &Physics| match &written {

@@ -77,6 +77,40 @@ fn functions_are_exact_to_a_few_roundings() {
 }
 
 #[test]
+fn a_program_without_neighbors_runs() {
+    struct Alone;
+    impl Map<Alone> for Apply {
+        const NAME: &'static str = "halve";
+        fn update<R: Real>(_: &(), own: R, _: ()) -> (R, ()) {
+            (own * R::lit(0.5), ())
+        }
+    }
+    impl Program for Alone {
+        type Parameters<R: Real> = ();
+        type Shared<R: Real> = R;
+        type Private<R: Real> = ();
+        fn time_step(&self) -> f64 {
+            1.0
+        }
+        fn parameters(&self, _: f64) {}
+        fn stars(&self, _: &Mesh, _: &mut Stars) -> Result<()> {
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> (f64, ()) {
+            (f64::from(v), ())
+        }
+        fn step(&self, stages: &mut impl Stages<Self>) {
+            stages.map(Apply);
+        }
+    }
+    let Some(adapter) = gpu_or_skip() else { return };
+    let builder = Simulation::builder(generate("chain:100", 1).unwrap(), Alone).backend(Backend::Gpu { adapter });
+    let mut gpu = builder.build().unwrap();
+    (0..3).for_each(|_| gpu.step().unwrap());
+    assert_eq!(gpu.vertex(80).unwrap().0, 10.0);
+}
+
+#[test]
 fn arrays_cut_in_pieces_and_grids_of_two_dimensions_change_no_bit() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = generate("box:20", 1).unwrap();

@@ -327,7 +327,7 @@ impl Chunk {
         let own_tiles = &layout.tiles[tiles.clone()];
         let mut words = Vec::new();
         let mut reals = Vec::new();
-        let mut facts = vec![0u32; RANGE_WORDS + STAR_WORDS * layout.wide.len()];
+        let mut facts = vec![0u32; RANGE_WORDS + STAR_WORDS * layout.wide.len().max(1)];
         facts[SLOT0] = slots.start as u32;
 
         facts[COUNTS] = words.len() as u32;
