@@ -250,7 +250,7 @@ struct Oracle<P: Program, T: Number> {
 }
 
 /// A GPU's step may be off from exact arithmetic by this many times what the serial loop in 32 bits is off by, in the
-/// worst vertex of each field, and by four roundings of the largest value on top [C6].
+/// worst vertex of each field, and by four roundings of the largest value on top (claim C6).
 pub const GPU_BOUND: f64 = 4.0;
 
 impl<P: Program, T: Number> Oracle<P, T> {

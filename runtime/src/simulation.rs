@@ -34,7 +34,7 @@ pub enum Backend {
         threads: usize,
     },
     /// A GPU, in 32 bits. Its results are those of the oracle within a bound, and the same on every run of one device
-    /// and driver [C6].
+    /// and driver (claim C6).
     Gpu {
         /// Which of [`adapters`](crate::adapters).
         adapter: usize,
