@@ -354,10 +354,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// A step on the device. The host is told later whether all was finite; the device stops at the step where it was not.
     fn step_on_gpu(&mut self, parameters: &P::Parameters<T>) -> Result<()> {
         self.send()?;
+        // From here on the copy is out of date, also if the step fails.
+        self.state.take();
         let AnyEngine::Gpu(on_gpu) = &mut self.engine else { return Ok(()) };
         let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
         let (rounds, swept, finite) = gpu.step::<P, T>(&self.program, parameters, &self.layout)?;
-        self.state.take();
         self.steps += 1;
         self.rounds += rounds;
         self.swept += swept;
@@ -366,12 +367,14 @@ impl<P: Program, T: Number> Simulation<P, T> {
 
     /// Where the state on the device stopped being finite.
     fn stopped(&mut self) -> Result<()> {
-        let spoilt = self.state().map(|_| ());
-        if let Err(Error::Diverged { step, .. }) = spoilt {
-            // The steps after it were asked for, but not taken.
-            self.steps = step;
+        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
+            let OnGpu { gpu, since, .. } = on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner);
+            if let Some(step) = gpu.frozen_at()? {
+                // The steps after it were asked for, but not taken.
+                self.steps = *since + step;
+            }
         }
-        spoilt
+        self.state().map(|_| ())
     }
 
     /// The state, read back if it is on a GPU.
@@ -629,6 +632,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
             }
         }
         self.send()?;
+        self.wait()?;
         let parameters = convert(self.program.parameters(self.time()));
         // A GPU measures what it has.
         let mut elsewhere = State::new::<SharedOf<P, T>, PrivateOf<P, T>>(0, 1, |_| unreachable!("no slots"));

@@ -126,14 +126,14 @@ impl Record {
 ///
 /// ```
 /// use meshweft_shaders::identifier;
-/// assert_eq!([identifier("spin.x"), identifier("target"), identifier("0")], ["spin_x", "target_", "r0"]);
+/// assert_eq!(["spin.x", "target", "0", "_1", "φ"].map(identifier), ["spin_x", "target_", "r0", "r1", "r"]);
 /// ```
 pub fn identifier(name: &str) -> String {
-    let mut word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let mut word = word.trim_start_matches('_').to_string();
     if word.starts_with(|c: char| c.is_ascii_digit()) || word.is_empty() {
         word.insert(0, 'r');
     }
-    let word = word.trim_start_matches('_').to_string();
     // Words of ours, so that a member never hides what a shader says.
     let ours = ["value", "place", "own", "body", "p"];
     match RESERVED.contains(&&word[..]) || ours.contains(&&word[..]) {

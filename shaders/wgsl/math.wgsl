@@ -11,14 +11,16 @@ fn exp_exact(x: f32) -> f32 {
     let p = 1.0 + r * (1.0 + r * (0.5 + r * (0.16666667f + r * (0.041666668f + r * (0.008333334f + r * (0.0013888889f + r * 0.00019841270f))))));
     // In two factors: either alone may leave the range of normal floats.
     let half = i32(n) / 2;
-    return p * power_of_two(half) * power_of_two(i32(n) - half);
+    // A clamp may lose what is no number.
+    let is_number = (bitcast<u32>(x) & 0x7fffffffu) <= 0x7f800000u;
+    return select(x, p * power_of_two(half) * power_of_two(i32(n) - half), is_number);
 }
 
 fn power_of_two(n: i32) -> f32 {
     return bitcast<f32>(u32(n + 127) << 23u);
 }
 
-// Quarter turns nearest to an angle, and what is left of it: exact to a float while the quarters fit into 15 bits.
+// Quarter turns nearest to an angle, and what is left of it: exact to a float below 10^5 in size.
 struct Turned {
     quarters: i32,
     rest: f32,

@@ -146,7 +146,10 @@ fn a_gpu_stops_at_the_step_that_diverges_however_late_the_host_looks() {
         *step
     };
     assert!(stop(backend).abs_diff(stop(Backend::Serial)) <= 1);
-    // Nobody steps again: who reads is told.
+    // Nobody steps again: who reads or measures is told.
+    let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+    let stepped = (0..stop(Backend::Serial) + 1).try_for_each(|_| run.step());
+    assert!(stepped.and_then(|()| run.metrics().map(|_| ())).is_err());
     let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
     let steps = stop(Backend::Serial) + 1;
     let stepped = (0..steps).try_for_each(|_| run.step());

@@ -312,7 +312,11 @@ impl Gpu {
         let mut stages = Steps::new(self, layout);
         program.step(&mut stages);
         let Steps { rounds, swept, result, .. } = stages;
-        result?;
+        // Half a step is on the device: nothing can go on from there.
+        result.map_err(|error| match error {
+            Error::Gpu(_) => error,
+            other => self.device.fail(&other.to_string()),
+        })?;
         Ok((rounds, swept, !self.queue.pace(&self.device)?.spoilt))
     }
 

@@ -8,7 +8,7 @@ use wgpu::BufferUsages as Usage;
 
 /// Bytes a second that GPU `adapter` of [`adapters`](crate::adapters) moves in a plain copy: those read and those written.
 ///
-/// The best of several copies of an array that no cache holds, so far as the device has room for two of it. Takes about a
+/// The best of several copies of an array of a gigabyte, which no cache holds, or the largest that a kernel can see. Takes about a
 /// second, more in software.
 ///
 /// # Errors
