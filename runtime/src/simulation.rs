@@ -5,7 +5,7 @@ pub(crate) mod tests;
 #[cfg(test)]
 mod widths;
 
-use crate::engine::{Audit, Cpu, Engine, Job, Serial, combine};
+use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
 pub use crate::gpu::Counters as GpuCounters;
 use crate::gpu::{Adapter, Gpu, Shader, shaders};
@@ -270,7 +270,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             Backend::Gpu { adapter } => {
                 stars.plans.sort_by_key(|plan| plan.index);
                 let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
-                let (gpu, layout) = Gpu::new::<P, T>(adapter, |width| lay_out(stars.plans, width), physics, wgsl)?;
+                let (gpu, layout) = Gpu::new::<T>(adapter, |width| lay_out(stars.plans, width), physics, wgsl)?;
                 (AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 }))), layout)
             }
         };
@@ -621,8 +621,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
                     AnyEngine::Cpu(engine) => Ok(engine.measure::<P, T, K>(&self.job)),
                     AnyEngine::Gpu(on_gpu) => {
                         let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
-                        let join = |a, b| combine(K::COMBINE, a, b);
-                        gpu.measure::<P, T, K>(&self.job.parameters, join, K::COMBINE.empty())
+                        gpu.measure::<P, T, K>(&self.job.parameters)
                     }
                 };
                 match value {

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Groups that a thread takes at a time where no neighbors are read.
 const GROUPS: usize = 64;
@@ -43,13 +44,25 @@ impl Cpu {
         self.pool.current_num_threads()
     }
 
-    /// Works through `range`, on all threads if there is enough of it.
-    fn each(&self, range: Range<usize>, work: impl Fn(usize) + Sync) {
+    /// Works through `range`, on all threads if there is enough of it. Not generic: programs have dozens of kernels, and each would
+    /// bring its own copy of the thread pool's code.
+    fn each(&self, range: Range<usize>, work: &(dyn Fn(usize) + Sync)) {
         if range.len() == 1 || self.threads() == 1 {
             range.for_each(work);
         } else {
-            self.pool.install(|| range.into_par_iter().for_each(&work));
+            self.pool.install(|| range.into_par_iter().for_each(work));
         }
+    }
+
+    /// Works through one range after the other.
+    fn each_in_turn(&self, ranges: &mut (dyn Iterator<Item = Range<usize>> + Send), work: &(dyn Fn(usize) + Sync)) {
+        // All from inside the pool: to enter it for each range would wake a thread each time.
+        self.pool.install(|| ranges.for_each(|range| self.each(range, work)));
+    }
+
+    /// `value(i)` for all `i` below `count`.
+    fn collect(&self, count: usize, value: &(dyn Fn(usize) -> f64 + Sync)) -> Vec<f64> {
+        self.pool.install(|| (0..count).into_par_iter().map(value).collect())
     }
 
     fn map_lanes<P: Program, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(&self, job: &mut Job<P, T>) {
@@ -57,7 +70,7 @@ impl Cpu {
         let parameters: P::Parameters<L> = splat(job.parameters);
         let groups = job.layout.slots() / L::WIDTH;
         let cells = Cells::in_place(job.state);
-        self.each(0..groups.div_ceil(GROUPS), |chunk| {
+        self.each(0..groups.div_ceil(GROUPS), &|chunk| {
             let mut probe = L::lit(0.0);
             for group in chunk * GROUPS..groups.min((chunk + 1) * GROUPS) {
                 let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
@@ -81,13 +94,12 @@ impl Cpu {
         let layout = job.layout;
         let walk = Walk::<P, T, L>::new(job, Cells::in_place);
         match layout.schedule.plan() {
-            // All from inside the pool: to enter it for each phase would wake a thread each time.
-            Plan::Phases { offsets } => self.pool.install(|| {
-                for phase in (0..rounds).flat_map(|_| 1..offsets.len()) {
-                    self.each(layout.tiles_of(phase - 1..phase), |tile| walk.tile::<K, true>(&layout.tiles[tile]));
-                }
-            }),
-            Plan::Tasks { graph, .. } => tasks::run(&self.pool, self.yields, graph, rounds, |task| {
+            Plan::Phases { offsets } => {
+                let phases = (0..rounds).flat_map(|_| 1..offsets.len());
+                let mut tiles = phases.map(|phase| layout.tiles_of(phase - 1..phase));
+                self.each_in_turn(&mut tiles, &|tile| walk.tile::<K, true>(&layout.tiles[tile]));
+            }
+            Plan::Tasks { graph, .. } => tasks::run(&self.pool, self.yields, graph, rounds, &|task| {
                 layout.tiles[layout.tiles_of(task..task + 1)].iter().for_each(|tile| walk.tile::<K, true>(tile));
             }),
         }
@@ -104,7 +116,7 @@ impl Cpu {
         let layout = job.layout;
         for _ in 0..rounds {
             let walk = Walk::<P, T, L>::new(job, Cells::double_buffered);
-            self.each(0..layout.tiles.len(), |tile| walk.tile::<K, false>(&layout.tiles[tile]));
+            self.each(0..layout.tiles.len(), &|tile| walk.tile::<K, false>(&layout.tiles[tile]));
             let finite = walk.finite.into_inner();
             let state = &mut *job.state;
             std::mem::swap(&mut state.shared, &mut state.next);
@@ -117,18 +129,18 @@ impl Cpu {
         let wide: P::Parameters<L> = splat(job.parameters);
         let stride = shared_stride(<SharedOf<P, T>>::LEN);
         let mut values = vec![T::from_f64(0.0); layout.slots()];
-        // Tiles cover all slots in order, so each fills its own piece.
+        // Tiles cover all slots in order, so each fills its own piece: nobody waits at its lock.
         let mut rest = &mut values[..];
-        let work: Vec<(&Tile, &mut [T])> = layout
+        let pieces: Vec<Mutex<&mut [T]>> = layout
             .tiles
             .iter()
             .map(|tile| {
                 let (piece, others) = std::mem::take(&mut rest).split_at_mut(layout.own(tile).len());
                 rest = others;
-                (tile, piece)
+                Mutex::new(piece)
             })
             .collect();
-        let measure = |(tile, values): (&Tile, &mut [T])| match &tile.kind {
+        let measure = |tile: &Tile, values: &mut [T]| match &tile.kind {
             Kind::Rows { first_row, vertices } => {
                 for i in 0..*vertices as usize {
                     let slot = layout.own(tile).start + i;
@@ -156,14 +168,12 @@ impl Cpu {
                 }
             }),
         };
-        self.pool.install(|| work.into_par_iter().for_each(measure));
-        let values = &values;
-        reduce::tree(
-            K::COMBINE,
-            layout,
-            |slot| values[slot].to_f64(),
-            |leaves, leaf| self.pool.install(|| (0..leaves).into_par_iter().map(leaf).collect()),
-        )
+        self.each(0..pieces.len(), &|i| {
+            let mut piece = pieces[i].lock().unwrap_or_else(PoisonError::into_inner);
+            measure(&layout.tiles[i], &mut piece);
+        });
+        drop(pieces);
+        reduce::tree(K::COMBINE, layout, &|slot| values[slot].to_f64(), &|leaves, leaf| self.collect(leaves, leaf))
     }
 }
 
@@ -186,7 +196,7 @@ impl Engine for Cpu {
         let finite = AtomicBool::new(true);
         let (len, parameters) = (job.state.len, job.parameters);
         let cells = Cells::in_place(job.state);
-        self.each(0..len.div_ceil(GROUPS), |chunk| {
+        self.each(0..len.div_ceil(GROUPS), &|chunk| {
             let mut all = true;
             for slot in chunk * GROUPS..len.min((chunk + 1) * GROUPS) {
                 let (shared, private) = cells.load(slot);

@@ -2,7 +2,7 @@
 
 use super::combine;
 use crate::layout::Layout;
-use crate::program::Combine;
+use crate::program::{Combine, Number};
 
 /// Vertices a leaf of the tree: fixed, because another size would be another result.
 const LEAF: usize = 4096;
@@ -10,15 +10,12 @@ const LEAF: usize = 4096;
 /// Combines the values of all vertices: leaves of 4096 vertices consecutive along the curve, added in that order, then a
 /// binary tree over the leaves. `value`: that of the vertex in a slot. `run` computes all leaves, in any order, from their
 /// number and a function.
-pub(crate) fn tree<T>(
+pub(crate) fn tree<T: Number>(
     how: Combine,
     layout: &Layout<T>,
-    value: impl Fn(usize) -> f64 + Sync,
-    run: impl FnOnce(usize, &(dyn Fn(usize) -> f64 + Sync)) -> Vec<f64>,
-) -> f64
-where
-    T: crate::program::Number,
-{
+    value: &(dyn Fn(usize) -> f64 + Sync),
+    run: &dyn Fn(usize, &(dyn Fn(usize) -> f64 + Sync)) -> Vec<f64>,
+) -> f64 {
     let places = layout.schedule.permutation().rank();
     let empty = how.empty();
     let leaf = |block: usize| {

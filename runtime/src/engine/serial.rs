@@ -49,7 +49,7 @@ impl Engine for Serial {
             let row = Row { row: v, stars: &job.layout.rows, leaf: |i: usize| state.shared[i] };
             K::measure(&job.parameters, state.shared(v), state.private(v), &row).to_f64()
         };
-        reduce::tree(K::COMBINE, job.layout, value, |leaves, leaf| (0..leaves).map(leaf).collect())
+        reduce::tree(K::COMBINE, job.layout, &value, &|leaves, leaf| (0..leaves).map(leaf).collect())
     }
 }
 

@@ -29,10 +29,10 @@ const NAP: Duration = Duration::from_micros(50);
 /// Runs `task(t)` for every vertex `t` of the graph and every round, respecting its orientation from lower to higher.
 ///
 /// `yields`: [`YIELDS`], or 0 where threads outnumber cores.
-pub(super) fn run(pool: &ThreadPool, yields: u32, graph: &Graph, rounds: usize, task: impl Fn(usize) + Sync) {
+pub(super) fn run(pool: &ThreadPool, yields: u32, graph: &Graph, rounds: usize, task: &(dyn Fn(usize) + Sync)) {
     let tasks = graph.len();
     if pool.current_num_threads() == 1 || tasks == 1 {
-        return (0..rounds).for_each(|_| (0..tasks).for_each(&task));
+        return (0..rounds).for_each(|_| (0..tasks).for_each(task));
     }
     let run = Run {
         graph,
@@ -74,7 +74,7 @@ struct Sequence {
     drawn: CachePadded<AtomicUsize>,
 }
 
-struct Run<'a, F> {
+struct Run<'a> {
     graph: &'a Graph,
     rounds: usize,
     sequences: Vec<Sequence>,
@@ -84,7 +84,7 @@ struct Run<'a, F> {
     waiting: Vec<AtomicU32>,
     stopped: AtomicBool,
     yields: u32,
-    task: F,
+    task: &'a (dyn Fn(usize) + Sync),
 }
 
 /// What a sequence has to give.
@@ -96,7 +96,7 @@ enum Draw {
     End,
 }
 
-impl<F: Fn(usize) + Sync> Run<'_, F> {
+impl Run<'_> {
     fn work(&self, own: usize) {
         // A panic of a task must not leave the other workers waiting for it.
         let _stop = StopOnPanic(&self.stopped);
@@ -190,7 +190,7 @@ mod tests {
         let graph = Graph::from_edges(n as usize, &edges).unwrap();
         for threads in [1, 2, 3, 8] {
             let audit = crate::engine::Audit::new(graph.clone());
-            run(&pool(threads), 0, &graph, 50, |t| {
+            run(&pool(threads), 0, &graph, 50, &|t| {
                 audit.before(std::iter::once(t));
                 audit.after(std::iter::once(t));
             });
@@ -205,7 +205,7 @@ mod tests {
             let graph = Graph::from_edges(tasks, &edges).unwrap();
             let counts: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
             let running: Vec<AtomicBool> = (0..tasks).map(|_| AtomicBool::new(false)).collect();
-            run(&pool(8), 0, &graph, 100, |t| {
+            run(&pool(8), 0, &graph, 100, &|t| {
                 assert!(!running[t].swap(true, Ordering::AcqRel), "task {t} runs twice at a time");
                 std::thread::sleep(NAP); // so that all others come by
                 counts[t].fetch_add(1, Ordering::Relaxed);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_panic_in_a_task_ends_the_run() {
         let graph = Graph::from_edges(50, &(1..50).map(|v| [v - 1, v]).collect::<Vec<_>>()).unwrap();
-        let outcome = std::panic::catch_unwind(|| run(&pool(3), YIELDS, &graph, 2, |t| assert!(t != 20, "planted")));
+        let outcome = std::panic::catch_unwind(|| run(&pool(3), YIELDS, &graph, 2, &|t| assert!(t != 20, "planted")));
         assert!(outcome.is_err());
     }
 }

@@ -7,16 +7,20 @@ use super::device::{Adapter, Device, STAGING};
 use super::plan::{Frontier, Limits, Plan, ROUNDS, Round, shared_bytes, waves};
 use super::queue::{Counters, Queue};
 use super::records::{Dispatch, Records, grid};
+use crate::engine::combine;
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, shared_stride};
 use crate::program::{Combine, Kernel, Map, Number, PrivateOf, Program, Record, Reduce, SharedOf, Stages};
-use crate::schedule;
+use crate::schedule::{self, Schedule};
 use crate::trace;
 use meshweft_shaders::{Body, Entry, LEAF, PUBLISH, Physics, REDUCE, Scalar, TICK, module};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wgpu::BufferUsages as Usage;
+
+/// What writes the update of a kernel in WGSL.
+type Trace<'a> = &'a dyn Fn(&Physics) -> Result<Body>;
 
 /// A program's step on one GPU.
 pub(crate) struct Gpu {
@@ -95,7 +99,7 @@ struct Waves {
 
 impl Gpu {
     /// Opens an adapter and lays a program out on it; `layout` makes a layout for groups of that many vertices.
-    pub(crate) fn new<P: Program, T: Number>(
+    pub(crate) fn new<T: Number>(
         number: usize,
         layout: impl FnOnce(usize) -> Result<Layout<T>>,
         physics: Physics,
@@ -103,11 +107,11 @@ impl Gpu {
     ) -> Result<(Gpu, Layout<T>)> {
         let device = Device::open(number)?;
         let layout = layout(Gpu::width(&device.about))?;
-        let gpu = Gpu::with_device::<P, T>(device, &layout, physics, written, None)?;
+        let gpu = Gpu::with_device::<T>(device, &layout, physics, written, None)?;
         Ok((gpu, layout))
     }
 
-    fn with_device<P: Program, T: Number>(
+    fn with_device<T: Number>(
         device: Device,
         layout: &Layout<T>,
         physics: Physics,
@@ -119,8 +123,8 @@ impl Gpu {
             binding_bytes: binding_bytes.unwrap_or(about.binding_bytes.min(about.buffer_bytes)),
             workgroup_bytes: about.workgroup_bytes,
             invocations: about.invocations,
-            shared: <SharedOf<P, T>>::LEN,
-            private: <PrivateOf<P, T>>::LEN,
+            shared: physics.shared.len(),
+            private: physics.private.len(),
         };
         let mut plan = Plan::new(layout, &limits)?;
         let range_bytes = 4 * plan.chunks.first().map_or(64, |chunk| chunk.facts.len() as u64);
@@ -309,7 +313,7 @@ impl Gpu {
             pass.set_bind_group(0, group, &[]);
             pass.dispatch_workgroups(1, 1, 1);
         })?;
-        let mut stages = Steps::new(self, layout);
+        let mut stages = Steps::new(self, &layout.schedule);
         program.step(&mut stages);
         let Steps { rounds, swept, result, .. } = stages;
         // Half a step is on the device: nothing can go on from there.
@@ -340,7 +344,7 @@ impl Gpu {
                 self.upload(state)?;
                 self.set_parameters::<P, T>(parameters)?;
                 self.by_hand = by_hand;
-                let mut stages = Steps { until: Some(kernel), ..Steps::new(self, layout) };
+                let mut stages = Steps { until: Some(kernel), ..Steps::new(self, &layout.schedule) };
                 program.step(&mut stages);
                 let Steps { is_found, result, .. } = stages;
                 self.by_hand = true;
@@ -378,6 +382,10 @@ impl Gpu {
     fn set_parameters<P: Program, T: Number>(&mut self, parameters: &P::Parameters<T>) -> Result<()> {
         let mut bytes = Vec::with_capacity(4 * self.physics.parameters.len());
         parameters.each(|_, x| bytes.extend_from_slice(bytemuck::bytes_of(&x)));
+        self.write_parameters(bytes)
+    }
+
+    fn write_parameters(&mut self, bytes: Vec<u8>) -> Result<()> {
         if bytes != self.parameters.1 {
             // What was recorded with the old ones goes first.
             self.queue.submit(&self.device, true)?;
@@ -394,7 +402,7 @@ impl Gpu {
         kernel: (TypeId, &str),
         entry: Entry,
         double: bool,
-        body: impl FnOnce(&Physics) -> Result<Body>,
+        body: Trace,
     ) -> Result<wgpu::ComputePipeline> {
         let key = (kernel.0, entry, double, self.by_hand);
         if let Some(pipeline) = self.kernels.get(&key) {
@@ -428,7 +436,7 @@ impl Gpu {
         list: &Arc<[Dispatch]>,
         rounds: usize,
         double: bool,
-        body: impl Fn(&Physics) -> Result<Body>,
+        body: Trace,
     ) -> Result<()> {
         if double {
             self.make_double()?;
@@ -437,7 +445,7 @@ impl Gpu {
         entries.sort();
         entries.dedup();
         let pipelines: Result<BTreeMap<_, _>> =
-            entries.into_iter().map(|entry| Ok((entry, self.pipeline(kernel, entry, double, &body)?))).collect();
+            entries.into_iter().map(|entry| Ok((entry, self.pipeline(kernel, entry, double, body)?))).collect();
         let pipelines = pipelines?;
         for _ in 0..rounds {
             self.visit(list, &pipelines)?;
@@ -465,9 +473,9 @@ impl Gpu {
         kernel: (TypeId, &str),
         graph: &meshweft_mesh::Graph,
         rounds: usize,
-        body: impl Fn(&Physics) -> Result<Body>,
+        body: Trace,
     ) -> Result<()> {
-        let pipeline = self.pipeline(kernel, Entry::Ready, false, &body)?;
+        let pipeline = self.pipeline(kernel, Entry::Ready, false, body)?;
         if self.frontier.as_ref().is_some_and(|waves| waves.rounds != rounds) {
             // What was recorded before still reads the old number.
             self.queue.submit(&self.device, false)?;
@@ -508,13 +516,16 @@ impl Gpu {
     pub(crate) fn measure<P: Program, T: Number, K: Reduce<P>>(
         &mut self,
         parameters: &P::Parameters<T>,
-        combine: impl Fn(f64, f64) -> f64,
-        empty: f64,
     ) -> Result<f64> {
-        if self.slots == 0 {
-            return Ok(empty);
-        }
         self.set_parameters::<P, T>(parameters)?;
+        self.combined((TypeId::of::<K>(), K::NAME), K::COMBINE, &trace::measure::<P, K>)
+    }
+
+    fn combined(&mut self, kernel: (TypeId, &str), how: Combine, body: Trace) -> Result<f64> {
+        let join = |values: &[f64]| values.iter().copied().reduce(|a, b| combine(how, a, b)).unwrap_or(how.empty());
+        if self.slots == 0 {
+            return Ok(how.empty());
+        }
         let leaves = self.slots.div_ceil(LEAF);
         if self.measures.is_none() {
             self.queue.settle(&self.device)?;
@@ -527,17 +538,17 @@ impl Gpu {
             self.measures = Some(Measures { reduce, facts, leaves, staging });
             self.bind()?;
         }
-        let list = if K::COMBINE == Combine::Sum { self.lists.all.clone() } else { self.lists.clones.clone() };
-        self.run((TypeId::of::<K>(), K::NAME), &list, 1, false, trace::measure::<P, K>)?;
+        let list = if how == Combine::Sum { self.lists.all.clone() } else { self.lists.clones.clone() };
+        self.run(kernel, &list, 1, false, body)?;
         if self.physics.scalar == Scalar::I32 {
             // Sums of whole numbers are exact, which they would not be in 32 bits.
-            return self.measure_here::<T>(combine, empty);
+            return self.measured_here(&join);
         }
-        let how = [Combine::Sum, Combine::Min, Combine::Max].iter().position(|&how| how == K::COMBINE).unwrap_or(0);
+        let number = [Combine::Sum, Combine::Min, Combine::Max].iter().position(|&one| one == how).unwrap_or(0);
         let Some(Measures { reduce: (pipeline, group), facts, leaves: sums, staging }) = &self.measures else {
-            return Ok(empty);
+            return Ok(how.empty());
         };
-        let words: [u32; 4] = [self.slots as u32, how as u32, 0, 0];
+        let words: [u32; 4] = [self.slots as u32, number as u32, 0, 0];
         self.device.guard(|| self.device.queue.write_buffer(facts, 0, bytemuck::cast_slice(&words)))?;
         let [x, y] = grid(leaves as u32, self.device.about.workgroups);
         self.queue.dispatch(&self.device, |pass| {
@@ -550,24 +561,24 @@ impl Gpu {
         self.device.read(staging, sums, bytemuck::cast_slice_mut(&mut found))?;
         let mut values: Vec<f64> = found.into_iter().map(f64::from).collect();
         while values.len() > 1 {
-            values = values.chunks(2).map(|pair| pair.iter().copied().reduce(&combine).unwrap_or(empty)).collect();
+            values = values.chunks(2).map(join).collect();
         }
-        Ok(values.first().copied().unwrap_or(empty))
+        Ok(join(&values))
     }
 
-    /// Combines the values of all slots on the host.
-    fn measure_here<T: Number>(&mut self, combine: impl Fn(f64, f64) -> f64, empty: f64) -> Result<f64> {
+    /// Combines the whole numbers of all slots on the host.
+    fn measured_here(&mut self, join: &dyn Fn(&[f64]) -> f64) -> Result<f64> {
         self.queue.settle(&self.device)?;
         let bytes = (4 * self.slots as u64).min(STAGING);
         let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
-        let mut values = vec![T::from_f64(0.0); self.slots];
+        let mut values = vec![0i32; self.slots];
         self.device.read(&staging, &self.values, bytemuck::cast_slice_mut(&mut values))?;
-        Ok(values.iter().fold(empty, |sum, x| combine(sum, x.to_f64())))
+        Ok(join(&values.into_iter().map(f64::from).collect::<Vec<_>>()))
     }
 
     /// The same on a device of less, for tests of what is cut then.
     #[cfg(test)]
-    pub(crate) fn limited<P: Program, T: Number>(
+    pub(crate) fn limited<T: Number>(
         number: usize,
         layout: &Layout<T>,
         physics: Physics,
@@ -575,7 +586,7 @@ impl Gpu {
     ) -> Result<Gpu> {
         let mut device = Device::open(number)?;
         device.about.workgroups = workgroups;
-        Gpu::with_device::<P, T>(device, layout, physics, BTreeMap::new(), Some(binding_bytes))
+        Gpu::with_device::<T>(device, layout, physics, BTreeMap::new(), Some(binding_bytes))
     }
 
     /// Makes the device fail, for tests of what happens then.
@@ -645,9 +656,9 @@ fn compare<T: Number>(
 }
 
 /// Runs the stages of a step as the program tells them.
-struct Steps<'a, T> {
+struct Steps<'a> {
     gpu: &'a mut Gpu,
-    layout: &'a Layout<T>,
+    schedule: &'a Schedule,
     rounds: u64,
     swept: u64,
     /// A kernel after one round of which to stop, and whether it was met.
@@ -656,64 +667,50 @@ struct Steps<'a, T> {
     result: Result<()>,
 }
 
-impl<'a, T> Steps<'a, T> {
-    fn new(gpu: &'a mut Gpu, layout: &'a Layout<T>) -> Steps<'a, T> {
-        Steps { gpu, layout, rounds: 0, swept: 0, until: None, is_found: false, result: Ok(()) }
+impl<'a> Steps<'a> {
+    fn new(gpu: &'a mut Gpu, schedule: &'a Schedule) -> Steps<'a> {
+        Steps { gpu, schedule, rounds: 0, swept: 0, until: None, is_found: false, result: Ok(()) }
     }
 
-    /// Rounds of a kernel that are to be run: none once there is nothing more to do.
-    fn rounds_of(&mut self, rounds: usize, name: &str) -> usize {
+    /// Runs some rounds of a kernel: none once there is nothing more to do.
+    fn run(&mut self, kernel: (TypeId, &str), rounds: usize, double: bool, traced: Trace) {
         if self.result.is_err() || self.is_found {
-            return 0;
+            return;
         }
-        self.is_found = self.until == Some(name);
-        if self.is_found { rounds.min(1) } else { rounds }
+        self.is_found = self.until == Some(kernel.1);
+        let rounds = if self.is_found { rounds.min(1) } else { rounds };
+        if rounds == 0 {
+            return;
+        }
+        let written = self.gpu.written.get(kernel.1).filter(|_| self.gpu.by_hand).cloned();
+        let body = |physics: &Physics| match &written {
+            Some(text) => Ok(Body::by_hand(physics, text)),
+            None => traced(physics),
+        };
+        let list = if double { Some(self.gpu.lists.all.clone()) } else { self.gpu.lists.sweep.clone() };
+        self.result = match (list, self.schedule.plan()) {
+            (None, schedule::Plan::Tasks { graph, .. }) => self.gpu.run_waves(kernel, graph, rounds, &body),
+            (list, _) => self.gpu.run(kernel, &list.unwrap_or_else(|| [].into()), rounds, double, &body),
+        };
+        self.rounds += rounds as u64;
+        self.swept += if double { 0 } else { rounds as u64 };
     }
 }
 
-impl<P: Program, T: Number> Stages<P> for Steps<'_, T> {
+impl<P: Program> Stages<P> for Steps<'_> {
     fn map<K: Map<P>>(&mut self, _: K) {
         if self.result.is_ok() && !self.is_found {
             let list = self.gpu.lists.each.clone();
-            self.result = self.gpu.run((TypeId::of::<K>(), K::NAME), &list, 1, false, trace::map::<P, K>);
+            self.result = self.gpu.run((TypeId::of::<K>(), K::NAME), &list, 1, false, &trace::map::<P, K>);
         }
     }
 
-    fn sweep<K: Kernel<P>>(&mut self, kernel: K, rounds: usize) {
-        if self.layout.schedule.is_double_buffered() {
-            return Stages::<P>::jacobi(self, kernel, rounds);
-        }
-        let written = self.gpu.written.get(K::NAME).cloned();
-        let rounds = self.rounds_of(rounds, K::NAME);
-        if rounds > 0 {
-            let written = written.filter(|_| self.gpu.by_hand);
-            let body = |physics: &Physics| match &written {
-                Some(text) => Ok(Body::by_hand(physics, text)),
-                None => trace::kernel::<P, K>(physics),
-            };
-            let of = (TypeId::of::<K>(), K::NAME);
-            self.result = match (self.gpu.lists.sweep.clone(), self.layout.schedule.plan()) {
-                (None, schedule::Plan::Tasks { graph, .. }) => self.gpu.run_waves(of, graph, rounds, body),
-                (list, _) => self.gpu.run(of, &list.unwrap_or_else(|| [].into()), rounds, false, body),
-            };
-        }
-        self.rounds += rounds as u64;
-        self.swept += rounds as u64;
+    fn sweep<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
+        let double = self.schedule.is_double_buffered();
+        self.run((TypeId::of::<K>(), K::NAME), rounds, double, &trace::kernel::<P, K>);
     }
 
     fn jacobi<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
-        let written = self.gpu.written.get(K::NAME).cloned();
-        let rounds = self.rounds_of(rounds, K::NAME);
-        if rounds > 0 {
-            let written = written.filter(|_| self.gpu.by_hand);
-            let body = |physics: &Physics| match &written {
-                Some(text) => Ok(Body::by_hand(physics, text)),
-                None => trace::kernel::<P, K>(physics),
-            };
-            let list = self.gpu.lists.all.clone();
-            let of = (TypeId::of::<K>(), K::NAME);
-            self.result = self.gpu.run(of, &list, rounds, true, body);
-        }
-        self.rounds += rounds as u64;
+        self.run((TypeId::of::<K>(), K::NAME), rounds, true, &trace::kernel::<P, K>);
     }
 }

@@ -135,7 +135,7 @@ impl<P: Program> Simulation<P> {
         let mut stars = Stars::default();
         self.program.stars(&self.mesh, &mut stars)?;
         let physics = trace::physics::<P>(&stars.plans, Scalar::F32);
-        let gpu = Gpu::limited::<P, f32>(adapter, &self.layout, physics, (binding_bytes, workgroups))?;
+        let gpu = Gpu::limited::<f32>(adapter, &self.layout, physics, (binding_bytes, workgroups))?;
         self.engine = AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 })));
         Ok(())
     }
