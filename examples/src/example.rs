@@ -153,7 +153,8 @@ impl Entry {
             },
             shaders: |mut mesh, settings, options| {
                 let program = P::new(&mut mesh, settings, options.order)?;
-                Ok(configure(Simulation::builder(mesh, program), options).shaders()?)
+                let options = Options { backend: Backend::Gpu { adapter: 0 }, ..options.clone() };
+                Ok(configure(mesh, program, &options).shaders()?)
             },
             checks: P::checks,
         }
@@ -296,13 +297,12 @@ impl<P: Program, T: Number> Oracle<P, T> {
     }
 }
 
-fn configure<P: Program>(builder: Builder<P, f32>, options: &Options) -> Builder<P, f32> {
+/// All but the precision. An oracle on another backend keeps the blocks of the one that was asked for.
+fn configure<P: Program>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
+    let size = options.block_size.unwrap_or_else(|| options.backend.default_block_size(mesh.points().len()));
+    let builder = Simulation::builder(mesh, program).backend(options.backend).block_size(size);
     let builder = builder.order(options.order).curve(options.curve).simd(options.simd);
-    let builder = options.wgsl.iter().fold(builder, |builder, (kernel, text)| builder.wgsl(kernel, text));
-    match options.block_size {
-        Some(size) => builder.block_size(size),
-        None => builder,
-    }
+    options.wgsl.iter().fold(builder, |builder, (kernel, text)| builder.wgsl(kernel, text))
 }
 
 impl<P: Example, T: Number> Running<P, T> {
@@ -310,7 +310,7 @@ impl<P: Example, T: Number> Running<P, T> {
         let build = |backend, audit, mesh: &Mesh| -> Result<Simulation<P, T>> {
             let mut mesh = mesh.clone();
             let program = P::new(&mut mesh, settings, options.order)?;
-            let builder = configure(Simulation::builder(mesh, program), options);
+            let builder = configure(mesh, program, options);
             Ok(builder.backend(backend).audit(audit).precision::<T>().build()?)
         };
         let oracle = match options.verify {
@@ -321,7 +321,7 @@ impl<P: Example, T: Number> Running<P, T> {
                     Backend::Gpu { .. } => {
                         let mut mesh = mesh.clone();
                         let program = P::new(&mut mesh, settings, options.order)?;
-                        let builder = configure(Simulation::builder(mesh, program), options);
+                        let builder = configure(mesh, program, options);
                         Some(builder.backend(Backend::Serial).precision::<f64>().build()?)
                     }
                     _ => None,

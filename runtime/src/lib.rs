@@ -16,7 +16,7 @@ pub use program::{
     Combine, Incidence, Int, Kernel, Lanes, Length, Map, Metrics, Neighbors, Number, Part, PrivateOf, Program, Real,
     Record, Reduce, SharedOf, Stages, Star, Stars, lanes,
 };
-pub use schedule::{Order, Plan, Schedule, default_block_size};
+pub use schedule::{Order, Plan, Schedule};
 pub use simulation::{AuditReport, Backend, Builder, GpuCounters, Metric, Simd, Simulation};
 
 pub use meshweft_mesh as mesh;

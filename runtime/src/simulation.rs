@@ -41,6 +41,26 @@ pub enum Backend {
     },
 }
 
+impl Backend {
+    /// Vertices a block of [`Order::Blocked`] where the user names no size: a power of two from 64 to 4096, about a 128th of the
+    /// mesh; on a GPU at most 512.
+    ///
+    /// It depends on nothing else, because another size is another order and so other bits. 4096 vertices with their edges are
+    /// about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work. A GPU has a
+    /// hundred processors, each of which wants several blocks at a time and holds them in a few kilobytes.
+    ///
+    /// ```
+    /// use meshweft::Backend;
+    /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.default_block_size(vertices));
+    /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [64, 512, 4096]);
+    /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
+    /// ```
+    pub fn default_block_size(self, vertices: usize) -> usize {
+        let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
+        (vertices / 128).next_power_of_two().clamp(64, most)
+    }
+}
+
 impl Default for Backend {
     fn default() -> Backend {
         Backend::Cpu { threads: 0 }
@@ -179,7 +199,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         Builder { curve, ..self }
     }
 
-    /// Sets the vertices a block of [`Order::Blocked`]. Another size is another order.
+    /// Sets the vertices a block of [`Order::Blocked`] instead of [`Backend::default_block_size`]. Another size is another order.
     pub fn block_size(self, vertices: usize) -> Self {
         Builder { block_size: Some(vertices), ..self }
     }
@@ -228,7 +248,9 @@ impl<P: Program, T: Number> Builder<P, T> {
         self.program.stars(&self.mesh, &mut stars)?;
         contract::check(&self.program, &stars.plans)?;
         stars.plans.sort_by_key(|plan| plan.index);
-        let schedule = Schedule::new(&data_graph(&numbers, &stars.plans)?, self.order, self.block_size)?;
+        let block_size =
+            self.block_size.unwrap_or_else(|| Backend::Gpu { adapter: 0 }.default_block_size(numbers.len()));
+        let schedule = Schedule::new(&data_graph(&numbers, &stars.plans)?, self.order, block_size)?;
         let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
         let layout = Layout::<T>::new(schedule, &numbers, stars.plans, WIDTH)?;
         shaders(&self.program, &layout, &physics)
@@ -258,6 +280,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         lap("stars", &mut setup);
         let graph = data_graph(&numbers, &stars.plans)?;
         lap("graph", &mut setup);
+        let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
         let schedule = Schedule::new(&graph, order, block_size)?;
         let edges = graph.directed_edges();
         let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));

@@ -48,7 +48,7 @@ pub(super) struct Problem {
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
-    /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096]
+    /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096; on a GPU at most 512]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     block_size: Option<u32>,
     /// Precision of state and arithmetic
@@ -269,20 +269,6 @@ impl Plan {
         let mut setup = vec![("mesh".to_string(), mesh_s), ("scene".to_string(), (built_s - known_s).max(0.0))];
         setup.extend(run.setup().iter().map(|&(stage, s)| (stage.to_string(), s)));
         Ok((run, setup))
-    }
-
-    /// A word of advice on how the run was asked for, if there is one.
-    pub(super) fn advice(&self, vertices: usize) -> Option<String> {
-        /// More than these leave processors of a GPU without a block.
-        const LARGE: usize = 1024;
-        let blocks = meshweft::default_block_size(vertices);
-        let is_gpu = matches!(self.options.backend, Backend::Gpu { .. });
-        let is_default = self.options.order == Order::Blocked && self.options.block_size.is_none();
-        (is_gpu && is_default && blocks > LARGE).then(|| {
-            format!(
-                "blocks of {blocks} vertices suit the caches of a CPU; --block-size 512 is another order, with more blocks for a GPU to work on"
-            )
-        })
     }
 
     /// The name of the backend.

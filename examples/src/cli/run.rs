@@ -117,9 +117,6 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         writeln!(console.err, "backend: {note}")?;
     }
     let (mut run, setup) = plan.start()?;
-    if let Some(advice) = plan.advice(run.mesh().points().len()) {
-        writeln!(console.err, "note: {advice}")?;
-    }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let mut config = Config { pictures: !arguments.no_pictures, ..Config::new(&folder, name, steps, run.as_ref())? };
     if let Some(every) = arguments.every {

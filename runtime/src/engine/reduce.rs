@@ -7,14 +7,17 @@ use crate::program::{Combine, Number};
 /// Vertices a leaf of the tree: fixed, because another size would be another result.
 const LEAF: usize = 4096;
 
+/// A number for each of a range.
+type Value<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
+
 /// Combines the values of all vertices: leaves of 4096 vertices consecutive along the curve, added in that order, then a
 /// binary tree over the leaves. `value`: that of the vertex in a slot. `run` computes all leaves, in any order, from their
 /// number and a function.
 pub(crate) fn tree<T: Number>(
     how: Combine,
     layout: &Layout<T>,
-    value: &(dyn Fn(usize) -> f64 + Sync),
-    run: &dyn Fn(usize, &(dyn Fn(usize) -> f64 + Sync)) -> Vec<f64>,
+    value: &Value,
+    run: &dyn Fn(usize, &Value) -> Vec<f64>,
 ) -> f64 {
     let places = layout.schedule.permutation().rank();
     let empty = how.empty();

@@ -15,6 +15,10 @@ use wgpu::BufferUsages as Usage;
 const RING: usize = 4;
 /// Dispatches of one submission at most: a driver wants to come up for air.
 const DISPATCHES: usize = 2048;
+/// Those of the first submissions, before it is known how long they take.
+const FIRST_DISPATCHES: usize = 128;
+/// Seconds that a submission is to take at most: some systems take a device for hung, and reset it, that shows nothing for two.
+const LONGEST_S: f64 = 0.05;
 /// Where timestamps lie in a buffer of the ring, and its size.
 const STAMPS_AT: u64 = 4 * STATUS_WORDS as u64;
 const RING_BYTES: u64 = STAMPS_AT + 16;
@@ -48,6 +52,9 @@ pub(super) struct Queue {
     next: usize,
     pending: VecDeque<Pending>,
     clock: Option<Clock>,
+    /// Seconds that a submission is to take at most, and the dispatches which that allows.
+    pub(super) longest_s: f64,
+    pub(super) most: usize,
     /// What the device will say when all that was recorded is done: steps begun, and tasks run in waves.
     canary: u32,
     tasks: u32,
@@ -72,6 +79,7 @@ struct Clock {
 struct Pending {
     buffer: usize,
     submission: wgpu::SubmissionIndex,
+    dispatches: usize,
     canary: u32,
     /// Unless work ends amid waves.
     tasks: Option<u32>,
@@ -98,6 +106,8 @@ impl Queue {
             next: 0,
             pending: VecDeque::new(),
             clock,
+            longest_s: LONGEST_S,
+            most: FIRST_DISPATCHES,
             canary: 0,
             tasks: 0,
             status: Status::default(),
@@ -142,7 +152,8 @@ impl Queue {
         device: &Device,
         record: impl FnOnce(&mut wgpu::ComputePass<'static>),
     ) -> Result<()> {
-        if self.recording.as_ref().is_some_and(|recording| recording.dispatches >= DISPATCHES) {
+        let most = self.most;
+        if self.recording.as_ref().is_some_and(|recording| recording.dispatches >= most) {
             self.submit(device, false)?;
         }
         self.counters.dispatches += 1;
@@ -169,6 +180,7 @@ impl Queue {
             self.collect_one(device)?;
         }
         let (to, clock) = (&self.ring[self.next], &self.clock);
+        let dispatches = recording.dispatches;
         let (submission, mapped) = device.guard(|| {
             drop(recording.pass);
             let mut encoder = recording.encoder;
@@ -182,7 +194,14 @@ impl Queue {
             (submission, map(to, RING_BYTES))
         })?;
         let tasks = whole.then_some(self.tasks);
-        self.pending.push_back(Pending { buffer: self.next, submission, canary: self.canary, tasks, mapped });
+        self.pending.push_back(Pending {
+            buffer: self.next,
+            submission,
+            dispatches,
+            canary: self.canary,
+            tasks,
+            mapped,
+        });
         self.next = (self.next + 1) % RING;
         self.counters.submissions += 1;
         Ok(())
@@ -250,7 +269,11 @@ impl Queue {
         self.status = Status { steps: word(2), spoilt: self.status.spoilt || word(0) != 0 };
         if let Some(clock) = &self.clock {
             let stamp = |i: usize| u64::from_le_bytes(stamps[8 * i..8 * i + 8].try_into().expect("eight bytes"));
-            self.counters.busy_s += stamp(1).saturating_sub(stamp(0)) as f64 * clock.period * 1e-9;
+            let busy_s = stamp(1).saturating_sub(stamp(0)) as f64 * clock.period * 1e-9;
+            self.counters.busy_s += busy_s;
+            if pending.dispatches > 0 && busy_s > 0.0 {
+                self.most = ((self.longest_s / busy_s * pending.dispatches as f64) as usize).clamp(1, DISPATCHES);
+            }
         }
         Ok(())
     }

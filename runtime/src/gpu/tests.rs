@@ -111,7 +111,7 @@ fn a_program_without_neighbors_runs() {
 }
 
 #[test]
-fn arrays_cut_in_pieces_and_grids_of_two_dimensions_change_no_bit() {
+fn arrays_in_pieces_grids_of_two_dimensions_and_a_submission_a_dispatch_change_no_bit() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = generate("box:20", 1).unwrap();
     for order in Order::ALL {
@@ -123,7 +123,10 @@ fn arrays_cut_in_pieces_and_grids_of_two_dimensions_change_no_bit() {
                     simulation.limit_gpu(adapter, binding_bytes, workgroups)?;
                 }
                 (0..3).for_each(|_| simulation.step().unwrap());
-                simulation.digest()
+                let digest = simulation.digest();
+                let counters = simulation.gpu_counters().unwrap();
+                assert_eq!(counters.submissions >= counters.dispatches, cut.is_some());
+                digest
             };
             let whole = run(None).unwrap();
             match run(Some((160 << 10, 3))) {

@@ -66,8 +66,8 @@ pub struct Schedule {
 impl Schedule {
     /// Plans the order for a graph that is numbered along a curve.
     ///
-    /// `block_size`: vertices a block of [`Order::Blocked`]; `None` takes [`default_block_size`]. Cost O(n + edges) and a
-    /// sort. The result has passed [`Schedule::verify`].
+    /// `block_size`: vertices a block of [`Order::Blocked`], for example
+    /// [`Backend::default_block_size`](crate::Backend::default_block_size). Cost O(n + edges) and a sort. The result has passed [`Schedule::verify`].
     ///
     /// # Errors
     /// A block size of zero; a plan that breaks the contract, which would be a mistake of this crate.
@@ -76,14 +76,13 @@ impl Schedule {
     /// use meshweft::{Order, Plan, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
-    /// let schedule = Schedule::new(&path, Order::Color, None)?;
+    /// let schedule = Schedule::new(&path, Order::Color, 64)?;
     /// assert_eq!(schedule.permutation().order(), [0, 2, 1, 3]);
     /// assert_eq!(*schedule.plan(), Plan::Phases { offsets: vec![0, 2, 4] });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(graph: &Graph, order: Order, block_size: Option<usize>) -> Result<Schedule> {
+    pub fn new(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
         let n = graph.len();
-        let block_size = block_size.unwrap_or_else(|| default_block_size(n));
         if block_size == 0 {
             return Err(Error::Invalid("a block holds at least one vertex".into()));
         }
@@ -214,14 +213,6 @@ fn numbers(cuts: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// Vertices a block where the user names no size: a power of two from 64 to 4096, about a 128th of the mesh.
-///
-/// It depends on the mesh alone, because another size is another order and so other bits. 4096 vertices with their
-/// edges are about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work.
-pub fn default_block_size(vertices: usize) -> usize {
-    (vertices / 128).next_power_of_two().clamp(64, 4096)
-}
-
 /// Vertices a task of [`Order::PriorityDag`] at most: along a curve most blocks wait for the one before, so that larger
 /// ones leave nothing to do at the same time. Results do not depend on it.
 const LONGEST_CHAIN: usize = 2048;
@@ -332,14 +323,14 @@ mod tests {
         ];
         for graph in &graphs {
             for order in Order::ALL {
-                for block_size in [None, Some(1), Some(5), Some(1 << 20)] {
+                for block_size in [1, 5, 64, 1 << 20] {
                     let schedule = Schedule::new(graph, order, block_size).unwrap();
                     assert_eq!(schedule.permutation().len(), graph.len());
                     schedule.verify(graph).unwrap();
                 }
             }
         }
-        assert!(Schedule::new(&graphs[4], Order::Blocked, Some(0)).is_err());
+        assert!(Schedule::new(&graphs[4], Order::Blocked, 0).is_err());
     }
 
     #[test]
@@ -376,7 +367,7 @@ mod tests {
     #[test]
     fn the_priority_dag_keeps_the_direction_of_every_edge() {
         let graph = grid(40);
-        for block_size in [None, Some(1), Some(7), Some(100)] {
+        for block_size in [1, 7, 64, 100] {
             let schedule = Schedule::new(&graph, Order::PriorityDag, block_size).unwrap();
             let rank = schedule.permutation().rank();
             for v in 0..graph.len() as u32 {

@@ -14,9 +14,9 @@ impl Schedule {
     /// use meshweft::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
-    /// assert_eq!(Schedule::new(&path, Order::Color, None)?.span(), 2);
-    /// assert_eq!(Schedule::new(&path, Order::PriorityDag, Some(1))?.span(), 4);
-    /// assert_eq!(Schedule::new(&path, Order::Jacobi, None)?.span(), 1);
+    /// assert_eq!(Schedule::new(&path, Order::Color, 64)?.span(), 2);
+    /// assert_eq!(Schedule::new(&path, Order::PriorityDag, 1)?.span(), 4);
+    /// assert_eq!(Schedule::new(&path, Order::Jacobi, 64)?.span(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn span(&self) -> usize {

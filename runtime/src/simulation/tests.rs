@@ -130,7 +130,8 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
 }
 
 impl<P: Program> Simulation<P> {
-    /// Goes on with a device that can do less: bytes that a kernel sees, and workgroups in one dimension.
+    /// Goes on with a device that can do less: bytes that a kernel sees, and workgroups in one dimension; it is asked for a
+    /// dispatch at a time.
     pub(crate) fn limit_gpu(&mut self, adapter: usize, binding_bytes: u64, workgroups: u32) -> Result<()> {
         let mut stars = Stars::default();
         self.program.stars(&self.mesh, &mut stars)?;

@@ -99,9 +99,6 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
-    if let Some(advice) = plan.advice(run.mesh().points().len()) {
-        writeln!(console.err, "note: {advice}")?;
-    }
     let machine = match (arguments.no_probe, plan.options.backend) {
         (true, _) | (_, Backend::Gpu { .. }) => None,
         _ => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),

@@ -29,7 +29,7 @@ fn layout(mesh: &Mesh, order: Name, block_size: usize, width: usize) -> (Layout<
     let mut stars = Stars::default();
     stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
     let graph = data_graph(&numbers, &stars.plans).unwrap();
-    let schedule = Schedule::new(&graph, order, Some(block_size)).unwrap();
+    let schedule = Schedule::new(&graph, order, block_size).unwrap();
     let graph = graph.permuted(schedule.permutation());
     (Layout::new(schedule, &numbers, stars.plans, width).unwrap(), graph)
 }
