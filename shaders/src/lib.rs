@@ -79,6 +79,26 @@ pub fn check(source: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    /// Checks a module, and translates it as wgpu does on each system if the feature `translate` brings what that takes.
+    fn check(source: &str) -> Result<(), String> {
+        super::check(source)?;
+        #[cfg(feature = "translate")]
+        {
+            use naga::back::{hlsl, msl, spv};
+            let module = naga::front::wgsl::parse_str(source).map_err(|e| e.to_string())?;
+            let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
+            let info = validator.validate(&module).map_err(|e| e.to_string())?;
+            let (options, pipeline) = (hlsl::Options::default(), hlsl::PipelineOptions::default());
+            let mut text = String::new();
+            let mut writer = hlsl::Writer::new(&mut text, &options, &pipeline);
+            writer.write(&module, &info, None).map_err(|e| format!("Direct3D: {e}"))?;
+            msl::write_string(&module, &info, &Default::default(), &Default::default())
+                .map_err(|e| format!("Metal: {e}"))?;
+            spv::write_vec(&module, &info, &Default::default(), None).map_err(|e| format!("Vulkan: {e}"))?;
+        }
+        Ok(())
+    }
+
     #[test]
     fn every_kernel_is_valid_and_is_what_the_table_says() {
         for kernel in KERNELS {
@@ -116,8 +136,11 @@ mod tests {
             for (private, scalar) in [(0, Scalar::F32), (1, Scalar::I32), (3, Scalar::F32), (12, Scalar::I32)] {
                 let physics = physics(shared, private, scalar);
                 let update = Body::update("    return New(own, body);\n".into(), true, vec![true; private]);
+                let functions =
+                    "    let x = exp_exact(1.0f) + sin_exact(2.0f) + cos_exact(3.0f);\n    return New(own, body);\n";
+                let functions = Body::update(functions.into(), true, vec![true; private]);
                 let measure = Body::measure("    let t = things_1(place);\n    return Scalar(t.count);\n".into());
-                for body in [update, measure] {
+                for body in [update, functions, measure] {
                     for (entry, table) in [
                         (Entry::Phase, None),
                         (Entry::Tasks, None),
