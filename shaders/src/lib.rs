@@ -79,7 +79,7 @@ pub fn check(source: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Checks a module, and translates it as wgpu does on each system if the feature `translate` brings what that takes.
+    /// Checks a module, and translates it as each system wants it if the feature `translate` brings what that takes.
     fn check(source: &str) -> Result<(), String> {
         super::check(source)?;
         #[cfg(feature = "translate")]
