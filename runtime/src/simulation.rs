@@ -1,5 +1,8 @@
 //! The façade: a program on a mesh, stepped by its owner.
 
+mod backend;
+mod builder;
+mod fields;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
@@ -8,91 +11,14 @@ mod widths;
 use crate::engine::{Audit, Cpu, Engine, Job, Serial};
 use crate::error::{Error, Result};
 pub use crate::gpu::Counters as GpuCounters;
-use crate::gpu::{Adapter, Gpu, Shader, shaders};
-use crate::layout::{Layout, State, data_graph};
-use crate::program::{
-    Kernel, Lanes, Map, Metrics, Number, Part, PrivateOf, Program, Record, Reduce, SharedOf, Stages, Stars, contract,
-    convert,
-};
-use crate::schedule::{Order, Schedule};
-use crate::trace;
-use meshweft_mesh::{Curve, Field, Mesh};
-use meshweft_shaders::Scalar;
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
+use crate::gpu::{Adapter, Gpu};
+use crate::layout::{Layout, State};
+use crate::program::{Kernel, Map, Metrics, Number, PrivateOf, Program, Record, Reduce, SharedOf, Stages, convert};
+use crate::schedule::Schedule;
+pub use backend::{Backend, Simd};
+pub use builder::Builder;
+use meshweft_mesh::{Curve, Mesh};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
-
-/// Where updates run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// The oracle: one thread, one vertex after the other.
-    Serial,
-    /// The cores of this machine; 0 threads take one a core.
-    Cpu {
-        /// Number of threads.
-        threads: usize,
-    },
-    /// A GPU, in 32 bits. Its results are those of the oracle within a bound, and the same on every run of one device
-    /// and driver (claim C6).
-    Gpu {
-        /// Which of [`adapters`](crate::adapters).
-        adapter: usize,
-    },
-}
-
-impl Backend {
-    /// Vertices a block of [`Order::Blocked`] where the user names no size: a power of two from 64 to 4096, about a 128th of the
-    /// mesh; on a GPU at most 512.
-    ///
-    /// It depends on nothing else, because another size is another order and so other bits. 4096 vertices with their edges are
-    /// about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work. A GPU has a
-    /// hundred processors, each of which wants several blocks at a time and holds them in a few kilobytes.
-    ///
-    /// ```
-    /// use meshweft::Backend;
-    /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.default_block_size(vertices));
-    /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [64, 512, 4096]);
-    /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
-    /// ```
-    pub fn default_block_size(self, vertices: usize) -> usize {
-        let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
-        (vertices / 128).next_power_of_two().clamp(64, most)
-    }
-}
-
-impl Default for Backend {
-    fn default() -> Backend {
-        Backend::Cpu { threads: 0 }
-    }
-}
-
-/// How many vertices a core updates side by side. Results do not depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Simd {
-    /// The widest registers that the program was compiled for.
-    #[default]
-    Auto,
-    /// One vertex after the other.
-    Off,
-    /// Eight vertices in 32 bits, four in 64.
-    Bits256,
-    /// Sixteen vertices in 32 bits, eight in 64.
-    Bits512,
-}
-
-impl Simd {
-    /// Vertices side by side.
-    fn width<T: Number>(self) -> usize {
-        match self {
-            Simd::Off => 1,
-            Simd::Bits256 => T::Half::WIDTH,
-            Simd::Bits512 => T::Full::WIDTH,
-            Simd::Auto if cfg!(target_feature = "avx512f") => T::Full::WIDTH,
-            Simd::Auto => T::Half::WIDTH,
-        }
-    }
-}
 
 /// One measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,20 +40,6 @@ pub struct AuditReport {
     pub updates: u64,
     /// Neighbor relations that were checked before and after the updates of sweeps.
     pub relations: u64,
-}
-
-/// Settings of a simulation before it is built. See [`Simulation::builder`].
-pub struct Builder<P, T> {
-    mesh: Mesh,
-    program: P,
-    order: Order,
-    curve: Curve,
-    backend: Backend,
-    simd: Simd,
-    block_size: Option<usize>,
-    audit: bool,
-    wgsl: BTreeMap<String, String>,
-    precision: PhantomData<T>,
 }
 
 /// A program on a mesh, with its state.
@@ -166,171 +78,6 @@ struct OnGpu {
     is_changed: bool,
     /// Steps taken when it was sent.
     since: u64,
-}
-
-impl<P: Program> Simulation<P, f32> {
-    /// Starts to build a simulation in 32 bits, in the default order, on all cores.
-    ///
-    /// See the [crate's front page](crate) for an example.
-    pub fn builder(mesh: Mesh, program: P) -> Builder<P, f32> {
-        Builder {
-            mesh,
-            program,
-            order: Order::default(),
-            curve: Curve::default(),
-            backend: Backend::default(),
-            simd: Simd::default(),
-            block_size: None,
-            audit: false,
-            wgsl: BTreeMap::new(),
-            precision: PhantomData,
-        }
-    }
-}
-
-impl<P: Program, T: Number> Builder<P, T> {
-    /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
-    pub fn order(self, order: Order) -> Self {
-        Builder { order, ..self }
-    }
-
-    /// Sets the curve that numbers the vertices. Another curve is another order.
-    pub fn curve(self, curve: Curve) -> Self {
-        Builder { curve, ..self }
-    }
-
-    /// Sets the vertices a block of [`Order::Blocked`] instead of [`Backend::default_block_size`]. Another size is another order.
-    pub fn block_size(self, vertices: usize) -> Self {
-        Builder { block_size: Some(vertices), ..self }
-    }
-
-    /// Sets where updates run.
-    pub fn backend(self, backend: Backend) -> Self {
-        Builder { backend, ..self }
-    }
-
-    /// Sets how many vertices a core updates side by side. No result depends on it.
-    pub fn simd(self, simd: Simd) -> Self {
-        Builder { simd, ..self }
-    }
-
-    /// Watches every update of the CPU engine, for [`Simulation::audit`]. Costs two counts a neighbor and update.
-    pub fn audit(self, audit: bool) -> Self {
-        Builder { audit, ..self }
-    }
-
-    /// Gives a GPU the update of a kernel in WGSL, instead of what is traced from the program. Nobody needs it.
-    ///
-    /// `text`: a function `fn update(place: Place, own: Shared, body: Private) -> New`, over the structs and functions that
-    /// `meshweft shader` prints, and others that it calls. Whenever the simulation is built on a GPU, it runs one round
-    /// beside what is traced, on the state at the start, and is refused if both differ by more than rounding. Where updates
-    /// run on the CPU it has no effect.
-    pub fn wgsl(mut self, kernel: &str, text: &str) -> Self {
-        self.wgsl.insert(kernel.into(), text.into());
-        self
-    }
-
-    /// Sets the precision of the state and of all arithmetic.
-    pub fn precision<U: Number>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
-        Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, precision: PhantomData }
-    }
-
-    /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
-    ///
-    /// # Errors
-    /// As [`Builder::build`], but for the start; a kernel that needs what WGSL cannot write.
-    pub fn shaders(self) -> Result<Vec<Shader>> {
-        /// Vertices of a group: what most GPUs run in lockstep.
-        const WIDTH: usize = 32;
-        let numbers = self.curve.order(self.mesh.points());
-        let mut stars = Stars::default();
-        self.program.stars(&self.mesh, &mut stars)?;
-        contract::check(&self.program, &stars.plans)?;
-        stars.plans.sort_by_key(|plan| plan.index);
-        let block_size =
-            self.block_size.unwrap_or_else(|| Backend::Gpu { adapter: 0 }.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&data_graph(&numbers, &stars.plans)?, self.order, block_size)?;
-        let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
-        let layout = Layout::<T>::new(schedule, &numbers, stars.plans, WIDTH)?;
-        shaders(&self.program, &layout, &physics)
-    }
-
-    /// Numbers the vertices, plans the schedule, lays out stars and state.
-    ///
-    /// Cost: a sort of the vertices, O(vertices + edges) for graph, colors and plan; see [`Simulation::setup`].
-    ///
-    /// # Errors
-    /// Whatever the program says of the mesh; stars that name vertices that do not exist, or that kernels read in another
-    /// shape than they were added in; a block size of zero; a start
-    /// that is not finite.
-    pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
-        let mut setup = Vec::new();
-        let mut clock = Instant::now();
-        let mut lap = |name, setup: &mut Vec<_>| {
-            setup.push((name, clock.elapsed().as_secs_f64()));
-            clock = Instant::now();
-        };
-        let numbers = curve.order(mesh.points());
-        lap("number", &mut setup);
-        let mut stars = Stars::default();
-        program.stars(&mesh, &mut stars)?;
-        contract::check(&program, &stars.plans)?;
-        lap("stars", &mut setup);
-        let graph = data_graph(&numbers, &stars.plans)?;
-        lap("graph", &mut setup);
-        let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&graph, order, block_size)?;
-        let edges = graph.directed_edges();
-        let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
-        drop(graph);
-        lap("schedule", &mut setup);
-        let lay_out = |plans, width| Layout::new(schedule, &numbers, plans, width);
-        let (engine, layout) = match backend {
-            Backend::Serial => (AnyEngine::Serial(Serial), lay_out(stars.plans, 1)?),
-            Backend::Cpu { threads } => (AnyEngine::Cpu(Cpu::new(threads)?), lay_out(stars.plans, simd.width::<T>())?),
-            Backend::Gpu { adapter } => {
-                stars.plans.sort_by_key(|plan| plan.index);
-                let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
-                let (gpu, layout) = Gpu::new::<T>(adapter, |width| lay_out(stars.plans, width), physics, wgsl)?;
-                (AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 }))), layout)
-            }
-        };
-        lap("layout", &mut setup);
-        let state = State::new(layout.slots(), layout.width, |slot| {
-            let (shared, private) = program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32));
-            (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
-        });
-        if let AnyEngine::Gpu(on_gpu) = &engine {
-            let gpu = &mut on_gpu.lock().unwrap_or_else(PoisonError::into_inner).gpu;
-            gpu.parity::<P, T>(&program, &convert(program.parameters(0.0)), &layout, &state)?;
-        }
-        lap("state", &mut setup);
-        let simulation = Simulation {
-            mesh,
-            program,
-            curve,
-            layout,
-            edges,
-            state: OnceLock::from(state),
-            engine,
-            audit,
-            steps: 0,
-            rounds: 0,
-            swept: 0,
-            setup,
-        };
-        simulation.check_finite().map_err(|error| match error {
-            Error::Diverged { vertex, field, value, .. } => Error::Invalid(format!(
-                "{field} of vertex {vertex} is {value} at the start: it does not fit into {}; \
-                 use f64, or scale the mesh to ordinary units",
-                T::NAME
-            )),
-            other => other,
-        })?;
-        Ok(simulation)
-    }
 }
 
 impl<P: Program, T: Number> Simulation<P, T> {
@@ -541,91 +288,6 @@ impl<P: Program, T: Number> Simulation<P, T> {
         self.layout.width
     }
 
-    /// Names the parts of the state that can be read and written: shared ones first, then private ones.
-    pub fn fields(&self) -> Vec<Part> {
-        let mut parts = <SharedOf<P, T>>::parts("");
-        parts.extend(<PrivateOf<P, T>>::parts(""));
-        parts
-    }
-
-    /// Reads one part of the state, in the order of the mesh's vertices: shape [vertices × components].
-    ///
-    /// # Errors
-    /// An unknown name; the message lists those there are.
-    pub fn field(&self, name: &str) -> Result<Field> {
-        let (location, components) = self.locate(name)?;
-        let state = self.state()?;
-        let mut values = Vec::with_capacity(self.vertices() as usize * components);
-        for v in 0..self.vertices() {
-            let slot = self.layout.slot(v);
-            values.extend((0..components).map(|k| self.real(state, location, slot, k).to_f64()));
-        }
-        Ok(Field { name: name.into(), components, values })
-    }
-
-    /// Writes one part of the state, in the order of the mesh's vertices. Values are rounded to the precision.
-    ///
-    /// # Errors
-    /// An unknown name, a wrong number of values, or one that is not finite (names the vertex).
-    pub fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        let (location, components) = self.locate(name)?;
-        let n = self.vertices() as usize;
-        if values.len() != n * components {
-            let given = values.len();
-            return Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")));
-        }
-        if let Some(i) = values.iter().position(|&x| !T::from_f64(x).finite()) {
-            let (v, x) = (i / components, values[i]);
-            return Err(Error::Invalid(format!(
-                "{name} of vertex {v} would be {x}, which is not a finite {}",
-                T::NAME
-            )));
-        }
-        self.state_mut()?;
-        let Some(state) = self.state.get_mut() else { unreachable!("it has just been read") };
-        for (v, value) in values.chunks_exact(components).enumerate() {
-            for slot in self.layout.slots_of(v as u32) {
-                for (k, &x) in value.iter().enumerate() {
-                    *real_mut::<P, T>(state, location, slot, k) = T::from_f64(x);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The state of vertex `v` of the mesh.
-    ///
-    /// # Errors
-    /// A GPU that failed, or a state on one that is not finite.
-    ///
-    /// # Panics
-    /// If `v` is no vertex.
-    pub fn vertex(&self, v: u32) -> Result<(SharedOf<P, T>, PrivateOf<P, T>)> {
-        Ok(self.vertex_of(self.state()?, v))
-    }
-
-    fn vertex_of(&self, state: &State<T>, v: u32) -> (SharedOf<P, T>, PrivateOf<P, T>) {
-        let slot = self.layout.slot(v);
-        (state.shared(slot), state.private(slot))
-    }
-
-    /// Replaces the state of vertex `v` of the mesh.
-    ///
-    /// # Errors
-    /// As [`Simulation::vertex`].
-    ///
-    /// # Panics
-    /// If `v` is no vertex.
-    pub fn set_vertex(&mut self, v: u32, shared: SharedOf<P, T>, private: PrivateOf<P, T>) -> Result<()> {
-        let slots = self.layout.slots_of(v);
-        let state = self.state_mut()?;
-        for slot in slots {
-            state.set_shared(slot, shared);
-            state.set_private(slot, private);
-        }
-        Ok(())
-    }
-
     /// Measures the quantities that the program names.
     ///
     /// # Errors
@@ -757,66 +419,10 @@ impl<P: Program, T: Number> Simulation<P, T> {
         })
     }
 
-    /// The part and component of real `k` of shared and private state together.
-    fn name_of(&self, mut k: usize) -> (String, usize) {
-        for part in self.fields() {
-            if k < part.components {
-                return (part.name, k);
-            }
-            k -= part.components;
-        }
-        unreachable!("real {k} lies in some part")
-    }
-
-    /// Whether a part is shared, the number of its first real, and its components.
-    fn locate(&self, name: &str) -> Result<((bool, usize), usize)> {
-        for (is_shared, parts) in [(true, <SharedOf<P, T>>::parts("")), (false, <PrivateOf<P, T>>::parts(""))] {
-            let mut first = 0;
-            for part in parts {
-                if part.name == name {
-                    return Ok(((is_shared, first), part.components));
-                }
-                first += part.components;
-            }
-        }
-        let names: Vec<_> = self.fields().into_iter().map(|p| p.name).collect();
-        Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
-    }
-
     /// Number of vertices.
     fn vertices(&self) -> u32 {
         self.mesh.points().len() as u32
     }
-
-    fn real(&self, state: &State<T>, location: (bool, usize), slot: usize, k: usize) -> T {
-        let i = index::<P, T>(state, location, slot, k);
-        if location.0 { state.shared[i] } else { state.private[i] }
-    }
-}
-
-/// What a GPU calls the numbers of a precision.
-///
-/// # Errors
-/// 64 bits.
-fn scalar<T: Number>() -> Result<Scalar> {
-    match T::NAME {
-        "f32" => Ok(Scalar::F32),
-        "i32" => Ok(Scalar::I32),
-        name => Err(Error::Invalid(format!("a GPU computes in f32 or i32, not in {name}: that runs on the CPU"))),
-    }
-}
-
-/// Where a real of a part lies: in shared or private state, by the number of the part's first real.
-fn index<P: Program, T: Number>(state: &State<T>, (is_shared, first): (bool, usize), slot: usize, k: usize) -> usize {
-    match is_shared {
-        true => slot * crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + first + k,
-        false => state.private_index::<PrivateOf<P, T>>(slot, first + k),
-    }
-}
-
-fn real_mut<P: Program, T: Number>(state: &mut State<T>, location: (bool, usize), slot: usize, k: usize) -> &mut T {
-    let i = index::<P, T>(state, location, slot, k);
-    if location.0 { &mut state.shared[i] } else { &mut state.private[i] }
 }
 
 /// Runs one step and returns the rounds that updated every vertex from its neighbors, and how many of them an order bound.

@@ -14,10 +14,11 @@ mod tasks;
 
 pub(crate) use audit::Audit;
 pub(crate) use cpu::Cpu;
+pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
 
 use crate::layout::{Layout, State};
-use crate::program::{Combine, Kernel, Map, Number, Program, Reduce};
+use crate::program::{Kernel, Map, Number, Program, Reduce};
 
 /// What an engine works on: parameters, layout and state of one time step.
 pub(crate) struct Job<'a, P: Program, T: Number> {
@@ -42,28 +43,6 @@ pub(crate) trait Engine {
 
     /// Combines one number of every vertex in the fixed tree.
     fn measure<P: Program, T: Number, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64;
-}
-
-/// Combines two numbers.
-pub(crate) fn combine(how: Combine, a: f64, b: f64) -> f64 {
-    match how {
-        Combine::Sum => a + b,
-        // Spelled out: `f64::min` may return either zero of two.
-        Combine::Min => {
-            if b < a {
-                b
-            } else {
-                a
-            }
-        }
-        Combine::Max => {
-            if b > a {
-                b
-            } else {
-                a
-            }
-        }
-    }
 }
 
 /// Whether all reals of a record are finite.

@@ -1,6 +1,5 @@
 //! Reductions whose result does not depend on who adds what.
 
-use super::combine;
 use crate::layout::Layout;
 use crate::program::{Combine, Number};
 
@@ -25,13 +24,36 @@ pub(crate) fn tree<T: Number>(
         let members = &places[block * LEAF..places.len().min((block + 1) * LEAF)];
         members.iter().fold(empty, |sum, &place| combine(how, sum, value(layout.slot_at(place))))
     };
-    let mut values = run(places.len().div_ceil(LEAF), &leaf);
+    pairs(how, run(places.len().div_ceil(LEAF), &leaf))
+}
+
+/// Combines values as a binary tree: neighbors in pairs, until one is left. None make the neutral value.
+pub(crate) fn pairs(how: Combine, mut values: Vec<f64>) -> f64 {
+    let join = |pair: &[f64]| pair.iter().copied().reduce(|a, b| combine(how, a, b)).expect("chunks are not empty");
     while values.len() > 1 {
-        values = values
-            .chunks(2)
-            .map(|pair| pair.iter().copied().reduce(|a, b| combine(how, a, b)))
-            .map(|v| v.expect("chunks are not empty"))
-            .collect();
+        values = values.chunks(2).map(join).collect();
     }
-    values.first().copied().unwrap_or(empty)
+    values.first().copied().unwrap_or(how.empty())
+}
+
+/// Combines two numbers.
+fn combine(how: Combine, a: f64, b: f64) -> f64 {
+    match how {
+        Combine::Sum => a + b,
+        // Spelled out: `f64::min` may return either zero of two.
+        Combine::Min => {
+            if b < a {
+                b
+            } else {
+                a
+            }
+        }
+        Combine::Max => {
+            if b > a {
+                b
+            } else {
+                a
+            }
+        }
+    }
 }

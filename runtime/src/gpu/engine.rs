@@ -3,20 +3,26 @@
 //! State stays on the device from step to step. Once an update is not finite the device freezes the state at the end of that
 //! step, so the host finds it as it was, however late it looks.
 
+mod measures;
+mod parity;
+mod steps;
+mod waves;
+
 use super::device::{Adapter, Device, STAGING};
-use super::plan::{Frontier, Limits, Plan, ROUNDS, Round, shared_bytes, waves};
+use super::plan::{Frontier, Limits, Plan, Round, shared_bytes};
 use super::queue::{Counters, Queue};
-use super::records::{Dispatch, Records, grid};
-use crate::engine::combine;
+use super::records::{Dispatch, Records};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State, shared_stride};
-use crate::program::{Combine, Kernel, Map, Number, PrivateOf, Program, Record, Reduce, SharedOf, Stages};
-use crate::schedule::{self, Schedule};
-use crate::trace;
-use meshweft_shaders::{Body, Entry, LEAF, PUBLISH, Physics, REDUCE, Scalar, TICK, module};
+use crate::layout::{Layout, State};
+use crate::program::{Number, Program, Record};
+use crate::schedule;
+use measures::Measures;
+use meshweft_shaders::{Body, Entry, PUBLISH, Physics, TICK, module};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use steps::Steps;
+use waves::Waves;
 use wgpu::BufferUsages as Usage;
 
 /// What writes the update of a kernel in WGSL.
@@ -75,26 +81,6 @@ struct Lists {
 struct Layouts {
     program: wgpu::BindGroupLayout,
     pipeline: wgpu::PipelineLayout,
-}
-
-/// What combines the values of all slots.
-struct Measures {
-    reduce: (wgpu::ComputePipeline, wgpu::BindGroup),
-    /// Number of slots, and how to combine.
-    facts: wgpu::Buffer,
-    leaves: wgpu::Buffer,
-    staging: wgpu::Buffer,
-}
-
-struct Waves {
-    initial: wgpu::Buffer,
-    bytes: u64,
-    indirect: wgpu::Buffer,
-    publish: (wgpu::ComputePipeline, wgpu::BindGroup),
-    /// Rounds for which the records are written, and the waves they take.
-    rounds: usize,
-    waves: u32,
-    tasks: u32,
 }
 
 impl Gpu {
@@ -314,7 +300,7 @@ impl Gpu {
         })?;
         // Not before: what was recorded until then may have been handed over without it.
         self.queue.expect_step();
-        let mut stages = Steps::new(self, &layout.schedule);
+        let mut stages = Steps::new(self, &layout.schedule, None);
         program.step(&mut stages);
         let Steps { rounds, swept, result, .. } = stages;
         // Half a step is on the device: nothing can go on from there.
@@ -323,55 +309,6 @@ impl Gpu {
             other => self.device.fail(&other.to_string()),
         })?;
         Ok((rounds, swept, !self.queue.pace(&self.device)?.spoilt))
-    }
-
-    /// Runs the start of a step up to one round of each kernel that somebody wrote in WGSL, as written and as traced, and
-    /// compares. The state of the device is lost.
-    ///
-    /// # Errors
-    /// [`Error::Contract`] names the kernel and the first vertex at which both differ by more than rounding;
-    /// [`Error::Invalid`] a name that no kernel has.
-    pub(crate) fn parity<P: Program, T: Number>(
-        &mut self,
-        program: &P,
-        parameters: &P::Parameters<T>,
-        layout: &Layout<T>,
-        state: &State<T>,
-    ) -> Result<()> {
-        let kernels: Vec<String> = self.written.keys().cloned().collect();
-        for kernel in &kernels {
-            let mut both = Vec::new();
-            for by_hand in [true, false] {
-                self.upload(state)?;
-                self.set_parameters::<P, T>(parameters)?;
-                self.by_hand = by_hand;
-                let mut stages = Steps { until: Some(kernel), ..Steps::new(self, &layout.schedule) };
-                program.step(&mut stages);
-                let Steps { is_found, result, .. } = stages;
-                self.by_hand = true;
-                result?;
-                if !is_found {
-                    return Err(Error::Invalid(format!(
-                        "WGSL was given for {kernel:?}, but no kernel of a step that reads its neighbors is called so: \
-                         `meshweft shader` prints their names"
-                    )));
-                }
-                let mut result = state.clone();
-                self.download(&mut result)?;
-                both.push(result);
-            }
-            let [written, traced] = &both[..] else { return Ok(()) };
-            let shared = shared_stride(<SharedOf<P, T>>::LEN).max(1);
-            let private = <PrivateOf<P, T>>::LEN.max(1);
-            let shared_real = |i: usize| (i % shared, i / shared);
-            let private_real = |i: usize| {
-                let (group, lane) = (i / layout.width / private, i % layout.width);
-                (i / layout.width % private, group * layout.width + lane)
-            };
-            compare(kernel, "shared", (&written.shared, &traced.shared), shared, shared_real, layout)?;
-            compare(kernel, "private", (&written.private, &traced.private), private, private_real, layout)?;
-        }
-        Ok(())
     }
 
     /// Step after which the state froze because an update was not finite, counted from the last upload.
@@ -468,115 +405,6 @@ impl Gpu {
         Ok(())
     }
 
-    /// Runs rounds in waves of ready tasks.
-    fn run_waves(
-        &mut self,
-        kernel: (TypeId, &str),
-        graph: &meshweft_mesh::Graph,
-        rounds: usize,
-        body: Trace,
-    ) -> Result<()> {
-        let pipeline = self.pipeline(kernel, Entry::Ready, false, body)?;
-        if self.frontier.as_ref().is_some_and(|waves| waves.rounds != rounds) {
-            // What was recorded before still reads the old number.
-            self.queue.submit(&self.device, false)?;
-            for offset in self.lists.waves {
-                let at = u64::from(offset) + 4 * ROUNDS as u64;
-                let bytes = (rounds as u32).to_le_bytes();
-                self.device.guard(|| self.device.queue.write_buffer(&self.ranges, at, &bytes))?;
-            }
-        }
-        let Some(frontier) = &mut self.frontier else { return Ok(()) };
-        if frontier.rounds != rounds {
-            (frontier.rounds, frontier.waves) = (rounds, waves(graph, rounds));
-        }
-        let (initial, bytes, indirect) = (frontier.initial.clone(), frontier.bytes, frontier.indirect.clone());
-        let (publish, publish_group) = frontier.publish.clone();
-        let (waves, tasks) = (frontier.waves, frontier.tasks);
-        self.queue.expect_tasks(tasks.wrapping_mul(rounds as u32));
-        let to = self.frontier_buffer.clone();
-        self.queue.copy(&self.device, &initial, &to, bytes)?;
-        let group = self.groups[0][self.current].clone();
-        for wave in 0..waves {
-            self.queue.dispatch(&self.device, |pass| {
-                pass.set_pipeline(&publish);
-                pass.set_bind_group(0, &publish_group, &[]);
-                pass.dispatch_workgroups(1, 1, 1);
-            })?;
-            let range = self.lists.waves[wave as usize % 2];
-            self.queue.dispatch(&self.device, |pass| {
-                pass.set_pipeline(&pipeline);
-                pass.set_bind_group(0, &group, &[range]);
-                pass.dispatch_workgroups_indirect(&indirect, 0);
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Combines one number of every vertex: leaves of 4,096 slots on the device, in 32 bits, the rest here, in 64.
-    pub(crate) fn measure<P: Program, T: Number, K: Reduce<P>>(
-        &mut self,
-        parameters: &P::Parameters<T>,
-    ) -> Result<f64> {
-        self.set_parameters::<P, T>(parameters)?;
-        self.combined((TypeId::of::<K>(), K::NAME), K::COMBINE, &trace::measure::<P, K>)
-    }
-
-    fn combined(&mut self, kernel: (TypeId, &str), how: Combine, body: Trace) -> Result<f64> {
-        let join = |values: &[f64]| values.iter().copied().reduce(|a, b| combine(how, a, b)).unwrap_or(how.empty());
-        if self.slots == 0 {
-            return Ok(how.empty());
-        }
-        let leaves = self.slots.div_ceil(LEAF);
-        if self.measures.is_none() {
-            self.queue.settle(&self.device)?;
-            let bytes = 4 * leaves as u64;
-            self.values = self.device.buffer("values", 4 * self.slots as u64, Usage::STORAGE | Usage::COPY_SRC)?;
-            let facts = self.device.buffer("count", 16, Usage::UNIFORM | Usage::COPY_DST)?;
-            let leaves = self.device.buffer("leaves", bytes, Usage::STORAGE | Usage::COPY_SRC)?;
-            let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
-            let reduce = self.device.kernel(REDUCE, &[&facts, &self.values, &leaves])?;
-            self.measures = Some(Measures { reduce, facts, leaves, staging });
-            self.bind()?;
-        }
-        let list = if how == Combine::Sum { self.lists.all.clone() } else { self.lists.clones.clone() };
-        self.run(kernel, &list, 1, false, body)?;
-        if self.physics.scalar == Scalar::I32 {
-            // Sums of whole numbers are exact, which they would not be in 32 bits.
-            return self.measured_here(&join);
-        }
-        let number = [Combine::Sum, Combine::Min, Combine::Max].iter().position(|&one| one == how).unwrap_or(0);
-        let Some(Measures { reduce: (pipeline, group), facts, leaves: sums, staging }) = &self.measures else {
-            return Ok(how.empty());
-        };
-        let words: [u32; 4] = [self.slots as u32, number as u32, 0, 0];
-        self.device.guard(|| self.device.queue.write_buffer(facts, 0, bytemuck::cast_slice(&words)))?;
-        let [x, y] = grid(leaves as u32, self.device.about.workgroups);
-        self.queue.dispatch(&self.device, |pass| {
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, group, &[]);
-            pass.dispatch_workgroups(x, y, 1);
-        })?;
-        self.queue.settle(&self.device)?;
-        let mut found = vec![0f32; leaves];
-        self.device.read(staging, sums, bytemuck::cast_slice_mut(&mut found))?;
-        let mut values: Vec<f64> = found.into_iter().map(f64::from).collect();
-        while values.len() > 1 {
-            values = values.chunks(2).map(join).collect();
-        }
-        Ok(join(&values))
-    }
-
-    /// Combines the whole numbers of all slots on the host.
-    fn measured_here(&mut self, join: &dyn Fn(&[f64]) -> f64) -> Result<f64> {
-        self.queue.settle(&self.device)?;
-        let bytes = (4 * self.slots as u64).min(STAGING);
-        let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
-        let mut values = vec![0i32; self.slots];
-        self.device.read(&staging, &self.values, bytemuck::cast_slice_mut(&mut values))?;
-        Ok(join(&values.into_iter().map(f64::from).collect::<Vec<_>>()))
-    }
-
     /// The same on a device that can do less and takes long for it, for tests of what is cut then.
     #[cfg(test)]
     pub(crate) fn limited<T: Number>(
@@ -623,97 +451,5 @@ impl Layouts {
             });
             Layouts { program, pipeline }
         })
-    }
-}
-
-/// Compares what a kernel made with what it should have made. `real`: number of a real in its record, and slot.
-fn compare<T: Number>(
-    kernel: &str,
-    what: &str,
-    (written, traced): (&[T], &[T]),
-    reals: usize,
-    real: impl Fn(usize) -> (usize, usize),
-    layout: &Layout<T>,
-) -> Result<()> {
-    /// Rounding of a few hundred operations.
-    const BOUND: f64 = 3e-5;
-    let mut scales = vec![0.0f64; reals];
-    for (i, x) in traced.iter().enumerate() {
-        let scale = &mut scales[real(i).0];
-        *scale = scale.max(x.to_f64().abs());
-    }
-    for (i, (a, b)) in written.iter().zip(traced).enumerate() {
-        let (k, slot) = real(i);
-        // What is no number is not within the bound.
-        let is_near = (a.to_f64() - b.to_f64()).abs() <= BOUND * scales[k];
-        if !is_near && a.finite() | b.finite() {
-            return Err(Error::Contract(format!(
-                "the WGSL of kernel {kernel} makes {} of {what} real {k} of vertex {} where its update makes {}",
-                a.to_f64(),
-                layout.vertex_at(layout.place(slot) as u32),
-                b.to_f64()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Runs the stages of a step as the program tells them.
-struct Steps<'a> {
-    gpu: &'a mut Gpu,
-    schedule: &'a Schedule,
-    rounds: u64,
-    swept: u64,
-    /// A kernel after one round of which to stop, and whether it was met.
-    until: Option<&'a str>,
-    is_found: bool,
-    result: Result<()>,
-}
-
-impl<'a> Steps<'a> {
-    fn new(gpu: &'a mut Gpu, schedule: &'a Schedule) -> Steps<'a> {
-        Steps { gpu, schedule, rounds: 0, swept: 0, until: None, is_found: false, result: Ok(()) }
-    }
-
-    /// Runs some rounds of a kernel: none once there is nothing more to do.
-    fn run(&mut self, kernel: (TypeId, &str), rounds: usize, double: bool, traced: Trace) {
-        if self.result.is_err() || self.is_found {
-            return;
-        }
-        self.is_found = self.until == Some(kernel.1);
-        let rounds = if self.is_found { rounds.min(1) } else { rounds };
-        if rounds == 0 {
-            return;
-        }
-        let written = self.gpu.written.get(kernel.1).filter(|_| self.gpu.by_hand).cloned();
-        let body = |physics: &Physics| match &written {
-            Some(text) => Ok(Body::by_hand(physics, text)),
-            None => traced(physics),
-        };
-        let list = if double { Some(self.gpu.lists.all.clone()) } else { self.gpu.lists.sweep.clone() };
-        self.result = match (list, self.schedule.plan()) {
-            (None, schedule::Plan::Tasks { graph, .. }) => self.gpu.run_waves(kernel, graph, rounds, &body),
-            (list, _) => self.gpu.run(kernel, &list.unwrap_or_else(|| [].into()), rounds, double, &body),
-        };
-        self.rounds += rounds as u64;
-        self.swept += if double { 0 } else { rounds as u64 };
-    }
-}
-
-impl<P: Program> Stages<P> for Steps<'_> {
-    fn map<K: Map<P>>(&mut self, _: K) {
-        if self.result.is_ok() && !self.is_found {
-            let list = self.gpu.lists.each.clone();
-            self.result = self.gpu.run((TypeId::of::<K>(), K::NAME), &list, 1, false, &trace::map::<P, K>);
-        }
-    }
-
-    fn sweep<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
-        let double = self.schedule.is_double_buffered();
-        self.run((TypeId::of::<K>(), K::NAME), rounds, double, &trace::kernel::<P, K>);
-    }
-
-    fn jacobi<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
-        self.run((TypeId::of::<K>(), K::NAME), rounds, true, &trace::kernel::<P, K>);
     }
 }

@@ -1,10 +1,13 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 use super::*;
-use crate::program::{Combine, Incidence, Int, Neighbors, Real, Star};
+use crate::program::{Combine, Incidence, Int, Neighbors, Real, Star, Stars};
 use crate::record;
+use crate::schedule::Order;
+use crate::trace;
 use meshweft_mesh::Graph;
 use meshweft_mesh::generate::generate;
+use meshweft_shaders::Scalar;
 
 record! {
     /// How often the vertex has been updated.

@@ -1,7 +1,8 @@
 //! Every width, size of records and kind of tile against the oracle [C5].
 
 use super::*;
-use crate::program::{Combine, Incidence, Neighbors, Real, Star};
+use crate::program::{Combine, Incidence, Neighbors, Real, Star, Stars};
+use crate::schedule::Order;
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells};
 use nalgebra::SVector;

@@ -1,0 +1,76 @@
+//! What updates vertices.
+
+use crate::program::{Lanes, Number};
+#[cfg(doc)]
+use crate::schedule::Order;
+
+/// Where updates run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The oracle: one thread, one vertex after the other.
+    Serial,
+    /// The cores of this machine; 0 threads take one a core.
+    Cpu {
+        /// Number of threads.
+        threads: usize,
+    },
+    /// A GPU, in 32 bits. Its results are those of the oracle within a bound, and the same on every run of one device
+    /// and driver (claim C6).
+    Gpu {
+        /// Which of [`adapters`](crate::adapters).
+        adapter: usize,
+    },
+}
+
+impl Backend {
+    /// Vertices a block of [`Order::Blocked`] where the user names no size: a power of two from 64 to 4096, about a 128th of the
+    /// mesh; on a GPU at most 512.
+    ///
+    /// It depends on nothing else, because another size is another order and so other bits. 4096 vertices with their edges are
+    /// about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work. A GPU has a
+    /// hundred processors, each of which wants several blocks at a time and holds them in a few kilobytes.
+    ///
+    /// ```
+    /// use meshweft::Backend;
+    /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.default_block_size(vertices));
+    /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [64, 512, 4096]);
+    /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
+    /// ```
+    pub fn default_block_size(self, vertices: usize) -> usize {
+        let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
+        (vertices / 128).next_power_of_two().clamp(64, most)
+    }
+}
+
+impl Default for Backend {
+    fn default() -> Backend {
+        Backend::Cpu { threads: 0 }
+    }
+}
+
+/// How many vertices a core updates side by side. Results do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Simd {
+    /// The widest registers that the program was compiled for.
+    #[default]
+    Auto,
+    /// One vertex after the other.
+    Off,
+    /// Eight vertices in 32 bits, four in 64.
+    Bits256,
+    /// Sixteen vertices in 32 bits, eight in 64.
+    Bits512,
+}
+
+impl Simd {
+    /// Vertices side by side.
+    pub(super) fn width<T: Number>(self) -> usize {
+        match self {
+            Simd::Off => 1,
+            Simd::Bits256 => T::Half::WIDTH,
+            Simd::Bits512 => T::Full::WIDTH,
+            Simd::Auto if cfg!(target_feature = "avx512f") => T::Full::WIDTH,
+            Simd::Auto => T::Half::WIDTH,
+        }
+    }
+}
