@@ -32,7 +32,8 @@ mod record;
 pub use module::{Body, Entry, Harness, Physics, RANGE_WORDS, STAR_WORDS, STATUS_WORDS, Star, TILE_WORDS, module};
 pub use record::{Record, Scalar, identifier};
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::Module;
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
 /// One compute kernel that needs no program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +71,14 @@ pub const LEAF: usize = 4096;
 /// # Errors
 /// What is wrong, with the line.
 pub fn check(source: &str) -> Result<(), String> {
+    validated(source).map(|_| ())
+}
+
+fn validated(source: &str) -> Result<(Module, ModuleInfo), String> {
     let module = naga::front::wgsl::parse_str(source).map_err(|e| e.emit_to_string(source))?;
     let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
-    validator.validate(&module).map(|_| ()).map_err(|e| e.emit_to_string(source))
+    let info = validator.validate(&module).map_err(|e| e.emit_to_string(source))?;
+    Ok((module, info))
 }
 
 #[cfg(test)]
@@ -80,30 +86,29 @@ mod tests {
     use super::*;
 
     /// Checks a module, and translates it as each system wants it if the feature `translate` brings what that takes.
-    fn check(source: &str) -> Result<(), String> {
-        super::check(source)?;
+    fn check(source: &str) -> Result<Module, String> {
+        let valid = validated(source)?;
         #[cfg(feature = "translate")]
-        {
-            use naga::back::{hlsl, msl, spv};
-            let module = naga::front::wgsl::parse_str(source).map_err(|e| e.to_string())?;
-            let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
-            let info = validator.validate(&module).map_err(|e| e.to_string())?;
-            let (options, pipeline) = (hlsl::Options::default(), hlsl::PipelineOptions::default());
-            let mut text = String::new();
-            let mut writer = hlsl::Writer::new(&mut text, &options, &pipeline);
-            writer.write(&module, &info, None).map_err(|e| format!("Direct3D: {e}"))?;
-            msl::write_string(&module, &info, &Default::default(), &Default::default())
-                .map_err(|e| format!("Metal: {e}"))?;
-            spv::write_vec(&module, &info, &Default::default(), None).map_err(|e| format!("Vulkan: {e}"))?;
-        }
+        translate(&valid)?;
+        Ok(valid.0)
+    }
+
+    #[cfg(feature = "translate")]
+    fn translate((module, info): &(Module, ModuleInfo)) -> Result<(), String> {
+        use naga::back::{hlsl, msl, spv};
+        let (options, pipeline) = (hlsl::Options::default(), hlsl::PipelineOptions::default());
+        let mut text = String::new();
+        let mut writer = hlsl::Writer::new(&mut text, &options, &pipeline);
+        writer.write(module, info, None).map_err(|e| format!("Direct3D: {e}"))?;
+        msl::write_string(module, info, &Default::default(), &Default::default()).map_err(|e| format!("Metal: {e}"))?;
+        spv::write_vec(module, info, &Default::default(), None).map_err(|e| format!("Vulkan: {e}"))?;
         Ok(())
     }
 
     #[test]
     fn every_kernel_is_valid_and_is_what_the_table_says() {
         for kernel in KERNELS {
-            check(kernel.source).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
-            let module = naga::front::wgsl::parse_str(kernel.source).unwrap();
+            let module = check(kernel.source).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
             let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).unwrap();
             assert_eq!(entry.workgroup_size, [kernel.workgroup_size, 1, 1], "{}", kernel.name);
         }

@@ -3,7 +3,7 @@
 use super::device::Device;
 use crate::program::{Kernel, Map, Neighbors, Program, Real, Stages, Star, Stars};
 use crate::simulation::tests::gpu_or_skip;
-use crate::{Backend, Order, Result, Simulation};
+use crate::{Backend, Error, Order, Result, Simulation};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
 use meshweft_shaders::{PACK, UNPACK};
@@ -108,6 +108,40 @@ fn a_program_without_neighbors_runs() {
     let mut gpu = builder.build().unwrap();
     (0..3).for_each(|_| gpu.step().unwrap());
     assert_eq!(gpu.vertex(80).unwrap().0, 10.0);
+}
+
+#[test]
+fn the_exponential_of_no_number_is_no_number() {
+    struct Quotient;
+    impl Map<Quotient> for Apply {
+        const NAME: &'static str = "quotient";
+        fn update<R: Real>(_: &(), own: R, _: R) -> (R, R) {
+            (own, (own / own).exp())
+        }
+    }
+    impl Program for Quotient {
+        type Parameters<R: Real> = ();
+        type Shared<R: Real> = R;
+        type Private<R: Real> = R;
+        fn time_step(&self) -> f64 {
+            1.0
+        }
+        fn parameters(&self, _: f64) {}
+        fn stars(&self, _: &Mesh, _: &mut Stars) -> Result<()> {
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> (f64, f64) {
+            (f64::from(v) - 7.0, 0.0)
+        }
+        fn step(&self, stages: &mut impl Stages<Self>) {
+            stages.map(Apply);
+        }
+    }
+    let Some(adapter) = gpu_or_skip() else { return };
+    let builder = Simulation::builder(generate("chain:20", 1).unwrap(), Quotient).backend(Backend::Gpu { adapter });
+    let mut gpu = builder.build().unwrap();
+    let error = gpu.step().and_then(|()| gpu.wait()).unwrap_err();
+    assert!(matches!(error, Error::Diverged { vertex: 7, step: 1, .. }), "{error}");
 }
 
 #[test]
