@@ -22,10 +22,15 @@ record! {
 /// The adapter to test with. A machine without one skips the test and says so, unless `REQUIRE_GPU` is set.
 pub(crate) fn gpu_or_skip() -> Option<usize> {
     use std::io::Write;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     if crate::adapters().is_empty() {
         assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set, and this machine has no adapter");
         let test = std::thread::current().name().unwrap_or("a test").to_string();
-        let _ = writeln!(std::io::stderr(), "skipped: {test} needs a GPU, and this machine has no driver of one");
+        let count = 1 + SKIPPED.fetch_add(1, Ordering::Relaxed);
+        let why = "needs a GPU, and this machine has no driver of one";
+        // One write, or lines of tests that run side by side mix.
+        let _ = std::io::stderr().write_all(format!("skipped, {count} so far: {test} {why}\n").as_bytes());
         return None;
     }
     Some(0)
