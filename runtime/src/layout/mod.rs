@@ -75,15 +75,15 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
 }
 
 impl<T: Number> Layout<T> {
-    /// Lays out the stars for groups of `width` vertices. `curve`: from ids of the mesh to numbers along the curve.
+    /// Lays out the stars, which come by their indices, for groups of `width` vertices. `curve`: from ids of the mesh to
+    /// numbers along the curve.
     pub(crate) fn new(
         schedule: Schedule,
         curve: &Permutation,
-        mut plans: Vec<StarPlan>,
+        plans: Vec<StarPlan>,
         width: usize,
     ) -> Result<Layout<T>> {
         let places = curve.then(schedule.permutation());
-        plans.sort_by_key(|plan| plan.index);
         if let Some((place, plan)) = plans.iter().enumerate().find(|(place, plan)| plan.index != *place) {
             return Err(Error::Contract(format!("star {place} is missing or given twice: found {}", plan.index)));
         }

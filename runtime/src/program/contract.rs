@@ -1,19 +1,27 @@
 //! What a program must keep to, checked before it runs.
 
-use super::{Kernel, Map, Metrics, Neighbors, Program, Record, Reduce, SharedOf, Stages, Star, StarPlan, convert};
+use super::{
+    Kernel, Map, Metrics, Neighbors, Program, Record, Reduce, SharedOf, Stages, Star, StarPlan, Stars, convert,
+};
 use crate::error::{Error, Result};
+use meshweft_mesh::Mesh;
 use std::cell::RefCell;
 
-/// Calls every kernel once on made-up numbers and looks at the folds it makes.
+/// The stars that a program adds for a mesh, by their indices. Calls every kernel once on made-up numbers and looks at the
+/// folds it makes.
 ///
 /// # Errors
-/// A kernel that folds over a star that was not added, or was added with another number of vertices or reals: it would
-/// read rows cut at the wrong places.
-pub(crate) fn check<P: Program>(program: &P, stars: &[StarPlan]) -> Result<()> {
-    let mut contract = Contract { program, stars, fault: RefCell::default() };
+/// Whatever the program says of the mesh; a kernel that folds over a star that was not added, or was added with another
+/// number of vertices or reals: it would read rows cut at the wrong places.
+pub(crate) fn stars<P: Program>(program: &P, mesh: &Mesh) -> Result<Vec<StarPlan>> {
+    let mut stars = Stars::default();
+    program.stars(mesh, &mut stars)?;
+    let Stars { mut plans } = stars;
+    plans.sort_by_key(|plan| plan.index);
+    let mut contract = Contract { program, stars: &plans, fault: RefCell::default() };
     program.step(&mut contract);
     program.metrics(&mut contract);
-    contract.fault.into_inner().map_or(Ok(()), |fault| Err(Error::Contract(fault)))
+    contract.fault.into_inner().map_or(Ok(plans), |fault| Err(Error::Contract(fault)))
 }
 
 struct Contract<'a, P> {

@@ -5,7 +5,7 @@ use crate::engine::{Audit, Cpu, Serial};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Shader, shaders};
 use crate::layout::{Layout, State, data_graph};
-use crate::program::{Number, PrivateOf, Program, SharedOf, Stars, contract, convert};
+use crate::program::{Number, PrivateOf, Program, SharedOf, contract, convert};
 use crate::schedule::{Order, Schedule};
 use crate::trace;
 use meshweft_mesh::{Curve, Mesh};
@@ -105,15 +105,12 @@ impl<P: Program, T: Number> Builder<P, T> {
         /// Vertices of a group: what most GPUs run in lockstep.
         const WIDTH: usize = 32;
         let numbers = self.curve.order(self.mesh.points());
-        let mut stars = Stars::default();
-        self.program.stars(&self.mesh, &mut stars)?;
-        contract::check(&self.program, &stars.plans)?;
-        stars.plans.sort_by_key(|plan| plan.index);
+        let stars = contract::stars(&self.program, &self.mesh)?;
         let block_size =
             self.block_size.unwrap_or_else(|| Backend::Gpu { adapter: 0 }.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&data_graph(&numbers, &stars.plans)?, self.order, block_size)?;
-        let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
-        let layout = Layout::<T>::new(schedule, &numbers, stars.plans, WIDTH)?;
+        let schedule = Schedule::new(&data_graph(&numbers, &stars)?, self.order, block_size)?;
+        let physics = trace::physics::<P>(&stars, scalar::<T>()?);
+        let layout = Layout::<T>::new(schedule, &numbers, stars, WIDTH)?;
         shaders(&self.program, &layout, &physics)
     }
 
@@ -135,11 +132,9 @@ impl<P: Program, T: Number> Builder<P, T> {
         };
         let numbers = curve.order(mesh.points());
         lap("number", &mut setup);
-        let mut stars = Stars::default();
-        program.stars(&mesh, &mut stars)?;
-        contract::check(&program, &stars.plans)?;
+        let stars = contract::stars(&program, &mesh)?;
         lap("stars", &mut setup);
-        let graph = data_graph(&numbers, &stars.plans)?;
+        let graph = data_graph(&numbers, &stars)?;
         lap("graph", &mut setup);
         let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
         let schedule = Schedule::new(&graph, order, block_size)?;
@@ -147,14 +142,13 @@ impl<P: Program, T: Number> Builder<P, T> {
         let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
         drop(graph);
         lap("schedule", &mut setup);
-        let lay_out = |plans, width| Layout::new(schedule, &numbers, plans, width);
+        let lay_out = |stars, width| Layout::new(schedule, &numbers, stars, width);
         let (engine, layout) = match backend {
-            Backend::Serial => (AnyEngine::Serial(Serial), lay_out(stars.plans, 1)?),
-            Backend::Cpu { threads } => (AnyEngine::Cpu(Cpu::new(threads)?), lay_out(stars.plans, simd.width::<T>())?),
+            Backend::Serial => (AnyEngine::Serial(Serial), lay_out(stars, 1)?),
+            Backend::Cpu { threads } => (AnyEngine::Cpu(Cpu::new(threads)?), lay_out(stars, simd.width::<T>())?),
             Backend::Gpu { adapter } => {
-                stars.plans.sort_by_key(|plan| plan.index);
-                let physics = trace::physics::<P>(&stars.plans, scalar::<T>()?);
-                let (gpu, layout) = Gpu::new::<T>(adapter, |width| lay_out(stars.plans, width), physics, wgsl)?;
+                let physics = trace::physics::<P>(&stars, scalar::<T>()?);
+                let (gpu, layout) = Gpu::new::<T>(adapter, |width| lay_out(stars, width), physics, wgsl)?;
                 (AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 }))), layout)
             }
         };

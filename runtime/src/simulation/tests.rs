@@ -1,7 +1,7 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 use super::*;
-use crate::program::{Combine, Incidence, Int, Neighbors, Real, Star, Stars};
+use crate::program::{Combine, Incidence, Int, Neighbors, Real, Star, Stars, contract};
 use crate::record;
 use crate::schedule::Order;
 use crate::trace;
@@ -141,9 +141,8 @@ impl<P: Program> Simulation<P> {
     /// Goes on with a device that can do less: bytes that a kernel sees, and workgroups in one dimension; it is asked for a
     /// dispatch at a time.
     pub(crate) fn limit_gpu(&mut self, adapter: usize, binding_bytes: u64, workgroups: u32) -> Result<()> {
-        let mut stars = Stars::default();
-        self.program.stars(&self.mesh, &mut stars)?;
-        let physics = trace::physics::<P>(&stars.plans, Scalar::F32);
+        let stars = contract::stars(&self.program, &self.mesh)?;
+        let physics = trace::physics::<P>(&stars, Scalar::F32);
         let gpu = Gpu::limited::<f32>(adapter, &self.layout, physics, (binding_bytes, workgroups))?;
         self.engine = AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 })));
         Ok(())
