@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Groups that a thread takes at a time where no neighbors are read.
 const GROUPS: usize = 64;
@@ -58,6 +57,11 @@ impl Cpu {
     fn each_in_turn(&self, ranges: &mut (dyn Iterator<Item = Range<usize>> + Send), work: &(dyn Fn(usize) + Sync)) {
         // All from inside the pool: to enter it for each range would wake a thread each time.
         self.pool.install(|| ranges.for_each(|range| self.each(range, work)));
+    }
+
+    /// Works through a list; not generic in its work, as `each`.
+    fn each_of<A: Send>(&self, list: Vec<A>, work: &(dyn Fn(A) + Sync)) {
+        self.pool.install(|| list.into_par_iter().for_each(work));
     }
 
     /// `value(i)` for all `i` below `count`.
@@ -129,18 +133,18 @@ impl Cpu {
         let wide: P::Parameters<L> = splat(job.parameters);
         let stride = shared_stride(<SharedOf<P, T>>::LEN);
         let mut values = vec![T::from_f64(0.0); layout.slots()];
-        // Tiles cover all slots in order, so each fills its own piece: nobody waits at its lock.
+        // Tiles cover all slots in order, so each fills its own piece.
         let mut rest = &mut values[..];
-        let pieces: Vec<Mutex<&mut [T]>> = layout
+        let pieces: Vec<(&Tile, &mut [T])> = layout
             .tiles
             .iter()
             .map(|tile| {
                 let (piece, others) = std::mem::take(&mut rest).split_at_mut(layout.own(tile).len());
                 rest = others;
-                Mutex::new(piece)
+                (tile, piece)
             })
             .collect();
-        let measure = |tile: &Tile, values: &mut [T]| match &tile.kind {
+        self.each_of(pieces, &|(tile, values)| match &tile.kind {
             Kind::Rows { first_row, vertices } => {
                 for i in 0..*vertices as usize {
                     let slot = layout.own(tile).start + i;
@@ -167,12 +171,7 @@ impl Cpu {
                     K::measure(&wide, shared, private, &row).store(values);
                 }
             }),
-        };
-        self.each(0..pieces.len(), &|i| {
-            let mut piece = pieces[i].lock().unwrap_or_else(PoisonError::into_inner);
-            measure(&layout.tiles[i], &mut piece);
         });
-        drop(pieces);
         reduce::tree(K::COMBINE, layout, &|slot| values[slot].to_f64(), &|leaves, leaf| self.collect(leaves, leaf))
     }
 }
