@@ -125,7 +125,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut output = Output::create(config, run.as_mut())?;
 
     console.stoppable.store(true, Ordering::Relaxed);
-    let mut progress = Progress::new(steps, arguments.quiet, console);
+    let mut progress = Progress::new(steps, "step", arguments.quiet, console);
     let first = output.save_now(run.as_mut())?;
     let mut wall = Duration::ZERO;
     while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         run.step().with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
         wall += clock.elapsed();
         output.save(run.as_mut())?;
-        progress.step(run.steps(), console);
+        progress.reach(run.steps(), console);
     }
     let clock = Instant::now();
     run.wait()?;
@@ -142,11 +142,14 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let verified = run.audit()?;
     let interrupted = run.steps() < steps;
 
-    let progress = progress.pictures(output.pictures(), console);
+    progress.finish();
+    let mut progress = Progress::new(output.pictures() as u64, "picture", arguments.quiet, console);
+    let mut drawn = 0;
     // The first interrupt ended the steps, if any did; one more ends the film.
     let enough = usize::from(interrupted);
     let files = output.finish(&mut || {
-        progress.picture();
+        drawn += 1;
+        progress.reach(drawn, console);
         console.interrupts.load(Ordering::Relaxed) <= enough
     })?;
     progress.finish();
