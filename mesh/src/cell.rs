@@ -106,6 +106,53 @@ impl CellKind {
             }
         }
     }
+
+    /// The order of the corners of a turned cell that has `corner` first: corner `k` of it is `turn(corner)[k]` here.
+    ///
+    /// Turning keeps edges, facets and, but for the edge and the apex of a pyramid, the way round. An edge is reversed. Of
+    /// a tet these are the three half turns. A hex turns about the axis through its first two facets, and by half turns
+    /// that swap these; a wedge likewise. So all turns of a kind make up a group: two in a row are a third. No rotation
+    /// takes the apex of a pyramid elsewhere: the apex is only moved to the front, before the base as it was.
+    ///
+    /// # Panics
+    /// If the kind has no such corner.
+    ///
+    /// ```
+    /// use meshweft_mesh::CellKind;
+    /// assert_eq!(CellKind::Triangle.turn(1), [1, 2, 0]);
+    /// assert_eq!(CellKind::Tet.turn(2), [2, 3, 0, 1]);
+    /// assert_eq!(CellKind::Pyramid.turn(4), [4, 0, 1, 2, 3]);
+    /// ```
+    pub const fn turn(self, corner: usize) -> &'static [usize] {
+        match self {
+            CellKind::Vertex => [&[0]][corner],
+            CellKind::Edge => [&[0, 1], &[1, 0]][corner],
+            CellKind::Triangle => [&[0, 1, 2], &[1, 2, 0], &[2, 0, 1]][corner],
+            CellKind::Quad => [&[0, 1, 2, 3], &[1, 2, 3, 0], &[2, 3, 0, 1], &[3, 0, 1, 2]][corner],
+            CellKind::Tet => [&[0, 1, 2, 3], &[1, 0, 3, 2], &[2, 3, 0, 1], &[3, 2, 1, 0]][corner],
+            CellKind::Pyramid => {
+                [&[0, 1, 2, 3, 4], &[1, 2, 3, 0, 4], &[2, 3, 0, 1, 4], &[3, 0, 1, 2, 4], &[4, 0, 1, 2, 3]][corner]
+            }
+            CellKind::Wedge => [
+                &[0, 1, 2, 3, 4, 5],
+                &[1, 2, 0, 4, 5, 3],
+                &[2, 0, 1, 5, 3, 4],
+                &[3, 5, 4, 0, 2, 1],
+                &[4, 3, 5, 1, 0, 2],
+                &[5, 4, 3, 2, 1, 0],
+            ][corner],
+            CellKind::Hex => [
+                &[0, 1, 2, 3, 4, 5, 6, 7],
+                &[1, 2, 3, 0, 5, 6, 7, 4],
+                &[2, 3, 0, 1, 6, 7, 4, 5],
+                &[3, 0, 1, 2, 7, 4, 5, 6],
+                &[4, 7, 6, 5, 0, 3, 2, 1],
+                &[5, 4, 7, 6, 1, 0, 3, 2],
+                &[6, 5, 4, 7, 2, 1, 0, 3],
+                &[7, 6, 5, 4, 3, 2, 1, 0],
+            ][corner],
+        }
+    }
 }
 
 /// A flat list of cells of any kinds: cell `c` has the corners `corners[offsets[c]..offsets[c + 1]]`.
@@ -202,5 +249,72 @@ impl Cells {
         let mut counts = [0usize; CellKind::ALL.len()];
         self.kinds.iter().for_each(|&k| counts[k as usize] += 1);
         CellKind::ALL.into_iter().zip(counts).filter(|&(_, n)| n > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places of the corners of a regular cell of each kind.
+    fn places(kind: CellKind) -> Vec<[i32; 3]> {
+        match kind {
+            CellKind::Tet => vec![[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            CellKind::Pyramid => vec![[0, 0, 0], [2, 0, 0], [2, 2, 0], [0, 2, 0], [1, 1, 1]],
+            CellKind::Wedge => vec![[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]],
+            _ => vec![[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]],
+        }
+    }
+
+    /// Six volumes of the tet of four corners.
+    fn volume([a, b, c, d]: [[i32; 3]; 4]) -> i32 {
+        let [[x0, x1, x2], [y0, y1, y2], [z0, z1, z2]] =
+            [b, c, d].map(|p: [i32; 3]| -> [i32; 3] { std::array::from_fn(|k| p[k] - a[k]) });
+        x0 * (y1 * z2 - y2 * z1) - x1 * (y0 * z2 - y2 * z0) + x2 * (y0 * z1 - y1 * z0)
+    }
+
+    /// Facets as corners from the smallest, which keeps their way round.
+    fn facets(kind: CellKind, turn: &[usize]) -> Vec<Vec<usize>> {
+        let turned = |facet: &&[u8]| {
+            let mut facet: Vec<usize> = facet.iter().map(|&k| turn[k as usize]).collect();
+            let least = (0..facet.len()).min_by_key(|&k| facet[k]).unwrap();
+            facet.rotate_left(least);
+            facet
+        };
+        let mut facets: Vec<_> = kind.facets().iter().map(turned).collect();
+        facets.sort();
+        facets
+    }
+
+    #[test]
+    fn turns_put_a_corner_first_and_keep_the_shape() {
+        for kind in CellKind::ALL {
+            let n = kind.corners();
+            for corner in 0..n {
+                let turn = kind.turn(corner);
+                let mut sorted = turn.to_vec();
+                sorted.sort_unstable();
+                assert_eq!((turn[0], sorted), (corner, (0..n).collect()), "{kind:?}");
+                if (kind, corner) == (CellKind::Pyramid, 4) {
+                    continue;
+                }
+                // Facets become facets, the same way round.
+                if kind != CellKind::Edge {
+                    assert_eq!(facets(kind, turn), facets(kind, kind.turn(0)), "{kind:?} {corner}");
+                }
+                if kind.dimension() == 3 {
+                    // The corner, its neighbors in the base, and one above: their volume has the sign of the cell.
+                    let places = places(kind);
+                    let four = if n < 6 { [0, 1, 2, n - 1] } else { [0, 1, 2, n / 2] };
+                    let before = volume(four.map(|k| places[k]));
+                    assert_eq!(volume(four.map(|k| places[turn[k]])), before, "{kind:?} {corner}");
+                }
+                // Two turns are a turn.
+                for next in (0..n).filter(|&next| (kind, next) != (CellKind::Pyramid, 4)) {
+                    let both: Vec<usize> = kind.turn(next).iter().map(|&k| turn[k]).collect();
+                    assert_eq!(both, kind.turn(both[0]), "{kind:?} {corner} {next}");
+                }
+            }
+        }
     }
 }

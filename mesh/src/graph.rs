@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::incidence::concat;
 use crate::mesh::Mesh;
 use crate::order::Permutation;
-use crate::sort::{NONE, sort_row};
+use crate::sort::{NONE, group, sort_row};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An undirected graph: row `v` lists the neighbors of vertex `v`, ascending, without `v` itself and without repeats.
 ///
@@ -55,7 +55,7 @@ impl Graph {
     /// becomes `numbers.rank()[v]`.
     ///
     /// `lists`: elements of one size each, as the number of their vertices and then the vertices, element after element.
-    /// The same as [`Graph::from_cliques`] and then [`Graph::permuted`], for half of the work and in parallel.
+    /// Cost O(n + pairs within elements), in parallel; half of that of numbering anew afterwards by [`Graph::permuted`].
     ///
     /// # Errors
     /// More than 2^32 - 1 directed edges.
@@ -87,69 +87,6 @@ impl Graph {
                 build(n, all.len(), |e| renamed(all[e]))
             }
         }
-    }
-
-    /// The graph of `n` vertices in which the vertices of each group are pairwise neighbors.
-    ///
-    /// # Errors
-    /// More than 2^32 - 1 directed edges.
-    ///
-    /// # Panics
-    /// If a group names a vertex that does not exist.
-    pub fn from_cliques<'a>(n: usize, groups: impl Iterator<Item = &'a [u32]> + Clone) -> Result<Graph> {
-        let mut pairs = Vec::with_capacity(groups.clone().map(|g| g.len() * g.len().saturating_sub(1) / 2).sum());
-        for group in groups {
-            for (i, &a) in group.iter().enumerate() {
-                pairs.extend(group[..i].iter().map(|&b| [a, b]));
-            }
-        }
-        build(n, pairs.len(), |p| pairs[p])
-    }
-
-    /// The union of graphs over the same vertices.
-    ///
-    /// # Errors
-    /// More than 2^32 - 1 directed edges.
-    ///
-    /// # Panics
-    /// If the numbers of vertices differ, or no graph is given.
-    pub fn union(graphs: &[&Graph]) -> Result<Graph> {
-        let n = graphs[0].len();
-        assert!(graphs.iter().all(|g| g.len() == n), "graphs over the same vertices");
-        if let [only] = graphs {
-            return Ok((*only).clone());
-        }
-        let upper = |v: u32| {
-            graphs.iter().flat_map(move |g| g.neighbors(v).iter().filter(move |&&u| u > v).map(move |&u| [v, u]))
-        };
-        let pairs: Vec<[u32; 2]> = (0..n as u32).into_par_iter().flat_map_iter(upper).collect();
-        build(n, pairs.len(), |p| pairs[p])
-    }
-
-    /// The dual graph: two cells of the highest dimension are neighbors when they share a facet.
-    ///
-    /// Row `c` belongs to cell `c` of the mesh; cells of lower dimension have no neighbor.
-    ///
-    /// # Errors
-    /// More than 2^32 - 1 directed edges.
-    pub fn dual(mesh: &Mesh) -> Result<Graph> {
-        let dimension = mesh.dimension();
-        let mut facets: Vec<([u32; 4], u32)> = Vec::new();
-        for (c, (kind, corners)) in mesh.cells().iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
-            for facet in kind.facets() {
-                let mut key = [u32::MAX; 4]; // the largest id is never used, so it marks the missing fourth corner
-                facet.iter().zip(&mut key).for_each(|(&k, slot)| *slot = corners[k as usize]);
-                key.sort_unstable();
-                facets.push((key, c as u32));
-            }
-        }
-        facets.par_sort_unstable();
-        let shared: Vec<Vec<u32>> = facets
-            .chunk_by(|a, b| a.0 == b.0)
-            .filter(|g| g.len() > 1)
-            .map(|g| g.iter().map(|f| f.1).collect())
-            .collect();
-        Graph::from_cliques(mesh.cells().len(), shared.iter().map(|g| &g[..]))
     }
 
     /// Number of vertices.
@@ -218,31 +155,86 @@ impl Graph {
     /// The graph of the groups of consecutive vertices `offsets[i]..offsets[i + 1]`: two groups are neighbors when an
     /// edge joins them.
     ///
+    /// Cost O(edges), in parallel over the groups.
+    ///
     /// # Errors
-    /// More than 2^32 - 1 directed edges, which cannot happen for a graph that exists.
+    /// Offsets that are not ascending from 0 to the number of vertices.
+    ///
+    /// ```
+    /// use meshweft_mesh::Graph;
+    /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
+    /// assert_eq!(path.quotient(&[0, 2, 3, 4])?.neighbors(1), [0, 2]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
     pub fn quotient(&self, offsets: &[u32]) -> Result<Graph> {
-        let groups = offsets.len().saturating_sub(1);
-        let mut group_of = vec![0u32; self.len()];
-        for_each_row(offsets, &mut group_of, |g, members| members.fill(g as u32));
-        // `met[other] == g + 1` says that the row of group g has the other: no clearing between groups.
-        let row_of = |met: &mut Vec<u32>, g: usize| {
+        let n = self.len();
+        let spans = offsets.first() == Some(&0) && offsets.last().is_some_and(|&end| end as usize == n);
+        if !spans || !offsets.is_sorted() {
+            return Err(Error::Invalid(format!("offsets of groups must ascend from 0 to the {n} vertices")));
+        }
+        let mut labels = vec![0u32; n];
+        for_each_row(offsets, &mut labels, |group, members| members.fill(group as u32));
+        Ok(self.joined(&labels, offsets.len() - 1, |group| offsets[group]..offsets[group + 1]))
+    }
+
+    /// The graph of groups of any vertices: two groups are neighbors when an edge joins a vertex of one to a vertex of the
+    /// other.
+    ///
+    /// `labels`: the group of each vertex, shape `[n]`, values `0..count`; a group may have no vertex and then has no
+    /// neighbor. Cost O(n + edges), in parallel over the groups. Memory: 4 bytes a vertex, and 4 bytes a group and thread.
+    ///
+    /// # Errors
+    /// A wrong number of labels, a label that is no group, or more than 2^32 - 1 groups.
+    ///
+    /// ```
+    /// use meshweft_mesh::Graph;
+    /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
+    /// let groups = path.quotient_by(&[0, 2, 0, 1], 3)?;
+    /// assert_eq!(groups.neighbors(0), [1, 2]);
+    /// assert_eq!(groups.neighbors(1), [0]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn quotient_by(&self, labels: &[u32], count: usize) -> Result<Graph> {
+        if labels.len() != self.len() {
+            return Err(Error::Invalid(format!("{} labels for {} vertices", labels.len(), self.len())));
+        }
+        if count > u32::MAX as usize {
+            return Err(Error::Invalid(format!("{count} groups: at most {} are supported", u32::MAX)));
+        }
+        if let Some(v) = labels.par_iter().position_first(|&label| label as usize >= count) {
+            return Err(Error::Invalid(format!("vertex {v} is in group {}, but there are only {count}", labels[v])));
+        }
+        let (starts, members) = group(count, labels.len(), |v| [(labels[v], v as u32)]);
+        let members = |group: usize| members[starts[group] as usize..starts[group + 1] as usize].iter().copied();
+        Ok(self.joined(labels, count, members))
+    }
+
+    /// The graph of the groups: `labels` has the group of each vertex, `members` the vertices of each group.
+    fn joined<M: Iterator<Item = u32>>(
+        &self,
+        labels: &[u32],
+        count: usize,
+        members: impl Fn(usize) -> M + Sync,
+    ) -> Graph {
+        // `met[other] == own` says that the row of a group has the other: no clearing between groups. Before its first
+        // row, a thread has met nobody.
+        let row_of = |met: &mut Vec<u32>, own: usize| {
+            let own = own as u32;
+            met[own as usize] = own; // so that a group is never its own neighbor
             let mut row = Vec::new();
-            let own = offsets[g]..offsets[g + 1];
-            for &u in
-                &self.neighbors[self.offsets[own.start as usize] as usize..self.offsets[own.end as usize] as usize]
-            {
-                let other = group_of[u as usize];
-                if met[other as usize] != g as u32 + 1 && !own.contains(&u) {
-                    met[other as usize] = g as u32 + 1;
+            for u in members(own as usize).flat_map(|v| self.neighbors(v)) {
+                let other = labels[*u as usize];
+                if met[other as usize] != own {
+                    met[other as usize] = own;
                     row.push(other);
                 }
             }
             row.sort_unstable();
             row
         };
-        let rows: Vec<Vec<u32>> = (0..groups).into_par_iter().map_init(|| vec![0; groups], row_of).collect();
+        let rows: Vec<Vec<u32>> = (0..count).into_par_iter().map_init(|| vec![NONE; count], row_of).collect();
         let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
-        Ok(Graph { offsets: offsets_of(&degrees), neighbors: concat(&rows) })
+        Graph { offsets: offsets_of(&degrees), neighbors: concat(&rows) }
     }
 
     /// Checks that rows are ascending, without self edges, in range, and symmetric.
@@ -296,48 +288,16 @@ fn too_many() -> Error {
 
 /// Builds the rows of both ends of `count` pairs, without self edges and repeats.
 ///
-/// A counting sort: each of a few chunks counts the neighbors that it has for each vertex, and then knows where to write
-/// them. Sorting the rows makes the result independent of the chunks. Memory: the graph with all repeats, and 4 bytes a
-/// vertex and chunk.
+/// Sorting the rows makes the result independent of the order of the pairs. Memory: the graph with all repeats, and that of
+/// [`group`].
 fn build(n: usize, count: usize, pair: impl Fn(usize) -> [u32; 2] + Sync) -> Result<Graph> {
-    /// More would take more memory for their counts than they save time.
-    const MOST_CHUNKS: usize = 8;
-    const LEAST_CHUNK: usize = 1 << 16;
     if count > u32::MAX as usize / 2 {
         return Err(too_many());
     }
-    let chunk = count.div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
-    let pairs_of = |c: usize| c * chunk..count.min((c + 1) * chunk);
-    let mut places: Vec<Vec<u32>> = (0..count.div_ceil(chunk))
-        .into_par_iter()
-        .map(|c| {
-            let mut counts = vec![0u32; n];
-            pairs_of(c).for_each(|p| pair(p).into_iter().for_each(|v| counts[v as usize] += 1));
-            counts
-        })
-        .collect();
-    let mut offsets = Vec::with_capacity(n + 1);
-    let mut end = 0;
-    offsets.push(0);
-    for v in 0..n {
-        for place in &mut places {
-            (place[v], end) = (end, end + place[v]);
-        }
-        offsets.push(end);
-    }
-    // Every place is written once; atomics let threads write to scattered places without locks, and cost nothing.
-    let rows: Vec<AtomicU32> = (0..2 * count).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-    places.into_par_iter().enumerate().for_each(|(c, mut places)| {
-        for p in pairs_of(c) {
-            let [a, b] = pair(p);
-            for (v, u) in [(a, b), (b, a)] {
-                let place = &mut places[v as usize];
-                rows[*place as usize].store(u, Ordering::Relaxed);
-                *place += 1;
-            }
-        }
+    let (mut offsets, mut neighbors) = group(n, count, |p| {
+        let [a, b] = pair(p);
+        [(a, b), (b, a)]
     });
-    let mut neighbors: Vec<u32> = rows.into_iter().map(AtomicU32::into_inner).collect();
     let is_simple = AtomicBool::new(true);
     for_each_row(&offsets, &mut neighbors, |v, row| {
         sort_row(row);
@@ -379,9 +339,6 @@ mod tests {
         graph.verify().unwrap();
         assert_eq!(graph.directed_edges(), 10);
         assert_eq!(graph.neighbors(1), [0, 2, 3]);
-        let dual = Graph::dual(&mesh).unwrap();
-        dual.verify().unwrap();
-        assert_eq!(dual.neighbors(0), [1]);
     }
 
     #[test]
@@ -404,14 +361,14 @@ mod tests {
             let rows: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
             let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
             let expected = Graph { offsets: offsets_of(&degrees), neighbors: rows.concat() };
-            assert_eq!(Graph::from_cliques(n as usize, elements.chunks(3)).unwrap(), expected);
+            let same = Permutation::identity(n as usize);
+            assert_eq!(Graph::from_elements(&same, &[(3, &elements)]).unwrap(), expected);
             let permuted = expected.permuted(&numbers);
             permuted.verify().unwrap();
             assert_eq!(Graph::from_elements(&numbers, &[(3, &elements)]).unwrap(), permuted);
             let (first, last) = elements.split_at(elements.len() / 2 / 3 * 3);
             let both = Graph::from_elements(&numbers, &[(3, first), (3, last)]).unwrap();
             assert_eq!(both, permuted);
-            assert_eq!(Graph::union(&[&expected, &expected]).unwrap(), expected);
         }
     }
 
@@ -427,5 +384,34 @@ mod tests {
         quotient.verify().unwrap();
         assert_eq!(quotient.neighbors(1), [0, 2]);
         assert_eq!(quotient.neighbors(0), [1]);
+        for offsets in [&[][..], &[0], &[1, 6], &[0, 4, 2, 6], &[0, 7]] {
+            assert!(path.quotient(offsets).is_err(), "{offsets:?}");
+        }
+    }
+
+    #[test]
+    fn quotients_by_labels_equal_the_sorted_list() {
+        let mixed = |i: u32, n: u32| (i.wrapping_mul(2_654_435_761) >> 5) % n;
+        let edges: Vec<[u32; 2]> = (0..200_000).map(|i| [mixed(2 * i, 70_000), mixed(2 * i + 1, 70_000)]).collect();
+        let graph = Graph::from_edges(70_000, &edges).unwrap();
+        for count in [1, 7, 300, 70_000] {
+            let (scattered, runs) = (|v: u32| mixed(v, count), |v: u32| v / 70_000u32.div_ceil(count));
+            for label in [&scattered as &dyn Fn(u32) -> u32, &runs] {
+                let labels: Vec<u32> = (0..70_000).map(label).collect();
+                let between = edges.iter().map(|e| e.map(|v| labels[v as usize])).collect::<Vec<_>>();
+                let expected = Graph::from_edges(count as usize, &between).unwrap();
+                assert_eq!(graph.quotient_by(&labels, count as usize).unwrap(), expected);
+                if labels.is_sorted() {
+                    let offsets: Vec<u32> =
+                        (0..=count).map(|group| labels.partition_point(|&label| label < group) as u32).collect();
+                    assert_eq!(graph.quotient(&offsets).unwrap(), expected);
+                }
+            }
+        }
+        let path = Graph::from_edges(2, &[[0, 1]]).unwrap();
+        let message = |labels: &[u32], count| path.quotient_by(labels, count).unwrap_err().to_string();
+        assert!(message(&[0], 1).contains("1 labels for 2 vertices"));
+        assert!(message(&[0, 3], 3).contains("vertex 1 is in group 3"));
+        assert!(message(&[0, 0], usize::MAX).contains("groups"));
     }
 }

@@ -8,6 +8,7 @@
 
 mod cell;
 mod coloring;
+mod dual;
 mod edges;
 mod error;
 pub mod generate;
@@ -21,9 +22,11 @@ mod order;
 mod partition;
 mod sort;
 mod stats;
+mod threads;
 
 pub use cell::{CellKind, Cells};
 pub use coloring::Coloring;
+pub use dual::{BoundaryFace, Dual, Face};
 pub use error::{Error, Place, Result};
 pub use graph::Graph;
 pub use levels::Levels;
@@ -32,3 +35,4 @@ pub use mesh::{Field, Group, Mesh};
 pub use order::{Curve, Permutation};
 pub use partition::{Cut, Part, Partition};
 pub use stats::{Spread, Stats};
+pub use threads::start_threads;

@@ -56,9 +56,7 @@ impl Mesh {
     /// # Errors
     /// A coordinate that is not finite, a corner that is no point (both name the element), or more than 2^32 - 2 points.
     pub fn new(points: Vec<[f64; 3]>, cells: Cells) -> Result<Mesh> {
-        if points.len() >= u32::MAX as usize {
-            return Err(Error::Invalid(format!("{} points: at most {} are supported", points.len(), u32::MAX - 1)));
-        }
+        check_count(points.len())?;
         if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }
@@ -73,6 +71,48 @@ impl Mesh {
             )));
         }
         Ok(Mesh { points, cells, ..Mesh::default() })
+    }
+
+    /// A mesh of line cells: springs, hairs, roads, or the neighbors of particles.
+    ///
+    /// `points`: shape `[n × 3]`. `edges`: shape [edges × 2]; each is a cell, also one that repeats another.
+    ///
+    /// # Errors
+    /// As [`Mesh::new`], and 2^31 edges.
+    ///
+    /// ```
+    /// use meshweft_mesh::{CellKind, Mesh};
+    /// let hair = Mesh::from_edges(vec![[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]], vec![[0, 1], [1, 2]])?;
+    /// assert_eq!(hair.cells().counts(), [(CellKind::Edge, 2)]);
+    /// assert!(Mesh::from_edges(vec![[0.0; 3]], vec![[0, 1]]).is_err());
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn from_edges(points: Vec<[f64; 3]>, edges: Vec<[u32; 2]>) -> Result<Mesh> {
+        if edges.len() > u32::MAX as usize / 2 {
+            return Err(Error::Invalid(format!("{} edges: at most {} are supported", edges.len(), u32::MAX / 2)));
+        }
+        Mesh::new(points, Cells::of(CellKind::Edge, edges.into_flattened()))
+    }
+
+    /// A mesh of line cells for a graph that has no geometry: all `n` points are at the origin.
+    ///
+    /// Where a curve numbers vertices by place, as [`Curve::order`](crate::Curve::order) does, these keep the order of
+    /// their ids: for a fast run, ids of neighbors should be near to each other. All lengths are 0, so a
+    /// [`Laplacian`](crate::Laplacian) has no edges.
+    ///
+    /// # Errors
+    /// As [`Mesh::from_edges`].
+    ///
+    /// ```
+    /// use meshweft_mesh::{Curve, Mesh};
+    /// let friends = Mesh::from_graph(4, vec![[0, 3], [1, 2], [1, 3]])?;
+    /// assert_eq!(friends.edges(), [[0, 3], [1, 2], [1, 3]]);
+    /// assert_eq!(Curve::default().order(friends.points()).order(), [0, 1, 2, 3]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn from_graph(n: usize, edges: Vec<[u32; 2]>) -> Result<Mesh> {
+        check_count(n)?; // before their points are allocated
+        Mesh::from_edges(vec![[0.0; 3]; n], edges)
     }
 
     /// Coordinates of the points, shape [points × 3].
@@ -169,6 +209,24 @@ impl Mesh {
         self.points.iter().fold([first; 2], |[low, high], p| {
             [std::array::from_fn(|k| low[k].min(p[k])), std::array::from_fn(|k| high[k].max(p[k]))]
         })
+    }
+
+    /// The place of the point nearest to `target` among those of which `takes` says yes; ties go to the first in space
+    /// (by x, then y, then z). `None` if there is none, or the target has a coordinate that is NaN. Cost O(n).
+    ///
+    /// ```
+    /// let mesh = meshweft_mesh::generate::sheet(3, 3)?;
+    /// assert_eq!(mesh.nearest([0.6, 0.9, 0.0], |_| true), Some([0.5, 1.0, 0.0]));
+    /// assert_eq!(mesh.nearest([0.25, 0.0, 0.0], |v| v != 0), Some([0.5, 0.0, 0.0]));
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn nearest(&self, target: [f64; 3], takes: impl Fn(usize) -> bool) -> Option<[f64; 3]> {
+        if target.iter().any(|x| x.is_nan()) {
+            return None;
+        }
+        let key = |p: [f64; 3]| ((0..3).map(|k| (p[k] - target[k]).powi(2)).sum::<f64>(), p);
+        let taken = self.points.iter().enumerate().filter(|(v, _)| takes(*v)).map(|(_, &p)| p);
+        taken.min_by(|&a, &b| key(a).partial_cmp(&key(b)).expect("coordinates are finite"))
     }
 
     /// Highest dimension of its cells; 0 without cells.
@@ -269,6 +327,13 @@ impl Mesh {
     }
 }
 
+fn check_count(points: usize) -> Result<()> {
+    match points < u32::MAX as usize {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!("{points} points: at most {} are supported", u32::MAX - 1))),
+    }
+}
+
 fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Result<()> {
     if field.components == 0 || field.values.len() != count * field.components {
         return Err(Error::Invalid(format!(
@@ -306,6 +371,27 @@ mod tests {
     fn corner_out_of_range_names_the_cell() {
         let error = Mesh::new(vec![[0.0; 3]; 3], Cells::of(CellKind::Edge, vec![0, 1, 1, 3])).unwrap_err();
         assert!(error.to_string().contains("cell 1 (edge)"), "{error}");
+    }
+
+    #[test]
+    fn meshes_of_edges_are_checked() {
+        let error = Mesh::from_graph(usize::MAX, vec![]).unwrap_err().to_string();
+        assert!(error.contains("points"), "{error}");
+        let error = Mesh::from_graph(2, vec![[0, 1], [1, 2]]).unwrap_err().to_string();
+        assert!(error.contains("cell 1 (edge)"), "{error}");
+        assert!(Mesh::from_edges(vec![[f64::INFINITY; 3]], vec![]).is_err());
+        assert_eq!(Mesh::from_graph(0, vec![]).unwrap(), Mesh::default());
+    }
+
+    #[test]
+    fn the_nearest_point_does_not_depend_on_names() {
+        let points = vec![[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 3.0, 0.0]];
+        let mesh = Mesh::new(points, Cells::new()).unwrap();
+        assert_eq!(mesh.nearest([0.0; 3], |_| true), Some([-1.0, 0.0, 0.0]));
+        assert_eq!(mesh.nearest([0.0; 3], |v| v != 1), Some([1.0, 0.0, 0.0]));
+        assert_eq!(mesh.nearest([f64::INFINITY; 3], |_| true), Some([-1.0, 0.0, 0.0]));
+        assert_eq!(mesh.nearest([f64::NAN; 3], |_| true), None);
+        assert_eq!(mesh.nearest([0.0; 3], |_| false), None);
     }
 
     #[test]

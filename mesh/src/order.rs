@@ -1,11 +1,11 @@
 //! Permutations, and the space-filling curves that number vertices by place.
 
 use crate::error::{Error, Result};
-use crate::sort::{sort_bucket, sort_into};
+use crate::sort::{scatter, sort_bucket, sort_into};
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// A one-to-one renaming of `n` things, kept in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,10 +212,9 @@ impl Curve {
 
 /// The place of each id in an order that holds each once.
 fn inverse(order: &[u32]) -> Vec<u32> {
-    // Every place is written once; atomics are how threads may write to scattered places without locks, and cost nothing.
-    let rank: Vec<AtomicU32> = order.par_iter().map(|_| AtomicU32::new(0)).collect();
-    order.par_iter().enumerate().for_each(|(place, &v)| rank[v as usize].store(place as u32, Ordering::Relaxed));
-    rank.into_iter().map(AtomicU32::into_inner).collect()
+    scatter(order.len(), |rank| {
+        order.par_iter().enumerate().for_each(|(place, &v)| rank[v as usize].store(place as u32, Ordering::Relaxed));
+    })
 }
 
 #[derive(PartialEq)]

@@ -5,6 +5,7 @@
 //! of threads nor on that of chunks. Memory: one copy of the items beside the result.
 
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Items a bucket that sorting is tuned for: they fit into a first-level cache, and the buckets are few enough for the
 /// counters of a chunk to do so too.
@@ -81,6 +82,63 @@ pub(crate) fn sort_bucket<T: Ord + Send>(items: &mut [T]) {
     }
 }
 
+/// Groups values by row: returns where each of the `rows` starts (and the end), and the values, row after row.
+///
+/// `ends(i)`: the rows and values of item `i` of `count`. A counting sort: each of a few chunks counts the values that it
+/// has for each row, and then knows where to write them. Within a row, values are in the order of the items, so that the
+/// result does not depend on the chunks. Memory: the result, and 4 bytes a row and chunk.
+///
+/// # Panics
+/// If a row does not exist. There must be fewer than 2^32 values.
+pub(crate) fn group<const K: usize>(
+    rows: usize,
+    count: usize,
+    ends: impl Fn(usize) -> [(u32, u32); K] + Sync,
+) -> (Vec<u32>, Vec<u32>) {
+    /// More would take more memory for their counts than they save time.
+    const MOST_CHUNKS: usize = 8;
+    const LEAST_CHUNK: usize = 1 << 16;
+    debug_assert!(count.saturating_mul(K) <= u32::MAX as usize, "starts fit into 32 bits");
+    let chunk = count.div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
+    let items_of = |c: usize| c * chunk..count.min((c + 1) * chunk);
+    let mut places: Vec<Vec<u32>> = (0..count.div_ceil(chunk))
+        .into_par_iter()
+        .map(|c| {
+            let mut counts = vec![0u32; rows];
+            items_of(c).for_each(|i| ends(i).into_iter().for_each(|(row, _)| counts[row as usize] += 1));
+            counts
+        })
+        .collect();
+    let mut starts = Vec::with_capacity(rows + 1);
+    let mut end = 0;
+    starts.push(0);
+    for row in 0..rows {
+        for place in &mut places {
+            (place[row], end) = (end, end + place[row]);
+        }
+        starts.push(end);
+    }
+    let values = scatter(K * count, |slots| {
+        places.into_par_iter().enumerate().for_each(|(c, mut places)| {
+            for (row, value) in items_of(c).flat_map(&ends) {
+                let place = &mut places[row as usize];
+                slots[*place as usize].store(value, Ordering::Relaxed);
+                *place += 1;
+            }
+        });
+    });
+    (starts, values)
+}
+
+/// An array of `n` numbers, each of which `fill` stores once, from any thread.
+///
+/// Atomics are how threads may write to scattered places without locks, and relaxed ones cost nothing.
+pub(crate) fn scatter(n: usize, fill: impl FnOnce(&[AtomicU32])) -> Vec<u32> {
+    let slots: Vec<AtomicU32> = (0..n).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    fill(&slots);
+    slots.into_iter().map(AtomicU32::into_inner).collect()
+}
+
 /// What a row of a graph holds in place of a vertex that was there before: no vertex has this id.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -145,6 +203,21 @@ mod tests {
             check(&(0..n).map(|i| if i % 1000 == 0 { mixed(i) } else { i % 3 }).collect::<Vec<_>>());
         }
         check(&[u64::MAX, 0, u64::MAX - 1, 1]);
+    }
+
+    #[test]
+    fn groups_hold_the_values_of_their_row_in_order() {
+        for (rows, count) in [(0, 0), (3, 0), (1, 5), (1000, 200_000)] {
+            let ends =
+                |i: usize| [(i * 7919 % rows, i), ((i * 31 + 5) % rows, i + 1)].map(|(r, v)| (r as u32, v as u32));
+            let (starts, values) = group(rows, count, ends);
+            assert_eq!((starts.len(), values.len()), (rows + 1, 2 * count));
+            let mut expected: Vec<(u32, u32)> = (0..count).flat_map(ends).collect();
+            expected.sort_by_key(|end| end.0); // stable
+            let row_of = |i: usize| starts.partition_point(|&start| start as usize <= i) as u32 - 1;
+            let grouped = values.iter().enumerate().map(|(i, &value)| (row_of(i), value));
+            assert!(grouped.eq(expected));
+        }
     }
 
     #[test]
