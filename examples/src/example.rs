@@ -114,8 +114,6 @@ pub struct Options {
     pub block_size: Option<usize>,
     /// The precision of state and arithmetic.
     pub precision: Precision,
-    /// Updates for a GPU in WGSL, by the names of their kernels, instead of what is traced.
-    pub wgsl: Vec<(String, String)>,
     /// Whether to run the serial oracle beside it and compare every bit after every step.
     pub verify: bool,
 }
@@ -214,10 +212,12 @@ pub trait Run {
     fn gpu_counters(&self) -> Option<GpuCounters>;
     /// Threads that update.
     fn threads(&self) -> usize;
+    /// How often they were held up so far because one of them was not given a core.
+    fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
     fn directed_edges(&self) -> usize;
-    /// Phases or tasks of the schedule.
-    fn parts(&self) -> usize;
+    /// Tasks of the schedule.
+    fn tasks(&self) -> usize;
     /// Seconds of each stage of building.
     fn setup(&self) -> &[(&'static str, f64)];
     /// Bytes of state, schedule and stars.
@@ -226,8 +226,8 @@ pub trait Run {
     fn round_bytes(&self) -> usize;
     /// Vertices that a core updates side by side.
     fn width(&self) -> usize;
-    /// Updates of a round that must follow one another, see [`meshweft::Schedule::span`].
-    fn span(&self) -> usize;
+    /// Updates of a round that must follow one another, see [`meshweft::Schedule::critical_path`].
+    fn critical_path(&self) -> usize;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -301,8 +301,7 @@ impl<P: Program, T: Number> Oracle<P, T> {
 fn configure<P: Program>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
     let size = options.block_size.unwrap_or_else(|| options.backend.default_block_size(mesh.points().len()));
     let builder = Simulation::builder(mesh, program).backend(options.backend).block_size(size);
-    let builder = builder.order(options.order).curve(options.curve).simd(options.simd);
-    options.wgsl.iter().fold(builder, |builder, (kernel, text)| builder.wgsl(kernel, text))
+    builder.order(options.order).curve(options.curve).simd(options.simd)
 }
 
 impl<P: Example, T: Number> Running<P, T> {
@@ -419,12 +418,16 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.threads()
     }
 
+    fn stalls(&self) -> u64 {
+        self.simulation.stalls()
+    }
+
     fn directed_edges(&self) -> usize {
         self.simulation.directed_edges()
     }
 
-    fn parts(&self) -> usize {
-        self.simulation.schedule().parts()
+    fn tasks(&self) -> usize {
+        self.simulation.schedule().graph().len()
     }
 
     fn setup(&self) -> &[(&'static str, f64)] {
@@ -443,8 +446,8 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.width()
     }
 
-    fn span(&self) -> usize {
-        self.simulation.schedule().span()
+    fn critical_path(&self) -> usize {
+        self.simulation.schedule().critical_path()
     }
 
     fn audit(&self) -> Result<Option<String>> {

@@ -10,9 +10,12 @@ pub enum Error {
     /// A setting that makes no sense.
     #[error("{0}")]
     Invalid(String),
-    /// A program or a schedule that breaks its contract.
+    /// A program that breaks the rules of programs: its author can mend it.
     #[error("{0}")]
-    Contract(String),
+    Program(String),
+    /// A mistake of this crate.
+    #[error("internal error, please report it: {0}")]
+    Internal(String),
     /// A GPU that is missing, too small, or failed.
     #[error("GPU: {0}")]
     Gpu(String),
@@ -28,8 +31,24 @@ pub enum Error {
         step: u64,
         /// The part of the state.
         field: String,
-        /// The value: infinite or no number.
+        /// The value: infinite or NaN.
         value: f64,
+    },
+    /// A global is no longer finite.
+    #[error("the run diverged: global {name} is {value} after step {step}; guard quotients whose divisor may vanish")]
+    Global {
+        /// Its name.
+        name: String,
+        /// The step that produced it, counted from 1.
+        step: u64,
+        /// The value: infinite or NaN.
+        value: f64,
+    },
+    /// A kernel panicked in the middle of a step, so the state is neither old nor new.
+    #[error("a kernel panicked in step {step} and left the state half updated: restore a saved one")]
+    Poisoned {
+        /// The step, counted from 1.
+        step: u64,
     },
     /// Two runs that must agree do not.
     #[error("{field}[{component}] of vertex {vertex} differs after step {step}: {left:e} here, {right:e} there")]

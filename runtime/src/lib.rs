@@ -1,23 +1,30 @@
 #![doc = include_str!("../../README.md")]
 #![deny(unsafe_code)]
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod engine;
 mod error;
 mod gpu;
 mod layout;
+mod number;
 mod program;
 mod schedule;
 mod simulation;
+mod step;
 mod trace;
 
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
+pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use program::{
-    Combine, Incidence, Int, Kernel, Lanes, Length, Map, Metrics, Neighbors, Number, Part, PrivateOf, Program, Real,
-    Record, Reduce, SharedOf, Stages, Star, Stars, lanes,
+    Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce,
+    Scalar, SharedOf, Star, Stars, Test, Update, Vertex, VertexOf,
 };
-pub use schedule::{Order, Plan, Schedule};
-pub use simulation::{AuditReport, Backend, Builder, GpuCounters, Metric, Simd, Simulation};
+pub use schedule::{Order, Schedule};
+pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
+pub use step::Stages;
 
 pub use meshweft_mesh as mesh;
+pub use meshweft_mesh::Mesh;
 pub use nalgebra;

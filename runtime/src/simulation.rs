@@ -4,21 +4,30 @@ mod backend;
 mod builder;
 mod fields;
 #[cfg(test)]
-pub(crate) mod tests;
+mod methods;
 #[cfg(test)]
-mod widths;
+mod robust;
+mod saved;
+#[cfg(test)]
+pub(crate) mod tests;
 
-use crate::engine::{Audit, Cpu, Engine, Job, Serial};
+use crate::engine::{Audit, Engine, Progress, Table};
 use crate::error::{Error, Result};
+use crate::gpu::Adapter;
 pub use crate::gpu::Counters as GpuCounters;
-use crate::gpu::{Adapter, Gpu};
-use crate::layout::{Layout, State};
-use crate::program::{Kernel, Map, Metrics, Number, PrivateOf, Program, Record, Reduce, SharedOf, Stages, convert};
+use crate::layout::{Layout, View};
+use crate::number::Number;
+use crate::program::{Kind, Part, Program, Record, Reduce, leaves};
 use crate::schedule::Schedule;
+use crate::step::{Settings, Stages, Step, record, settings_of};
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
+pub use fields::FieldView;
 use meshweft_mesh::{Curve, Mesh};
-use std::sync::{Mutex, OnceLock, PoisonError};
+pub use saved::Saved;
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
 
 /// One measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,130 +60,160 @@ pub struct Simulation<P: Program, T: Number = f32> {
     mesh: Mesh,
     program: P,
     curve: Curve,
-    layout: Layout<T>,
+    layout: Arc<Layout<T>>,
+    table: Arc<Table<T>>,
     /// Directed edges of the data graph.
     edges: usize,
-    /// On a GPU, a copy of the state, if there is one that is not out of date.
-    state: OnceLock<State<T>>,
-    engine: AnyEngine,
-    audit: Option<Audit>,
-    steps: u64,
-    rounds: u64,
-    /// Those of the rounds that an order bound.
-    swept: u64,
+    engine: Box<dyn Engine<T>>,
+    audit: Option<Arc<Audit>>,
+    /// Names of the reals of the state, shared ones first.
+    parts: Vec<Part>,
+    clock: Clock,
+    health: Health,
     setup: Vec<(&'static str, f64)>,
 }
 
-enum AnyEngine {
-    Serial(Serial),
-    Cpu(Cpu),
-    Gpu(Box<Mutex<OnGpu>>),
+/// How far a simulation is.
+#[derive(Clone, Debug, Default)]
+struct Clock {
+    steps: u64,
+    time: f64,
+    /// The time before each step that a device may still be at, and the number of the first of them.
+    pending: Vec<f64>,
+    first_pending: u64,
+    /// What the engine's account started from.
+    engine: Progress,
 }
 
-/// A GPU, and how its state and ours hang together.
-struct OnGpu {
-    gpu: Gpu,
-    /// Whether our copy was changed since it was sent.
-    is_changed: bool,
-    /// Steps taken when it was sent.
-    since: u64,
+/// Whether a simulation can go on.
+#[derive(Clone, Debug)]
+enum Health {
+    Well,
+    /// The state is not finite since that step.
+    Diverged(u64),
+    /// A kernel panicked in that step.
+    Poisoned(u64),
 }
 
 impl<P: Program, T: Number> Simulation<P, T> {
     /// Advances one time step. A GPU is asked for it and works on while the caller does, see [`Simulation::wait`].
     ///
     /// # Errors
-    /// [`Error::Diverged`] if a value is no longer finite; it names the vertex and the step, and so does every later call.
+    /// [`Error::Diverged`] if a value is no longer finite; it names the vertex and the step, and so does every later call until
+    /// the state is set or restored. [`Error::Program`] if the program's step uses a kernel that it does not name, or its
+    /// time step or a parameter is not finite: the step is then not taken.
     pub fn step(&mut self) -> Result<()> {
-        let parameters = convert(self.program.parameters(self.time()));
-        if let AnyEngine::Gpu(_) = self.engine {
-            return self.step_on_gpu(&parameters);
+        let dt = self.program.time_step();
+        if !dt.is_finite() {
+            return Err(Error::Program(format!("the time step is {dt}: it must be finite")));
         }
-        let mut job = Job::<P, T> {
-            parameters,
-            layout: &self.layout,
-            state: self.state.get_mut().expect("the CPU's engines keep the state here"),
-            audit: self.audit.as_ref(),
-            finite: true,
-        };
-        let (rounds, swept) = match &self.engine {
-            AnyEngine::Serial(engine) => run_step(engine, &self.program, &mut job),
-            AnyEngine::Cpu(engine) => run_step(engine, &self.program, &mut job),
-            AnyEngine::Gpu(_) => unreachable!("a GPU has been asked above"),
-        };
-        let finite = job.finite;
-        self.steps += 1;
-        self.rounds += rounds;
-        self.swept += swept;
-        if finite { Ok(()) } else { self.check_finite() }
+        let stages = record::<P, T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
+            self.program.step(stages);
+        })?;
+        self.advance(stages, dt)
     }
 
-    /// Sends the state to the device if it was changed here.
-    fn send(&mut self) -> Result<()> {
-        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
-            let OnGpu { gpu, is_changed, since } = on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner);
-            if let (true, Some(state)) = (*is_changed, self.state.get()) {
-                gpu.upload(state)?;
-                (*is_changed, *since) = (false, self.steps);
-            }
+    /// Runs stages that the host chooses, without a time step: time and the number of steps stay as they are.
+    ///
+    /// ```
+    /// # use meshweft::{Mesh, Program, Real, Result, Simulation, Stages, kernels, vertex};
+    /// # use meshweft::mesh::generate::generate;
+    /// vertex! { pub struct Counter<R> { shared count: R } }
+    /// struct Counting;
+    /// kernels! { for Counting: Counter; map Increment |_, own| Counter { count: own.count + R::lit(1.0) }; }
+    /// impl Program for Counting {
+    ///     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
+    ///     fn step(&self, _: &mut Stages<Self>) {}
+    /// }
+    /// let mut counting = Simulation::builder(generate("chain:3", 1)?, Counting).build()?;
+    /// counting.run(|stages| (0..5).for_each(|_| stages.map(Increment)))?;
+    /// assert_eq!((counting.field("count")?.values[2], counting.steps()), (5.0, 0));
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Simulation::step`].
+    pub fn run(&mut self, tell: impl FnOnce(&mut Stages<P>)) -> Result<()> {
+        let stages = record::<P, T>(self.table.ids(), self.schedule().is_double_buffered(), tell)?;
+        // Steps that a device has not taken yet have their own numbers.
+        self.wait()?;
+        let (steps, time) = (self.clock.steps, self.clock.time);
+        let result = self.advance(stages, 0.0).and_then(|()| self.wait());
+        (self.clock.steps, self.clock.time, self.clock.first_pending) = (steps, time, steps);
+        result
+    }
+
+    fn advance(&mut self, stages: Vec<crate::step::Stage>, dt: f64) -> Result<()> {
+        self.check_health()?;
+        let step = Step { number: self.clock.steps as u32, parameters: self.parameters()?, stages };
+        // A panic of a kernel leaves this behind.
+        self.health = Health::Poisoned(self.clock.steps + 1);
+        let result = self.engine.step(&step);
+        self.health = Health::Well;
+        result?;
+        self.clock.pending.push(self.clock.time);
+        self.clock.steps += 1;
+        self.clock.time += dt;
+        let progress = self.engine.progress();
+        if progress.spoilt {
+            return self.look();
+        }
+        if !progress.is_pending {
+            self.settled(progress);
         }
         Ok(())
     }
 
-    /// A step on the device. The host is told later whether all was finite; the device stops at the step where it was not.
-    fn step_on_gpu(&mut self, parameters: &P::Parameters<T>) -> Result<()> {
-        self.send()?;
-        // From here on the copy is out of date, also if the step fails.
-        self.state.take();
-        let AnyEngine::Gpu(on_gpu) = &mut self.engine else { return Ok(()) };
-        let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
-        let (rounds, swept, finite) = gpu.step::<P, T>(&self.program, parameters, &self.layout)?;
-        self.steps += 1;
-        self.rounds += rounds;
-        self.swept += swept;
-        if finite { Ok(()) } else { self.stopped() }
-    }
-
-    /// Where the state on the device stopped being finite.
-    fn stopped(&mut self) -> Result<()> {
-        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
-            let OnGpu { gpu, since, .. } = on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner);
-            if let Some(step) = gpu.frozen_at()? {
-                // The steps after it were asked for, but not taken.
-                self.steps = *since + step;
+    /// The parameters of the next step, rounded.
+    fn parameters(&self) -> Result<Vec<T>> {
+        let parameters = self.program.parameters(self.clock.time);
+        let reals = leaves::<_, T>(&parameters);
+        match reals.iter().position(|x| !x.finite()) {
+            None => Ok(reals),
+            Some(k) => {
+                let (name, value) = (real_name(&P::Parameters::<f64>::parts(""), k).0, reals[k].to_f64());
+                let why = if value.is_nan() { "set it in `Program::parameters`" } else { "use f64, or other units" };
+                Err(Error::Program(format!("parameter {name} is {value}, which is not finite: {why}")))
             }
         }
-        self.state().map(|_| ())
     }
 
-    /// The state, read back if it is on a GPU.
-    fn state(&self) -> Result<&State<T>> {
-        if let Some(state) = self.state.get() {
-            return Ok(state);
-        }
-        let AnyEngine::Gpu(on_gpu) = &self.engine else { unreachable!("the CPU's engines keep the state here") };
-        let OnGpu { gpu, since, .. } = &mut *on_gpu.lock().unwrap_or_else(PoisonError::into_inner);
-        let frozen = gpu.frozen_at()?;
-        let zero = T::from_f64(0.0);
-        let (slots, width) = (self.layout.slots(), self.layout.width);
-        let mut state =
-            State::new(slots, width, |_| (<SharedOf<P, T>>::build(|_| zero), <PrivateOf<P, T>>::build(|_| zero)));
-        gpu.download(&mut state)?;
-        match frozen {
-            None => Ok(self.state.get_or_init(|| state)),
-            Some(step) => Err(self.first_spoilt(&state, *since + step).unwrap_or_else(|| {
-                Error::Gpu(format!("an update was not finite in step {}, but the state is", *since + step))
-            })),
+    fn check_health(&self) -> Result<()> {
+        match self.health {
+            Health::Well => Ok(()),
+            Health::Poisoned(step) => Err(Error::Poisoned { step }),
+            Health::Diverged(step) => self.find_fault(step).map_or(Ok(()), Err),
         }
     }
 
-    /// The state, to change it.
-    fn state_mut(&mut self) -> Result<&mut State<T>> {
-        self.state()?;
-        if let AnyEngine::Gpu(on_gpu) = &mut self.engine {
-            on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).is_changed = true;
+    /// Some update was not finite: looks where, and at which step, once the engine is done.
+    fn look(&mut self) -> Result<()> {
+        let progress = self.engine.settle()?;
+        let since = self.clock.engine;
+        // Steps after the one that was not finite were asked for, but not taken.
+        let steps = self.clock.first_pending + progress.steps - since.steps;
+        let lost = self.clock.steps - steps;
+        if let Some(&time) = self.clock.pending.get((steps - self.clock.first_pending) as usize) {
+            (self.clock.steps, self.clock.time) = (steps, time);
         }
-        Ok(self.state.get_mut().expect("it has just been read"))
+        self.settled(progress);
+        match self.find_fault(steps) {
+            None if lost == 0 => Ok(()),
+            None => Err(Error::Gpu(format!(
+                "an update was not finite in step {steps}, though a later one mended it: {lost} steps that were asked for after it \
+                 were not taken; ask for them again, or guard the update"
+            ))),
+            Some(error) => {
+                self.health = Health::Diverged(steps);
+                Err(error)
+            }
+        }
+    }
+
+    /// All steps so far are done.
+    fn settled(&mut self, progress: Progress) {
+        self.clock.pending.clear();
+        (self.clock.first_pending, self.clock.engine.steps) = (self.clock.steps, progress.steps);
     }
 
     /// Waits until all steps are done: a GPU is asked for them and works on while the caller does. Reading the state waits
@@ -183,26 +222,28 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// As [`Simulation::step`].
     pub fn wait(&mut self) -> Result<()> {
-        let AnyEngine::Gpu(on_gpu) = &mut self.engine else { return Ok(()) };
-        match on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu.wait()? {
-            true => Ok(()),
-            false => self.stopped(),
+        self.check_health()?;
+        let progress = self.engine.settle()?;
+        if progress.spoilt {
+            return self.look();
         }
+        self.settled(progress);
+        Ok(())
     }
 
     /// Steps taken so far.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.clock.steps
     }
 
     /// Rounds of sweeps taken so far: each updates every vertex once.
     pub fn rounds(&self) -> u64 {
-        self.rounds
+        self.engine.progress().rounds
     }
 
-    /// Simulated time in seconds.
+    /// Simulated time in seconds: the sum of all time steps taken.
     pub fn time(&self) -> f64 {
-        self.steps as f64 * self.program.time_step()
+        self.clock.time
     }
 
     /// The mesh, as it was given.
@@ -232,28 +273,22 @@ impl<P: Program, T: Number> Simulation<P, T> {
 
     /// Threads that update vertices.
     pub fn threads(&self) -> usize {
-        match &self.engine {
-            AnyEngine::Serial(_) => 1,
-            AnyEngine::Cpu(cpu) => cpu.threads(),
-            AnyEngine::Gpu(_) => 1,
-        }
+        self.engine.facts().threads
+    }
+
+    /// How often so far the threads were held up because one of them was not given a core: other work runs on this machine.
+    pub fn stalls(&self) -> u64 {
+        self.engine.facts().stalls
     }
 
     /// The GPU that updates run on, if they do.
     pub fn adapter(&self) -> Option<Adapter> {
-        self.gpu(|gpu| gpu.about().clone())
+        self.engine.facts().gpu.map(|gpu| gpu.0)
     }
 
     /// What has been asked of the GPU so far, if there is one.
     pub fn gpu_counters(&self) -> Option<GpuCounters> {
-        self.gpu(|gpu| gpu.counters())
-    }
-
-    fn gpu<A>(&self, ask: impl FnOnce(&Gpu) -> A) -> Option<A> {
-        match &self.engine {
-            AnyEngine::Gpu(on_gpu) => Some(ask(&on_gpu.lock().unwrap_or_else(PoisonError::into_inner).gpu)),
-            _ => None,
-        }
+        self.engine.facts().gpu.map(|gpu| gpu.1)
     }
 
     /// Seconds that each stage of building took, in order.
@@ -268,19 +303,21 @@ impl<P: Program, T: Number> Simulation<P, T> {
 
     /// Bytes of state, schedule and stars, without the mesh.
     pub fn memory_bytes(&self) -> usize {
-        let slots = self.layout.slots();
-        let reals = slots * (crate::layout::shared_stride(<SharedOf<P, T>>::LEN) + <PrivateOf<P, T>>::LEN);
-        self.state.get().map_or(reals * T::BYTES, State::bytes) + self.layout.bytes()
+        self.state_bytes() + self.layout.bytes()
+    }
+
+    fn state_bytes(&self) -> usize {
+        let shape = self.layout.shape;
+        self.layout.slots() * (crate::layout::shared_stride(shape.shared) + shape.private) * T::BYTES
     }
 
     /// Bytes that one round must move at least between memory and processor when nothing of the last one is left in a
     /// cache: stars and halos in, shared state in and out, private state in. Private state that changes goes out on top.
     pub fn round_bytes(&self) -> usize {
-        if let Some(bytes) = self.gpu(Gpu::round_bytes) {
-            return bytes;
-        }
-        let (shared, private) = (crate::layout::shared_stride(<SharedOf<P, T>>::LEN), <PrivateOf<P, T>>::LEN);
-        self.layout.round_bytes() + (2 * shared + private) * self.layout.slots() * T::BYTES
+        let shape = self.layout.shape;
+        let shared = self.layout.slots() * crate::layout::shared_stride(shape.shared) * T::BYTES;
+        let own = || self.layout.round_bytes() + shared + self.state_bytes();
+        self.engine.facts().round_bytes.unwrap_or_else(own)
     }
 
     /// Vertices that a core updates side by side.
@@ -288,43 +325,62 @@ impl<P: Program, T: Number> Simulation<P, T> {
         self.layout.width
     }
 
-    /// Measures the quantities that the program names.
+    /// The globals after all steps so far: what stages measured and computed.
+    ///
+    /// # Errors
+    /// A GPU that failed, or a kernel that panicked.
+    pub fn globals(&self) -> Result<P::Globals<f64>> {
+        if let Health::Poisoned(step) = self.health {
+            return Err(Error::Poisoned { step });
+        }
+        let globals = self.engine.globals()?;
+        Ok(Record::build(|k| P::Globals::<f64>::kind(k).decode(globals[k])))
+    }
+
+    /// Measures all quantities that the program labels.
     ///
     /// # Errors
     /// As [`Simulation::vertex`].
     pub fn metrics(&mut self) -> Result<Vec<Metric>> {
-        struct Measure<'a, P: Program, T: Number> {
-            engine: &'a mut AnyEngine,
-            job: Job<'a, P, T>,
-            metrics: Result<Vec<Metric>>,
-        }
-        impl<P: Program, T: Number> Metrics<P> for Measure<'_, P, T> {
-            fn measure<K: Reduce<P>>(&mut self, _: K) {
-                let Ok(metrics) = &mut self.metrics else { return };
-                let value = match &mut *self.engine {
-                    AnyEngine::Serial(engine) => Ok(engine.measure::<P, T, K>(&self.job)),
-                    AnyEngine::Cpu(engine) => Ok(engine.measure::<P, T, K>(&self.job)),
-                    AnyEngine::Gpu(on_gpu) => {
-                        let gpu = &mut on_gpu.get_mut().unwrap_or_else(PoisonError::into_inner).gpu;
-                        gpu.measure::<P, T, K>(&self.job.parameters)
-                    }
-                };
-                match value {
-                    Ok(value) => metrics.push(Metric { name: K::NAME, unit: K::UNIT, value }),
-                    Err(error) => self.metrics = Err(error),
-                }
+        self.wait()?;
+        let table = self.table.clone();
+        let labeled = table.kernels.iter().enumerate().filter_map(|(i, kernel)| Some((i, kernel.metric?)));
+        labeled
+            .map(|(i, (name, unit))| Ok(Metric { name, unit, value: self.measure_kernel(i, Settings::default())? }))
+            .collect()
+    }
+
+    /// Measures one of those quantities, by its label.
+    ///
+    /// # Errors
+    /// An unknown label; the message lists those there are. Otherwise as [`Simulation::vertex`].
+    pub fn metric(&mut self, name: &str) -> Result<f64> {
+        let labels: Vec<_> = self.table.kernels.iter().map(|kernel| kernel.metric.map(|label| label.0)).collect();
+        match labels.iter().position(|label| *label == Some(name)) {
+            Some(kernel) => self.measure_kernel(kernel, Settings::default()),
+            None => {
+                let known: Vec<_> = labels.into_iter().flatten().collect();
+                Err(Error::Invalid(format!("unknown metric {name:?}: one of {}", known.join(", "))))
             }
         }
-        self.send()?;
+    }
+
+    /// Measures what a kernel says, labeled or not.
+    ///
+    /// # Errors
+    /// A kernel that the program does not name. Otherwise as [`Simulation::vertex`].
+    pub fn measure<K: Reduce<P>>(&mut self, kernel: K) -> Result<f64> {
+        let settings = settings_of::<T, K>(&kernel)?;
+        match self.table.kernels.iter().position(|known| known.id == TypeId::of::<K>()) {
+            Some(number) => self.measure_kernel(number, settings),
+            None => Err(Error::Program(format!("kernel {} is not among the program's kernels", K::NAME))),
+        }
+    }
+
+    fn measure_kernel(&mut self, kernel: usize, settings: Settings) -> Result<f64> {
         self.wait()?;
-        let parameters = convert(self.program.parameters(self.time()));
-        // A GPU measures what it has.
-        let mut elsewhere = State::new::<SharedOf<P, T>, PrivateOf<P, T>>(0, 1, |_| unreachable!("no slots"));
-        let (layout, state) = (&self.layout, self.state.get_mut().unwrap_or(&mut elsewhere));
-        let job = Job { parameters, layout, state, audit: None, finite: true };
-        let mut measure = Measure { engine: &mut self.engine, job, metrics: Ok(Vec::new()) };
-        self.program.metrics(&mut measure);
-        measure.metrics
+        let parameters = self.parameters()?;
+        self.engine.measure(kernel, &settings, &parameters, self.clock.steps as u32)
     }
 
     /// BLAKE3 of the whole state in the order of the mesh's vertices, as 64 hexadecimal digits.
@@ -335,13 +391,14 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// As [`Simulation::vertex`].
     pub fn digest(&self) -> Result<String> {
         let state = self.state()?;
+        let kinds = self.kinds();
         let mut hasher = blake3::Hasher::new();
         let mut bytes = Vec::new();
         for v in 0..self.vertices() {
-            let (shared, private) = self.vertex_of(state, v);
-            let mut push = |x: T| bytes.extend_from_slice(&x.canonical_bits().to_le_bytes()[..T::BYTES]);
-            shared.each(|_, x| push(x));
-            private.each(|_, x| push(x));
+            let slot = self.layout.slot(v);
+            for (k, &kind) in kinds.iter().enumerate() {
+                bytes.extend_from_slice(&bits(kind, state.real(slot, k)).to_le_bytes()[..T::BYTES]);
+            }
             if bytes.len() >= 1 << 16 {
                 hasher.update(&bytes);
                 bytes.clear();
@@ -361,17 +418,16 @@ impl<P: Program, T: Number> Simulation<P, T> {
     pub fn compare(&self, other: &Simulation<P, T>) -> Result<()> {
         assert_eq!(self.vertices(), other.vertices(), "runs on one mesh");
         let states = [self.state()?, other.state()?];
+        let kinds = self.kinds();
         for v in 0..self.vertices() {
-            let (mut left, mut right) = (Vec::new(), Vec::new());
-            for (simulation, state, reals) in [(self, states[0], &mut left), (other, states[1], &mut right)] {
-                let (shared, private) = simulation.vertex_of(state, v);
-                shared.each(|_, x| reals.push(x));
-                private.each(|_, x| reals.push(x));
-            }
-            if let Some(k) = (0..left.len()).find(|&k| left[k].canonical_bits() != right[k].canonical_bits()) {
-                let (field, component) = self.name_of(k);
-                let (left, right) = (left[k].to_f64(), right[k].to_f64());
-                return Err(Error::Mismatch { vertex: v, step: self.steps, field, component, left, right });
+            let slots = [self.layout.slot(v), other.layout.slot(v)];
+            for (k, &kind) in kinds.iter().enumerate() {
+                let [left, right] = [0, 1].map(|i| states[i].real(slots[i], k));
+                if bits(kind, left) != bits(kind, right) {
+                    let (field, component) = real_name(&self.parts, k);
+                    let [left, right] = [left, right].map(|x| kind.decode(x));
+                    return Err(Error::Mismatch { vertex: v, step: self.steps(), field, component, left, right });
+                }
             }
         }
         Ok(())
@@ -380,43 +436,65 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// What the watch over all updates found, if [`Builder::audit`] asked for it and the engine is the CPU's.
     ///
     /// # Errors
-    /// [`Error::Contract`] names a vertex that was not updated once a round, or two neighbors updated out of order.
+    /// [`Error::Internal`] names a vertex that was not updated once a round, or two neighbors updated out of order.
     pub fn audit(&self) -> Result<Option<AuditReport>> {
-        let (Some(audit), AnyEngine::Cpu(_)) = (&self.audit, &self.engine) else { return Ok(None) };
+        let Some(audit) = &self.audit else { return Ok(None) };
         let name = |place: u32| self.layout.vertex_at(place);
         if let Some((v, u)) = audit.breach() {
-            return Err(Error::Contract(format!("neighbors {} and {} were updated out of order", name(v), name(u))));
+            return Err(Error::Internal(format!("neighbors {} and {} were updated out of order", name(v), name(u))));
         }
-        let rounds = self.rounds as u32;
-        if let Some((place, count)) = audit.miscounted(rounds) {
+        let Progress { rounds, swept, .. } = self.engine.progress();
+        if let Some((place, count)) = audit.miscounted(rounds as u32) {
             let v = name(place as u32);
-            return Err(Error::Contract(format!("vertex {v} was updated {count} times in {rounds} rounds")));
+            return Err(Error::Internal(format!("vertex {v} was updated {count} times in {rounds} rounds")));
         }
-        let updates = self.rounds * u64::from(self.vertices());
-        let relations = 2 * self.swept * self.edges as u64;
-        Ok(Some(AuditReport { rounds, updates, relations }))
+        let updates = rounds * u64::from(self.vertices());
+        let relations = 2 * swept * self.edges as u64;
+        Ok(Some(AuditReport { rounds: rounds as u32, updates, relations }))
     }
 
-    fn check_finite(&self) -> Result<()> {
-        let state = self.state()?;
-        if state.is_finite() { Ok(()) } else { self.first_spoilt(state, self.steps).map_or(Ok(()), Err) }
+    fn state(&self) -> Result<View<'_, T>> {
+        if let Health::Poisoned(step) = self.health {
+            return Err(Error::Poisoned { step });
+        }
+        let state = self.engine.state()?;
+        // A device may only now have told that a step was not finite.
+        let progress = self.engine.progress();
+        if matches!(self.health, Health::Well) && progress.spoilt {
+            let step = self.clock.first_pending + progress.steps - self.clock.engine.steps;
+            return self.find_fault(step).map_or(Ok(state), Err);
+        }
+        Ok(state)
     }
 
-    /// The error of the first vertex whose state is not finite after `step`.
-    fn first_spoilt(&self, state: &State<T>, step: u64) -> Option<Error> {
-        (0..self.vertices()).find_map(|v| {
-            let (shared, private) = self.vertex_of(state, v);
-            let mut found = None;
-            let mut look = |k: usize, x: T| {
-                if !x.finite() && found.is_none() {
-                    found = Some((k, x.to_f64()));
+    /// The error of the first vertex, or global, that is not finite after `step`.
+    fn find_fault(&self, step: u64) -> Option<Error> {
+        let state = match self.engine.state() {
+            Ok(state) => state,
+            Err(error) => return Some(error),
+        };
+        let kinds = self.kinds();
+        let is_plain = kinds.iter().all(|&kind| kind == Kind::Real);
+        if !(is_plain && state.is_finite()) {
+            for v in 0..self.vertices() {
+                let slot = self.layout.slot(v);
+                let spoilt = |&k: &usize| kinds[k] == Kind::Real && !state.real(slot, k).finite();
+                if let Some(k) = (0..kinds.len()).find(spoilt) {
+                    let (field, value) = (real_name(&self.parts, k).0, state.real(slot, k).to_f64());
+                    return Some(Error::Diverged { vertex: v, step, field, value });
                 }
-            };
-            shared.each(&mut look);
-            private.each(|k, x| look(<SharedOf<P, T>>::LEN + k, x));
-            let (k, value) = found?;
-            Some(Error::Diverged { vertex: v, step, field: self.name_of(k).0, value })
-        })
+            }
+        }
+        let globals = self.engine.globals().ok()?;
+        let spoilt = |&k: &usize| P::Globals::<f64>::kind(k) == Kind::Real && !globals[k].finite();
+        let k = (0..globals.len()).find(spoilt)?;
+        let name = real_name(&P::Globals::<f64>::parts(""), k).0;
+        Some(Error::Global { name, step, value: globals[k].to_f64() })
+    }
+
+    /// What each real of the state is.
+    fn kinds(&self) -> Vec<Kind> {
+        self.parts.iter().flat_map(|part| std::iter::repeat_n(part.kind, part.components)).collect()
     }
 
     /// Number of vertices.
@@ -425,31 +503,34 @@ impl<P: Program, T: Number> Simulation<P, T> {
     }
 }
 
-/// Runs one step and returns the rounds that updated every vertex from its neighbors, and how many of them an order bound.
-fn run_step<P: Program, T: Number, E: Engine>(engine: &E, program: &P, job: &mut Job<P, T>) -> (u64, u64) {
-    struct Run<'a, 'b, P: Program, T: Number, E> {
-        engine: &'a E,
-        job: &'a mut Job<'b, P, T>,
-        rounds: u64,
-        swept: u64,
+impl<P: Program, T: Number> fmt::Debug for Simulation<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("program", &std::any::type_name::<P>())
+            .field("precision", &T::NAME)
+            .field("vertices", &self.vertices())
+            .field("order", &self.schedule().order())
+            .field("steps", &self.steps())
+            .field("time", &self.time())
+            .finish_non_exhaustive()
     }
-    impl<P: Program, T: Number, E: Engine> Stages<P> for Run<'_, '_, P, T, E> {
-        fn map<K: Map<P>>(&mut self, _: K) {
-            self.engine.map::<P, T, K>(self.job);
-        }
-        fn sweep<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
-            self.engine.sweep::<P, T, K>(self.job, rounds);
-            self.rounds += rounds as u64;
-            if !self.job.layout.schedule.is_double_buffered() {
-                self.swept += rounds as u64;
-            }
-        }
-        fn jacobi<K: Kernel<P>>(&mut self, _: K, rounds: usize) {
-            self.engine.jacobi::<P, T, K>(self.job, rounds);
-            self.rounds += rounds as u64;
-        }
+}
+
+/// The bits that decide whether two values are the same.
+fn bits<T: Number>(kind: Kind, x: T) -> u64 {
+    match kind {
+        Kind::Real => x.canonical_bits(),
+        Kind::Integer => u64::from((kind.decode(x) as i32).cast_unsigned()),
     }
-    let mut run = Run { engine, job, rounds: 0, swept: 0 };
-    program.step(&mut run);
-    (run.rounds, run.swept)
+}
+
+/// The part and component of real `k` of some parts.
+fn real_name(parts: &[Part], mut k: usize) -> (String, usize) {
+    for part in parts {
+        if k < part.components {
+            return (part.name.clone(), k);
+        }
+        k -= part.components;
+    }
+    unreachable!("real {k} lies in some part")
 }

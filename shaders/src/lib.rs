@@ -13,12 +13,13 @@
 //! let physics = Physics {
 //!     scalar: Scalar::F32,
 //!     parameters: record("Parameters", &[("dt", 1)]),
+//!     globals: record("Globals", &[]),
 //!     shared: record("Shared", &[("position", 3)]),
 //!     private: record("Private", &[("velocity", 3)]),
 //!     stars: vec![],
 //! };
 //! let fall = "    return New(Shared(own.position + body.velocity * parameters().dt), body);\n";
-//! let harness = Harness { width: 32, rows: false, table: None, phase_size: 128, walk_size: 128 };
+//! let harness = Harness { width: 32, rows: false, fixed: false, table: None, phase_size: 128, walk_size: 128 };
 //! let text = module(&physics, &harness, &Body::update(fall.into(), true, vec![false; 3]), Entry::Phase, false);
 //! check(&text)?;
 //! # Ok::<(), String>(())
@@ -26,10 +27,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod layout;
 mod module;
 mod record;
 
-pub use module::{Body, Entry, Harness, Physics, RANGE_WORDS, STAR_WORDS, STATUS_WORDS, Star, TILE_WORDS, module};
+pub use module::{Body, Entry, Harness, Physics, Star, functions, module};
 pub use record::{Record, Scalar, identifier};
 
 use naga::Module;
@@ -46,12 +48,37 @@ pub struct Kernel {
     pub workgroup_size: u32,
 }
 
+/// What every module begins with: the structs that host and kernels share.
+const LAYOUT: &str = include_str!("../wgsl/layout.wgsl");
+
+/// A kernel over the structs of `layout.wgsl`, in floats.
+macro_rules! kernel {
+    ($name:literal, $file:literal, $size:literal) => {
+        Kernel {
+            name: $name,
+            source: concat!(
+                "alias Scalar = f32;\nconst STARS: u32 = 1u;\nconst PARAMETER_QUADS: u32 = 1u;\n\n",
+                include_str!("../wgsl/layout.wgsl"),
+                include_str!($file)
+            ),
+            workgroup_size: $size,
+        }
+    };
+}
+
+impl Kernel {
+    /// Its text for numbers of another kind.
+    pub fn source_for(&self, scalar: Scalar) -> String {
+        self.source.replacen("alias Scalar = f32;", &format!("alias Scalar = {};", scalar.word(1)), 1)
+    }
+}
+
 /// Begins a step.
-pub const TICK: Kernel = Kernel { name: "tick", source: include_str!("../wgsl/tick.wgsl"), workgroup_size: 1 };
-/// Between two waves of ready tasks.
-pub const PUBLISH: Kernel = Kernel { name: "publish", source: include_str!("../wgsl/publish.wgsl"), workgroup_size: 1 };
+pub const TICK: Kernel = kernel!("tick", "../wgsl/tick.wgsl", 1);
 /// Leaves of a fixed tree of sums, smallest or largest values: [`LEAF`] values a workgroup.
-pub const REDUCE: Kernel = Kernel { name: "reduce", source: include_str!("../wgsl/reduce.wgsl"), workgroup_size: 256 };
+pub const REDUCE: Kernel = kernel!("reduce", "../wgsl/reduce.wgsl", 256);
+/// The rest of the tree, and its result into a global.
+pub const FINISH: Kernel = kernel!("finish", "../wgsl/reduce.wgsl", 256);
 /// Shared state of some slots into a row.
 pub const PACK: Kernel = Kernel { name: "pack", source: include_str!("../wgsl/pack.wgsl"), workgroup_size: 256 };
 /// And back.
@@ -61,7 +88,7 @@ pub const UNPACK: Kernel = Kernel { name: "unpack", source: include_str!("../wgs
 pub const COPY: Kernel = Kernel { name: "copy", source: include_str!("../wgsl/copy.wgsl"), workgroup_size: 256 };
 
 /// All of them.
-pub const KERNELS: &[Kernel] = &[TICK, PUBLISH, REDUCE, PACK, UNPACK, COPY];
+pub const KERNELS: &[Kernel] = &[TICK, REDUCE, FINISH, PACK, UNPACK, COPY];
 
 /// Values that a workgroup of [`REDUCE`] combines.
 pub const LEAF: usize = 4096;
@@ -111,6 +138,7 @@ mod tests {
             let module = check(kernel.source).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
             let entry = module.entry_points.iter().find(|entry| entry.name == kernel.name).unwrap();
             assert_eq!(entry.workgroup_size, [kernel.workgroup_size, 1, 1], "{}", kernel.name);
+            check(&kernel.source_for(Scalar::I32)).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
         }
     }
 
@@ -126,6 +154,7 @@ mod tests {
         Physics {
             scalar,
             parameters: record("Parameters", 5),
+            globals: record("Globals", 3),
             shared: record("Shared", shared),
             private: record("Private", private),
             stars: vec![
@@ -141,24 +170,34 @@ mod tests {
             for (private, scalar) in [(0, Scalar::F32), (1, Scalar::I32), (3, Scalar::F32), (12, Scalar::I32)] {
                 let physics = physics(shared, private, scalar);
                 let update = Body::update("    return New(own, body);\n".into(), true, vec![true; private]);
-                let functions =
-                    "    let x = exp_exact(1.0f) + sin_exact(2.0f) + cos_exact(3.0f);\n    return New(own, body);\n";
-                let functions = Body::update(functions.into(), true, vec![true; private]);
-                let measure = Body::measure("    let t = things_1(place);\n    return Scalar(t.count);\n".into());
-                for body in [update, functions, measure] {
-                    for (entry, table) in [
-                        (Entry::Phase, None),
-                        (Entry::Tasks, None),
-                        (Entry::Tasks, Some(70)),
-                        (Entry::Ready, None),
-                        (Entry::Ready, Some(70)),
-                    ] {
+                let sum =
+                    ["exp", "sin", "cos", "ln", "acos", "tanh"].map(|name| format!("{name}_exact(x)")).join(" + ");
+                let more = ["pow", "atan2", "rem"].map(|name| format!("{name}_exact(x, 2.0f)")).join(" + ");
+                let integers = "rem_integer(integer_of(x), sqrt_integer(5i))";
+                let lines =
+                    ["let x = slot_of(7i);".into(), format!("let y = {sum} + {more};"), format!("let i = {integers};")];
+                let functions = format!("    {}\n    return New(own, body);\n", lines.join("\n    "));
+                let functions = Body::update(functions, true, vec![true; private]);
+                let measure = |is_sum| {
+                    Body::measure("    let t = things_1(place);\n    return Scalar(t.count);\n".into(), is_sum)
+                };
+                let scalar = Body::scalar(
+                    "    let g = globals();\n    return Globals(g.x * settings()[0] + vertex(place));\n".into(),
+                );
+                let test = Body::test("    return globals().x.y < step();\n".into());
+                for body in [update, functions, measure(true), measure(false)] {
+                    for (entry, table) in [(Entry::Phase, None), (Entry::Tasks, None), (Entry::Tasks, Some(70))] {
                         for (rows, double) in [(false, false), (true, false), (true, true)] {
-                            let harness = Harness { width: 8, rows, table, phase_size: 64, walk_size: 64 };
+                            let harness = Harness { width: 8, rows, fixed: rows, table, phase_size: 64, walk_size: 64 };
                             let text = module(&physics, &harness, &body, entry, double);
                             check(&text).unwrap_or_else(|e| panic!("{shared} {private} {entry:?} {table:?}: {e}"));
                         }
                     }
+                }
+                for body in [scalar, test] {
+                    let harness =
+                        Harness { width: 8, rows: true, fixed: true, table: None, phase_size: 64, walk_size: 64 };
+                    check(&module(&physics, &harness, &body, Entry::Once, false)).unwrap_or_else(|e| panic!("{e}"));
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! Whole modules: a program's structs and update, between the kernels that walk a schedule.
 
+use crate::LAYOUT;
+use crate::layout::Tile;
 use crate::record::{Record, Scalar};
 use std::fmt::Write;
 
@@ -10,6 +12,8 @@ pub struct Physics {
     pub scalar: Scalar,
     /// Numbers that all vertices read.
     pub parameters: Record,
+    /// Numbers that stages of a step write, and all vertices read.
+    pub globals: Record,
     /// What neighbors read.
     pub shared: Record,
     /// What only the vertex reads.
@@ -21,7 +25,7 @@ pub struct Physics {
 impl Physics {
     /// The structs of all records, and of a vertex's new state.
     pub fn declarations(&self) -> String {
-        let records = [&self.parameters, &self.shared, &self.private].into_iter();
+        let records = [&self.parameters, &self.globals, &self.shared, &self.private].into_iter();
         let mut text: String =
             records.chain(self.stars.iter().map(|star| &star.data)).map(Record::declaration).collect();
         text += "struct New {\n    own: Shared,\n    body: Private,\n}\n";
@@ -47,6 +51,8 @@ pub struct Harness {
     pub width: u32,
     /// Whether some vertices are updated by themselves, from rows.
     pub rows: bool,
+    /// Whether some vertices keep their state.
+    pub fixed: bool,
     /// Slots of the largest tile and its halo, if neighbors are read from a table in workgroup memory.
     pub table: Option<u32>,
     /// Invocations of a workgroup that visits a phase.
@@ -67,8 +73,12 @@ pub struct Body {
 enum Visit {
     /// A new state: whether shared state changes, and which private reals do.
     Update { shared: bool, private: Vec<bool> },
-    /// A number.
-    Measure,
+    /// A number. In a sum, padding lanes do not count.
+    Measure { is_sum: bool },
+    /// New globals, once.
+    Scalar,
+    /// A truth value, once.
+    Test,
 }
 
 impl Body {
@@ -78,16 +88,20 @@ impl Body {
         Body { function, result: Visit::Update { shared, private } }
     }
 
-    /// An update, as somebody wrote it.
-    pub fn by_hand(physics: &Physics, function: &str) -> Body {
-        let private = vec![true; physics.private.len()];
-        Body { function: function.trim_start().into(), result: Visit::Update { shared: true, private } }
+    /// A measure, from the statements of its function. `is_sum`: whether values are added up.
+    pub fn measure(statements: String, is_sum: bool) -> Body {
+        let function = format!("fn measure(place: Place, own: Shared, body: Private) -> Scalar {{\n{statements}}}\n");
+        Body { function, result: Visit::Measure { is_sum } }
     }
 
-    /// A measure, from the statements of its function.
-    pub fn measure(statements: String) -> Body {
-        let function = format!("fn measure(place: Place, own: Shared, body: Private) -> Scalar {{\n{statements}}}\n");
-        Body { function, result: Visit::Measure }
+    /// New globals, from the statements of their function.
+    pub fn scalar(statements: String) -> Body {
+        Body { function: format!("fn compute() -> Globals {{\n{statements}}}\n"), result: Visit::Scalar }
+    }
+
+    /// A test, from the statements of its function.
+    pub fn test(statements: String) -> Body {
+        Body { function: format!("fn test() -> bool {{\n{statements}}}\n"), result: Visit::Test }
     }
 
     /// The function, without what surrounds it.
@@ -101,10 +115,10 @@ impl Body {
 pub enum Entry {
     /// An invocation a slot.
     Phase,
-    /// A workgroup a task, of a run of tasks.
+    /// A workgroup a task.
     Tasks,
-    /// A workgroup a task, of a list of ready ones.
-    Ready,
+    /// One invocation for the whole mesh: new globals, or a test.
+    Once,
 }
 
 impl Entry {
@@ -113,34 +127,29 @@ impl Entry {
         match self {
             Entry::Phase => "phase",
             Entry::Tasks => "tasks",
-            Entry::Ready => "ready",
+            Entry::Once => "once",
         }
     }
 }
 
-/// Words of the uniform `Range` before the facts of stars, and for each star.
-pub const RANGE_WORDS: usize = 12;
-/// Words of `Range` for each star.
-pub const STAR_WORDS: usize = 8;
-/// Words of a tile.
-pub const TILE_WORDS: usize = 8;
-/// Words of `Status`.
-pub const STATUS_WORDS: usize = 8;
-
 /// The module that visits vertices with `body`. `double`: neighbors are read from another array than is written.
 pub fn module(physics: &Physics, harness: &Harness, body: &Body, entry: Entry, double: bool) -> String {
-    let table = harness.table.filter(|_| entry != Entry::Phase);
+    let table = harness.table.filter(|_| entry == Entry::Tasks);
     let mut text = String::new();
     constants(&mut text, physics, harness, table, double);
+    text += LAYOUT;
     text += &physics.declarations();
     text.push('\n');
     text += &body.function;
     text.push('\n');
-    visit(&mut text, physics, body);
-    if body.function.contains("_exact(") || body.function.contains("sqrt_whole(") {
-        text += include_str!("../wgsl/math.wgsl");
-    }
+    text += &functions(&body.function);
     text += include_str!("../wgsl/bindings.wgsl");
+    inputs(&mut text, physics);
+    if entry == Entry::Once {
+        once(&mut text, physics, body);
+        return text;
+    }
+    visit(&mut text, physics, body);
     accessors(&mut text, physics, double);
     if let Some(capacity) = table {
         let real = |k: usize| format!("table[{}u + i]", k * capacity as usize);
@@ -153,19 +162,40 @@ pub fn module(physics: &Physics, harness: &Harness, body: &Body, entry: Entry, d
         text += include_str!("../wgsl/table.wgsl");
     } else {
         text += include_str!("../wgsl/slots.wgsl");
-        if entry != Entry::Phase {
+        if entry == Entry::Tasks {
             text += include_str!("../wgsl/untabled.wgsl");
         }
     }
-    if entry != Entry::Phase {
+    if entry == Entry::Tasks {
         text += include_str!("../wgsl/walk.wgsl");
+        text += include_str!("../wgsl/tasks.wgsl");
+    } else {
+        text += include_str!("../wgsl/phase.wgsl");
     }
-    text += match entry {
-        Entry::Phase => include_str!("../wgsl/phase.wgsl"),
-        Entry::Tasks => include_str!("../wgsl/tasks.wgsl"),
-        Entry::Ready => include_str!("../wgsl/ready.wgsl"),
-    };
     text
+}
+
+/// Functions that `body` names and WGSL has not, or not exact to a few roundings: `ln_exact`, `pow_exact` and such.
+///
+/// They are the paragraphs of `math.wgsl` that declare a word which the body, or a later paragraph that is taken, has.
+///
+/// ```
+/// let text = meshweft_shaders::functions("tanh_exact(x)");
+/// assert!(text.contains("fn tanh_exact(") && text.contains("fn exp_exact(") && !text.contains("fn sin_exact("));
+/// ```
+pub fn functions(body: &str) -> String {
+    let mut taken = Vec::new();
+    for paragraph in include_str!("../wgsl/math.wgsl").split("\n\n").collect::<Vec<_>>().into_iter().rev() {
+        let declared = paragraph.lines().filter_map(|line| {
+            let rest = ["fn ", "struct ", "const "].iter().find_map(|word| line.strip_prefix(word))?;
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+        });
+        let is_named = |name: &str| std::iter::once(&body).chain(&taken).any(|text| text.contains(name));
+        if declared.into_iter().any(is_named) {
+            taken.push(paragraph);
+        }
+    }
+    taken.into_iter().rev().flat_map(|paragraph| [paragraph, "\n\n"]).collect()
 }
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four.
@@ -174,7 +204,7 @@ fn stride(len: usize) -> usize {
 }
 
 fn constants(text: &mut String, physics: &Physics, harness: &Harness, table: Option<u32>, double: bool) {
-    let [one, four] = [1, 4].map(|reals| physics.scalar.word(reals));
+    let one = physics.scalar.word(1);
     let quad = physics.scalar.word(stride(physics.shared.len()).clamp(1, 4));
     let quads = physics.parameters.len().div_ceil(4).max(1);
     let table_reals = table.map_or(1, |slots| slots as usize * physics.shared.len().max(1));
@@ -182,21 +212,23 @@ fn constants(text: &mut String, physics: &Physics, harness: &Harness, table: Opt
         text,
         "alias Quad = {quad};\n\
          alias Scalar = {one};\n\
-         alias Scalar4 = {four};\n\
          const WIDTH: u32 = {}u;\n\
          const ROWS: bool = {};\n\
          const DOUBLE: bool = {double};\n\
-         const ALONE: u32 = 0xffffffffu;\n\
+         const FIXED: bool = {};\n\
          const PHASE_SIZE: u32 = {}u;\n\
          const WALK_SIZE: u32 = {}u;\n\
          const TABLE_REALS: u32 = {table_reals}u;\n\
          const PARAMETER_QUADS: u32 = {quads}u;\n\
-         const STAR_WORDS: u32 = {}u;\n\n",
+         const STARS: u32 = {}u;\n\
+         const TILE_WORDS: u32 = {}u;\n\n",
         harness.width,
         harness.rows,
+        harness.fixed,
         harness.phase_size,
         harness.walk_size,
-        (2 * physics.stars.len()).max(1)
+        physics.stars.len().max(1),
+        Tile::WORDS
     );
 }
 
@@ -204,18 +236,23 @@ fn constants(text: &mut String, physics: &Physics, harness: &Harness, table: Opt
 fn visit(text: &mut String, physics: &Physics, body: &Body) {
     *text += "fn visit(place: Place) {\n    let own = read_own(place);\n    let body = read_private(place);\n";
     match &body.result {
-        Visit::Measure => {
-            *text += "    // The last lanes of a group may be clones of its last vertex: they count once.\n";
-            *text += "    let is_clone = place.lane >= words[range.counts + place.group];\n";
-            *text += "    let value = measure(place, own, body);\n";
-            *text += "    values[place.slot] = select(value, Scalar(), is_clone && range.rounds == 0u);\n";
+        Visit::Scalar | Visit::Test => {}
+        Visit::Measure { is_sum: false } => *text += "    values[place.slot] = measure(place, own, body);\n",
+        Visit::Measure { is_sum: true } => {
+            *text += "    // The last lanes of a group may be padding, copies of its last vertex: it counts once.\n";
+            *text += "    let is_padding = place.lane >= words[range.counts + place.group];\n";
+            *text += "    values[place.slot] = select(measure(place, own, body), Scalar(), is_padding);\n";
         }
         Visit::Update { shared, private } => {
+            *text += "    if FIXED && is_fixed(place) {\n        if DOUBLE {\n            write_own(place, own);\n        }\n";
+            *text += "        return;\n    }\n";
             *text += "    var next = update(place, own, body);\n";
-            let changed = (0..physics.shared.len()).filter(|_| *shared).map(|k| physics.shared.real("next.own", k));
             let kept = (0..physics.private.len()).filter(|&k| private[k]);
-            let changed: Vec<String> =
-                changed.chain(kept.clone().map(|k| physics.private.real("next.body", k))).collect();
+            let reals = |record: &Record, name: &str, leaves: &mut dyn Iterator<Item = usize>| -> Vec<String> {
+                leaves.filter(|&k| !record.is_integer(k)).map(|k| record.real(name, k)).collect()
+            };
+            let mut changed = reals(&physics.shared, "next.own", &mut (0..physics.shared.len()).filter(|_| *shared));
+            changed.extend(reals(&physics.private, "next.body", &mut kept.clone()));
             if !changed.is_empty() && physics.scalar == Scalar::F32 {
                 let all: Vec<String> = changed.iter().map(|real| format!("finite({real})")).collect();
                 let _ = writeln!(text, "    if !({}) {{", all.join(" && "));
@@ -240,7 +277,43 @@ fn visit(text: &mut String, physics: &Physics, body: &Body) {
     *text += "}\n\n";
 }
 
-/// Functions that read and write state, parameters and stars.
+/// The kernel of one invocation that computes new globals, or tests them.
+fn once(text: &mut String, physics: &Physics, body: &Body) {
+    // There is no vertex here: as on the CPU, one that asks for its number is told 0.
+    let text_of = match &body.result {
+        Visit::Test => {
+            "    let bit = 1u << given.level;\n    \
+             if given.begins != 0u {\n        status.done &= ~bit;\n        status.iterations[given.level] = 0u;\n    }\n    \
+             if (status.done & bit) != 0u {\n        return;\n    }\n    \
+             if test() {\n        status.done |= bit;\n    } else {\n        status.iterations[given.level] += 1u;\n    }\n"
+                .to_string()
+        }
+        _ => {
+            let write = |k: usize| format!("    status.globals[{k}] = {};\n", physics.globals.real("new_globals", k));
+            let writes: String = (0..physics.globals.len()).map(write).collect();
+            format!("    let new_globals = compute();\n{writes}")
+        }
+    };
+    let _ = write!(
+        text,
+        "const place = Place();\n\n@compute @workgroup_size(1)\nfn once() {{\n    \
+         if status.frozen != 0u || is_over() {{\n        return;\n    }}\n{text_of}}}\n"
+    );
+}
+
+/// Functions that read parameters and globals.
+fn inputs(text: &mut String, physics: &Physics) {
+    let parameter = |k: usize| format!("given.parameters[{}].{}", k / 4, ["x", "y", "z", "w"][k % 4]);
+    let _ = write!(
+        text,
+        "\nfn parameters() -> Parameters {{\n    return {};\n}}\n\
+         fn globals() -> Globals {{\n    return {};\n}}\n\n",
+        physics.parameters.build(parameter),
+        physics.globals.build(|k| format!("status.globals[{k}]")),
+    );
+}
+
+/// Functions that read and write state and stars.
 fn accessors(text: &mut String, physics: &Physics, double: bool) {
     let len = physics.shared.len();
     let quads = stride(len) / 4;
@@ -268,17 +341,14 @@ fn accessors(text: &mut String, physics: &Physics, double: bool) {
             .collect(),
     };
     let private_len = physics.private.len();
-    let parameter = |k: usize| format!("raw_parameters[{}].{}", k / 4, ["x", "y", "z", "w"][k % 4]);
     let _ = write!(
         text,
         "\nfn read_shared(slot: u32) -> Shared {{\n{reads}    return {};\n}}\n\
          fn write_shared(slot: u32, own: Shared) {{\n{writes}}}\n\
          fn private_at(place: Place) -> u32 {{\n    return place.group * {private_len}u * WIDTH + place.lane;\n}}\n\
-         fn read_private(place: Place) -> Private {{\n    let at = private_at(place);\n    return {};\n}}\n\
-         fn parameters() -> Parameters {{\n    return {};\n}}\n",
+         fn read_private(place: Place) -> Private {{\n    let at = private_at(place);\n    return {};\n}}\n",
         physics.shared.build(quad_real),
         physics.private.build(|k| format!("private_state[at + {k}u * WIDTH]")),
-        physics.parameters.build(parameter),
     );
     for (s, star) in physics.stars.iter().enumerate() {
         let (others, reals) = (star.others, star.data.len());

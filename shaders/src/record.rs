@@ -7,7 +7,7 @@ use naga::keywords::wgsl::RESERVED;
 pub enum Scalar {
     /// A float of 32 bits.
     F32,
-    /// A whole number of 32 bits that wraps around.
+    /// An integer of 32 bits that wraps around.
     I32,
 }
 
@@ -44,6 +44,8 @@ pub struct Record {
     /// Number of reals.
     len: usize,
     scalar: Scalar,
+    /// Which reals are the bits of integers; empty if none.
+    integers: Vec<bool>,
 }
 
 impl Record {
@@ -58,7 +60,17 @@ impl Record {
             members.push((name, *reals));
         }
         let len = members.iter().map(|(_, reals)| reals).sum();
-        Record { name: name.into(), members, len, scalar }
+        Record { name: name.into(), members, len, scalar, integers: Vec::new() }
+    }
+
+    /// The same struct, some of whose floats hold the bits of integers: `bitcast<i32>` gives them.
+    pub fn with_integers(self, integers: Vec<bool>) -> Record {
+        Record { integers, ..self }
+    }
+
+    /// Whether real `k` holds the bits of an integer. They may look like those of a NaN.
+    pub fn is_integer(&self, k: usize) -> bool {
+        self.integers.get(k).is_some_and(|&is_integer| is_integer)
     }
 
     /// Number of reals.

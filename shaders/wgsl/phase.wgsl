@@ -9,6 +9,9 @@ fn phase(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) thread: u32,
 ) {
+    if is_over() {
+        return;
+    }
     let slot = range.first + workgroup_number(group, groups) * PHASE_SIZE + thread;
     if slot < range.end {
         visit(place_of(slot));

@@ -1,19 +1,11 @@
 // Begins a step: if the last one came to something that is not finite, nothing changes from here on. Dispatch: one group of
 // one.
 
-struct Status {
-    spoilt: u32,
-    frozen: u32,
-    steps: u32,
-    canary: u32,
-    tasks: u32,
-}
-
 @group(0) @binding(0) var<storage, read_write> status: Status;
 
 @compute @workgroup_size(1)
 fn tick() {
-    if status.spoilt != 0u {
+    if atomicLoad(&status.spoilt) != 0u {
         status.frozen = 1u;
     }
     if status.frozen == 0u {

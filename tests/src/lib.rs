@@ -43,6 +43,8 @@ pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
 /// The code blocks of the guide, compiled and run. Those of the README are on the front page of the runtime.
 #[cfg(doctest)]
 mod guide {
+    #[doc = include_str!("../../docs/guide/cookbook.md")]
+    struct Cookbook;
     #[doc = include_str!("../../docs/guide/embed.md")]
     struct Embed;
     #[doc = include_str!("../../docs/guide/gpu.md")]

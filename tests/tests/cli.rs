@@ -405,3 +405,23 @@ fn a_reader_that_leaves_ends_the_command_quietly() {
     let code = cli::run(["meshweft", "list"], &mut Console::new(&mut Closed, &mut err));
     assert_eq!((code, String::from_utf8(err).unwrap().as_str()), (0, ""));
 }
+
+#[test]
+fn a_new_package_has_the_program_that_is_tested_here_and_bad_names_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("my-model");
+    let said = good(&["new", path.to_str().unwrap()]);
+    assert!(said.contains("cargo run --release -- run my-model"), "{said}");
+    assert_eq!(names(&path), [".gitignore", "Cargo.toml", "src"]);
+    let main = std::fs::read_to_string(path.join("src/main.rs")).unwrap();
+    assert!(main.contains("name: \"my-model\"") && !main.contains("NAME"));
+    let package = std::fs::read_to_string(path.join("Cargo.toml")).unwrap();
+    assert!(package.contains("/runtime\"") && !package.contains("MESHWEFT"), "{package}");
+    bad(&["new", path.to_str().unwrap()], "cannot make the folder");
+    bad(&["new", "My Model"], "is no name of a package");
+    bad(&["new", folder.path().join("other").to_str().unwrap(), "--meshweft", "/"], "does not hold the sources");
+    // The same text, compiled: its acceptance test passes.
+    for check in <crate::template::Diffusion as meshweft_examples::Example>::checks().unwrap() {
+        assert!(check.passes(), "{}: {}", check.name, check.measured);
+    }
+}

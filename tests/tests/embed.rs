@@ -2,15 +2,13 @@
 
 use meshweft::nalgebra::Vector3;
 use meshweft::{Backend, Order, Simulation};
-use meshweft_examples::cloth::Cloth;
-use meshweft_examples::{Example, Settings};
+use meshweft_examples::cloth::{Cloth, ClothOptions};
 use meshweft_mesh::generate::generate;
 
 fn cloth(threads: usize) -> Simulation<Cloth> {
-    let mut settings = Settings::new(Cloth::INFO.settings);
-    settings.set(Cloth::INFO.settings, "obstacles", "none").unwrap();
     let mut mesh = generate("sheet:16", 1).unwrap();
-    let program = Cloth::new(&mut mesh, &settings, Order::default()).unwrap();
+    let options = ClothOptions { obstacles: false, ..ClothOptions::default() };
+    let program = Cloth::with(&mut mesh, &options, Order::default()).unwrap();
     Simulation::builder(mesh, program).backend(Backend::Cpu { threads }).build().unwrap()
 }
 
@@ -62,10 +60,10 @@ fn wrong_fields_and_values_are_refused() {
 #[test]
 fn a_vertex_can_be_moved_by_hand() {
     let mut simulation = cloth(1);
-    let (mut shared, private) = simulation.vertex(9).unwrap();
-    shared.position += Vector3::new(0.0, 0.0, 0.5);
-    simulation.set_vertex(9, shared, private).unwrap();
-    assert_eq!(simulation.vertex(9).unwrap().0.position, shared.position);
+    let mut node = simulation.vertex(9).unwrap();
+    node.position += Vector3::new(0.0, 0.0, 0.5);
+    simulation.set_vertex(9, node).unwrap();
+    assert_eq!(simulation.vertex(9).unwrap().position, node.position);
     let z = simulation.field("position").unwrap().values[9 * 3 + 2];
-    assert_eq!(z as f32, shared.position.z);
+    assert_eq!(z as f32, node.position.z);
 }

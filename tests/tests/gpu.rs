@@ -70,40 +70,6 @@ fn an_oracle_beside_a_gpu_takes_its_blocks_where_nobody_names_a_size() {
     run.step().unwrap();
 }
 
-/// Kernels written by hand, in the words of somebody who knows WGSL: `tests/wgsl/EXAMPLE.wgsl`.
-const WRITTEN: [(&str, &str, &str, &str); 4] = [
-    ("heat", "box:7", "Relax", include_str!("../wgsl/heat.wgsl")),
-    ("wave", "disk:10", "Kick", include_str!("../wgsl/wave.wgsl")),
-    ("spring", "box:9", "Leap", include_str!("../wgsl/spring.wgsl")),
-    ("cloth", "sheet:18x22", "solve", include_str!("../wgsl/cloth.wgsl")),
-];
-
-#[test]
-fn wgsl_written_by_hand_runs_and_is_refused_where_it_differs_from_the_update() {
-    let Some(backend) = gpu_or_skip() else { return };
-    for (name, spec, kernel, text) in WRITTEN {
-        let mesh = generate(spec, 3).unwrap();
-        for order in [Order::Blocked, Order::Color, Order::Jacobi] {
-            let go = |kernel: &str, text: &str| {
-                let wgsl = vec![(kernel.to_string(), text.to_string())];
-                let options = Options { order, backend, wgsl, verify: true, ..Options::default() };
-                let mut run = start(name, &mesh, &[], &options)?;
-                (0..3).try_for_each(|_| run.step())?;
-                digest_after(0, &mut *run)
-            };
-            go(kernel, text).unwrap_or_else(|e| panic!("{name} {order}: {e:#}"));
-            // Off by a tenth of a percent, not WGSL at all, and of no kernel.
-            let off =
-                text.replace("return New(Shared(", "return New(Shared(1.001 * ").replace("p.dt *", "1.001 * p.dt *");
-            let error = go(kernel, &off).unwrap_err().to_string();
-            assert!(error.contains("where its update makes"), "{name} {order}: {error}");
-            let error = go(kernel, "fn update() -> New { return 1u + ; }").unwrap_err().to_string();
-            assert!(error.contains(kernel), "{error}");
-            assert!(go("Nothing", text).unwrap_err().to_string().contains("no kernel"));
-        }
-    }
-}
-
 #[test]
 fn measures_on_a_gpu_are_those_of_the_oracle() {
     let Some(backend) = gpu_or_skip() else { return };

@@ -18,4 +18,7 @@ mod extremes;
 mod gpu;
 mod lanes;
 mod physics;
+#[path = "../../examples/template/src/main.rs"]
+#[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]
+mod template;
 mod tidy;

@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
 
 /// Runs a few steps beside the oracle.
 fn try_out(adapter: usize) -> Result<()> {
-    let entry = super::find_example("spring")?;
+    let entry = crate::Entry::of::<crate::spring::Spring>();
     let settings = crate::Settings::new(entry.info.settings);
     for order in [Order::Blocked, Order::Color] {
         let options = crate::Options { order, backend: Backend::Gpu { adapter }, verify: true, ..Default::default() };

@@ -1,7 +1,7 @@
 //! `meshweft list`: what there is to run.
 
 use super::{Console, Outcome, text};
-use crate::{EXAMPLES, Kind, Setting};
+use crate::{Kind, Setting};
 use anyhow::Result;
 use meshweft::Order;
 use meshweft_mesh::generate::GENERATORS;
@@ -10,7 +10,7 @@ use meshweft_mesh::generate::GENERATORS;
 pub(super) fn run(console: &mut Console) -> Result<Outcome> {
     let out = &mut console.out;
     writeln!(out, "Examples, for `meshweft run EXAMPLE`:")?;
-    for entry in EXAMPLES {
+    for entry in super::programs() {
         let info = &entry.info;
         writeln!(out, "\n  {}: {}", info.name, info.about)?;
         writeln!(out, "    on --mesh {} for --steps {} unless others are given; settings:", info.mesh, info.steps)?;

@@ -19,6 +19,7 @@ mod convert;
 mod doctor;
 mod info;
 mod list;
+mod new;
 mod options;
 mod progress;
 mod run;
@@ -35,8 +36,8 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
 #[derive(Parser)]
@@ -71,6 +72,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Convert a mesh file, or write a generated mesh
     Convert(convert::Arguments),
+    /// Make a package with a program of your own, ready to run
+    New(new::Arguments),
 }
 
 /// Where a command writes, and how it is interrupted.
@@ -106,8 +109,18 @@ enum Outcome {
     Interrupted,
 }
 
-/// Runs the command with the arguments of the process on its standard streams.
-pub fn main() -> ExitCode {
+/// The programs that the command knows, where they are not [`EXAMPLES`].
+static PROGRAMS: OnceLock<&'static [Entry]> = OnceLock::new();
+
+/// The programs that the command knows.
+fn programs() -> &'static [Entry] {
+    PROGRAMS.get().copied().unwrap_or(EXAMPLES)
+}
+
+/// Runs the command with the arguments of the process on its standard streams. `programs`: what it can run, such as
+/// [`EXAMPLES`] or programs of your own; `meshweft new` makes a package that calls this.
+pub fn main(programs: &'static [Entry]) -> ExitCode {
+    PROGRAMS.get_or_init(|| programs);
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
     let terminal = err.is_terminal();
     let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
@@ -137,7 +150,9 @@ pub fn run<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, console: &
 }
 
 fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
-    match case::parse(arguments)?.command {
+    let command = case::parse(arguments)?.command;
+    meshweft_mesh::start_threads()?;
+    match command {
         Command::List => list::run(console),
         Command::Run(arguments) => run::run(&arguments, console),
         Command::Verify(arguments) => verify::run(&arguments, console),
@@ -146,6 +161,7 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Shader(arguments) => shader::run(&arguments, console),
         Command::Doctor(arguments) => doctor::run(&arguments, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
+        Command::New(arguments) => new::run(&arguments, console),
     }
 }
 
@@ -173,7 +189,7 @@ fn report(error: &anyhow::Error, console: &mut Console) -> u8 {
     let _ = writeln!(console.err, "error: {}", with_causes(error.as_ref()));
     let wrong = error.chain().filter_map(|e| e.downcast_ref::<meshweft::Error>()).any(|e| {
         // Not the user's mistake but ours, found by a check.
-        matches!(e, meshweft::Error::Mismatch { .. } | meshweft::Error::Contract(_))
+        matches!(e, meshweft::Error::Mismatch { .. } | meshweft::Error::Internal(_))
     });
     if wrong { 1 } else { 2 }
 }
@@ -194,8 +210,8 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 
 /// The example of that name.
 fn find_example(name: &str) -> Result<&'static Entry> {
-    EXAMPLES.iter().find(|entry| entry.info.name == name).ok_or_else(|| {
-        let names: Vec<_> = EXAMPLES.iter().map(|entry| entry.info.name).collect();
+    programs().iter().find(|entry| entry.info.name == name).ok_or_else(|| {
+        let names: Vec<_> = programs().iter().map(|entry| entry.info.name).collect();
         anyhow!("unknown example {name:?}: one of {} (`meshweft list` says what they do)", names.join(", "))
     })
 }

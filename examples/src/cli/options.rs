@@ -2,7 +2,7 @@
 
 use super::{find_example, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 use meshweft_mesh::Curve;
@@ -38,10 +38,6 @@ pub(super) struct Problem {
     /// The GPU, by its number in `meshweft doctor` or a part of its name [default: the best]
     #[arg(long, value_name = "N|NAME")]
     adapter: Option<String>,
-    /// On a GPU, run the update in this file instead of what is traced from the kernel; checked against it before the
-    /// first step. May be repeated
-    #[arg(long, value_name = "KERNEL=FILE.wgsl")]
-    wgsl: Vec<String>,
     /// Threads of the cpu backend, 0 for one per core; changes the speed, never the result
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
     threads: u16,
@@ -146,26 +142,10 @@ impl Problem {
                 Bits::F32 => Precision::F32,
                 Bits::F64 => Precision::F64,
             },
-            wgsl: self.wgsl()?,
             verify,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
-    }
-
-    /// Updates in WGSL, by the names of their kernels.
-    fn wgsl(&self) -> Result<Vec<(String, String)>> {
-        let read = |word: &String| {
-            let Some((kernel, file)) = word.split_once('=') else {
-                bail!("--wgsl {word}: write KERNEL=FILE, such as --wgsl Leap=leap.wgsl");
-            };
-            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-            Ok((kernel.to_string(), text))
-        };
-        if let (false, false) = (self.wgsl.is_empty(), matches!(self.backend, Place::Gpu | Place::Auto)) {
-            bail!("--wgsl is for GPUs: add --backend gpu");
-        }
-        self.wgsl.iter().map(read).collect()
     }
 
     /// Where updates run, and why if that was left open.

@@ -83,11 +83,13 @@ struct Report {
     cells: usize,
     directed_edges: usize,
     order: &'static str,
-    parts: usize,
+    tasks: usize,
     curve: String,
     backend: &'static str,
     adapter: Option<String>,
     threads: usize,
+    /// How often threads were held up because other programs had the cores.
+    stalls: u64,
     precision: &'static str,
     seed: u64,
     settings: Map<String, Value>,
@@ -178,11 +180,12 @@ impl Report {
             cells: run.mesh().cells().len(),
             directed_edges: run.directed_edges(),
             order: plan.options.order.name(),
-            parts: run.parts(),
+            tasks: run.tasks(),
             curve: plan.options.curve.to_string(),
             backend: plan.backend(),
             adapter: run.adapter().map(|adapter| adapter.name),
             threads: run.threads(),
+            stalls: run.stalls(),
             precision: plan.precision(),
             seed: plan.seed,
             settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
@@ -210,7 +213,7 @@ impl Report {
         let stages =
             self.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
         let stages = stages.collect::<Vec<_>>().join(", ");
-        let parts = text::counted(self.parts, "part", "parts");
+        let tasks = text::counted(self.tasks, "task", "tasks");
         let threads = text::counted(self.threads, "thread", "threads");
         let stopped = if self.interrupted { format!(" of {wanted}: stopped") } else { String::new() };
         let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
@@ -227,7 +230,7 @@ impl Report {
                     text::count(self.directed_edges)
                 ),
             ),
-            ("order", format!("{}, {parts}, {} curve", self.order, self.curve)),
+            ("order", format!("{}, {tasks}, {} curve", self.order, self.curve)),
             ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
             (
                 "steps",
@@ -244,6 +247,10 @@ impl Report {
                 ),
             ),
         ];
+        if self.stalls > 0 {
+            let times = text::counted(self.stalls as usize, "time", "times");
+            rows.push(("held up", format!("{times}: other programs had the cores; some steps ran on one thread")));
+        }
         if let Some(sentence) = &self.verified {
             rows.push(("verified", sentence.clone()));
         }

@@ -1,7 +1,7 @@
 //! `meshweft verify`: acceptance tests.
 
-use super::{Console, Outcome, find_example, text};
-use crate::{Check, EXAMPLES, Entry, Tolerance};
+use super::{Console, Outcome, find_example, programs, text};
+use crate::{Check, Entry, Tolerance};
 use anyhow::Result;
 use clap::Args;
 
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
 /// Prints a table of measured and expected numbers for each example.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let entries: Vec<&Entry> = match arguments.name.as_str() {
-        "all" => EXAMPLES.iter().collect(),
+        "all" => programs().iter().collect(),
         name => vec![find_example(name)?],
     };
     let (mut passed, mut total) = (0, 0);

@@ -67,11 +67,11 @@ fn build(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Simulation<Cloth, f64>>
 
 fn free_fall() -> Result<f64> {
     let mut simulation = build(generate("sheet:9", 1)?, &[("pins", "none"), ("obstacles", "none"), ("drag", "0")])?;
-    let start = simulation.vertex(40)?.0.position.z;
+    let start = simulation.vertex(40)?.position.z;
     for _ in 0..300 {
         simulation.step()?;
     }
-    Ok(start - simulation.vertex(40)?.0.position.z)
+    Ok(start - simulation.vertex(40)?.position.z)
 }
 
 /// Lets a strip fall into place: large steps with many sweeps are nothing but a static solver.
@@ -108,15 +108,15 @@ fn sag_of_strip() -> Result<f64> {
     let points = simulation.mesh().points().to_vec();
     let (left, right) = points.iter().fold((f64::MAX, f64::MIN), |(l, r), p| (l.min(p[0]), r.max(p[0])));
     for v in 0..points.len() as u32 {
-        let (mut shared, mut private) = simulation.vertex(v)?;
+        let mut node = simulation.vertex(v)?;
         let p = points[v as usize];
         if p[0] - left < 1e-9 || right - p[0] < 1e-9 {
-            private.free = 0.0;
+            node.free = 0.0;
         }
         // A start that hangs already: a parabola of about the right length.
         let x = 0.8 * p[0] / (right - left);
-        shared.position = Vector3::new(x, p[1], -0.28 * (1.0 - (x / 0.4).powi(2)));
-        simulation.set_vertex(v, shared, private)?;
+        node.position = Vector3::new(x, p[1], -0.28 * (1.0 - (x / 0.4).powi(2)));
+        simulation.set_vertex(v, node)?;
     }
     for _ in 0..STATIC_STEPS {
         simulation.step()?;

@@ -20,7 +20,7 @@ use crate::picture::Prop;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Metrics, Order, Program, Real, Stages, Star, Stars, kernel, record};
+use meshweft::{Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::Mesh;
 use scene::{Hinge, Scene};
 
@@ -66,17 +66,11 @@ record! {
     }
 }
 
-record! {
-    /// What neighbors read.
-    pub struct Shared<R> {
+vertex! {
+    /// A vertex of the cloth.
+    pub struct Node<R> {
         /// Position, m.
-        position: Vector3<R>,
-    }
-}
-
-record! {
-    /// What only the vertex reads.
-    pub struct Private<R> {
+        shared position: Vector3<R>,
         /// Where inertia alone would take the vertex, m.
         target: Vector3<R>,
         /// Position at the start of the step, m.
@@ -113,20 +107,11 @@ record! {
     }
 }
 
-/// Triangles around a vertex.
-pub struct Triangles;
-
-impl Star<2> for Triangles {
-    const INDEX: usize = 0;
-    type Data<R: Real> = Rest<R>;
-}
-
-/// Hinges around a vertex.
-pub struct Hinges;
-
-impl Star<3> for Hinges {
-    const INDEX: usize = 1;
-    type Data<R: Real> = Crease<R>;
+stars! {
+    /// Triangles around a vertex.
+    pub Triangles[2]: Rest<R>;
+    /// Hinges around a vertex.
+    pub Hinges[3]: Crease<R>;
 }
 
 /// A piece of cloth.
@@ -147,69 +132,174 @@ pub struct Cloth {
     contact: bool,
 }
 
+/// What is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pins {
+    /// Two corners of a flat sheet; nothing of other meshes.
+    Corners,
+    /// A whole side of a flat sheet.
+    Side,
+    /// Nothing.
+    None,
+}
+
+/// Settings of a piece of cloth; `ClothOptions::default()` is what the command takes.
+///
+/// ```
+/// use meshweft_examples::cloth::ClothOptions;
+/// let falling_freely = ClothOptions { obstacles: false, drag: 0.0, ..ClothOptions::default() };
+/// assert_eq!(falling_freely.gravity, 9.81);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClothOptions {
+    /// Time step, s.
+    pub dt: f64,
+    /// Sweeps a step.
+    pub rounds: usize,
+    /// Mass of the cloth, kg/m².
+    pub density: f64,
+    /// Young's modulus times thickness, N/m.
+    pub stretch: f64,
+    /// Poisson's ratio, 0 to 0.49.
+    pub poisson: f64,
+    /// Bending stiffness, N m; 0 leaves bending out.
+    pub bend: f64,
+    /// Pressure of the air in a closed surface, N/m²; `None` takes 30 if the mesh is closed.
+    pub pressure: Option<f64>,
+    /// Acceleration downward, m/s².
+    pub gravity: f64,
+    /// Speed of the wind along x, with gusts, m/s.
+    pub wind: f64,
+    /// Rate at which the air takes the cloth along, 1/s.
+    pub drag: f64,
+    /// Coefficient of friction with ball and ground.
+    pub friction: f64,
+    /// Share of each Newton step; `None` takes 1, or 0.4 under the jacobi order.
+    pub relaxation: Option<f64>,
+    /// Largest side of the scene's mesh, m; `None` keeps it, or makes it 1 m if out of 0.2 to 5 m.
+    pub size: Option<f64>,
+    /// What is held.
+    pub pins: Pins,
+    /// Whether there are a ball and a ground to fall on.
+    pub obstacles: bool,
+    /// Whether y points up in the mesh, not z.
+    pub y_is_up: bool,
+}
+
+impl From<&Settings> for ClothOptions {
+    fn from(settings: &Settings) -> ClothOptions {
+        let number = |name| settings.number(name);
+        let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
+        ClothOptions {
+            dt: number("dt"),
+            rounds: settings.count("rounds"),
+            density: number("density"),
+            stretch: number("stretch"),
+            poisson: number("poisson"),
+            bend: number("bend"),
+            pressure: Some(number("pressure")).filter(|&x| x >= 0.0),
+            gravity: number("gravity"),
+            wind: number("wind"),
+            drag: number("drag"),
+            friction: number("friction"),
+            relaxation: unless_zero("relaxation"),
+            size: unless_zero("size"),
+            pins: match settings.choice("pins") {
+                "corners" => Pins::Corners,
+                "side" => Pins::Side,
+                _ => Pins::None,
+            },
+            obstacles: settings.choice("obstacles") != "none",
+            y_is_up: settings.choice("up") == "y",
+        }
+    }
+}
+
+impl Default for ClothOptions {
+    fn default() -> ClothOptions {
+        ClothOptions::from(&Settings::new(Cloth::INFO.settings))
+    }
+}
+
+impl Cloth {
+    /// Sets the scene. The mesh is scaled and moved above the ball. `order` is that of the sweeps.
+    ///
+    /// # Errors
+    /// A mesh without triangles or quads.
+    pub fn with(mesh: &mut Mesh, options: &ClothOptions, order: Order) -> Result<Cloth> {
+        let scene = Scene::set(mesh, options)?;
+        let (young, poisson) = (options.stretch, options.poisson);
+        // Double-buffered, neighbors move at the same time and overshoot together.
+        let relaxation = options.relaxation.unwrap_or(if order == Order::Jacobi { 0.4 } else { 1.0 });
+        let pressure = options.pressure.unwrap_or(if scene.outward != 0.0 { 30.0 } else { 0.0 });
+        Ok(Cloth {
+            scene,
+            dt: options.dt,
+            rounds: options.rounds,
+            density: options.density,
+            gravity: options.gravity,
+            wind: options.wind,
+            drag: options.drag,
+            // Plane stress: Timoshenko and Goodier, Theory of Elasticity, 1970, section 10.
+            lambda: young * poisson / (1.0 - poisson * poisson),
+            mu: young / (2.0 * (1.0 + poisson)),
+            bend: options.bend,
+            pressure,
+            friction: options.friction,
+            relaxation,
+            contact: options.obstacles,
+        })
+    }
+}
+
 /// Distance that contact keeps between the cloth and what it falls on, m.
 const THICKNESS: f64 = 0.006;
 /// Contact stiffness over mass per time step squared: a vertex at rest sinks by g dt² / this, some micrometers.
 const CONTACT: f64 = 10.0;
 
-kernel! {
+kernels! {
+    for Cloth: Node, Parameters;
+
     /// Predicts where inertia, gravity and air take each vertex; the minimization starts where the last step's
     /// acceleration would take it, so that what hangs still starts where it is.
-    map Predict for Cloth: |p, own, private| {
-        let step = p.dt * private.free;
+    map Predict |p, own| {
+        let step = p.dt * own.free;
         let air = R::lit(1.0) + p.drag * p.dt;
-        let velocity = (private.velocity + (p.gravity + p.wind * p.drag) * p.dt) * (R::lit(1.0) / air);
-        let target = own.position + velocity * step;
-        let start = own.position + (private.velocity + p.gravity * (p.dt * private.falling)) * step;
-        (Shared { position: start }, Private { target, before: own.position, ..private })
-    }
-}
+        let velocity = (own.velocity + (p.gravity + p.wind * p.drag) * p.dt) * (R::lit(1.0) / air);
+        let start = own.position + (own.velocity + p.gravity * (p.dt * own.falling)) * step;
+        Node { position: start, target: own.position + velocity * step, before: own.position, ..own }
+    };
 
-kernel! {
+    use update solve::Solve<true>;
+    use update solve::Solve<false>;
+
     /// The velocity that led from the start of the step to its end.
-    map Finish for Cloth: |p, own, private| {
-        let (zero, one) = (R::lit(0.0), R::lit(1.0));
-        let velocity = (own.position - private.before) * (one / p.dt);
-        let acceleration = (velocity - private.velocity) * (one / p.dt);
+    map Finish |p, own| {
+        let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
+        let acceleration = (velocity - own.velocity) * (R::lit(1.0) / p.dt);
         // Without gravity nothing falls; a tiny square keeps the quotient finite.
         let share = acceleration.dot(&p.gravity) / p.gravity.dot(&p.gravity).max(R::lit(1e-12));
-        (own, Private { velocity, falling: share.max(zero).min(one), ..private })
-    }
-}
+        Node { velocity, falling: share.max(R::lit(0.0)).min(R::lit(1.0)), ..own }
+    };
 
-kernel! {
     /// `½ m v²`.
-    sum Kinetic ("kinetic energy", "J") for Cloth: |_, _, private, _| {
-        R::lit(0.5) * private.mass * private.velocity.dot(&private.velocity)
-    }
-}
+    sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
-kernel! {
     /// `-m g · x`.
-    sum Weight ("potential energy", "J") for Cloth: |p, own, private, _| -private.mass * p.gravity.dot(&own.position)
-}
+    sum Weight("potential energy", "J") |p, own, _| -own.mass * p.gravity.dot(&own.position);
 
-kernel! {
     /// The membrane's energy, a third of each triangle at each corner.
-    sum Stretch ("stretch energy", "J") for Cloth: |p, own, _, neighbors| {
-        let energy = |sum, others, rest| sum + solve::membrane_energy(p, own, others, rest);
-        neighbors.fold(Triangles, R::lit(0.0), energy) * R::lit(1.0 / 3.0)
-    }
-}
+    sum Stretch("stretch energy", "J") |p, own, around| {
+        around.sum(Triangles, |others, rest| solve::membrane_energy(p, own.position, others, rest)) * R::lit(1.0 / 3.0)
+    };
 
-kernel! {
     /// The bending energy, a quarter of each hinge at each corner.
-    sum Bend ("bending energy", "J") for Cloth: |p, own, _, neighbors| {
-        let energy = |sum, others, crease| sum + solve::hinge_energy(p, own, others, crease);
-        neighbors.fold(Hinges, R::lit(0.0), energy) * R::lit(0.25)
-    }
+    sum Bend("bending energy", "J") |p, own, around| {
+        around.sum(Hinges, |others, crease| solve::hinge_energy(p, own.position, others, crease)) * R::lit(0.25)
+    };
 }
 
 impl Program for Cloth {
-    type Parameters<R: Real> = Parameters<R>;
-    type Shared<R: Real> = Shared<R>;
-    type Private<R: Real> = Private<R>;
-
     fn time_step(&self) -> f64 {
         self.dt
     }
@@ -246,38 +336,29 @@ impl Program for Cloth {
         Ok(())
     }
 
-    fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
         // A vertex without triangles weighs as much as a square centimeter.
         let area = Some(self.scene.areas[v as usize]).filter(|&a| a > 0.0).unwrap_or(1e-4);
         let free = if self.scene.pinned[v as usize] { 0.0 } else { 1.0 };
-        let private = Private {
+        Node {
+            position,
             target: position,
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
             mass: self.density * area,
             free,
-        };
-        (Shared { position }, private)
+        }
     }
 
-    fn step(&self, stages: &mut impl Stages<Self>) {
+    fn step(&self, stages: &mut Stages<Self>) {
         stages.map(Predict);
         match self.bend > 0.0 || self.pressure > 0.0 || self.contact {
             true => stages.sweep(solve::Solve::<true>, self.rounds),
             false => stages.sweep(solve::Solve::<false>, self.rounds),
         }
         stages.map(Finish);
-    }
-
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Kinetic);
-        metrics.measure(Weight);
-        metrics.measure(Stretch);
-        if self.bend > 0.0 {
-            metrics.measure(Bend);
-        }
     }
 }
 
@@ -336,36 +417,7 @@ impl Example for Cloth {
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Cloth> {
-        let scene = Scene::set(mesh, settings)?;
-        let (young, poisson) = (settings.number("stretch"), settings.number("poisson"));
-        let relaxation = match settings.number("relaxation") {
-            // Double-buffered, neighbors move at the same time and overshoot together.
-            0.0 if order == Order::Jacobi => 0.4,
-            0.0 => 1.0,
-            share => share,
-        };
-        let pressure = match settings.number("pressure") {
-            pressure if pressure >= 0.0 => pressure,
-            _ if scene.outward != 0.0 => 30.0,
-            _ => 0.0,
-        };
-        Ok(Cloth {
-            scene,
-            dt: settings.number("dt"),
-            rounds: settings.count("rounds"),
-            density: settings.number("density"),
-            gravity: settings.number("gravity"),
-            wind: settings.number("wind"),
-            drag: settings.number("drag"),
-            // Plane stress: Timoshenko and Goodier, Theory of Elasticity, 1970, section 10.
-            lambda: young * poisson / (1.0 - poisson * poisson),
-            mu: young / (2.0 * (1.0 + poisson)),
-            bend: settings.number("bend"),
-            pressure,
-            friction: settings.number("friction"),
-            relaxation,
-            contact: settings.choice("obstacles") != "none",
-        })
+        Cloth::with(mesh, &ClothOptions::from(settings), order)
     }
 
     fn look(&self) -> Look {

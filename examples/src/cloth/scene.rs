@@ -1,7 +1,6 @@
 //! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
 
-use super::{Crease, Rest};
-use crate::settings::Settings;
+use super::{ClothOptions, Crease, Pins, Rest};
 use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
@@ -23,7 +22,7 @@ pub(super) struct Scene {
 
 impl Scene {
     /// Scales the mesh to the size asked for, centers it above the ball and picks the pins.
-    pub(super) fn set(mesh: &mut Mesh, settings: &Settings) -> Result<Scene> {
+    pub(super) fn set(mesh: &mut Mesh, options: &ClothOptions) -> Result<Scene> {
         let has_triangles = !mesh.triangles().is_empty();
         if !has_triangles && mesh.dimension() > 0 {
             let counts = mesh.cells().counts();
@@ -33,15 +32,15 @@ impl Scene {
                 counts.join(", ")
             );
         }
-        if settings.choice("up") == "y" {
+        if options.y_is_up {
             mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
         }
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-        let scale = match settings.number("size") {
-            0.0 if extent == 0.0 || (0.2..=5.0).contains(&extent) => 1.0,
-            0.0 => 1.0 / extent,
-            size if extent > 0.0 => size / extent,
+        let scale = match options.size {
+            None if extent == 0.0 || (0.2..=5.0).contains(&extent) => 1.0,
+            None => 1.0 / extent,
+            Some(size) if extent > 0.0 => size / extent,
             _ => 1.0,
         };
         let size = if extent > 0.0 { extent * scale } else { 1.0 };
@@ -57,7 +56,7 @@ impl Scene {
             true => Laplacian::of(&surface_only(mesh)?)?.masses,
             false => vec![0.0; mesh.points().len()],
         };
-        let pinned = pins(mesh, settings.choice("pins"));
+        let pinned = pins(mesh, options.pins);
         let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
         Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, outward })
     }
@@ -86,16 +85,16 @@ fn surface_only(mesh: &Mesh) -> Result<Mesh> {
 }
 
 /// Two corners or one side of a flat sheet, at its far end in y. Nothing of a mesh that is not flat.
-fn pins(mesh: &Mesh, choice: &str) -> Vec<bool> {
+fn pins(mesh: &Mesh, choice: Pins) -> Vec<bool> {
     let [low, high] = mesh.bounds();
     let points = mesh.points();
     let flat = high[2] - low[2] <= 1e-6 * (high[0] - low[0]);
     let mut pinned = vec![false; points.len()];
-    if !flat || choice == "none" {
+    if !flat || choice == Pins::None {
         return pinned;
     }
     let near = 1e-6 * (high[1] - low[1]);
-    if choice == "side" {
+    if choice == Pins::Side {
         pinned.iter_mut().zip(points).for_each(|(pin, p)| *pin = high[1] - p[1] <= near);
         return pinned;
     }

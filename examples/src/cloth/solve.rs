@@ -1,9 +1,12 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::symmetric::Symmetric;
-use super::{Cloth, Crease, Hinges, Parameters, Private, Rest, Shared, Triangles};
+use super::{Cloth, Crease, Hinges, Node, Parameters, Rest, Triangles};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Kernel, Length, Neighbors, Real, record};
+use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update, record};
+
+/// What a vertex sees of another.
+type Other<R> = SharedOf<Cloth, R>;
 
 record! {
     /// Force on a vertex and how fast it changes with its position.
@@ -16,35 +19,31 @@ record! {
 }
 
 /// One Newton step of one vertex: of the membrane alone, or `WHOLE` with bending, pressure and contact.
-pub(super) struct Solve<const WHOLE: bool>;
+pub struct Solve<const WHOLE: bool>;
 
-impl<const WHOLE: bool> Kernel<Cloth> for Solve<WHOLE> {
-    const NAME: &'static str = "solve";
+impl<const WHOLE: bool> Kernel for Solve<WHOLE> {
+    const NAME: &'static str = if WHOLE { "Solve" } else { "SolveMembrane" };
+}
 
+impl<const WHOLE: bool> Update<Cloth> for Solve<WHOLE> {
     #[inline(always)]
-    fn update<R: Real>(
-        p: &Parameters<R>,
-        own: Shared<R>,
-        private: Private<R>,
-        neighbors: &impl Neighbors<R, Shared<R>>,
-    ) -> (Shared<R>, Private<R>) {
-        let inertia = private.mass / (p.dt * p.dt);
+    fn update<R: Real>(p: &Given<Cloth, R>, own: Node<R>, around: &impl Neighbors<Cloth, R>) -> Node<R> {
+        let inertia = own.mass / (p.dt * p.dt);
         // The air resists in proportion to the new velocity: it adds to the inertia.
         let resistance = inertia * (R::lit(1.0) + p.drag * p.dt);
         let mut system =
-            System { force: (private.target - own.position) * resistance, hessian: Symmetric::diagonal(resistance) };
-        system = neighbors.fold(Triangles, system, |system, others, rest| membrane(p, system, own, others, rest));
+            System { force: (own.target - own.position) * resistance, hessian: Symmetric::diagonal(resistance) };
+        let at = own.position;
+        system = around.fold(Triangles, system, |system, others, rest| membrane(p, system, at, others, rest));
         if WHOLE {
-            let push = neighbors.fold(Triangles, Vector3::zeros(), |push, [b, c], _| {
-                push + (b.position - own.position).cross(&(c.position - own.position))
-            });
+            let push = around.sum(Triangles, |[b, c], _| (b.position - at).cross(&(c.position - at)));
             // The volume grows by a sixth of this sum for each meter that the vertex moves along it.
             system.force += push * (p.pressure * R::lit(1.0 / 6.0));
-            system = neighbors.fold(Hinges, system, |system, others, crease| hinge(p, system, own, others, crease));
-            system = contact(p, system, own, private, inertia);
+            system = around.fold(Hinges, system, |system, others, crease| hinge(p, system, at, others, crease));
+            system = contact(p, system, own, inertia);
         }
-        let step = system.hessian.solve(system.force) * (p.relaxation * private.free);
-        (Shared { position: own.position + step }, private)
+        let step = system.hessian.solve(system.force) * (p.relaxation * own.free);
+        Node { position: at + step, ..own }
     }
 }
 
@@ -52,11 +51,11 @@ impl<const WHOLE: bool> Kernel<Cloth> for Solve<WHOLE> {
 #[inline(always)]
 fn strain<R: Real>(
     p: &Parameters<R>,
-    own: Shared<R>,
-    [b, c]: [Shared<R>; 2],
+    at: Vector3<R>,
+    [b, c]: [Other<R>; 2],
     rest: Rest<R>,
 ) -> ([Vector3<R>; 2], [R; 3], [R; 3]) {
-    let (e1, e2) = (b.position - own.position, c.position - own.position);
+    let (e1, e2) = (b.position - at, c.position - at);
     let m = rest.inverse;
     let (u, w) = (e1 * m.x + e2 * m.z, e1 * m.y + e2 * m.w);
     let (half, one) = (R::lit(0.5), R::lit(1.0));
@@ -72,11 +71,11 @@ fn strain<R: Real>(
 fn membrane<R: Real>(
     p: &Parameters<R>,
     system: System<R>,
-    own: Shared<R>,
-    others: [Shared<R>; 2],
+    at: Vector3<R>,
+    others: [Other<R>; 2],
     rest: Rest<R>,
 ) -> System<R> {
-    let ([u, w], _, stress) = strain(p, own, others, rest);
+    let ([u, w], _, stress) = strain(p, at, others, rest);
     let m = rest.inverse;
     let (g0, g1) = (-(m.x + m.z), -(m.y + m.w));
     let a = rest.area;
@@ -92,17 +91,17 @@ fn membrane<R: Real>(
 }
 
 /// `A (μ E:E + λ/2 (tr E)²)`.
-pub(super) fn membrane_energy<R: Real>(p: &Parameters<R>, own: Shared<R>, others: [Shared<R>; 2], rest: Rest<R>) -> R {
-    let (_, e, s) = strain(p, own, others, rest);
+pub(super) fn membrane_energy<R: Real>(p: &Parameters<R>, at: Vector3<R>, others: [Other<R>; 2], rest: Rest<R>) -> R {
+    let (_, e, s) = strain(p, at, others, rest);
     R::lit(0.5) * rest.area * (e[0] * s[0] + e[1] * s[1] + R::lit(2.0) * e[2] * s[2])
 }
 
 /// The curvature across a hinge, and its length.
 #[inline(always)]
-fn curvature<R: Real>(own: Shared<R>, [b, c, d]: [Shared<R>; 3], crease: Crease<R>) -> (Vector3<R>, R) {
+fn curvature<R: Real>(at: Vector3<R>, [b, c, d]: [Other<R>; 3], crease: Crease<R>) -> (Vector3<R>, R) {
     let k = crease.weights;
     // Differences from the vertex itself: the weights sum to zero, and differences keep their digits.
-    let (b, c, d) = (b.position - own.position, c.position - own.position, d.position - own.position);
+    let (b, c, d) = (b.position - at, c.position - at, d.position - at);
     let sum = b * k.y + c * k.z + d * k.w;
     (sum, sum.length())
 }
@@ -112,11 +111,11 @@ fn curvature<R: Real>(own: Shared<R>, [b, c, d]: [Shared<R>; 3], crease: Crease<
 fn hinge<R: Real>(
     p: &Parameters<R>,
     system: System<R>,
-    own: Shared<R>,
-    others: [Shared<R>; 3],
+    at: Vector3<R>,
+    others: [Other<R>; 3],
     crease: Crease<R>,
 ) -> System<R> {
-    let (sum, length) = curvature(own, others, crease);
+    let (sum, length) = curvature(at, others, crease);
     // A flat hinge has no direction to bend back to; a tiny length keeps the quotient finite.
     let share = R::lit(1.0) - crease.rest / length.max(R::lit(1e-12));
     let stiffness = p.bend * crease.weights.x;
@@ -127,21 +126,15 @@ fn hinge<R: Real>(
 }
 
 /// `½ B (|L| - l₀)²`.
-pub(super) fn hinge_energy<R: Real>(p: &Parameters<R>, own: Shared<R>, others: [Shared<R>; 3], crease: Crease<R>) -> R {
-    let (_, length) = curvature(own, others, crease);
+pub(super) fn hinge_energy<R: Real>(p: &Parameters<R>, at: Vector3<R>, others: [Other<R>; 3], crease: Crease<R>) -> R {
+    let (_, length) = curvature(at, others, crease);
     let bent = length - crease.rest;
     R::lit(0.5) * p.bend * bent * bent
 }
 
 /// Adds ball and ground.
 #[inline(always)]
-fn contact<R: Real>(
-    p: &Parameters<R>,
-    system: System<R>,
-    own: Shared<R>,
-    private: Private<R>,
-    inertia: R,
-) -> System<R> {
+fn contact<R: Real>(p: &Parameters<R>, system: System<R>, own: Node<R>, inertia: R) -> System<R> {
     let obstacles = &p.obstacles;
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
     let from_center = own.position - obstacles.center;
@@ -149,7 +142,7 @@ fn contact<R: Real>(
     let ball = (from_center * (one / distance), obstacles.radius - distance);
     let ground = (Vector3::new(zero, zero, one), obstacles.ground - own.position.z);
     let stiffness = obstacles.stiffness * inertia;
-    let moved = own.position - private.before;
+    let moved = own.position - own.before;
     // Sliding slower than this is smoothed to sticking, m.
     let slip = p.dt * R::lit(1e-3);
     [ball, ground].into_iter().fold(system, |system, (normal, depth)| {

@@ -51,17 +51,17 @@ fn build(mesh: &str, dt: f64, damping: f64) -> Result<Simulation<Spring, f64>> {
 /// Plucks the middle of three masses along the chain, and times passages through the middle and heights of swings.
 fn ring() -> Result<(f64, f64)> {
     let mut simulation = build("chain:3", 1e-3, 0.2)?;
-    let (mut shared, mut body) = simulation.vertex(1)?;
+    let mut body = simulation.vertex(1)?;
     let middle = body.position.x;
     body.position.x += 1e-4;
-    shared.half = body.position;
-    simulation.set_vertex(1, shared, body)?;
+    body.half = body.position;
+    simulation.set_vertex(1, body)?;
     let (mut passages, mut swings) = (Vec::new(), Vec::new());
     let (mut before, mut speed) = (1e-4, 0.0);
     while passages.len() < 9 {
         simulation.step()?;
         ensure!(simulation.time() < 100.0, "the mass passed the middle {} times in 100 s", passages.len());
-        let body = simulation.vertex(1)?.1;
+        let body = simulation.vertex(1)?;
         let (now, velocity) = (body.position.x - middle, body.velocity.x);
         if before * now < 0.0 {
             passages.push(simulation.time() - 1e-3 * now / (now - before));

@@ -13,7 +13,7 @@ use crate::example::{Check, Example, Info, Look};
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Length, Metrics, Program, Real, Stages, Star, Stars, kernel, record};
+use meshweft::{Length, Program, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Mesh, mean_edge_length};
 
 record! {
@@ -30,17 +30,11 @@ record! {
     }
 }
 
-record! {
-    /// What neighbors read.
-    pub struct Shared<R> {
+vertex! {
+    /// A unit mass.
+    pub struct Node<R> {
         /// Position half a step ahead, m.
-        half: Vector3<R>,
-    }
-}
-
-record! {
-    /// What only the vertex reads.
-    pub struct Private<R> {
+        shared half: Vector3<R>,
         /// Position, m.
         position: Vector3<R>,
         /// Velocity, m/s.
@@ -50,12 +44,9 @@ record! {
     }
 }
 
-/// Springs to the neighbors.
-pub struct Springs;
-
-impl Star<1> for Springs {
-    const INDEX: usize = 0;
-    type Data<R: Real> = ();
+stars! {
+    /// Springs to the neighbors.
+    pub Springs[1];
 }
 
 /// A mesh of springs and dashpots.
@@ -67,42 +58,65 @@ pub struct Spring {
     edges: Vec<[u32; 2]>,
 }
 
-kernel! {
-    /// Sums the forces of the springs and takes a step.
-    update Leap for Spring: |p, own, body, neighbors| {
-        let force = neighbors.fold(Springs, Vector3::zeros(), |force, [other], ()| {
-            let d = own.half - other.half;
-            force + d * ((p.rest - d.length()) * p.stiffness)
-        });
-        let velocity = (body.velocity + (force - body.velocity * p.damping) * p.dt) * body.free;
-        let position = body.position + velocity * p.dt;
-        let half = position + velocity * (p.dt * R::lit(0.5));
-        (Shared { half }, Private { position, velocity, ..body })
+/// Settings of a mesh of springs; `SpringOptions::default()` is what the command takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpringOptions {
+    /// Time step, s; above about 0.5 it diverges.
+    pub dt: f64,
+    /// Rate at which velocities fade, 1/s.
+    pub damping: f64,
+}
+
+impl From<&Settings> for SpringOptions {
+    fn from(settings: &Settings) -> SpringOptions {
+        SpringOptions { dt: settings.number("dt"), damping: settings.number("damping") }
     }
 }
 
-kernel! {
-    /// `½ v²` of unit masses.
-    sum Kinetic ("kinetic energy", "J") for Spring: |_, _, body, _| R::lit(0.5) * body.velocity.dot(&body.velocity)
+impl Default for SpringOptions {
+    fn default() -> SpringOptions {
+        SpringOptions::from(&Settings::new(Spring::INFO.settings))
+    }
 }
 
-kernel! {
+impl Spring {
+    /// A spring for every edge of the mesh, all of one rest length.
+    pub fn with(mesh: &Mesh, options: &SpringOptions) -> Spring {
+        let edges = mesh.edges();
+        let mean = mean_edge_length(mesh, &edges);
+        // Without edges, or with all points in one place, there is nothing to be stretched; any length will do.
+        let rest = if mean > 0.0 { mean } else { 1.0 };
+        Spring { rest, damping: options.damping, dt: options.dt, fixed: extremes(mesh), edges }
+    }
+}
+
+kernels! {
+    for Spring: Node, Parameters;
+
+    /// Sums the forces of the springs and takes a step.
+    update Leap |p, own, around| {
+        let force = around.sum(Springs, |[other], ()| {
+            let d = own.half - other.half;
+            d * ((p.rest - d.length()) * p.stiffness)
+        });
+        let velocity = (own.velocity + (force - own.velocity * p.damping) * p.dt) * own.free;
+        let position = own.position + velocity * p.dt;
+        Node { half: position + velocity * (p.dt * R::lit(0.5)), position, velocity, ..own }
+    };
+
+    /// `½ v²` of unit masses.
+    sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.velocity.dot(&own.velocity);
+
     /// The integral of the force `l (l - rest) / rest` of a spring of length `l`: `(l³/3 - rest l²/2) / rest + rest²/6`,
     /// half of it at either end.
-    sum Elastic ("elastic energy", "J") for Spring: |p, own, _, neighbors| {
-        neighbors.fold(Springs, R::lit(0.0), |energy, [other], ()| {
-            let length = (own.half - other.half).length();
-            let cubic = length * length * (length * R::lit(1.0 / 3.0) - p.rest * R::lit(0.5)) * p.stiffness;
-            energy + R::lit(0.5) * (cubic + p.rest * p.rest * R::lit(1.0 / 6.0))
-        })
-    }
+    sum Elastic("elastic energy", "J") |p, own, around| around.sum(Springs, |[other], ()| {
+        let length = (own.half - other.half).length();
+        let cubic = length * length * (length * R::lit(1.0 / 3.0) - p.rest * R::lit(0.5)) * p.stiffness;
+        R::lit(0.5) * (cubic + p.rest * p.rest * R::lit(1.0 / 6.0))
+    });
 }
 
 impl Program for Spring {
-    type Parameters<R: Real> = Parameters<R>;
-    type Shared<R: Real> = Shared<R>;
-    type Private<R: Real> = Private<R>;
-
     fn time_step(&self) -> f64 {
         self.dt
     }
@@ -116,19 +130,14 @@ impl Program for Spring {
         Ok(())
     }
 
-    fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
         let free = if self.fixed.contains(&v) { 0.0 } else { 1.0 };
-        (Shared { half: position }, Private { position, velocity: Vector3::zeros(), free })
+        Node { half: position, position, velocity: Vector3::zeros(), free }
     }
 
-    fn step(&self, stages: &mut impl Stages<Self>) {
+    fn step(&self, stages: &mut Stages<Self>) {
         stages.sweep(Leap, 1);
-    }
-
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Kinetic);
-        metrics.measure(Elastic);
     }
 }
 
@@ -153,12 +162,7 @@ impl Example for Spring {
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Spring> {
-        let edges = mesh.edges();
-        let mean = mean_edge_length(mesh, &edges);
-        // Without edges, or with all points in one place, there is nothing to be stretched; any length will do.
-        let rest = if mean > 0.0 { mean } else { 1.0 };
-        let (damping, dt) = (settings.number("damping"), settings.number("dt"));
-        Ok(Spring { rest, damping, dt, fixed: extremes(mesh), edges })
+        Ok(Spring::with(mesh, &SpringOptions::from(settings)))
     }
 
     fn look(&self) -> Look {

@@ -6,11 +6,10 @@
 mod checks;
 
 use crate::example::{Check, Example, Info, Look};
-use crate::heat::{explicit_limit, nearest};
 use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
-use meshweft::{Metrics, Program, Real, Stages, Star, Stars, kernel, record};
+use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Laplacian, Mesh};
 
 record! {
@@ -25,30 +24,21 @@ record! {
     }
 }
 
-record! {
-    /// What neighbors read.
-    pub struct Shared<R> {
+vertex! {
+    /// A vertex of the finite-element mesh.
+    pub struct Node<R> {
         /// Displacement, m.
-        displacement: R,
-    }
-}
-
-record! {
-    /// What only the vertex reads.
-    pub struct Private<R> {
+        shared displacement: R,
         /// Velocity half a step before the displacement, m/s.
         velocity: R,
-        /// One over the lumped mass; 0 holds the vertex fixed.
+        /// One over the lumped mass; 0 where the vertex is fixed.
         mobility: R,
     }
 }
 
-/// Edges with their finite-element weight.
-pub struct Edges;
-
-impl Star<1> for Edges {
-    const INDEX: usize = 0;
-    type Data<R: Real> = R;
+stars! {
+    /// Edges with their finite-element weight.
+    pub Edges[1]: R;
 }
 
 /// Waves on a membrane.
@@ -62,54 +52,92 @@ pub struct Wave {
     bump: ([f64; 3], f64, f64),
 }
 
-kernel! {
+/// Settings of a membrane; `WaveOptions::default()` is what the command takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaveOptions {
+    /// Wave speed, m/s.
+    pub speed: f64,
+    /// Rate at which velocities fade, 1/s.
+    pub damping: f64,
+    /// Time step, s; `None` takes half the stability limit.
+    pub dt: Option<f64>,
+    /// Height of the bump at the start, m.
+    pub height: f64,
+}
+
+impl From<&Settings> for WaveOptions {
+    fn from(settings: &Settings) -> WaveOptions {
+        WaveOptions {
+            speed: settings.number("speed"),
+            damping: settings.number("damping"),
+            dt: Some(settings.number("dt")).filter(|&dt| dt != 0.0),
+            height: settings.number("height"),
+        }
+    }
+}
+
+impl Default for WaveOptions {
+    fn default() -> WaveOptions {
+        WaveOptions::from(&Settings::new(Wave::INFO.settings))
+    }
+}
+
+impl Wave {
+    /// A bump on a membrane that is fixed at its boundary.
+    ///
+    /// # Errors
+    /// A mesh without a Laplacian.
+    pub fn with(mesh: &Mesh, options: &WaveOptions) -> Result<Wave> {
+        let laplacian = Laplacian::of(mesh)?;
+        let speed = options.speed;
+        // The largest eigenvalue of m⁻¹K is at most 2 Σ|w| / m (Gershgorin); leapfrog is stable for dt below 2 / ω.
+        let limit = || 0.5 * 2.0 * (laplacian.explicit_limit() / 2.0).sqrt() / speed;
+        let dt = options.dt.unwrap_or_else(limit);
+        let [low, high] = mesh.bounds();
+        let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+        let fixed = mesh.boundary();
+        let aim = [0.35 * low[0] + 0.65 * high[0], 0.45 * low[1] + 0.55 * high[1], high[2]];
+        let center = mesh.nearest(aim, |v| !fixed[v] && laplacian.masses[v] > 0.0).unwrap_or(aim);
+        // A mesh of one place has no extent; any radius will do.
+        let radius = if extent > 0.0 { 0.06 * extent } else { 1.0 };
+        let bump = (center, radius, options.height);
+        Ok(Wave { speed, damping: options.damping, dt, laplacian, fixed, bump })
+    }
+}
+
+kernels! {
+    for Wave: Node, Parameters;
+
     /// `v + dt (c² / m Σ w (u_neighbor - u) - d v)`. It leaves displacements alone, so every order gives the same.
-    update Kick for Wave: |p, own, private, neighbors| {
-        let pull = neighbors.fold(Edges, R::lit(0.0), |pull, [other], weight| {
-            pull + weight * (other.displacement - own.displacement)
-        });
-        let acceleration = p.tension * private.mobility * pull - p.damping * private.velocity;
-        (own, Private { velocity: private.velocity + p.dt * acceleration, ..private })
-    }
-}
+    update Kick |p, own, around| {
+        let pull = around.sum(Edges, |[other], w| w * (other.displacement - own.displacement));
+        let acceleration = p.tension * own.mobility * pull - p.damping * own.velocity;
+        Node { velocity: own.velocity + p.dt * acceleration, ..own }
+    };
 
-kernel! {
     /// `u + dt v`.
-    map Drift for Wave: |p, own, private| {
-        (Shared { displacement: own.displacement + p.dt * private.velocity }, private)
-    }
-}
+    map Drift |p, own| Node { displacement: own.displacement + p.dt * own.velocity, ..own };
 
-kernel! {
     /// `½ m v²`, velocities half a step early.
-    sum Kinetic ("kinetic energy", "J m²/kg") for Wave: |_, _, private, _| {
-        let zero = R::lit(0.0);
-        let energy = R::lit(0.5) * private.velocity * private.velocity / private.mobility;
-        R::select(zero.less(private.mobility), energy, zero)
-    }
-}
+    sum Kinetic("kinetic energy", "J m²/kg") |_, own, _| {
+        let energy = R::lit(0.5) * own.velocity * own.velocity / own.mobility;
+        R::select(own.mobility.greater(R::lit(0.0)), energy, R::lit(0.0))
+    };
 
-kernel! {
     /// `½ c² Σ w (Δu)²`, half of each edge at either end.
-    sum Potential ("potential energy", "J m²/kg") for Wave: |p, own, _, neighbors| {
-        let sum = neighbors.fold(Edges, R::lit(0.0), |sum, [other], weight| {
+    sum Potential("potential energy", "J m²/kg") |p, own, around| {
+        let sum = around.sum(Edges, |[other], w| {
             let difference = other.displacement - own.displacement;
-            sum + weight * difference * difference
+            w * difference * difference
         });
         R::lit(0.25) * p.tension * sum
-    }
-}
+    };
 
-kernel! {
     /// The largest displacement either way.
-    max Crest ("largest displacement", "m") for Wave: |_, own, _, _| own.displacement.abs()
+    max Crest("largest displacement", "m") |_, own, _| own.displacement.abs();
 }
 
 impl Program for Wave {
-    type Parameters<R: Real> = Parameters<R>;
-    type Shared<R: Real> = Shared<R>;
-    type Private<R: Real> = Private<R>;
-
     fn time_step(&self) -> f64 {
         self.dt
     }
@@ -124,28 +152,22 @@ impl Program for Wave {
         Ok(())
     }
 
-    fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let (center, radius, height) = self.bump;
         let p = mesh.points()[v as usize];
         let distance = (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>();
         let bump = height * Real::exp(-distance / (2.0 * radius * radius));
         let mass = self.laplacian.masses[v as usize];
         if self.fixed[v as usize] || mass <= 0.0 {
-            (Shared { displacement: 0.0 }, Private { velocity: 0.0, mobility: 0.0 })
+            Node { displacement: 0.0, velocity: 0.0, mobility: 0.0 }
         } else {
-            (Shared { displacement: bump }, Private { velocity: 0.0, mobility: 1.0 / mass })
+            Node { displacement: bump, velocity: 0.0, mobility: 1.0 / mass }
         }
     }
 
-    fn step(&self, stages: &mut impl Stages<Self>) {
+    fn step(&self, stages: &mut Stages<Self>) {
         stages.sweep(Kick, 1);
         stages.map(Drift);
-    }
-
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Kinetic);
-        metrics.measure(Potential);
-        metrics.measure(Crest);
     }
 }
 
@@ -180,22 +202,7 @@ impl Example for Wave {
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Wave> {
-        let laplacian = Laplacian::of(mesh)?;
-        let speed = settings.number("speed");
-        let dt = match settings.number("dt") {
-            // The largest eigenvalue of m⁻¹K is at most 2 Σ|w| / m (Gershgorin); leapfrog is stable for dt below 2 / ω.
-            0.0 => 0.5 * 2.0 * (explicit_limit(&laplacian) / 2.0).sqrt() / speed,
-            dt => dt,
-        };
-        let [low, high] = mesh.bounds();
-        let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-        let fixed = mesh.boundary();
-        let aim = [0.35 * low[0] + 0.65 * high[0], 0.45 * low[1] + 0.55 * high[1], high[2]];
-        let center = nearest(mesh, aim, |v| !fixed[v] && laplacian.masses[v] > 0.0).unwrap_or(aim);
-        // A mesh of one place has no extent; any radius will do.
-        let radius = if extent > 0.0 { 0.06 * extent } else { 1.0 };
-        let bump = (center, radius, settings.number("height"));
-        Ok(Wave { speed, damping: settings.number("damping"), dt, laplacian, fixed, bump })
+        Wave::with(mesh, &WaveOptions::from(settings))
     }
 
     fn look(&self) -> Look {

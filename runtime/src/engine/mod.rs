@@ -1,54 +1,81 @@
 //! Engines: ways to walk a schedule.
 //!
-//! [`serial`] is the oracle: the loop that defines every result. [`cpu`] walks phases or task graphs on a pool of
-//! threads. Both receive a [`Job`], plain data, and neither knows files, clocks or networks. An engine decides when an
-//! update runs, never what it computes: all call the same update through the same [`Row`](crate::layout::Row).
+//! [`serial`] is the oracle: the loop that defines every result. [`cpu`] walks the task graph on a team of threads, and the
+//! GPU's engine stands beside them. Each keeps the state of all vertices, takes whole steps ([`Step`]), plain data, and knows
+//! neither files, clocks nor networks. An engine decides when an update runs, never what it computes: all call the same
+//! kernels.
 
 mod audit;
-mod cells;
+mod compiled;
 mod cpu;
+mod interpreter;
 mod reduce;
 mod serial;
-mod table;
-mod tasks;
 
 pub(crate) use audit::Audit;
+pub(crate) use compiled::{Code, Compiled, Table};
 pub(crate) use cpu::Cpu;
+pub(crate) use interpreter::Interpreter;
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
 
-use crate::layout::{Layout, State};
-use crate::program::{Kernel, Map, Number, Program, Reduce};
+use crate::error::Result;
+use crate::gpu::{Adapter, Counters};
+use crate::layout::{View, ViewMut};
+use crate::number::Number;
+use crate::step::{Settings, Step};
 
-/// What an engine works on: parameters, layout and state of one time step.
-pub(crate) struct Job<'a, P: Program, T: Number> {
-    pub(crate) parameters: P::Parameters<T>,
-    pub(crate) layout: &'a Layout<T>,
-    pub(crate) state: &'a mut State<T>,
-    pub(crate) audit: Option<&'a Audit>,
-    /// Cleared when an update returns a value that is not finite.
-    pub(crate) finite: bool,
+/// What runs the steps of a simulation and keeps its state.
+pub(crate) trait Engine<T: Number>: Send + Sync {
+    /// Takes a step, or asks a device for it and goes on.
+    fn step(&mut self, step: &Step<T>) -> Result<()>;
+
+    /// Waits until all steps are done, and tells how far they got.
+    fn settle(&mut self) -> Result<Progress>;
+
+    /// How far it is, as far as is known without waiting.
+    fn progress(&self) -> Progress;
+
+    /// Measures every vertex and combines the values in the fixed tree. `kernel`: its number in the table; `step`: steps taken.
+    fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64>;
+
+    /// The state after all steps.
+    fn state(&self) -> Result<View<'_, T>>;
+
+    /// Changes the state.
+    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
+
+    /// The globals after all steps.
+    fn globals(&self) -> Result<Vec<T>>;
+
+    /// Replaces the globals.
+    fn set_globals(&mut self, globals: &[T]) -> Result<()>;
+
+    /// What there is to know of it.
+    fn facts(&self) -> Facts;
 }
 
-/// A way to run the kernels of a step.
-pub(crate) trait Engine {
-    /// Updates every vertex by itself.
-    fn map<P: Program, T: Number, K: Map<P>>(&self, job: &mut Job<P, T>);
-
-    /// Updates every vertex `rounds` times in place, as if one by one in the order of the schedule.
-    fn sweep<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
-
-    /// Updates every vertex `rounds` times from the old values of all neighbors.
-    fn jacobi<P: Program, T: Number, K: Kernel<P>>(&self, job: &mut Job<P, T>, rounds: usize);
-
-    /// Combines one number of every vertex in the fixed tree.
-    fn measure<P: Program, T: Number, K: Reduce<P>>(&self, job: &Job<P, T>) -> f64;
+/// How far an engine is, counted from its start or from the last change of its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Steps taken, the one that was not finite included.
+    pub(crate) steps: u64,
+    /// Rounds that updated every vertex from its neighbors, and how many of them an order bound.
+    pub(crate) rounds: u64,
+    pub(crate) swept: u64,
+    /// Whether some update of the last of those steps was not finite.
+    pub(crate) spoilt: bool,
+    /// Whether more of them may be under way.
+    pub(crate) is_pending: bool,
 }
 
-/// Whether all reals of a record are finite.
-#[inline(always)]
-pub(crate) fn all_finite<T: Number, A: crate::program::Record<T>>(record: &A) -> bool {
-    let mut finite = true;
-    record.each(|_, x| finite &= x.finite());
-    finite
+/// What there is to know of an engine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) threads: usize,
+    /// Walks that were held up by a thread that did not run.
+    pub(crate) stalls: u64,
+    /// Bytes that a round must move at least, beyond what the layout tells, if the engine has an account of its own.
+    pub(crate) round_bytes: Option<usize>,
+    pub(crate) gpu: Option<(Adapter, Counters)>,
 }

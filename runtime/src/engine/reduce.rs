@@ -1,30 +1,23 @@
 //! Reductions whose result does not depend on who adds what.
 
 use crate::layout::Layout;
-use crate::program::{Combine, Number};
+use crate::number::Number;
+use crate::program::Combine;
 
 /// Vertices a leaf of the tree: fixed, because another size would be another result.
 const LEAF: usize = 4096;
 
-/// A number for each of a range.
-type Value<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
+/// How many leaves the tree has.
+pub(crate) fn leaves<T: Number>(layout: &Layout<T>) -> usize {
+    layout.schedule.permutation().len().div_ceil(LEAF)
+}
 
-/// Combines the values of all vertices: leaves of 4096 vertices consecutive along the curve, added in that order, then a
-/// binary tree over the leaves. `value`: that of the vertex in a slot. `run` computes all leaves, in any order, from their
-/// number and a function.
-pub(crate) fn tree<T: Number>(
-    how: Combine,
-    layout: &Layout<T>,
-    value: &Value,
-    run: &dyn Fn(usize, &Value) -> Vec<f64>,
-) -> f64 {
+/// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
+/// in a slot.
+pub(crate) fn leaf<T: Number>(how: Combine, layout: &Layout<T>, value: &dyn Fn(usize) -> f64, leaf: usize) -> f64 {
     let places = layout.schedule.permutation().rank();
-    let empty = how.empty();
-    let leaf = |block: usize| {
-        let members = &places[block * LEAF..places.len().min((block + 1) * LEAF)];
-        members.iter().fold(empty, |sum, &place| combine(how, sum, value(layout.slot_at(place))))
-    };
-    pairs(how, run(places.len().div_ceil(LEAF), &leaf))
+    let members = &places[leaf * LEAF..places.len().min((leaf + 1) * LEAF)];
+    members.iter().fold(how.empty(), |sum, &place| combine(how, sum, value(layout.slot_at(place))))
 }
 
 /// Combines values as a binary tree: neighbors in pairs, until one is left. None make the neutral value.

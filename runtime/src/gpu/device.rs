@@ -87,7 +87,7 @@ fn enumerate() -> Vec<wgpu::Adapter> {
     let found = catch_unwind(|| {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         descriptor.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
-        // No checks of indirect dispatches: publish.wgsl keeps ours within the limits. And no layer in debug builds: one that
+        // No layer in debug builds: one that
         // crashes when two devices work at once (1.3.239 does) takes the program with it. `.ci/run` loads it, a process a device.
         descriptor.flags = wgpu::InstanceFlags::empty();
         let instance = wgpu::Instance::new(descriptor);
@@ -129,7 +129,7 @@ fn describe(adapter: &wgpu::Adapter) -> Adapter {
 }
 
 /// A device in use, and what went wrong with it.
-pub(super) struct Device {
+pub(crate) struct Device {
     pub(super) about: Adapter,
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
@@ -138,7 +138,7 @@ pub(super) struct Device {
 
 impl Device {
     /// Opens adapter `number` of [`adapters`].
-    pub(super) fn open(number: usize) -> Result<Device> {
+    pub(crate) fn open(number: usize) -> Result<Device> {
         let adapters = enumerate();
         let Some(adapter) = adapters.get(number) else {
             return Err(Error::Gpu(match adapters.len() {
@@ -174,6 +174,11 @@ impl Device {
             });
         }));
         Ok(Device { about, device, queue, fault })
+    }
+
+    /// How many vertices it updates in lockstep, at least: the width of groups.
+    pub(crate) fn width(&self) -> usize {
+        self.about.subgroup[0].clamp(8, 64).next_power_of_two() as usize
     }
 
     /// What went wrong so far, if anything did.
@@ -232,12 +237,6 @@ impl Device {
                 mapped_at_creation: false,
             })
         })
-    }
-
-    /// Makes the device fail, for tests of what happens then.
-    #[cfg(test)]
-    pub(super) fn destroy(&self) {
-        self.device.destroy();
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::device::{Device, map, mapped};
 use crate::error::Result;
-use meshweft_shaders::STATUS_WORDS;
+use meshweft_shaders::layout::Status as Words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -19,9 +19,8 @@ const DISPATCHES: usize = 2048;
 const FIRST_DISPATCHES: usize = 128;
 /// Seconds that a submission is to take at most: some systems take a device for hung, and reset it, that shows nothing for two.
 const LONGEST_S: f64 = 0.05;
-/// Where timestamps lie in a buffer of the ring, and its size.
-const STAMPS_AT: u64 = 4 * STATUS_WORDS as u64;
-const RING_BYTES: u64 = STAMPS_AT + 16;
+/// Bytes of the buffer of records: what stages are given.
+const RECORDS: u64 = 256 << 10;
 
 /// What has been asked of a GPU since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,13 +33,26 @@ pub struct Counters {
     pub busy_s: f64,
 }
 
-/// The status words of a device, as `bindings.wgsl` lays them out.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a device tells of itself, as it was when the last work that is known to be done was.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Status {
-    /// Steps that were begun before the state was frozen.
-    pub(super) steps: u32,
+    pub(super) words: Words,
+    /// How often loops went round.
+    pub(super) iterations: Vec<u32>,
+    /// The globals, as the words of their numbers.
+    pub(super) globals: Vec<u32>,
+}
+
+impl Status {
+    fn new(words: &[u32]) -> Status {
+        let (iterations, globals) = words[Words::ITERATIONS_AT..].split_at(Words::LEVELS);
+        Status { words: Words::from_words(words), iterations: iterations.to_vec(), globals: globals.to_vec() }
+    }
+
     /// Whether an update came to something that is not finite.
-    pub(super) spoilt: bool,
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.words.spoilt != 0
+    }
 }
 
 /// A queue of work for a device.
@@ -53,12 +65,21 @@ pub(super) struct Queue {
     pending: VecDeque<Pending>,
     clock: Option<Clock>,
     /// Seconds that a submission is to take at most, and the dispatches which that allows.
-    pub(super) longest_s: f64,
-    pub(super) most: usize,
-    /// What the device will say when all that was recorded is done: steps begun, and tasks run in waves.
+    longest_s: f64,
+    most: usize,
+    /// What stages are given: a ring of records, and those that are not on the device yet, with where they go.
+    pub(super) records: wgpu::Buffer,
+    staged: Vec<u8>,
+    staged_at: u64,
+    /// Bytes from one record to the next.
+    stride: u64,
+    /// The last of them.
+    last: Vec<u32>,
+    /// What the device will say when all that was recorded is done: steps begun.
     canary: u32,
-    tasks: u32,
     status: Status,
+    /// Where timestamps lie in a buffer of the ring.
+    stamps_at: u64,
     pub(super) counters: Counters,
 }
 
@@ -81,16 +102,23 @@ struct Pending {
     submission: wgpu::SubmissionIndex,
     dispatches: usize,
     canary: u32,
-    /// Unless work ends amid waves.
-    tasks: Option<u32>,
     mapped: Arc<AtomicU8>,
 }
 
 impl Queue {
-    pub(super) fn new(device: &Device) -> Result<Queue> {
-        let words = device.buffer("status", STAMPS_AT, Usage::STORAGE | Usage::COPY_SRC | Usage::COPY_DST)?;
+    /// `globals`: as the words of their numbers. `record_bytes`: of what a stage is given, at most.
+    pub(super) fn new(device: &Device, globals: &[u32], record_bytes: u64) -> Result<Queue> {
+        let mut words = vec![0; Words::GLOBALS_AT];
+        words.extend(globals);
+        let stamps_at = 4 * words.len().next_multiple_of(4) as u64;
+        words.resize(stamps_at as usize / 4, 0);
+        let status = Status::new(&words[..Words::GLOBALS_AT + globals.len()]);
+        let words = device.array("status", bytemuck::cast_slice(&words))?;
         let usage = Usage::MAP_READ | Usage::COPY_DST;
-        let ring: Result<Vec<_>> = (0..RING).map(|_| device.buffer("status ring", RING_BYTES, usage)).collect();
+        let ring: Result<Vec<_>> = (0..RING).map(|_| device.buffer("status ring", stamps_at + 16, usage)).collect();
+        let alignment = u64::from(device.device.limits().min_uniform_buffer_offset_alignment);
+        let stride = record_bytes.next_multiple_of(alignment);
+        let records = device.buffer("records", RECORDS.max(4 * stride), Usage::UNIFORM | Usage::COPY_DST)?;
         let mut clock = None;
         if device.about.timestamps {
             let resolved = device.buffer("timestamps", 16, Usage::QUERY_RESOLVE | Usage::COPY_SRC)?;
@@ -108,28 +136,70 @@ impl Queue {
             clock,
             longest_s: LONGEST_S,
             most: FIRST_DISPATCHES,
+            records,
+            staged: Vec::new(),
+            staged_at: 0,
+            stride,
+            last: Vec::new(),
             canary: 0,
-            tasks: 0,
-            status: Status::default(),
+            status,
+            stamps_at,
             counters: Counters::default(),
         })
     }
 
-    /// Starts to count from zero: nothing must be under way.
+    /// The same on a device that takes long for everything.
+    #[cfg(test)]
+    pub(super) fn slow(self) -> Queue {
+        Queue { longest_s: 0.0, most: 1, ..self }
+    }
+
+    /// Starts to count steps from zero, and forgets that updates were not finite: nothing must be under way.
     pub(super) fn reset(&mut self, device: &Device) -> Result<()> {
-        device.guard(|| device.queue.write_buffer(&self.words, 0, &[0; STAMPS_AT as usize]))?;
-        (self.canary, self.tasks, self.status) = (0, 0, Status::default());
+        device.guard(|| device.queue.write_buffer(&self.words, 0, &[0; 4 * Words::GLOBALS_AT]))?;
+        (self.canary, self.status.words) = (0, Words::default());
         Ok(())
+    }
+
+    /// Replaces the globals: nothing must be under way.
+    pub(super) fn set_globals(&mut self, device: &Device, globals: Vec<u32>) -> Result<()> {
+        let at = 4 * Words::GLOBALS_AT as u64;
+        device.guard(|| device.queue.write_buffer(&self.words, at, bytemuck::cast_slice(&globals)))?;
+        self.status.globals = globals;
+        Ok(())
+    }
+
+    /// What is known by now.
+    pub(super) fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Whether anything may be under way.
+    pub(super) fn is_pending(&self) -> bool {
+        self.recording.is_some() || !self.pending.is_empty()
+    }
+
+    /// Puts down what the following dispatches are given. Tells where it lies; it stays there until many more were put down.
+    pub(super) fn record(&mut self, device: &Device, words: Vec<u32>) -> Result<u32> {
+        if !self.last.is_empty() && self.last == words {
+            return Ok((self.staged_at + self.staged.len() as u64 - self.stride) as u32);
+        }
+        if self.staged_at + self.staged.len() as u64 + self.stride > self.records.size() {
+            // What lies at the start may still be waited for by what was recorded.
+            self.submit(device)?;
+            self.staged.clear();
+            self.staged_at = 0;
+        }
+        let at = self.staged_at + self.staged.len() as u64;
+        self.staged.extend_from_slice(bytemuck::cast_slice(&words));
+        self.staged.resize((at - self.staged_at + self.stride) as usize, 0);
+        self.last = words;
+        Ok(at as u32)
     }
 
     /// Expects one more step.
     pub(super) fn expect_step(&mut self) {
         self.canary = self.canary.wrapping_add(1);
-    }
-
-    /// Expects so many more tasks in waves.
-    pub(super) fn expect_tasks(&mut self, tasks: u32) {
-        self.tasks = self.tasks.wrapping_add(tasks);
     }
 
     fn recording(&mut self, device: &Device) -> Result<&mut Recording> {
@@ -154,7 +224,7 @@ impl Queue {
     ) -> Result<()> {
         let most = self.most;
         if self.recording.as_ref().is_some_and(|recording| recording.dispatches >= most) {
-            self.submit(device, false)?;
+            self.submit(device)?;
         }
         self.counters.dispatches += 1;
         let Recording { encoder, pass, dispatches } = self.recording(device)?;
@@ -164,18 +234,14 @@ impl Queue {
         })
     }
 
-    /// Records a copy, after what was recorded and before what will be.
-    pub(super) fn copy(&mut self, device: &Device, from: &wgpu::Buffer, to: &wgpu::Buffer, bytes: u64) -> Result<()> {
-        let Recording { encoder, pass, .. } = self.recording(device)?;
-        device.guard(|| {
-            *pass = None;
-            encoder.copy_buffer_to_buffer(from, 0, to, 0, Some(bytes));
-        })
-    }
-
-    /// Hands over what was recorded, and asks for the status after it. `whole`: whether all tasks of its waves are in it.
-    pub(super) fn submit(&mut self, device: &Device, whole: bool) -> Result<()> {
+    /// Hands over what was recorded, and asks for the status after it.
+    pub(super) fn submit(&mut self, device: &Device) -> Result<()> {
         let Some(recording) = self.recording.take() else { return Ok(()) };
+        if !self.staged.is_empty() {
+            device.guard(|| device.queue.write_buffer(&self.records, self.staged_at, &self.staged))?;
+            self.staged_at += self.staged.len() as u64;
+            self.staged.clear();
+        }
         if self.pending.len() == RING {
             self.collect_one(device)?;
         }
@@ -184,61 +250,54 @@ impl Queue {
         let (submission, mapped) = device.guard(|| {
             drop(recording.pass);
             let mut encoder = recording.encoder;
-            encoder.copy_buffer_to_buffer(&self.words, 0, to, 0, Some(STAMPS_AT));
+            encoder.copy_buffer_to_buffer(&self.words, 0, to, 0, Some(self.stamps_at));
             if let Some(Clock { queries, resolved, .. }) = clock {
                 encoder.write_timestamp(queries, 1);
                 encoder.resolve_query_set(queries, 0..2, resolved, 0);
-                encoder.copy_buffer_to_buffer(resolved, 0, to, STAMPS_AT, Some(16));
+                encoder.copy_buffer_to_buffer(resolved, 0, to, self.stamps_at, Some(16));
             }
             let submission = device.queue.submit([encoder.finish()]);
-            (submission, map(to, RING_BYTES))
+            (submission, map(to, self.stamps_at + 16))
         })?;
-        let tasks = whole.then_some(self.tasks);
-        self.pending.push_back(Pending {
-            buffer: self.next,
-            submission,
-            dispatches,
-            canary: self.canary,
-            tasks,
-            mapped,
-        });
+        let (buffer, canary) = (self.next, self.canary);
+        self.pending.push_back(Pending { buffer, submission, dispatches, canary, mapped });
         self.next = (self.next + 1) % RING;
         self.counters.submissions += 1;
         Ok(())
     }
 
     /// Hands over what was recorded, waits for everything, and tells the status after it.
-    pub(super) fn settle(&mut self, device: &Device) -> Result<Status> {
-        self.submit(device, true)?;
+    pub(super) fn settle(&mut self, device: &Device) -> Result<&Status> {
+        self.submit(device)?;
         while !self.pending.is_empty() {
             self.collect_one(device)?;
         }
         device.check()?;
-        Ok(self.status)
+        Ok(&self.status)
     }
 
     /// Ends a step: hands it over unless the device has enough to do, so that few fat submissions are made when the host is
-    /// faster than the device, and none waits when it is not. Tells the status so far as it has arrived.
-    pub(super) fn pace(&mut self, device: &Device) -> Result<Status> {
+    /// faster than the device, and none waits when it is not.
+    pub(super) fn pace(&mut self, device: &Device) -> Result<()> {
         /// Submissions that keep a device at work while the next one is recorded.
         const AHEAD: usize = 2;
         /// Dispatches that are worth a submission in any case.
         const ENOUGH: usize = 256;
-        let status = self.glance(device)?;
+        self.glance(device)?;
         let recorded = self.recording.as_ref().map_or(0, |recording| recording.dispatches);
         if self.pending.len() < AHEAD || recorded >= ENOUGH {
-            self.submit(device, true)?;
+            self.submit(device)?;
         }
-        Ok(status)
+        Ok(())
     }
 
-    /// The status so far as it has arrived.
-    fn glance(&mut self, device: &Device) -> Result<Status> {
+    /// Takes the status so far as it has arrived.
+    fn glance(&mut self, device: &Device) -> Result<()> {
         device.guard(|| device.device.poll(wgpu::PollType::Poll).is_ok())?;
         while self.pending.front().is_some_and(|pending| mapped(&pending.mapped).is_some()) {
             self.collect_one(device)?;
         }
-        Ok(self.status)
+        Ok(())
     }
 
     fn collect_one(&mut self, device: &Device) -> Result<()> {
@@ -250,25 +309,24 @@ impl Queue {
             return Err(device.fail("the status could not be read back"));
         }
         let buffer = &self.ring[pending.buffer];
-        let mut bytes = [0u8; RING_BYTES as usize];
+        let mut words = vec![0u32; self.stamps_at as usize / 4 + 4];
         device.guard(|| {
             if let Ok(view) = buffer.get_mapped_range(..) {
-                bytes.copy_from_slice(&view);
+                bytemuck::cast_slice_mut(&mut words).copy_from_slice(&view);
             }
             buffer.unmap();
         })?;
-        let (words, stamps) = bytes.split_at(STAMPS_AT as usize);
-        let word = |i: usize| u32::from_le_bytes(words[4 * i..4 * i + 4].try_into().expect("four bytes"));
-        let (found, expected) = (word(3), pending.canary);
+        let (words, stamps) = words.split_at(self.stamps_at as usize / 4);
+        let globals = self.status.globals.len();
+        let (spoilt, status) = (self.status.words.spoilt, Status::new(&words[..Words::GLOBALS_AT + globals]));
+        let (found, expected) = (status.words.canary, pending.canary);
         if found != expected {
             return Err(device.fail(&format!("it returned the status of step {found} instead of {expected}")));
         }
-        if let Some(expected) = pending.tasks.filter(|&expected| word(4) != expected) {
-            return Err(device.fail(&format!("it ran {} of {expected} tasks", word(4))));
-        }
-        self.status = Status { steps: word(2), spoilt: self.status.spoilt || word(0) != 0 };
+        self.status = status;
+        self.status.words.spoilt |= spoilt;
         if let Some(clock) = &self.clock {
-            let stamp = |i: usize| u64::from_le_bytes(stamps[8 * i..8 * i + 8].try_into().expect("eight bytes"));
+            let stamp = |i: usize| u64::from(stamps[2 * i]) | u64::from(stamps[2 * i + 1]) << 32;
             let busy_s = stamp(1).saturating_sub(stamp(0)) as f64 * clock.period * 1e-9;
             self.counters.busy_s += busy_s;
             if pending.dispatches > 0 && busy_s > 0.0 {

@@ -1,7 +1,7 @@
 //! What a star holds around each vertex.
 
 use crate::error::{Error, Result};
-use crate::program::{StarPlan, own_first};
+use crate::program::StarPlan;
 use meshweft_mesh::Permutation;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +30,10 @@ impl Counts {
         Ok(match plan.corners {
             2 => Counts::of::<2>(plan, places),
             3 => Counts::of::<3>(plan, places),
-            _ => Counts::of::<4>(plan, places),
+            4 => Counts::of::<4>(plan, places),
+            5 => Counts::of::<5>(plan, places),
+            6 => Counts::of::<6>(plan, places),
+            _ => Counts::of::<8>(plan, places),
         })
     }
 
@@ -143,7 +146,10 @@ impl Incidences {
                 });
             }
             3 => incidences = solid::<3>(&offsets, chunk, starts, (plan, places), number),
-            _ => incidences = solid::<4>(&offsets, chunk, starts, (plan, places), number),
+            4 => incidences = solid::<4>(&offsets, chunk, starts, (plan, places), number),
+            5 => incidences = solid::<5>(&offsets, chunk, starts, (plan, places), number),
+            6 => incidences = solid::<6>(&offsets, chunk, starts, (plan, places), number),
+            _ => incidences = solid::<8>(&offsets, chunk, starts, (plan, places), number),
         }
         Incidences { offsets, incidences, others }
     }
@@ -179,17 +185,17 @@ fn solid<const K: usize>(
     let entry = |e: usize, corner: usize| (K * e + corner) as u32;
     let mut incidences = Counts::scatter::<K>(starts, chunk, total, (plan, places), entry);
     for_each_rows(offsets, (&mut incidences, &mut []), |offsets, (incidences, _)| {
-        let mut keys: Vec<u128> = Vec::new();
+        let mut keys: Vec<[u32; K]> = Vec::new();
         for row in offsets.windows(2) {
             let row = &mut incidences[(row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize];
             keys.clear();
             keys.extend(row.iter().map(|&incidence| {
+                // The numbers of the others, then the element.
                 let vertices = around::<K>(plan, incidence);
-                let key = vertices[1..].iter().fold(0, |key, &v| key << 32 | u128::from(number(v)));
-                key << 32 | u128::from(incidence)
+                std::array::from_fn(|k| vertices.get(k + 1).map_or(incidence, |&v| number(v)))
             }));
             keys.sort_unstable();
-            row.iter_mut().zip(&keys).for_each(|(slot, &key)| *slot = key as u32);
+            row.iter_mut().zip(&keys).for_each(|(slot, key)| *slot = key[K - 1]);
         }
     });
     incidences
@@ -208,8 +214,7 @@ fn is_proper<const K: usize>(corners: &[u32; K]) -> bool {
 #[inline]
 pub(super) fn around<const K: usize>(plan: &StarPlan, incidence: u32) -> [u32; K] {
     let (element, corner) = (incidence as usize / K, incidence as usize % K);
-    let mut vertices = [0; 4];
-    own_first(&elements::<K>(plan)[element], corner, &mut vertices);
+    let vertices = plan.own_first(&elements::<K>(plan)[element], corner);
     std::array::from_fn(|k| vertices[k])
 }
 

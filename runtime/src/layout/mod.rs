@@ -5,7 +5,7 @@
 //! **clones** of its last vertex: they hold its state, compute what it computes, and nobody reads them. The place of a
 //! vertex among all lanes is its **slot**.
 //!
-//! A **tile** is a piece of a phase or task that one thread works through: consecutive groups, and the **halo**, the
+//! A **tile** is a piece of a task that one thread works through: consecutive groups, and the **halo**, the
 //! slots outside that its vertices read. A wide tile names neighbors by 16-bit places in a table of its own slots and its
 //! halo, which is copied together when the tile starts: neighbors outside cannot change meanwhile, that is what the
 //! schedule promises. Half the bytes of indices, no cache miss in the middle of an update, and no wandering reads.
@@ -19,12 +19,13 @@ mod state;
 mod tiles;
 
 pub(crate) use rows::{Row, Rows};
-pub(crate) use state::{State, shared_stride};
-pub(crate) use tiles::{Kind, Tile, Wide, WideRows, gather_rows, scatter_rows};
+pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
+pub(crate) use tiles::{Form, Tile, Wide, WideRows, gather_rows, scatter_rows};
 
 use crate::error::{Error, Result};
-use crate::program::{Number, StarPlan};
-use crate::schedule::{Plan, Schedule};
+use crate::number::Number;
+use crate::program::{Kind, StarPlan};
+use crate::schedule::Schedule;
 use incidences::{Counts, Incidences};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
@@ -33,11 +34,12 @@ use std::ops::Range;
 /// Everything of a simulation that does not change from step to step.
 pub(crate) struct Layout<T> {
     pub(crate) schedule: Schedule,
+    pub(crate) shape: Shape,
     /// Vertices of a group.
     pub(crate) width: usize,
     pub(crate) tiles: Vec<Tile>,
-    /// Tiles of part `p` (phase or task) of the schedule: `parts[p]..parts[p + 1]`.
-    parts: Vec<u32>,
+    /// Tiles of task `t` of the schedule: `tasks[t]..tasks[t + 1]`.
+    tasks: Vec<u32>,
     /// Slots that tiles read but do not own, tile after tile.
     pub(crate) halo: Vec<u32>,
     /// One for each star: of the vertices in wide tiles.
@@ -50,6 +52,10 @@ pub(crate) struct Layout<T> {
     slots: Vec<u32>,
     /// From slots to places; a clone has that of its vertex.
     place_of: Vec<u32>,
+    /// Which slots keep their state, shape [slots]; empty if none does.
+    fixed: Vec<bool>,
+    /// Numbers along the curve, shape [slots]; empty if no kernel asks for them.
+    numbers: Vec<u32>,
 }
 
 /// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
@@ -62,10 +68,10 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
         if pieces.any(|piece| piece.iter().fold(false, |any, v| any | outside(v)))
             && let Some(at) = plan.elements.iter().position(outside)
         {
-            return Err(Error::Contract(format!(
+            return Err(Error::Program(format!(
                 "element {} of star {} names vertex {}, but the mesh has {vertices}",
                 at / plan.corners,
-                plan.index,
+                plan.name,
                 plan.elements[at]
             )));
         }
@@ -81,12 +87,10 @@ impl<T: Number> Layout<T> {
         schedule: Schedule,
         curve: &Permutation,
         plans: Vec<StarPlan>,
-        width: usize,
+        shape: Shape,
     ) -> Result<Layout<T>> {
+        let width = shape.width;
         let places = curve.then(schedule.permutation());
-        if let Some((place, plan)) = plans.iter().enumerate().find(|(place, plan)| plan.index != *place) {
-            return Err(Error::Contract(format!("star {place} is missing or given twice: found {}", plan.index)));
-        }
         let counts: Vec<Counts> = plans.iter().map(|plan| Counts::new(plan, &places)).collect::<Result<_>>()?;
         let offsets: Vec<&[u32]> = counts.iter().map(|counts| &counts.offsets[..]).collect();
         let mut cut = tiles::cut(&schedule, &offsets, width);
@@ -100,11 +104,17 @@ impl<T: Number> Layout<T> {
                 tiles::Source { plan, incidences, places: &places, slots: &cut.slots }
             })
             .collect();
-        let halo = tiles::halos(&mut cut.tiles, &mut cut.parts, &sources, &cut.place_of, width);
-        let wide = sources.iter().map(|s| Wide::new(s, &cut.tiles, &halo, &cut.place_of, width)).collect();
-        let rows = sources.iter().map(|s| Rows::new(s, &cut.tiles, &cut.place_of, width)).collect();
-        let tiles::Cut { tiles, parts, slots, place_of } = cut;
-        Ok(Layout { schedule, width, tiles, parts, halo, wide, rows, places, slots, place_of })
+        let halo = tiles::halos(&mut cut.tiles, &mut cut.tasks, &sources, &cut.place_of, width);
+        let wide: Vec<Wide<T>> =
+            sources.iter().map(|s| Wide::new(s, &cut.tiles, &halo, &cut.place_of, width)).collect();
+        let rows: Vec<Rows<T>> = sources.iter().map(|s| Rows::new(s, &cut.tiles, &cut.place_of, width)).collect();
+        let is_finite = |star: usize| wide[star].is_finite(&plans[star]) && rows[star].is_finite(&plans[star]);
+        if let Some(star) = (0..plans.len()).find(|&star| !is_finite(star)) {
+            return Err(not_finite::<T>(&plans[star]));
+        }
+        let tiles::Cut { tiles, tasks, slots, place_of } = cut;
+        let (fixed, numbers) = (Vec::new(), Vec::new());
+        Ok(Layout { schedule, shape, width, tiles, tasks, halo, wide, rows, places, slots, place_of, fixed, numbers })
     }
 
     /// Number of slots.
@@ -149,9 +159,34 @@ impl<T: Number> Layout<T> {
         self.places.order()[place as usize]
     }
 
-    /// Tiles of some consecutive parts of the schedule.
-    pub(crate) fn tiles_of(&self, parts: Range<usize>) -> Range<usize> {
-        self.parts[parts.start] as usize..self.parts[parts.end] as usize
+    /// Lets some vertices of the mesh keep their state.
+    pub(crate) fn fix(&mut self, is_fixed: impl Fn(u32) -> bool + Sync) {
+        let is_fixed = |&place: &u32| is_fixed(self.places.order()[place as usize]);
+        let fixed: Vec<bool> = self.place_of.par_iter().map(is_fixed).collect();
+        self.fixed = if fixed.contains(&true) { fixed } else { Vec::new() };
+    }
+
+    /// Writes down the numbers along the curve, for kernels that ask for them.
+    pub(crate) fn number(&mut self) {
+        let order = self.schedule.permutation().order();
+        self.numbers = self.place_of.par_iter().map(|&place| order[place as usize]).collect();
+    }
+
+    /// The numbers along the curve of some slots; none if no kernel asks for them.
+    #[inline(always)]
+    pub(crate) fn numbers(&self, slots: Range<usize>) -> &[u32] {
+        if self.numbers.is_empty() { &[] } else { &self.numbers[slots] }
+    }
+
+    /// Which of some slots keep their state; none if no vertex does.
+    #[inline(always)]
+    pub(crate) fn fixed(&self, slots: Range<usize>) -> Option<&[bool]> {
+        if self.fixed.is_empty() { None } else { Some(&self.fixed[slots]).filter(|fixed| fixed.contains(&true)) }
+    }
+
+    /// Tiles of some consecutive tasks of the schedule.
+    pub(crate) fn tiles_of(&self, tasks: Range<usize>) -> Range<usize> {
+        self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
     }
 
     /// Slots of a tile's own vertices.
@@ -173,6 +208,26 @@ impl<T: Number> Layout<T> {
     }
 }
 
+/// The error of the first datum of a star that is not finite.
+fn not_finite<T: Number>(plan: &StarPlan) -> Error {
+    let mut reals = Vec::new();
+    for (element, corners) in plan.elements.chunks_exact(plan.corners).enumerate() {
+        for corner in 0..plan.corners {
+            reals.clear();
+            plan.data_of(element, corner, corners, &mut reals);
+            let spoilt = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
+            if let Some(k) = (0..reals.len()).find(spoilt) {
+                let (value, name) = (reals[k], plan.name);
+                let why = if value.is_nan() { "its formula has no value there" } else { "use f64, or other units" };
+                return Error::Invalid(format!(
+                    "real {k} of the data of star {name} is {value:?} for element {element} {corners:?}: {why}"
+                ));
+            }
+        }
+    }
+    Error::Internal(format!("data of star {} are not finite, but each is", plan.name))
+}
+
 /// Cuts a slice into the pieces `cuts[i]..cuts[i + 1]`.
 fn pieces<'a, A>(mut slice: &'a mut [A], cuts: &'a [usize]) -> impl Iterator<Item = &'a mut [A]> {
     cuts.windows(2).map(move |w| {
@@ -180,11 +235,4 @@ fn pieces<'a, A>(mut slice: &'a mut [A], cuts: &'a [usize]) -> impl Iterator<Ite
         slice = rest;
         piece
     })
-}
-
-/// Where the parts of a plan start, and the end.
-fn parts_of(plan: &Plan) -> &[u32] {
-    match plan {
-        Plan::Phases { offsets } | Plan::Tasks { offsets, .. } => offsets,
-    }
 }

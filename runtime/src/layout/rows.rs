@@ -1,8 +1,9 @@
 //! Stars of vertices that are updated one by one.
 
 use super::shared_stride;
-use super::tiles::{Kind, Source, Tile};
-use crate::program::{Neighbors, Number, Real, Record, Star, StarPlan};
+use super::tiles::{Form, Source, Tile};
+use crate::number::{Number, Real};
+use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan};
 use rayon::prelude::*;
 
 /// One star in rows: the things around the vertex of row `r` are `offsets[r]..offsets[r + 1]`.
@@ -20,7 +21,7 @@ impl<T: Number> Rows<T> {
     pub(super) fn new(source: &Source, tiles: &[Tile], place_of: &[u32], width: usize) -> Rows<T> {
         let mut places = Vec::new();
         for tile in tiles {
-            if let Kind::Rows { vertices, .. } = tile.kind {
+            if let Form::Rows { vertices, .. } = tile.form {
                 let start = tile.groups.start as usize * width;
                 places.extend(&place_of[start..start + vertices as usize]);
             }
@@ -44,10 +45,16 @@ impl<T: Number> Rows<T> {
             .flat_map_iter(|places| {
                 let mut reals = Vec::new();
                 places.iter().for_each(|&place| source.data(place, &mut reals));
-                reals.into_iter().map(T::from_f64)
+                reals.into_iter().zip(source.plan.kinds.iter().cycle()).map(|(x, kind)| kind.encode(x))
             })
             .collect();
         Rows { shape: (corners - 1, data_len), offsets, others, data }
+    }
+
+    /// Whether all data are finite.
+    pub(super) fn is_finite(&self, plan: &StarPlan) -> bool {
+        let kinds = plan.kinds.iter().cycle();
+        self.data.iter().zip(kinds).all(|(x, &kind)| kind == Kind::Integer || x.finite())
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -62,13 +69,13 @@ pub(crate) struct Row<'a, T, F> {
     pub(crate) leaf: F,
 }
 
-impl<T: Number, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, F> {
+impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<T>>(
         &self,
         _star: E,
         init: A,
-        f: impl Fn(A, [S; N], E::Data<T>) -> A,
+        f: impl Fn(A, [SharedOf<P, T>; N], E::Data<T>) -> A,
     ) -> A {
         let star = &self.stars[E::INDEX];
         let len = <E::Data<T> as Record<T>>::LEN;
@@ -77,10 +84,11 @@ impl<T: Number, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, 
         let others = &star.others[start * N..end * N];
         let data = &star.data[start * len..end * len];
         (0..end - start).fold(init, |gathered, j| {
-            let shared: [S; N] = std::array::from_fn(|i| {
-                let u = others[j * N + i] as usize * shared_stride(S::LEN);
-                S::build(|k| {
-                    assert!(k < S::LEN, "a record asks for its own reals only");
+            let reals = <SharedOf<P, T> as Record<T>>::LEN;
+            let shared: [SharedOf<P, T>; N] = std::array::from_fn(|i| {
+                let u = others[j * N + i] as usize * shared_stride(reals);
+                Record::build(|k| {
+                    assert!(k < reals, "a record asks for its own reals only");
                     (self.leaf)(u + k)
                 })
             });
@@ -93,5 +101,5 @@ impl<T: Number, S: Record<T>, F: Fn(usize) -> T> Neighbors<T, S> for Row<'_, T, 
 #[inline(always)]
 pub(super) fn check_shape<R: Real, const N: usize, E: Star<N>>(shape: (usize, usize)) {
     let wanted = (N, <E::Data<R> as Record<R>>::LEN);
-    assert!(shape == wanted, "star {} was added with {shape:?} others and reals, not {wanted:?}", E::INDEX);
+    assert!(shape == wanted, "star {} was added with {shape:?} others and reals, not {wanted:?}", E::NAME);
 }

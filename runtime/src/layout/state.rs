@@ -1,7 +1,8 @@
 //! The values of all vertices.
 
 use super::pieces;
-use crate::program::{Number, Record};
+use crate::number::Number;
+use crate::program::Record;
 use rayon::prelude::*;
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four, so that a neighbor is
@@ -16,14 +17,49 @@ pub(crate) const fn shared_stride(len: usize) -> usize {
 /// real after real, because it is read in order and side by side.
 #[derive(Clone)]
 pub(crate) struct State<T> {
+    pub(crate) shape: Shape,
     /// Number of slots.
     pub(crate) len: usize,
+    pub(crate) shared: Vec<T>,
+    pub(crate) private: Vec<T>,
+}
+
+/// How many reals a vertex has, and how they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
     /// Vertices of a group.
     pub(crate) width: usize,
-    pub(crate) shared: Vec<T>,
-    /// What a double-buffered sweep writes; empty until there is one.
-    pub(crate) next: Vec<T>,
-    pub(crate) private: Vec<T>,
+    pub(crate) shared: usize,
+    pub(crate) private: usize,
+}
+
+impl Shape {
+    /// Where real `k` of the shared state of `slot` lies.
+    #[inline(always)]
+    pub(crate) fn shared_index(self, slot: usize, k: usize) -> usize {
+        slot * shared_stride(self.shared) + k
+    }
+
+    /// Where real `k` of the private state of `slot` lies.
+    #[inline(always)]
+    pub(crate) fn private_index(self, slot: usize, k: usize) -> usize {
+        private_index(self.width, self.private, slot, k)
+    }
+}
+
+/// The state, to read.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a, T> {
+    pub(crate) shape: Shape,
+    pub(crate) shared: &'a [T],
+    pub(crate) private: &'a [T],
+}
+
+/// The state, to change.
+pub(crate) struct ViewMut<'a, T> {
+    pub(crate) shape: Shape,
+    pub(crate) shared: &'a mut [T],
+    pub(crate) private: &'a mut [T],
 }
 
 impl<T: Number> State<T> {
@@ -35,8 +71,8 @@ impl<T: Number> State<T> {
     ) -> State<T> {
         /// Groups that are filled as one piece of work.
         const PIECE: usize = 1 << 9;
-        let (zero, stride) = (T::from_f64(0.0), shared_stride(S::LEN));
-        let (mut shared, mut private) = (vec![zero; len * stride], vec![zero; len * Q::LEN]);
+        let State { shape, mut shared, mut private, .. } = State::zeros::<S, Q>(len, width);
+        let stride = shared_stride(S::LEN);
         let starts: Vec<usize> = (0..len).step_by(PIECE * width).chain([len]).collect();
         let scaled = |by: usize| starts.iter().map(|start| start * by).collect::<Vec<_>>();
         let (shared_cuts, private_cuts) = (scaled(stride), scaled(Q::LEN));
@@ -45,49 +81,79 @@ impl<T: Number> State<T> {
             for i in 0..slots[1] - slots[0] {
                 let (s, q) = initial(slots[0] + i);
                 s.each(|k, x| shared[i * stride + k] = x);
-                q.each(|k, x| private[private_index::<T, Q>(width, i, k)] = x);
+                q.each(|k, x| private[private_index(width, Q::LEN, i, k)] = x);
             }
         });
-        State { len, width, shared, next: Vec::new(), private }
+        State { shape, len, shared, private }
+    }
+
+    /// A state of zeros.
+    pub(crate) fn zeros<S: Record<T>, Q: Record<T>>(len: usize, width: usize) -> State<T> {
+        State::empty(len, Shape { width, shared: S::LEN, private: Q::LEN })
+    }
+
+    /// The same for any shape.
+    pub(crate) fn empty(len: usize, shape: Shape) -> State<T> {
+        let (shared, private) = (len * shared_stride(shape.shared), len * shape.private);
+        State { shape, len, shared: vec![T::from_f64(0.0); shared], private: vec![T::from_f64(0.0); private] }
+    }
+
+    pub(crate) fn view(&self) -> View<'_, T> {
+        View { shape: self.shape, shared: &self.shared, private: &self.private }
+    }
+
+    pub(crate) fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut { shape: self.shape, shared: &mut self.shared, private: &mut self.private }
+    }
+
+    /// Replaces the reals of a slot, shared ones first; shared ones in `next` if there is one.
+    pub(crate) fn set(&mut self, slot: usize, reals: &[T], next: Option<&mut Vec<T>>) {
+        let shape = self.shape;
+        let (shared, private) = reals.split_at(shape.shared);
+        let at = shape.shared_index(slot, 0);
+        next.unwrap_or(&mut self.shared)[at..at + shape.shared].copy_from_slice(shared);
+        private.iter().enumerate().for_each(|(k, &x)| self.private[shape.private_index(slot, k)] = x);
+    }
+}
+
+impl<T: Number> View<'_, T> {
+    pub(crate) fn shared<S: Record<T>>(&self, slot: usize) -> S {
+        S::build(|k| self.shared[self.shape.shared_index(slot, k)])
+    }
+
+    pub(crate) fn private<Q: Record<T>>(&self, slot: usize) -> Q {
+        Q::build(|k| self.private[self.shape.private_index(slot, k)])
+    }
+
+    /// Real `k` of a slot, shared ones first.
+    #[inline(always)]
+    pub(crate) fn real(&self, slot: usize, k: usize) -> T {
+        match k.checked_sub(self.shape.shared) {
+            None => self.shared[self.shape.shared_index(slot, k)],
+            Some(k) => self.private[self.shape.private_index(slot, k)],
+        }
     }
 
     /// Whether all values are finite. In parallel.
     pub(crate) fn is_finite(&self) -> bool {
         let all =
             |reals: &[T]| reals.par_chunks(1 << 14).all(|reals| reals.iter().fold(true, |all, x| all & x.finite()));
-        all(&self.shared) && all(&self.private)
-    }
-
-    /// Where real `k` of the private state of `slot` lies.
-    pub(crate) fn private_index<Q: Record<T>>(&self, slot: usize, k: usize) -> usize {
-        private_index::<T, Q>(self.width, slot, k)
-    }
-
-    pub(crate) fn shared<S: Record<T>>(&self, slot: usize) -> S {
-        S::build(|k| self.shared[slot * shared_stride(S::LEN) + k])
-    }
-
-    pub(crate) fn private<Q: Record<T>>(&self, slot: usize) -> Q {
-        Q::build(|k| self.private[self.private_index::<Q>(slot, k)])
-    }
-
-    pub(crate) fn set_shared<S: Record<T>>(&mut self, slot: usize, record: S) {
-        record.each(|k, x| self.shared[slot * shared_stride(S::LEN) + k] = x);
-    }
-
-    pub(crate) fn set_private<Q: Record<T>>(&mut self, slot: usize, record: Q) {
-        record.each(|k, x| {
-            let i = self.private_index::<Q>(slot, k);
-            self.private[i] = x;
-        });
-    }
-
-    /// Bytes of all arrays.
-    pub(crate) fn bytes(&self) -> usize {
-        (self.shared.len() + self.next.len() + self.private.len()) * T::BYTES
+        all(self.shared) && all(self.private)
     }
 }
 
-fn private_index<T: Number, Q: Record<T>>(width: usize, slot: usize, k: usize) -> usize {
-    (slot / width * Q::LEN + k) * width + slot % width
+impl<T: Number> ViewMut<'_, T> {
+    /// Replaces real `k` of a slot, shared ones first.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, slot: usize, k: usize, x: T) {
+        match k.checked_sub(self.shape.shared) {
+            None => self.shared[self.shape.shared_index(slot, k)] = x,
+            Some(k) => self.private[self.shape.private_index(slot, k)] = x,
+        }
+    }
+}
+
+#[inline(always)]
+fn private_index(width: usize, len: usize, slot: usize, k: usize) -> usize {
+    (slot / width * len + k) * width + slot % width
 }

@@ -2,36 +2,30 @@
 
 use super::incidences::{Incidences, around};
 use super::rows::check_shape;
-use super::{parts_of, pieces, shared_stride};
-use crate::program::lanes::{TABLE, prefetch};
-use crate::program::{Lanes, Neighbors, Number, Record, Star, StarPlan};
-use crate::schedule::{Plan, Schedule};
+use super::{pieces, shared_stride};
+use crate::number::lanes::{TABLE, prefetch};
+use crate::number::{Lanes, Number};
+use crate::program::{CORNERS, Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan};
+use crate::schedule::Schedule;
 use meshweft_mesh::Permutation;
 use rayon::prelude::*;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// The most vertices of a tile of a phase: with their neighbors they fit into the second-level cache of a core. Results
-/// do not depend on it, nor on the least.
-const PHASE_TILE: usize = 4096;
-/// The fewest where a phase has more: a table is worth filling for them.
-const LEAST_PHASE_TILE: usize = 256;
-/// Tiles that a phase is cut into where it is small, so that threads find work.
-const PHASE_TILES: usize = 16;
 /// A vertex with more things around it than this, and than four times the mean, is updated by itself: it would hold up
 /// the others of its group.
-const TALL: usize = 64;
+const HIGH_DEGREE: usize = 64;
 
-/// A piece of a phase or task: consecutive groups that one thread works through.
+/// A piece of a task: consecutive groups that one thread works through.
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     pub(crate) groups: Range<u32>,
-    pub(crate) kind: Kind,
+    pub(crate) form: Form,
 }
 
 /// How the vertices of a tile are updated.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Form {
     /// Group after group, from a table of the tile's own slots and its halo.
     Wide {
         /// Where its halo lies in [`Layout::halo`](super::Layout::halo).
@@ -49,7 +43,8 @@ pub(crate) enum Kind {
 /// Where every vertex lies.
 pub(super) struct Cut {
     pub(super) tiles: Vec<Tile>,
-    pub(super) parts: Vec<u32>,
+    /// Tiles of task `t`: `tasks[t]..tasks[t + 1]`.
+    pub(super) tasks: Vec<u32>,
     pub(super) slots: Vec<u32>,
     pub(super) place_of: Vec<u32>,
 }
@@ -58,10 +53,10 @@ pub(super) struct Cut {
 pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut {
     let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
-    let limit = |offsets: &[u32]| TALL.max(4 * (offsets[n] as usize).div_ceil(n.max(1)));
+    let limit = |offsets: &[u32]| HIGH_DEGREE.max(4 * (offsets[n] as usize).div_ceil(n.max(1)));
     let stars: Vec<(&[u32], usize)> = offsets.iter().map(|offsets| (*offsets, limit(offsets))).collect();
-    // Even a tile of one group must find room for all that its vertices read. A thing has at most three others.
-    let room = (TABLE / width - 1) / 3;
+    // Even a tile of one group must find room for all that its vertices read.
+    let room = (TABLE / width - 1) / (CORNERS - 1);
     let stands_alone = |place: usize| {
         let degree = |offsets: &[u32]| (offsets[place + 1] - offsets[place]) as usize;
         width == 1
@@ -70,22 +65,14 @@ pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut 
     };
     let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
     let alone = |place: u32| alone[place as usize];
-    let most = |part: &[u32]| match schedule.plan() {
-        Plan::Phases { .. } => ((part[1] - part[0]) as usize / PHASE_TILES).clamp(LEAST_PHASE_TILE, PHASE_TILE),
-        Plan::Tasks { .. } => usize::MAX,
-    };
     let mut cutter =
         Cutter { width, tiles: Vec::new(), open: None, slots: vec![0; n], place_of: Vec::with_capacity(n), rows: 0 };
-    let mut parts = vec![0];
+    let mut tasks = vec![0];
     let mut runs = schedule.runs().windows(2).map(|w| w[0]..w[1]).peekable();
-    for part in parts_of(schedule.plan()).windows(2) {
-        let most = most(part);
-        while let Some(run) = runs.next_if(|run| run.end <= part[1]) {
+    for task in schedule.tasks().windows(2) {
+        while let Some(run) = runs.next_if(|run| run.end <= task[1]) {
             let mut v = run.start;
             while v < run.end {
-                if cutter.open.as_ref().is_some_and(|open| open.vertices as usize >= most) {
-                    cutter.close();
-                }
                 if alone(v) {
                     cutter.row(v);
                     v += 1;
@@ -98,9 +85,9 @@ pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut 
             }
         }
         cutter.close();
-        parts.push(cutter.tiles.len() as u32);
+        tasks.push(cutter.tiles.len() as u32);
     }
-    Cut { tiles: cutter.tiles, parts, slots: cutter.slots, place_of: cutter.place_of }
+    Cut { tiles: cutter.tiles, tasks, slots: cutter.slots, place_of: cutter.place_of }
 }
 
 /// Tiles as they are cut, vertex after vertex.
@@ -156,13 +143,13 @@ impl Cutter {
     fn close(&mut self) {
         self.fill();
         let Some(Open { first_group, vertices, wide }) = self.open.take() else { return };
-        let kind = if wide {
-            Kind::Wide { halo: 0..0 }
+        let form = if wide {
+            Form::Wide { halo: 0..0 }
         } else {
             self.rows += vertices;
-            Kind::Rows { first_row: self.rows - vertices, vertices }
+            Form::Rows { first_row: self.rows - vertices, vertices }
         };
-        self.tiles.push(Tile { groups: first_group..(self.place_of.len() / self.width) as u32, kind });
+        self.tiles.push(Tile { groups: first_group..(self.place_of.len() / self.width) as u32, form });
     }
 }
 
@@ -181,7 +168,10 @@ impl Source<'_> {
         match self.plan.corners {
             2 => self.incidences.others(place).iter().copied().for_each(visit),
             3 => self.others_of::<3>(place, visit),
-            _ => self.others_of::<4>(place, visit),
+            4 => self.others_of::<4>(place, visit),
+            5 => self.others_of::<5>(place, visit),
+            6 => self.others_of::<6>(place, visit),
+            _ => self.others_of::<8>(place, visit),
         }
     }
 
@@ -199,7 +189,10 @@ impl Source<'_> {
             _ if self.plan.data_len == 0 => {}
             2 => self.data_of::<2>(place, reals),
             3 => self.data_of::<3>(place, reals),
-            _ => self.data_of::<4>(place, reals),
+            4 => self.data_of::<4>(place, reals),
+            5 => self.data_of::<5>(place, reals),
+            6 => self.data_of::<6>(place, reals),
+            _ => self.data_of::<8>(place, reals),
         }
     }
 
@@ -214,7 +207,7 @@ impl Source<'_> {
 /// Finds what every wide tile reads outside of itself, and splits tiles that read more than a table holds.
 pub(super) fn halos(
     tiles: &mut Vec<Tile>,
-    parts: &mut [u32],
+    tasks: &mut [u32],
     sources: &[Source],
     place_of: &[u32],
     width: usize,
@@ -235,13 +228,13 @@ pub(super) fn halos(
         *end += pieces.len() as u32;
         Some(*end)
     }));
-    parts.iter_mut().for_each(|part| *part = ends[*part as usize]);
+    tasks.iter_mut().for_each(|task| *task = ends[*task as usize]);
     let mut halo = Vec::new();
     *tiles = found
         .into_iter()
         .flatten()
         .map(|(mut tile, outside)| {
-            if let Kind::Wide { halo: range } = &mut tile.kind {
+            if let Form::Wide { halo: range } = &mut tile.form {
                 *range = halo.len() as u32..(halo.len() + outside.len()) as u32;
             }
             halo.extend(outside);
@@ -259,7 +252,7 @@ fn split(
     seen: &mut [bool],
     found: &mut Vec<(Tile, Vec<u32>)>,
 ) {
-    if matches!(tile.kind, Kind::Rows { .. }) {
+    if matches!(tile.form, Form::Rows { .. }) {
         return found.push((tile.clone(), Vec::new()));
     }
     let Range { start, end } = tile.groups;
@@ -282,7 +275,7 @@ fn split(
     assert!(end - start > 1, "a group reads no more than a table holds");
     let middle = start + (end - start) / 2;
     for groups in [start..middle, middle..end] {
-        split(&Tile { groups, kind: tile.kind.clone() }, sources, place_of, width, seen, found);
+        split(&Tile { groups, form: tile.form.clone() }, sources, place_of, width, seen, found);
     }
 }
 
@@ -300,13 +293,14 @@ pub(crate) struct Wide<T> {
     pub(crate) others: Vec<u16>,
     /// Shape [columns × reals × width].
     pub(crate) data: Vec<T>,
+    width: usize,
 }
 
 impl<T: Number> Wide<T> {
     pub(super) fn new(source: &Source, tiles: &[Tile], halo: &[u32], place_of: &[u32], width: usize) -> Wide<T> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let groups = place_of.len() / width;
-        let is_wide = |tile: &Tile| matches!(tile.kind, Kind::Wide { .. });
+        let is_wide = |tile: &Tile| matches!(tile.form, Form::Wide { .. });
         // Without wide tiles there is nothing to say about any slot.
         let mut degrees = vec![0u16; if tiles.iter().any(is_wide) { place_of.len() } else { 0 }];
         for tile in tiles.iter().filter(|tile| is_wide(tile)) {
@@ -341,7 +335,7 @@ impl<T: Number> Wide<T> {
         work.into_par_iter().for_each_init(
             || vec![0u16; place_of.len()],
             |local, (tile, (others, data))| {
-                let Kind::Wide { halo: range } = &tile.kind else { return };
+                let Form::Wide { halo: range } = &tile.form else { return };
                 let own = tile.groups.start * width as u32..tile.groups.end * width as u32;
                 let outside = &halo[range.start as usize..range.end as usize];
                 outside.iter().zip(own.len()..).for_each(|(&slot, i)| local[slot as usize] = i as u16);
@@ -359,12 +353,22 @@ impl<T: Number> Wide<T> {
                     reals.clear();
                     source.data(place, &mut reals);
                     for (k, &x) in reals.iter().enumerate() {
-                        data[(start * data_len + k) * width + lane] = T::from_f64(x);
+                        data[(start * data_len + k) * width + lane] = source.plan.kinds[k % data_len].encode(x);
                     }
                 }
             },
         );
-        Wide { shape: (corners - 1, data_len), columns, full, degrees, others, data }
+        Wide { shape: (corners - 1, data_len), columns, full, degrees, others, data, width }
+    }
+
+    /// Whether all data are finite. In parallel.
+    pub(super) fn is_finite(&self, plan: &StarPlan) -> bool {
+        let width = self.width;
+        let columns = self.data.par_chunks_exact((plan.data_len * width).max(1));
+        columns.all(|column| {
+            let reals = column.chunks_exact(width).zip(&plan.kinds);
+            reals.fold(true, |all, (x, &kind)| all & (kind == Kind::Integer || x.iter().all(|x| x.finite())))
+        })
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -401,13 +405,13 @@ pub(crate) struct WideRows<'a, T, L> {
     pub(crate) lanes: PhantomData<L>,
 }
 
-impl<T: Number, L: Lanes<Scalar = T>, S: Record<L>> Neighbors<L, S> for WideRows<'_, T, L> {
+impl<P: Kernels, T: Number, L: Lanes<Scalar = T>> Neighbors<P, L> for WideRows<'_, T, L> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<L>>(
         &self,
         _star: E,
         init: A,
-        f: impl Fn(A, [S; N], E::Data<L>) -> A,
+        f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
     ) -> A {
         let star = &self.stars[E::INDEX];
         let len = <E::Data<L> as Record<L>>::LEN;

@@ -1,102 +1,300 @@
-//! The short form of kernels.
+//! Kernels: the formulas of a program, and their short form.
 
-/// Declares a kernel as the formula it is: a unit struct with its [`Map`](crate::Map), [`Kernel`](crate::Kernel) or
-/// [`Reduce`](crate::Reduce) implementation. Inside the body `R` is the number type.
+use super::{Given, Kernels, Neighbors, VertexOf};
+use crate::number::Real;
+
+/// What all kernels have: a name, and settings of their own.
+pub trait Kernel: Send + Sync + 'static {
+    /// Its name in tables and shaders, unlike that of any other kernel of the program.
+    const NAME: &'static str;
+
+    /// Its settings, at most four reals; [`Given::settings`] has them in the kernel.
+    fn settings(&self) -> Vec<f64> {
+        Vec::new()
+    }
+}
+
+/// A vertex update that reads the neighbors.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no update of this program",
+    note = "`sweep` and `jacobi` take kernels declared as `update`; one declared as `map` goes to `stages.map`"
+)]
+pub trait Update<P: Kernels>: Kernel {
+    /// The new state of a vertex from its own and its neighbors'.
+    fn update<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>, around: &impl Neighbors<P, R>) -> VertexOf<P, R>;
+}
+
+/// A vertex update that reads the vertex alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no map of this program",
+    note = "`map` takes kernels declared as `map`; one declared as `update` goes to `stages.sweep` or `stages.jacobi`"
+)]
+pub trait Map<P: Kernels>: Kernel {
+    /// The new state of a vertex from its own.
+    fn map<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>) -> VertexOf<P, R>;
+}
+
+/// A number measured at every vertex and combined over the mesh.
 ///
-/// - `map NAME for PROGRAM: |parameters, shared, private| (shared, private)`
-/// - `update NAME for PROGRAM: |parameters, shared, private, neighbors| (shared, private)`
-/// - `sum`, `min` or `max NAME ("name", "unit") for PROGRAM: |parameters, shared, private, neighbors| number`
+/// The combination is a fixed tree over blocks of 4,096 vertices consecutive along the curve, in 64 bits, so it does
+/// not depend on threads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` measures nothing of this program",
+    note = "`reduce` and `measure` take kernels declared as `sum`, `min` or `max`"
+)]
+pub trait Reduce<P: Kernels>: Kernel {
+    /// How the values of the vertices are combined.
+    const COMBINE: Combine;
+    /// Its label and unit (empty for a pure number) among the metrics; one without is measured by steps alone.
+    const METRIC: Option<(&'static str, &'static str)>;
+
+    /// The share of one vertex.
+    fn measure<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>, around: &impl Neighbors<P, R>) -> R;
+}
+
+/// New globals from parameters and globals, once for the whole mesh.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` computes no globals of this program",
+    note = "`scalar` takes kernels declared as `scalar`"
+)]
+pub trait Scalar<P: Kernels>: Kernel {
+    /// The new globals.
+    fn compute<R: Real>(given: &Given<P, R>) -> P::Globals<R>;
+}
+
+/// A decision by parameters and globals, once for the whole mesh.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no test of this program",
+    note = "`until` takes kernels declared as `test`"
+)]
+pub trait Test<P: Kernels>: Kernel {
+    /// Whether it holds.
+    fn test<R: Real>(given: &Given<P, R>) -> R::Mask;
+}
+
+/// How a [`Reduce`] combines the values of the vertices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// Their sum; 0 without vertices.
+    Sum,
+    /// The smallest; infinity without vertices.
+    Min,
+    /// The largest; minus infinity without vertices.
+    Max,
+}
+
+impl Combine {
+    /// What it comes to without vertices.
+    pub(crate) fn empty(self) -> f64 {
+        match self {
+            Combine::Sum => 0.0,
+            Combine::Min => f64::INFINITY,
+            Combine::Max => f64::NEG_INFINITY,
+        }
+    }
+}
+
+/// Receives the kernels of a program, each once.
+pub trait KernelList<P: Kernels> {
+    /// A map.
+    fn map<K: Map<P>>(&mut self);
+    /// An update.
+    fn update<K: Update<P>>(&mut self);
+    /// A measure.
+    fn reduce<K: Reduce<P>>(&mut self);
+    /// A computation of globals.
+    fn scalar<K: Scalar<P>>(&mut self);
+    /// A test of globals.
+    fn test<K: Test<P>>(&mut self);
+}
+
+/// Declares the kernels of a program, each as the formula it is, and names its records. In the formulas `R` is the number
+/// type, `p` the parameters ([`Given`](crate::Given)), `own` the vertex and `around` its neighbors
+/// ([`Neighbors`](crate::Neighbors)).
+///
+/// The first line names the program and its records: vertex, parameters, globals; those left out are `()`. Then, in any order:
+///
+/// - `map NAME |p, own| new;`
+/// - `update NAME |p, own, around| new;`
+/// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric
+/// - `scalar NAME |p| globals;`
+/// - `test NAME |p| mask;`
+/// - `use KIND PATH;` for a kernel whose traits are implemented elsewhere
+///
+/// A kernel with settings of its own names them in brackets: `update Relax[omega] |p, own, around| ...;` is then a struct
+/// `Relax { omega: f64 }`, and `omega` a real in its formula.
 ///
 /// ```
-/// use meshweft::{Kernel, Real, Reduce, kernel, record};
-/// # use meshweft::{Program, Stages, Star, Stars, mesh::Mesh};
-/// record! { struct Height<R> { height: R } }
-/// struct Edges;
-/// impl Star<1> for Edges { const INDEX: usize = 0; type Data<R: Real> = (); }
+/// use meshweft::{Kernel, Mesh, Program, Real, Reduce, Stages, kernels, stars, vertex};
+/// vertex! { pub struct Height<R> { shared height: R } }
+/// stars! { Edges[1]; }
 /// struct Smooth;
-/// # impl Program for Smooth {
-/// #     type Parameters<R: Real> = (); type Shared<R: Real> = Height<R>; type Private<R: Real> = ();
-/// #     fn time_step(&self) -> f64 { 1.0 }
-/// #     fn parameters(&self, _: f64) {}
-/// #     fn stars(&self, _: &Mesh, _: &mut Stars) -> meshweft::Result<()> { Ok(()) }
-/// #     fn initial(&self, _: &Mesh, _: u32) -> (Height<f64>, ()) { (Height { height: 0.0 }, ()) }
-/// #     fn step(&self, stages: &mut impl Stages<Self>) { stages.sweep(Average, 1) }
-/// # }
-/// kernel! {
-///     /// The mean of the neighbors' heights.
-///     update Average for Smooth: |_, _own, private, neighbors| {
-///         let (sum, count) = neighbors.fold(Edges, (R::lit(0.0), R::lit(0.0)), |(sum, count), [other], ()| {
-///             (sum + other.height, count + R::lit(1.0))
-///         });
-///         (Height { height: sum / count }, private)
-///     }
-/// }
-/// kernel! {
+/// kernels! {
+///     for Smooth: Height;
+///     /// The mean of the neighbors' heights, weighted.
+///     update Average[weight] |_, own, around| {
+///         let (sum, count) = around.sum(Edges, |[other], ()| (other.height, R::lit(1.0)));
+///         Height { height: own.height + weight * (sum / count - own.height) }
+///     };
 ///     /// The highest height.
-///     max Highest ("highest", "m") for Smooth: |_, own, _, _| own.height
+///     max Highest("highest", "m") |_, own, _| own.height;
 /// }
-/// assert_eq!((<Average as Kernel<Smooth>>::NAME, <Highest as Reduce<Smooth>>::UNIT), ("Average", "m"));
+/// impl Program for Smooth {
+///     fn stars(&self, mesh: &Mesh, stars: &mut meshweft::Stars) -> meshweft::Result<()> {
+///         stars.add(Edges, mesh.edges(), |_| ());
+///         Ok(())
+///     }
+///     fn initial(&self, mesh: &Mesh, v: u32) -> Height<f64> { Height { height: mesh.points()[v as usize][2] } }
+///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Average { weight: 0.5 }, 3) }
+/// }
+/// assert_eq!((Average::NAME, <Highest as Reduce<Smooth>>::METRIC), ("Average", Some(("highest", "m"))));
 /// ```
 #[macro_export]
-macro_rules! kernel {
-    ($(#[$meta:meta])* map $name:ident for $program:ty:
-        |$p:pat_param, $own:pat_param, $private:pat_param| $body:expr) => {
-        $(#[$meta])*
-        struct $name;
+macro_rules! kernels {
+    (for $program:ty: $vertex:ident; $($rest:tt)*) => {
+        $crate::kernels! { @ ($program, $vertex<R>, (), ()) [] $($rest)* }
+    };
+    (for $program:ty: $vertex:ident, $parameters:ident; $($rest:tt)*) => {
+        $crate::kernels! { @ ($program, $vertex<R>, $parameters<R>, ()) [] $($rest)* }
+    };
+    (for $program:ty: $vertex:ident, (), $globals:ident; $($rest:tt)*) => {
+        $crate::kernels! { @ ($program, $vertex<R>, (), $globals<R>) [] $($rest)* }
+    };
+    (for $program:ty: $vertex:ident, $parameters:ident, $globals:ident; $($rest:tt)*) => {
+        $crate::kernels! { @ ($program, $vertex<R>, $parameters<R>, $globals<R>) [] $($rest)* }
+    };
 
+    (@ ($program:ty, $vertex:ty, $parameters:ty, $globals:ty) [$($kind:ident $kernel:ty;)*]) => {
+        impl $crate::Kernels for $program {
+            type Vertex<R: $crate::Real> = $vertex;
+            type Parameters<R: $crate::Real> = $parameters;
+            type Globals<R: $crate::Real> = $globals;
+
+            fn list(kernels: &mut impl $crate::KernelList<Self>) {
+                $(kernels.$kind::<$kernel>();)*
+                let _ = kernels;
+            }
+        }
+    };
+    (@ $records:tt [$($list:tt)*] use $kind:ident $kernel:ty; $($rest:tt)*) => {
+        $crate::kernels! { @ $records [$($list)* $kind $kernel;] $($rest)* }
+    };
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* map $name:ident $([$($setting:ident),+])?
+        |$p:pat_param, $own:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
         impl $crate::Map<$program> for $name {
-            const NAME: &'static str = stringify!($name);
-
             #[inline(always)]
-            fn update<R: $crate::Real>(
-                $p: &<$program as $crate::Program>::Parameters<R>,
-                $own: <$program as $crate::Program>::Shared<R>,
-                $private: <$program as $crate::Program>::Private<R>,
-            ) -> (<$program as $crate::Program>::Shared<R>, <$program as $crate::Program>::Private<R>) {
+            fn map<R: $crate::Real>(
+                given: &$crate::Given<$program, R>,
+                $own: $crate::VertexOf<$program, R>,
+            ) -> $crate::VertexOf<$program, R> {
+                $(let [$($setting),+] = given.settings();)?
+                let $p = given;
                 $body
             }
         }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* map $name;] $($rest)* }
     };
-    ($(#[$meta:meta])* update $name:ident for $program:ty:
-        |$p:pat_param, $own:pat_param, $private:pat_param, $neighbors:pat_param| $body:expr) => {
-        $(#[$meta])*
-        struct $name;
-
-        impl $crate::Kernel<$program> for $name {
-            const NAME: &'static str = stringify!($name);
-
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* update $name:ident $([$($setting:ident),+])?
+        |$p:pat_param, $own:pat_param, $around:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
+        impl $crate::Update<$program> for $name {
             #[inline(always)]
             fn update<R: $crate::Real>(
-                $p: &<$program as $crate::Program>::Parameters<R>,
-                $own: <$program as $crate::Program>::Shared<R>,
-                $private: <$program as $crate::Program>::Private<R>,
-                $neighbors: &impl $crate::Neighbors<R, <$program as $crate::Program>::Shared<R>>,
-            ) -> (<$program as $crate::Program>::Shared<R>, <$program as $crate::Program>::Private<R>) {
+                given: &$crate::Given<$program, R>,
+                $own: $crate::VertexOf<$program, R>,
+                $around: &impl $crate::Neighbors<$program, R>,
+            ) -> $crate::VertexOf<$program, R> {
+                $(let [$($setting),+] = given.settings();)?
+                let $p = given;
                 $body
             }
         }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* update $name;] $($rest)* }
     };
-    ($(#[$meta:meta])* sum $($rest:tt)*) => { $crate::kernel! { @ Sum $(#[$meta])* $($rest)* } };
-    ($(#[$meta:meta])* min $($rest:tt)*) => { $crate::kernel! { @ Min $(#[$meta])* $($rest)* } };
-    ($(#[$meta:meta])* max $($rest:tt)*) => { $crate::kernel! { @ Max $(#[$meta])* $($rest)* } };
-    (@ $how:ident $(#[$meta:meta])* $name:ident ($label:literal, $unit:literal) for $program:ty:
-        |$p:pat_param, $own:pat_param, $private:pat_param, $neighbors:pat_param| $body:expr) => {
-        $(#[$meta])*
-        struct $name;
-
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* scalar $name:ident $([$($setting:ident),+])?
+        |$p:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
+        impl $crate::Scalar<$program> for $name {
+            #[inline(always)]
+            fn compute<R: $crate::Real>(
+                given: &$crate::Given<$program, R>,
+            ) -> <$program as $crate::Kernels>::Globals<R> {
+                $(let [$($setting),+] = given.settings();)?
+                let $p = given;
+                $body
+            }
+        }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* scalar $name;] $($rest)* }
+    };
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* test $name:ident $([$($setting:ident),+])?
+        |$p:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
+        impl $crate::Test<$program> for $name {
+            #[inline(always)]
+            fn test<R: $crate::Real>(given: &$crate::Given<$program, R>) -> R::Mask {
+                $(let [$($setting),+] = given.settings();)?
+                let $p = given;
+                $body
+            }
+        }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* test $name;] $($rest)* }
+    };
+    (@ $records:tt $list:tt $(#[$meta:meta])* sum $($rest:tt)*) => {
+        $crate::kernels! { @reduce Sum $records $list $(#[$meta])* $($rest)* }
+    };
+    (@ $records:tt $list:tt $(#[$meta:meta])* min $($rest:tt)*) => {
+        $crate::kernels! { @reduce Min $records $list $(#[$meta])* $($rest)* }
+    };
+    (@ $records:tt $list:tt $(#[$meta:meta])* max $($rest:tt)*) => {
+        $crate::kernels! { @reduce Max $records $list $(#[$meta])* $($rest)* }
+    };
+    (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident $([$($setting:ident),+])?
+        ($label:literal, $unit:literal) |$($rest:tt)*) => {
+        $crate::kernels! { @reduce $how (Some(($label, $unit))) $records $list $(#[$meta])* $name [$($($setting),+)?] |$($rest)* }
+    };
+    (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident $([$($setting:ident),+])? |$($rest:tt)*) => {
+        $crate::kernels! { @reduce $how (None) $records $list $(#[$meta])* $name [$($($setting),+)?] |$($rest)* }
+    };
+    (@reduce $how:ident ($metric:expr) ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* $name:ident
+        [$($setting:ident),*] |$p:pat_param, $own:pat_param, $around:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($setting),*] }
         impl $crate::Reduce<$program> for $name {
-            const NAME: &'static str = $label;
-            const UNIT: &'static str = $unit;
             const COMBINE: $crate::Combine = $crate::Combine::$how;
+            const METRIC: Option<(&'static str, &'static str)> = $metric;
 
             #[inline(always)]
             fn measure<R: $crate::Real>(
-                $p: &<$program as $crate::Program>::Parameters<R>,
-                $own: <$program as $crate::Program>::Shared<R>,
-                $private: <$program as $crate::Program>::Private<R>,
-                $neighbors: &impl $crate::Neighbors<R, <$program as $crate::Program>::Shared<R>>,
+                given: &$crate::Given<$program, R>,
+                $own: $crate::VertexOf<$program, R>,
+                $around: &impl $crate::Neighbors<$program, R>,
             ) -> R {
+                let [$($setting),*] = given.settings();
+                let $p = given;
                 $body
+            }
+        }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* reduce $name;] $($rest)* }
+    };
+    (@kernel $(#[$meta:meta])* $name:ident []) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl $crate::Kernel for $name {
+            const NAME: &'static str = stringify!($name);
+        }
+    };
+    (@kernel $(#[$meta:meta])* $name:ident [$($setting:ident),+]) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name { $(pub $setting: f64),+ }
+
+        impl $crate::Kernel for $name {
+            const NAME: &'static str = stringify!($name);
+
+            fn settings(&self) -> Vec<f64> {
+                vec![$(self.$setting),+]
             }
         }
     };

@@ -10,108 +10,87 @@
 //! writes. So the order matters only along edges: it orients each edge from the earlier to the later end, and **any**
 //! execution that respects this acyclic orientation gives the bits of the oracle. An order and an orientation are the
 //! same thing here, and every schedule is a way to walk the oriented graph with more than one hand:
-//!
-//! - in **phases**: runs of the order without an edge inside; all vertices of a phase may run together;
-//! - as a **task graph**: runs of the order (blocks, or single vertices) with a count of unfinished predecessors each.
+//! runs of the order (blocks, or pieces of a color) are **tasks**, joined in a graph where an edge joins their vertices. A task
+//! may run its next round as soon as no neighbor lags behind what the order asks for ([`is_ready`]): that one inequality is
+//! the whole scheduler. It has no barrier: tasks far apart may be rounds, and stages of a step, apart.
 //!
 //! # Example
 //!
-//! A path `0 - 1 - 2 - 3`, colored `a b a b`. By color the order is `0 2 | 1 3`: two phases. By number it is `0 1 2 3`:
-//! as a task graph each vertex waits for the one before it, and round 2 of vertex 0 may start as soon as round 1 of
-//! vertex 1 has ended, while vertex 3 is still in round 1.
+//! A path `0 - 1 - 2 - 3`, colored `a b a b`. By color the order is `0 2 | 1 3`: with a task for each color, the second waits for
+//! the first. By number it is `0 1 2 3`: with a task for each vertex, each waits for the one before it, and round 2 of vertex 0
+//! may start as soon as round 1 of vertex 1 has ended, while vertex 3 is still in round 1.
 //!
 //! # What does not matter
 //!
 //! Colors, levels and blocks are computed on the graph numbered along the space-filling curve, by rules that look at
 //! nothing else: not at threads, hosts or caches. The same mesh has the same order, so the same bits, everywhere.
 
+mod critical_path;
 mod order;
-mod span;
+mod ready;
 
 pub use order::Order;
+pub(crate) use ready::{Rule, is_ready};
 
 use crate::error::{Error, Result};
 use meshweft_mesh::{Coloring, Graph, Levels, Permutation};
 use rayon::prelude::*;
 
-/// What may run at the same time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan {
-    /// Runs of the order, one after the other; vertices of a run may be updated together. `offsets`: shape [phases + 1].
-    Phases {
-        /// Where each phase starts.
-        offsets: Vec<u32>,
-    },
-    /// Runs of the order as tasks. A task waits for its neighbors of lower number in the same round and for those of
-    /// higher number in the round before. Inside a task vertices are updated in order.
-    Tasks {
-        /// Where each task starts, shape [tasks + 1].
-        offsets: Vec<u32>,
-        /// Which tasks are joined by an edge.
-        graph: Graph,
-    },
-}
-
-/// A total order of the vertices and a plan to walk it.
+/// A total order of the vertices, cut into tasks, and which of those are neighbors.
 ///
 /// Storage follows the order: vertex `i` of the schedule is the `i`-th to be updated and the `i`-th in memory.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     order: Order,
     permutation: Permutation,
-    plan: Plan,
     runs: Vec<u32>,
+    tasks: Vec<u32>,
+    graph: Graph,
 }
 
 impl Schedule {
     /// Plans the order for a graph that is numbered along a curve.
     ///
     /// `block_size`: vertices a block of [`Order::Blocked`], for example
-    /// [`Backend::default_block_size`](crate::Backend::default_block_size). Cost O(n + edges) and a sort. The result has passed [`Schedule::verify`].
+    /// [`Backend::default_block_size`](crate::Backend::default_block_size). Cost O(n + edges) and a sort.
     ///
     /// # Errors
-    /// A block size of zero; a plan that breaks the contract, which would be a mistake of this crate.
+    /// A block size of zero.
     ///
     /// ```
-    /// use meshweft::{Order, Plan, Schedule};
+    /// use meshweft::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
     /// let schedule = Schedule::new(&path, Order::Color, 64)?;
     /// assert_eq!(schedule.permutation().order(), [0, 2, 1, 3]);
-    /// assert_eq!(*schedule.plan(), Plan::Phases { offsets: vec![0, 2, 4] });
+    /// assert_eq!((schedule.tasks(), schedule.graph().neighbors(0)), (&[0, 2, 4][..], &[1][..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
-        let n = graph.len();
         if block_size == 0 {
             return Err(Error::Invalid("a block holds at least one vertex".into()));
         }
         let schedule = match order {
-            Order::Jacobi => {
-                let offsets = if n == 0 { vec![0] } else { vec![0, n as u32] };
-                let plan = Plan::Phases { offsets: offsets.clone() };
-                let permutation = Permutation::identity(n);
-                Schedule { order, permutation, plan, runs: offsets }
-            }
+            Order::Jacobi => phases(graph, order, |_| 0, |_| 0)?,
             Order::PriorityDag => priority_dag(graph, block_size.min(LONGEST_CHAIN))?,
             Order::Color => {
                 let colors = Coloring::balanced(graph);
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
-                phases(graph, order, color, color)
+                phases(graph, order, color, color)?
             }
             Order::ColorLevel => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 // No edge joins two vertices of a color, whatever their levels: the whole color is one phase.
-                phases(graph, order, |v| color(v) * levels.count() as u64 + level(v), color)
+                phases(graph, order, |v| color(v) * levels.count() as u64 + level(v), color)?
             }
             Order::LevelColor => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 let both = |v| level(v) * colors.count() as u64 + color(v);
-                phases(graph, order, both, both)
+                phases(graph, order, both, both)?
             }
             Order::Blocked => blocked(graph, block_size)?,
         };
@@ -129,14 +108,19 @@ impl Schedule {
         &self.permutation
     }
 
-    /// What may run at the same time.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// Where tasks start in the order, and the end: shape [tasks + 1].
+    pub fn tasks(&self) -> &[u32] {
+        &self.tasks
     }
 
-    /// Where runs of the order start within which no edge joins two vertices, and the end: shape [runs + 1]. Every phase
-    /// and every task consists of whole runs; what updates several vertices side by side takes them from one run.
-    pub fn runs(&self) -> &[u32] {
+    /// Which tasks are joined by an edge of the data graph. Tasks are numbered in the order.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Where runs of the order start within which no edge joins two vertices, and the end: shape [runs + 1]. Every task
+    /// consists of whole runs; what updates several vertices side by side takes them from one run.
+    pub(crate) fn runs(&self) -> &[u32] {
         &self.runs
     }
 
@@ -145,49 +129,48 @@ impl Schedule {
         self.order == Order::Jacobi
     }
 
-    /// Number of phases or tasks.
-    pub fn parts(&self) -> usize {
-        match &self.plan {
-            Plan::Phases { offsets } | Plan::Tasks { offsets, .. } => offsets.len() - 1,
+    /// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave
+    /// is one way to walk the graph.
+    pub(crate) fn waves(&self) -> Vec<u32> {
+        let mut waves = vec![0];
+        let mut start = 0;
+        for t in 0..self.graph.len() as u32 {
+            if self.graph.predecessors(t).last().is_some_and(|&u| u >= start) && !self.is_double_buffered() {
+                waves.push(t);
+                start = t;
+            }
         }
+        if !self.graph.is_empty() {
+            waves.push(self.graph.len() as u32);
+        }
+        waves
     }
 
-    /// Checks the contract of the plan for the graph it was made of: phases or tasks cover the order in whole runs; no
-    /// edge inside a run (unless double-buffered) nor inside a phase; two tasks joined by an edge are neighbors in the
-    /// task graph.
+    /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs; no edge lies
+    /// inside a run (unless double-buffered); two tasks joined by an edge are neighbors in the task graph.
     ///
     /// This is what entitles the engines to write without locks. Cost O(n + edges).
     ///
     /// # Errors
-    /// Names the first edge or run that breaks it.
-    pub fn verify(&self, graph: &Graph) -> Result<()> {
+    /// Names the first edge or run that breaks it: a mistake of this crate.
+    fn verify(&self, graph: &Graph) -> Result<()> {
         let n = graph.len() as u32;
-        let (Plan::Phases { offsets } | Plan::Tasks { offsets, .. }) = &self.plan;
         let covers = |cuts: &[u32]| cuts.first() == Some(&0) && cuts.last() == Some(&n) && cuts.is_sorted();
-        let whole = offsets.iter().all(|cut| self.runs.binary_search(cut).is_ok());
-        if !covers(offsets) || !covers(&self.runs) || !whole || self.permutation.len() != n as usize {
-            return Err(Error::Contract(format!("the runs of order {} do not cover {n} vertices", self.order)));
-        }
-        if self.is_double_buffered() {
-            return Ok(());
+        let whole = self.tasks.iter().all(|cut| self.runs.binary_search(cut).is_ok());
+        if !covers(&self.tasks) || !covers(&self.runs) || !whole || self.permutation.len() != n as usize {
+            return Err(Error::Internal(format!("the runs of order {} do not cover {n} vertices", self.order)));
         }
         let rank = self.permutation.rank();
-        let by_place = [offsets, &self.runs].map(|cuts| numbers(cuts));
-        let [part_of, run_of] = by_place.map(|number| rank.par_iter().map(|&p| number[p as usize]).collect::<Vec<_>>());
+        let by_place = [&self.tasks, &self.runs].map(|cuts| numbers(cuts));
+        let [task_of, run_of] = by_place.map(|number| rank.par_iter().map(|&p| number[p as usize]).collect::<Vec<_>>());
         let wrong = |v: u32| {
-            let (own, run) = (part_of[v as usize], run_of[v as usize]);
-            let mut known = own; // neighbors often lie in one part, one after the other
+            let (own, run) = (task_of[v as usize], run_of[v as usize]);
+            let mut known = own; // neighbors often lie in one task, one after the other
             let is_unordered = |&&u: &&u32| {
-                let other = part_of[u as usize];
-                let unordered = run_of[u as usize] == run
-                    || match &self.plan {
-                        Plan::Phases { .. } => own == other,
-                        Plan::Tasks { graph, .. } => {
-                            other != own && other != known && graph.neighbors(own).binary_search(&other).is_err()
-                        }
-                    };
+                let other = task_of[u as usize];
+                let apart = other != own && other != known && self.graph.neighbors(own).binary_search(&other).is_err();
                 known = other;
-                unordered
+                apart || (run_of[u as usize] == run && !self.is_double_buffered())
             };
             graph.neighbors(v).iter().find(is_unordered).map(|&u| (v, u))
         };
@@ -198,7 +181,7 @@ impl Schedule {
             None => Ok(()),
             Some((v, u)) => {
                 let [v, u] = [v, u].map(|v| rank[v as usize]);
-                Err(Error::Contract(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)))
+                Err(Error::Internal(format!("order {}: nothing orders the neighbors {v} and {u}", self.order)))
             }
         }
     }
@@ -217,11 +200,34 @@ fn numbers(cuts: &[u32]) -> Vec<u32> {
 /// ones leave nothing to do at the same time. Results do not depend on it.
 const LONGEST_CHAIN: usize = 2048;
 
-/// Sorts by `key`, ties by number; runs of equal `phase` are the phases.
-fn phases(graph: &Graph, order: Order, key: impl Fn(u32) -> u64 + Sync, phase: impl Fn(u32) -> u64 + Sync) -> Schedule {
+/// The most vertices of a task of a phase: with their neighbors they fit into the second-level cache of a core. Results do
+/// not depend on it, nor on the next two.
+const PHASE_TASK: usize = 4096;
+/// The fewest where a phase has more: a table is worth filling for them.
+const LEAST_PHASE_TASK: usize = 256;
+/// Tasks that a phase is cut into where it is small, so that threads find work.
+const PHASE_TASKS: usize = 16;
+
+/// Sorts by `key`, ties by number. Runs of equal `phase` hold no edge; they are cut into tasks.
+fn phases(
+    graph: &Graph,
+    order: Order,
+    key: impl Fn(u32) -> u64 + Sync,
+    phase: impl Fn(u32) -> u64 + Sync,
+) -> Result<Schedule> {
     let permutation = Permutation::sorted_by_number(graph.len(), key);
-    let offsets = runs(permutation.order(), phase);
-    Schedule { order, permutation, plan: Plan::Phases { offsets: offsets.clone() }, runs: offsets }
+    let mut tasks = vec![0];
+    for ends in runs(permutation.order(), phase).windows(2) {
+        let len = (ends[1] - ends[0]) as usize;
+        // Whole groups, however many vertices are updated side by side.
+        let most = (len / PHASE_TASKS).clamp(LEAST_PHASE_TASK, PHASE_TASK).next_multiple_of(64);
+        tasks.extend((ends[0]..ends[1]).step_by(most).skip(1));
+        tasks.push(ends[1]);
+    }
+    let task_of = numbers(&tasks);
+    let labels: Vec<u32> = permutation.rank().par_iter().map(|&place| task_of[place as usize]).collect();
+    let graph = graph.quotient_by(&labels, tasks.len() - 1)?;
+    Ok(Schedule { order, permutation, runs: tasks.clone(), tasks, graph })
 }
 
 /// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, degree, number).
@@ -279,7 +285,7 @@ fn blocks(n: usize, block_size: usize) -> Vec<u32> {
 fn tasks(order: Order, permutation: Permutation, tasks: Graph, key: impl Fn(u32) -> (u32, u32) + Sync) -> Schedule {
     let offsets = runs(permutation.order(), |v| key(v).0);
     let runs = runs(permutation.order(), key);
-    Schedule { order, permutation, plan: Plan::Tasks { offsets, graph: tasks }, runs }
+    Schedule { order, permutation, runs, tasks: offsets, graph: tasks }
 }
 
 /// Where runs of equal keys start, and the end.
@@ -312,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_has_a_verified_schedule_on_every_kind_of_graph() {
+    fn every_order_keeps_its_definition_on_every_kind_of_graph() {
         let star: Vec<[u32; 2]> = (1..=10_000).map(|v| [0, v]).collect();
         let graphs = [
             Graph::from_edges(0, &[]).unwrap(),
@@ -324,44 +330,53 @@ mod tests {
         for graph in &graphs {
             for order in Order::ALL {
                 for block_size in [1, 5, 64, 1 << 20] {
-                    let schedule = Schedule::new(graph, order, block_size).unwrap();
-                    assert_eq!(schedule.permutation().len(), graph.len());
-                    schedule.verify(graph).unwrap();
+                    check(graph, &Schedule::new(graph, order, block_size).unwrap());
                 }
             }
         }
         assert!(Schedule::new(&graphs[4], Order::Blocked, 0).is_err());
     }
 
-    #[test]
-    fn verify_sees_an_edge_inside_a_phase_and_a_missing_task_edge() {
-        let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let schedule = |plan, runs| Schedule { order: Order::Color, permutation: Permutation::identity(3), plan, runs };
-        let error = |schedule: Schedule| schedule.verify(&graph).unwrap_err().to_string();
-        let phases = schedule(Plan::Phases { offsets: vec![0, 2, 3] }, vec![0, 1, 2, 3]);
-        assert!(error(phases).contains("neighbors 0 and 1"));
-        let apart = Graph::from_edges(2, &[]).unwrap();
-        let tasks = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: apart }, vec![0, 1, 2, 3]);
-        assert!(error(tasks).contains("neighbors 1 and 2"));
-        let joined = Graph::from_edges(2, &[[0, 1]]).unwrap();
-        let run = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: joined.clone() }, vec![0, 2, 3]);
-        assert!(error(run).contains("neighbors 0 and 1"));
-        let cut = schedule(Plan::Tasks { offsets: vec![0, 2, 3], graph: joined }, vec![0, 1, 3]);
-        assert!(error(cut).contains("do not cover"));
+    /// By brute force: what `verify` looks for, and that waves hold no edge and cover all tasks.
+    fn check(graph: &Graph, schedule: &Schedule) {
+        let cut = |cuts: &[u32], place: u32| cuts.partition_point(|&start| start <= place);
+        let rank = schedule.permutation().rank();
+        let waves = schedule.waves();
+        assert!(waves.is_sorted() && waves[0] == 0 && *waves.last().unwrap() as usize == schedule.graph().len());
+        for v in 0..graph.len() as u32 {
+            let own = rank[v as usize];
+            for &u in graph.neighbors(v) {
+                let other = rank[u as usize];
+                let [t, w] = [own, other].map(|place| cut(schedule.tasks(), place) as u32 - 1);
+                assert!(t == w || schedule.graph().neighbors(t).contains(&w), "{}: {u} and {v}", schedule.order());
+                if !schedule.is_double_buffered() {
+                    assert_ne!(cut(schedule.runs(), own), cut(schedule.runs(), other), "{}", schedule.order());
+                    assert!(t == w || cut(&waves, t) != cut(&waves, w), "{}: tasks {t} and {w}", schedule.order());
+                }
+            }
+        }
     }
 
     #[test]
-    fn verify_looks_at_places_in_the_order_and_not_at_numbers() {
+    fn verify_sees_an_edge_inside_a_run_and_a_missing_task_edge() {
         let graph = Graph::from_edges(3, &[[0, 1], [1, 2]]).unwrap();
-        let schedule = |order| {
+        let apart = Graph::from_edges(2, &[]).unwrap();
+        let joined = Graph::from_edges(2, &[[0, 1]]).unwrap();
+        let error = |order: Vec<u32>, runs: Vec<u32>, tasks: &Graph| {
             let permutation = Permutation::from_order(order).unwrap();
-            let plan = Plan::Phases { offsets: vec![0, 2, 3] };
-            Schedule { order: Order::Color, permutation, plan, runs: vec![0, 2, 3] }
+            let tasks = (vec![0, 2, 3], tasks.clone());
+            Schedule { order: Order::Color, permutation, runs, tasks: tasks.0, graph: tasks.1 }.verify(&graph)
         };
-        schedule(vec![0, 2, 1]).verify(&graph).unwrap();
-        schedule(vec![2, 0, 1]).verify(&graph).unwrap();
-        let error = schedule(vec![2, 1, 0]).verify(&graph).unwrap_err().to_string();
-        assert!(error.contains("neighbors 2 and 1") || error.contains("neighbors 1 and 0"), "{error}");
+        let says = |result: Result<()>, part: &str| {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        };
+        error(vec![0, 2, 1], vec![0, 2, 3], &joined).unwrap();
+        error(vec![2, 0, 1], vec![0, 2, 3], &joined).unwrap();
+        says(error(vec![0, 1, 2], vec![0, 2, 3], &joined), "neighbors 0 and 1");
+        says(error(vec![2, 1, 0], vec![0, 2, 3], &joined), "nothing orders the neighbors");
+        says(error(vec![0, 1, 2], vec![0, 1, 2, 3], &apart), "neighbors 1 and 2");
+        says(error(vec![0, 1, 2], vec![0, 1, 3], &joined), "do not cover");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What updates vertices.
 
-use crate::program::{Lanes, Number};
+use crate::number::{Lanes, Number};
 #[cfg(doc)]
 use crate::schedule::Order;
 

@@ -1,18 +1,19 @@
 //! From a mesh and a program to a simulation.
 
-use super::{AnyEngine, Backend, OnGpu, Simd, Simulation};
-use crate::engine::{Audit, Cpu, Serial};
+use super::{Backend, Clock, Health, Simd, Simulation};
+use crate::engine::{Audit, Cpu, Engine, Interpreter, Serial, Table};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, Shader, shaders};
-use crate::layout::{Layout, State, data_graph};
-use crate::program::{Number, PrivateOf, Program, SharedOf, contract, convert};
+use crate::gpu::{self, Device, Gpu, Shader};
+use crate::layout::{Layout, Shape, State, data_graph};
+use crate::number::{Int, Number, Real};
+use crate::program::{Kernels, PrivateOf, Program, Record, SharedOf, StarPlan, Stars, Vertex, convert, leaves};
 use crate::schedule::{Order, Schedule};
-use crate::trace;
-use meshweft_mesh::{Curve, Mesh};
+use crate::step::record;
+use crate::trace::{self, Expr};
+use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_shaders::Scalar;
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Settings of a simulation before it is built. See [`Simulation::builder`].
@@ -25,9 +26,12 @@ pub struct Builder<P, T> {
     simd: Simd,
     block_size: Option<usize>,
     audit: bool,
-    wgsl: BTreeMap<String, String>,
+    key: Option<Key>,
     precision: PhantomData<T>,
 }
+
+/// An order of the host's own.
+type Key = Box<dyn Fn(u32) -> u64 + Send + Sync>;
 
 impl<P: Program> Simulation<P, f32> {
     /// Starts to build a simulation in 32 bits, in the default order, on all cores.
@@ -43,7 +47,7 @@ impl<P: Program> Simulation<P, f32> {
             simd: Simd::default(),
             block_size: None,
             audit: false,
-            wgsl: BTreeMap::new(),
+            key: None,
             precision: PhantomData,
         }
     }
@@ -53,6 +57,37 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
     pub fn order(self, order: Order) -> Self {
         Builder { order, ..self }
+    }
+
+    /// Sweeps the vertices of the mesh by a key of the host's own, ties along the curve: an order like the others, which any
+    /// number of threads walks as a task graph. Only as much can run at the same time as neighbors allow.
+    ///
+    /// ```
+    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// # use meshweft::mesh::generate::generate;
+    /// # vertex! { struct Seen<R> { shared count: R, last: R } }
+    /// # stars! { Edges[1]; }
+    /// # struct Count;
+    /// # kernels! {
+    /// #     for Count: Seen;
+    /// #     update Next |_, _, around| {
+    /// #         let most = around.fold(Edges, R::lit(0.0), |most, [other], ()| most.max(other.count));
+    /// #         Seen { count: most + R::lit(1.0), last: most }
+    /// #     };
+    /// # }
+    /// # impl Program for Count {
+    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
+    /// #     fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> { Seen { count: 0.0, last: 0.0 } }
+    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
+    /// # }
+    /// // From the last vertex of a chain to the first, each counts one more than its neighbor.
+    /// let mut chain = Simulation::builder(generate("chain:5", 1)?, Count).order_by(|v| 100 - u64::from(v)).build()?;
+    /// chain.step()?;
+    /// assert_eq!(chain.field("count")?.values, [5.0, 4.0, 3.0, 2.0, 1.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn order_by(self, key: impl Fn(u32) -> u64 + Send + Sync + 'static) -> Self {
+        Builder { key: Some(Box::new(key)), order: Order::PriorityDag, ..self }
     }
 
     /// Sets the curve that numbers the vertices. Another curve is another order.
@@ -80,21 +115,10 @@ impl<P: Program, T: Number> Builder<P, T> {
         Builder { audit, ..self }
     }
 
-    /// Gives a GPU the update of a kernel in WGSL, instead of what is traced from the program. Nobody needs it.
-    ///
-    /// `text`: a function `fn update(place: Place, own: Shared, body: Private) -> New`, over the structs and functions that
-    /// `meshweft shader` prints, and others that it calls. Whenever the simulation is built on a GPU, it runs one round
-    /// beside what is traced, on the state at the start, and is refused if both differ by more than rounding. Where updates
-    /// run on the CPU it has no effect.
-    pub fn wgsl(mut self, kernel: &str, text: &str) -> Self {
-        self.wgsl.insert(kernel.into(), text.into());
-        self
-    }
-
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Number>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
-        Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, precision: PhantomData }
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, .. } = self;
+        Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, precision: PhantomData }
     }
 
     /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
@@ -104,98 +128,186 @@ impl<P: Program, T: Number> Builder<P, T> {
     pub fn shaders(self) -> Result<Vec<Shader>> {
         /// Vertices of a group: what most GPUs run in lockstep.
         const WIDTH: usize = 32;
-        let numbers = self.curve.order(self.mesh.points());
-        let stars = contract::stars(&self.program, &self.mesh)?;
-        let block_size =
-            self.block_size.unwrap_or_else(|| Backend::Gpu { adapter: 0 }.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&data_graph(&numbers, &stars)?, self.order, block_size)?;
-        let physics = trace::physics::<P>(&stars, scalar::<T>()?);
-        let layout = Layout::<T>::new(schedule, &numbers, stars, WIDTH)?;
-        shaders(&self.program, &layout, &physics)
+        let Builder { mesh, program, order, curve, block_size, key, .. } = self;
+        let numbers = number(&mesh, curve, key.as_ref());
+        let stars = stars(&program, &mesh)?;
+        let physics = trace::physics::<P>(&stars, gpu::scalar::<T>()?);
+        let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &stars)?)?;
+        let backend = Backend::Gpu { adapter: 0 };
+        let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
+        let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, block_size)?;
+        let shape = Shape { width: WIDTH, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
+        let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape)?;
+        layout.fix(|v| program.fixed(&mesh, v));
+        gpu::shaders(&kernels, &layout, &physics)
     }
 
     /// Numbers the vertices, plans the schedule, lays out stars and state.
     ///
-    /// Cost: a sort of the vertices, O(vertices + edges) for graph, colors and plan; see [`Simulation::setup`].
+    /// Cost: a sort of the vertices, O(vertices + edges) for graph, colors and plan; see [`Simulation::setup`]. Every kernel is
+    /// run once on symbols.
     ///
     /// # Errors
-    /// Whatever the program says of the mesh; stars that name vertices that do not exist, or that kernels read in another
-    /// shape than they were added in; a block size of zero; a start
-    /// that is not finite.
+    /// Whatever the program says of the mesh; [`Error::Program`] for a program that breaks the rules of programs, which names
+    /// kernel, field or star; a block size of zero; a start, parameter or datum that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, wgsl, .. } = self;
+        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, .. } = self;
         let mut setup = Vec::new();
         let mut clock = Instant::now();
         let mut lap = |name, setup: &mut Vec<_>| {
             setup.push((name, clock.elapsed().as_secs_f64()));
             clock = Instant::now();
         };
-        let numbers = curve.order(mesh.points());
+        meshweft_mesh::start_threads()?;
+        let numbers = number(&mesh, curve, key.as_ref());
         lap("number", &mut setup);
-        let stars = contract::stars(&program, &mesh)?;
+        check_shapes::<P, T>()?;
+        let stars = stars(&program, &mesh)?;
+        let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
+        let physics = trace::physics::<P>(&stars, scalar);
+        let traced = trace::kernels::<P>(&physics, &stars)?;
+        let table = Arc::new(Table::<T>::of::<P>());
+        record::<P, T>(table.ids(), false, |stages| program.step(stages))?;
         lap("stars", &mut setup);
         let graph = data_graph(&numbers, &stars)?;
         lap("graph", &mut setup);
         let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
         let schedule = Schedule::new(&graph, order, block_size)?;
         let edges = graph.directed_edges();
-        let audit = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
+        let audit = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
         drop(graph);
         lap("schedule", &mut setup);
-        let lay_out = |stars, width| Layout::new(schedule, &numbers, stars, width);
-        let (engine, layout) = match backend {
-            Backend::Serial => (AnyEngine::Serial(Serial), lay_out(stars, 1)?),
-            Backend::Cpu { threads } => (AnyEngine::Cpu(Cpu::new(threads)?), lay_out(stars, simd.width::<T>())?),
-            Backend::Gpu { adapter } => {
-                let physics = trace::physics::<P>(&stars, scalar::<T>()?);
-                let (gpu, layout) = Gpu::new::<T>(adapter, |width| lay_out(stars, width), physics, wgsl)?;
-                (AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 }))), layout)
-            }
+        let device = match backend {
+            Backend::Gpu { adapter } => Some((Device::open(adapter)?, gpu::scalar::<T>()?)),
+            _ => None,
         };
+        let width = match (&device, backend) {
+            (Some((device, _)), _) => device.width(),
+            (None, Backend::Cpu { .. }) => simd.width::<T>(),
+            (None, _) => 1,
+        };
+        let shape = Shape { width, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
+        let mut layout = Layout::new(schedule, &numbers, stars, shape)?;
+        layout.fix(|v| program.fixed(&mesh, v));
+        if traced.iter().any(|kernel| kernel.reads_vertex) {
+            layout.number();
+        }
+        let layout = Arc::new(layout);
         lap("layout", &mut setup);
-        let state = State::new(layout.slots(), layout.width, |slot| {
-            let (shared, private) = program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32));
+        let state = State::new(layout.slots(), width, |slot| {
+            let vertex = program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32));
+            let (shared, private) = vertex.split();
             (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
         });
-        if let AnyEngine::Gpu(on_gpu) = &engine {
-            let gpu = &mut on_gpu.lock().unwrap_or_else(PoisonError::into_inner).gpu;
-            gpu.parity::<P, T>(&program, &convert(program.parameters(0.0)), &layout, &state)?;
-        }
-        lap("state", &mut setup);
-        let simulation = Simulation {
-            mesh,
-            program,
-            curve,
-            layout,
-            edges,
-            state: OnceLock::from(state),
-            engine,
-            audit,
-            steps: 0,
-            rounds: 0,
-            swept: 0,
-            setup,
+        let globals = leaves(&program.globals());
+        let engine: Box<dyn Engine<T>> = match (device, backend) {
+            (Some((device, _)), _) => {
+                let kernels = gpu::sources(&table, traced)?;
+                Box::new(Gpu::new(device, layout.clone(), (&physics, kernels), state, globals)?)
+            }
+            (None, Backend::Cpu { threads }) => {
+                let cpu = Cpu::new(threads, layout.clone(), audit.clone(), state)?;
+                Box::new(Interpreter::new(cpu, table.clone(), globals))
+            }
+            (None, _) => Box::new(Interpreter::new(Serial::new(layout.clone(), state), table.clone(), globals)),
         };
-        simulation.check_finite().map_err(|error| match error {
-            Error::Diverged { vertex, field, value, .. } => Error::Invalid(format!(
-                "{field} of vertex {vertex} is {value} at the start: it does not fit into {}; \
-                 use f64, or scale the mesh to ordinary units",
-                T::NAME
-            )),
-            other => other,
-        })?;
+        lap("state", &mut setup);
+        let mut parts = <SharedOf<P, T>>::parts("");
+        parts.extend(<PrivateOf<P, T>>::parts(""));
+        let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
+        let (clock, health) = (Clock::default(), Health::Well);
+        let simulation =
+            Simulation { mesh, program, curve, layout, table, edges, engine, audit, parts, clock, health, setup };
+        simulation.check_start()?;
         Ok(simulation)
     }
 }
 
-/// What a GPU calls the numbers of a precision.
+impl<P: Program, T: Number> Simulation<P, T> {
+    /// Refuses a start that is not finite, with advice that fits the cause.
+    fn check_start(&self) -> Result<()> {
+        if let Some((i, part)) =
+            self.parts.iter().enumerate().find(|(i, part)| self.parts[..*i].iter().any(|other| other.name == part.name))
+        {
+            let (name, _) = (&part.name, i);
+            return Err(Error::Program(format!(
+                "two fields of a vertex are called {name}: each needs a name of its own"
+            )));
+        }
+        self.parameters()?;
+        let why = |value: f64| match value.is_nan() {
+            true => "its formula has no value there".to_string(),
+            false => format!("it does not fit into {}; use f64, or scale the mesh to ordinary units", T::NAME),
+        };
+        match self.find_fault(0) {
+            None => Ok(()),
+            Some(Error::Diverged { vertex, field, value, .. }) => {
+                Err(Error::Invalid(format!("{field} of vertex {vertex} is {value} at the start: {}", why(value))))
+            }
+            Some(Error::Global { name, value, .. }) => {
+                Err(Error::Invalid(format!("global {name} is {value} at the start: {}", why(value))))
+            }
+            Some(other) => Err(other),
+        }
+    }
+}
+
+/// Numbers the vertices: along the curve, or by a key of the host's own first.
+fn number(mesh: &Mesh, curve: Curve, key: Option<&Key>) -> Permutation {
+    let numbers = curve.order(mesh.points());
+    match key {
+        None => numbers,
+        Some(key) => Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])),
+    }
+}
+
+/// The stars that a program adds for a mesh, in the order in which it declares them.
 ///
 /// # Errors
-/// 64 bits.
-fn scalar<T: Number>() -> Result<Scalar> {
-    match T::NAME {
-        "f32" => Ok(Scalar::F32),
-        "i32" => Ok(Scalar::I32),
-        name => Err(Error::Invalid(format!("a GPU computes in f32 or i32, not in {name}: that runs on the CPU"))),
+/// Whatever the program says of the mesh; two stars at one rank, or a rank without a star.
+fn stars<P: Program>(program: &P, mesh: &Mesh) -> Result<Vec<StarPlan>> {
+    let mut stars = Stars::default();
+    program.stars(mesh, &mut stars)?;
+    let mut plans = stars.plans;
+    plans.sort_by_key(|plan| plan.index);
+    if let Some(pair) = plans.windows(2).find(|pair| pair[0].index == pair[1].index) {
+        let [a, b] = [pair[0].name, pair[1].name];
+        return Err(Error::Program(match a == b {
+            true => format!("star {a} was added twice"),
+            false => format!("stars {a} and {b} were declared apart: declare all stars of a program in one `stars!`"),
+        }));
+    }
+    match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
+        None => Ok(plans),
+        Some((i, plan)) => Err(Error::Program(format!(
+            "star {} has rank {}, but no star of rank {i} was added: `Program::stars` adds every star that `stars!` declares",
+            plan.name, plan.index
+        ))),
+    }
+}
+
+/// Refuses records whose length depends on the number type: engines would cut the state at different places.
+fn check_shapes<P: Kernels, T: Number>() -> Result<()> {
+    fn shape<P: Kernels, R: Real>() -> [usize; 4] {
+        let [shared, private] = [<SharedOf<P, R>>::LEN, <PrivateOf<P, R>>::LEN];
+        [shared, private, <P::Parameters<R>>::LEN, <P::Globals<R>>::LEN]
+    }
+    let shapes = [
+        shape::<P, f32>(),
+        shape::<P, f64>(),
+        shape::<P, Int>(),
+        shape::<P, T::Half>(),
+        shape::<P, T::Full>(),
+        shape::<P, Expr>(),
+    ];
+    match ["shared state", "private state", "parameters", "globals"]
+        .iter()
+        .enumerate()
+        .find(|&(i, _)| shapes.iter().any(|shape| shape[i] != shapes[0][i]))
+    {
+        None => Ok(()),
+        Some((_, what)) => Err(Error::Program(format!(
+            "the number of reals of the {what} depends on the number type: `Record::LEN` must be the same for all"
+        ))),
     }
 }

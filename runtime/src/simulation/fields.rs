@@ -1,17 +1,35 @@
 //! The state by the names of its parts, and by vertex.
 
-use super::Simulation;
+use super::{Health, Simulation, real_name};
 use crate::error::{Error, Result};
-use crate::layout::{State, shared_stride};
-use crate::program::{Number, Part, PrivateOf, Program, Record, SharedOf};
+use crate::layout::{Layout, View};
+use crate::number::Number;
+use crate::program::{Kind, Part, PrivateOf, Program, Record, SharedOf, Vertex, VertexOf};
 use meshweft_mesh::Field;
+
+/// A shared part of the state where it lies. See [`Simulation::view`].
+pub struct FieldView<'a, T> {
+    state: View<'a, T>,
+    layout: &'a Layout<T>,
+    first: usize,
+    components: usize,
+}
+
+impl<T: Number> FieldView<'_, T> {
+    /// The components of vertex `v` of the mesh.
+    ///
+    /// # Panics
+    /// If `v` is no vertex.
+    pub fn vertex(&self, v: u32) -> &[T] {
+        let at = self.state.shape.shared_index(self.layout.slot(v), self.first);
+        &self.state.shared[at..at + self.components]
+    }
+}
 
 impl<P: Program, T: Number> Simulation<P, T> {
     /// Names the parts of the state that can be read and written: shared ones first, then private ones.
     pub fn fields(&self) -> Vec<Part> {
-        let mut parts = <SharedOf<P, T>>::parts("");
-        parts.extend(<PrivateOf<P, T>>::parts(""));
-        parts
+        self.parts.clone()
     }
 
     /// Reads one part of the state, in the order of the mesh's vertices: shape [vertices × components].
@@ -19,120 +37,162 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// An unknown name; the message lists those there are.
     pub fn field(&self, name: &str) -> Result<Field> {
-        let (location, components) = self.locate(name)?;
-        let state = self.state()?;
-        let mut values = Vec::with_capacity(self.vertices() as usize * components);
-        for v in 0..self.vertices() {
-            let slot = self.layout.slot(v);
-            values.extend((0..components).map(|k| self.real(state, location, slot, k).to_f64()));
-        }
+        let (_, part) = self.locate(name)?;
+        let mut values = vec![0.0; self.vertices() as usize * part.components];
+        let components = part.components;
+        self.read_into(name, &mut values)?;
         Ok(Field { name: name.into(), components, values })
+    }
+
+    /// Reads one part of the state into numbers of the host, in the order of the mesh's vertices, without allocating: shape
+    /// [vertices × components]. Values are rounded to `U`, which may be the precision of the simulation or another.
+    ///
+    /// ```
+    /// # use meshweft::{Mesh, Program, Real, Simulation, Stages, kernels, vertex};
+    /// # use meshweft::mesh::generate::generate;
+    /// # vertex! { pub struct Height<R> { shared height: R } }
+    /// # struct Flat;
+    /// # kernels! { for Flat: Height; }
+    /// # impl Program for Flat {
+    /// #     fn initial(&self, _: &Mesh, v: u32) -> Height<f64> { Height { height: f64::from(v) } }
+    /// #     fn step(&self, _: &mut Stages<Self>) {}
+    /// # }
+    /// let flat = Simulation::builder(generate("chain:3", 1)?, Flat).build()?;
+    /// let mut heights = [0.0_f32; 3];
+    /// flat.read_into("height", &mut heights)?;
+    /// assert_eq!(heights, [0.0, 1.0, 2.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown name, or a slice of another length.
+    pub fn read_into<U: Number>(&self, name: &str, values: &mut [U]) -> Result<()> {
+        let (first, part) = self.locate(name)?;
+        self.check_len(name, part, values.len())?;
+        let state = self.state()?;
+        for (v, value) in values.chunks_exact_mut(part.components).enumerate() {
+            let slot = self.layout.slot(v as u32);
+            for (k, x) in value.iter_mut().enumerate() {
+                *x = U::from_f64(part.kind.decode(state.real(slot, first + k)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at one shared part of the state where it lies, without a copy. On a GPU the state is read back first.
+    ///
+    /// # Errors
+    /// An unknown name; a part that is not shared, or holds integers, whose values do not lie together:
+    /// [`Simulation::read_into`] copies them.
+    pub fn view(&self, name: &str) -> Result<FieldView<'_, T>> {
+        let (first, part) = self.locate(name)?;
+        if first >= self.layout.shape.shared || part.kind == Kind::Integer {
+            return Err(Error::Invalid(format!(
+                "the values of {name} do not lie together: copy them with `read_into`"
+            )));
+        }
+        Ok(FieldView { state: self.state()?, layout: &self.layout, first, components: part.components })
     }
 
     /// Writes one part of the state, in the order of the mesh's vertices. Values are rounded to the precision.
     ///
     /// # Errors
     /// An unknown name, a wrong number of values, or one that is not finite (names the vertex).
-    pub fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        let (location, components) = self.locate(name)?;
-        let n = self.vertices() as usize;
-        if values.len() != n * components {
-            let given = values.len();
-            return Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")));
+    pub fn set_field<U: Number>(&mut self, name: &str, values: &[U]) -> Result<()> {
+        let (first, part) = self.locate(name)?;
+        let (components, kind) = (part.components, part.kind);
+        self.check_len(name, part, values.len())?;
+        if let Some(i) = values.iter().position(|&x| !T::from_f64(x.to_f64()).finite()) {
+            return Err(self.refuse::<T>(name, (i / components) as u32, values[i].to_f64()));
         }
-        if let Some(i) = values.iter().position(|&x| !T::from_f64(x).finite()) {
-            let (v, x) = (i / components, values[i]);
-            return Err(Error::Invalid(format!(
-                "{name} of vertex {v} would be {x}, which is not a finite {}",
-                T::NAME
-            )));
-        }
-        self.state_mut()?;
-        let Some(state) = self.state.get_mut() else { unreachable!("it has just been read") };
-        for (v, value) in values.chunks_exact(components).enumerate() {
-            for slot in self.layout.slots_of(v as u32) {
-                for (k, &x) in value.iter().enumerate() {
-                    *real_mut::<P, T>(state, location, slot, k) = T::from_f64(x);
+        let layout = self.layout.clone();
+        self.edit(&mut |state| {
+            for (v, value) in values.chunks_exact(components).enumerate() {
+                for slot in layout.slots_of(v as u32) {
+                    value.iter().enumerate().for_each(|(k, &x)| state.set(slot, first + k, kind.encode(x.to_f64())));
                 }
             }
-        }
-        Ok(())
+        })
     }
 
     /// The state of vertex `v` of the mesh.
     ///
     /// # Errors
-    /// A GPU that failed, or a state on one that is not finite.
+    /// A GPU that failed, or a kernel that panicked.
     ///
     /// # Panics
     /// If `v` is no vertex.
-    pub fn vertex(&self, v: u32) -> Result<(SharedOf<P, T>, PrivateOf<P, T>)> {
-        Ok(self.vertex_of(self.state()?, v))
-    }
-
-    pub(super) fn vertex_of(&self, state: &State<T>, v: u32) -> (SharedOf<P, T>, PrivateOf<P, T>) {
-        let slot = self.layout.slot(v);
-        (state.shared(slot), state.private(slot))
+    pub fn vertex(&self, v: u32) -> Result<VertexOf<P, T>> {
+        let (state, slot) = (self.state()?, self.layout.slot(v));
+        Ok(Vertex::join(state.shared::<SharedOf<P, T>>(slot), state.private::<PrivateOf<P, T>>(slot)))
     }
 
     /// Replaces the state of vertex `v` of the mesh.
     ///
     /// # Errors
-    /// As [`Simulation::vertex`].
+    /// A value that is not finite. Otherwise as [`Simulation::vertex`].
     ///
     /// # Panics
     /// If `v` is no vertex.
-    pub fn set_vertex(&mut self, v: u32, shared: SharedOf<P, T>, private: PrivateOf<P, T>) -> Result<()> {
+    pub fn set_vertex(&mut self, v: u32, vertex: VertexOf<P, T>) -> Result<()> {
+        let (shared, private) = vertex.split();
+        let mut reals = Vec::new();
+        shared.each(|_, x| reals.push(x));
+        private.each(|_, x| reals.push(x));
+        let kinds = self.kinds();
+        if let Some(k) = (0..reals.len()).find(|&k| kinds[k] == Kind::Real && !reals[k].finite()) {
+            return Err(self.refuse::<T>(&real_name(&self.parts, k).0, v, reals[k].to_f64()));
+        }
         let slots = self.layout.slots_of(v);
-        let state = self.state_mut()?;
-        for slot in slots {
-            state.set_shared(slot, shared);
-            state.set_private(slot, private);
+        self.edit(&mut |state| {
+            for slot in slots.clone() {
+                reals.iter().enumerate().for_each(|(k, &x)| state.set(slot, k, x));
+            }
+        })
+    }
+
+    /// Changes the state. A simulation that diverged goes on if that leaves it finite.
+    fn edit(&mut self, change: &mut dyn FnMut(&mut crate::layout::ViewMut<'_, T>)) -> Result<()> {
+        if let Health::Poisoned(step) = self.health {
+            return Err(Error::Poisoned { step });
+        }
+        let progress = self.engine.settle()?;
+        if progress.spoilt && matches!(self.health, Health::Well) {
+            self.look()?;
+        }
+        self.engine.edit(&mut |mut state| change(&mut state))?;
+        let progress = self.engine.settle()?;
+        self.settled(progress);
+        if let Health::Diverged(step) = self.health
+            && self.find_fault(step).is_none()
+        {
+            self.health = Health::Well;
         }
         Ok(())
     }
 
-    /// The part and component of real `k` of shared and private state together.
-    pub(super) fn name_of(&self, mut k: usize) -> (String, usize) {
-        for part in self.fields() {
-            if k < part.components {
-                return (part.name, k);
-            }
-            k -= part.components;
-        }
-        unreachable!("real {k} lies in some part")
+    fn refuse<U: Number>(&self, name: &str, vertex: u32, value: f64) -> Error {
+        Error::Invalid(format!("{name} of vertex {vertex} would be {value:?}, which is not a finite {}", U::NAME))
     }
 
-    /// Whether a part is shared, the number of its first real, and its components.
-    fn locate(&self, name: &str) -> Result<((bool, usize), usize)> {
-        for (is_shared, parts) in [(true, <SharedOf<P, T>>::parts("")), (false, <PrivateOf<P, T>>::parts(""))] {
-            let mut first = 0;
-            for part in parts {
-                if part.name == name {
-                    return Ok(((is_shared, first), part.components));
-                }
-                first += part.components;
-            }
+    fn check_len(&self, name: &str, part: &Part, given: usize) -> Result<()> {
+        let (n, components) = (self.vertices() as usize, part.components);
+        if given == n * components {
+            return Ok(());
         }
-        let names: Vec<_> = self.fields().into_iter().map(|p| p.name).collect();
+        Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")))
+    }
+
+    /// The number of a part's first real, and the part.
+    fn locate(&self, name: &str) -> Result<(usize, &Part)> {
+        let mut first = 0;
+        for part in &self.parts {
+            if part.name == name {
+                return Ok((first, part));
+            }
+            first += part.components;
+        }
+        let names: Vec<_> = self.parts.iter().map(|part| part.name.as_str()).collect();
         Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
     }
-
-    fn real(&self, state: &State<T>, location: (bool, usize), slot: usize, k: usize) -> T {
-        let i = index::<P, T>(state, location, slot, k);
-        if location.0 { state.shared[i] } else { state.private[i] }
-    }
-}
-
-/// Where a real of a part lies: in shared or private state, by the number of the part's first real.
-fn index<P: Program, T: Number>(state: &State<T>, (is_shared, first): (bool, usize), slot: usize, k: usize) -> usize {
-    match is_shared {
-        true => slot * shared_stride(<SharedOf<P, T>>::LEN) + first + k,
-        false => state.private_index::<PrivateOf<P, T>>(slot, first + k),
-    }
-}
-
-fn real_mut<P: Program, T: Number>(state: &mut State<T>, location: (bool, usize), slot: usize, k: usize) -> &mut T {
-    let i = index::<P, T>(state, location, slot, k);
-    if location.0 { &mut state.shared[i] } else { &mut state.private[i] }
 }

@@ -1,103 +1,61 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 use super::*;
-use crate::program::{Combine, Incidence, Int, Neighbors, Real, Star, Stars, contract};
-use crate::record;
+use crate::number::{Int, Real};
+use crate::program::{Incidence, Star, Stars};
 use crate::schedule::Order;
-use crate::trace;
+use crate::{kernels, stars, vertex};
 use meshweft_mesh::Graph;
 use meshweft_mesh::generate::generate;
-use meshweft_shaders::Scalar;
 
-record! {
-    /// How often the vertex has been updated.
-    struct Count<R> { count: R }
-}
-record! {
-    /// Names of the neighbors that had been updated once more than the vertex, and of those as often, added up over
-    /// all updates; neighbors in any other state count a million.
-    struct Seen<R> { before: R, after: R }
+vertex! {
+    /// How often the vertex has been updated; names of the neighbors that had been updated once more than the vertex, and of
+    /// those as often, added up over all updates. Neighbors in any other state count a million.
+    pub struct Seen<R> { shared count: R, before: R, after: R }
 }
 
-/// The adapter to test with. A machine without one skips the test and says so, unless `REQUIRE_GPU` is set.
-pub(crate) fn gpu_or_skip() -> Option<usize> {
-    use std::io::Write;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
-    if crate::adapters().is_empty() {
-        assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set, and this machine has no adapter");
-        let test = std::thread::current().name().unwrap_or("a test").to_string();
-        let count = 1 + SKIPPED.fetch_add(1, Ordering::Relaxed);
-        let why = "needs a GPU, and this machine has no driver of one";
-        // One write, or lines of tests that run side by side mix.
-        let _ = std::io::stderr().write_all(format!("skipped, {count} so far: {test} {why}\n").as_bytes());
-        return None;
-    }
-    Some(0)
+stars! {
+    /// To every neighbor, with its name.
+    pub Edges[1]: R;
 }
 
-/// Records in exact integers whom each update saw in which state.
-struct Probe;
-struct Edges;
-struct Look;
-struct Total;
-
-impl Star<1> for Edges {
-    const INDEX: usize = 0;
-    type Data<R: Real> = R;
+fn named_edges(mesh: &Mesh, stars: &mut Stars) {
+    stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
 }
 
-impl Kernel<Probe> for Look {
-    const NAME: &'static str = "look";
-    fn update<R: Real>(
-        _: &(),
-        own: Count<R>,
-        seen: Seen<R>,
-        neighbors: &impl Neighbors<R, Count<R>>,
-    ) -> (Count<R>, Seen<R>) {
-        let (one, half) = (R::lit(1.0), R::lit(0.5));
-        let seen = neighbors.fold(Edges, seen, |seen, [other], name| {
+/// Records in exact integers whom each update saw in which state: forward, or backward.
+struct Probe {
+    forward: bool,
+}
+
+kernels! {
+    for Probe: Seen;
+    update Look |_, own, around| {
+        let (zero, one, half) = (R::lit(0.0), R::lit(1.0), R::lit(0.5));
+        let (before, after) = around.fold(Edges, (own.before, own.after), |(before, after), [other], name| {
             let ahead = other.count - own.count;
             let is = |x: R| (ahead - x).abs().less(half);
-            let odd = R::select(is(R::lit(0.0)) | is(one), R::lit(0.0), R::lit(1e6));
-            Seen {
-                before: seen.before + R::select(is(one), name, R::lit(0.0)) + odd,
-                after: seen.after + R::select(is(R::lit(0.0)), name, R::lit(0.0)) + odd,
-            }
+            let odd = R::select(is(zero) | is(one), zero, R::lit(1e6));
+            (before + R::select(is(one), name, zero) + odd, after + R::select(is(zero), name, zero) + odd)
         });
-        (Count { count: own.count + one }, seen)
-    }
-}
-
-impl Reduce<Probe> for Total {
-    const NAME: &'static str = "updates";
-    const UNIT: &'static str = "";
-    const COMBINE: Combine = Combine::Sum;
-    fn measure<R: Real>(_: &(), own: Count<R>, _: Seen<R>, _: &impl Neighbors<R, Count<R>>) -> R {
-        own.count
-    }
+        Seen { count: own.count + one, before, after }
+    };
+    sum Total("updates", "") |_, own, _| own.count;
 }
 
 impl Program for Probe {
-    type Parameters<R: Real> = ();
-    type Shared<R: Real> = Count<R>;
-    type Private<R: Real> = Seen<R>;
-    fn time_step(&self) -> f64 {
-        1.0
-    }
-    fn parameters(&self, _: f64) {}
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
-        stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
+        named_edges(mesh, stars);
         Ok(())
     }
-    fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, Seen<f64>) {
-        (Count { count: 0.0 }, Seen { before: 0.0, after: 0.0 })
+    fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> {
+        Seen { count: 0.0, before: 0.0, after: 0.0 }
     }
-    fn step(&self, stages: &mut impl Stages<Self>) {
-        stages.sweep(Look, 3);
-    }
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Total);
+    fn step(&self, stages: &mut Stages<Self>) {
+        match self.forward {
+            true => stages.sweep(Look, 3),
+            false => stages.sweep_backward(Look, 3),
+        }
     }
 }
 
@@ -105,11 +63,11 @@ impl Program for Probe {
 fn every_update_sees_its_predecessors_new_and_its_successors_old() {
     let mesh = generate("box:11", 2).unwrap();
     let by_name = Graph::from_cells(&mesh).unwrap();
-    for order in Order::ALL {
+    for (order, forward) in Order::ALL.into_iter().flat_map(|order| [(order, true), (order, false)]) {
         let serial = std::iter::once((Backend::Serial, Simd::Off));
         let cpus = [(1, Simd::Auto), (3, Simd::Off), (3, Simd::Bits256), (3, Simd::Bits512)];
         for (backend, simd) in serial.chain(cpus.map(|(threads, simd)| (Backend::Cpu { threads }, simd))) {
-            let builder = Simulation::builder(mesh.clone(), Probe).order(order).backend(backend).simd(simd);
+            let builder = Simulation::builder(mesh.clone(), Probe { forward }).order(order).backend(backend).simd(simd);
             let mut simulation = builder.precision::<f64>().build().unwrap();
             for _ in 0..4 {
                 simulation.step().unwrap();
@@ -121,111 +79,52 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
                 let names = |before: bool| -> f64 {
                     let neighbors = graph.neighbors(place).iter();
                     let in_place = !simulation.schedule().is_double_buffered();
-                    let chosen = neighbors.filter(|&&u| (in_place && u < place) == before);
+                    let is_before = |u: u32| in_place && if forward { u < place } else { u > place };
+                    let chosen = neighbors.filter(|&&u| is_before(u) == before);
                     chosen.map(|&u| f64::from(order_of[u as usize])).sum()
                 };
-                let (count, seen) = simulation.vertex(v).unwrap();
-                let expected = (12.0, 12.0 * names(true), 12.0 * names(false));
-                assert_eq!(
-                    (count.count, seen.before, seen.after),
-                    expected,
-                    "vertex {v}, {order}, {backend:?}, {simd:?}"
-                );
+                let expected = Seen { count: 12.0, before: 12.0 * names(true), after: 12.0 * names(false) };
+                let seen = simulation.vertex(v).unwrap();
+                assert_eq!(seen, expected, "vertex {v}, {order}, forward: {forward}, {backend:?}, {simd:?}");
             }
             assert_eq!(simulation.metrics().unwrap()[0].value, 12.0 * mesh.points().len() as f64);
         }
     }
 }
 
-impl<P: Program> Simulation<P> {
-    /// Goes on with a device that can do less: bytes that a kernel sees, and workgroups in one dimension; it is asked for a
-    /// dispatch at a time.
-    pub(crate) fn limit_gpu(&mut self, adapter: usize, binding_bytes: u64, workgroups: u32) -> Result<()> {
-        let stars = contract::stars(&self.program, &self.mesh)?;
-        let physics = trace::physics::<P>(&stars, Scalar::F32);
-        let gpu = Gpu::limited::<f32>(adapter, &self.layout, physics, (binding_bytes, workgroups))?;
-        self.engine = AnyEngine::Gpu(Box::new(Mutex::new(OnGpu { gpu, is_changed: true, since: 0 })));
-        Ok(())
-    }
-}
-
-#[test]
-fn a_gpu_sees_predecessors_new_and_successors_old_too() {
-    let Some(adapter) = gpu_or_skip() else { return };
-    let mesh = generate("box:11", 2).unwrap();
-    for order in Order::ALL {
-        for block_size in [5, 40, 100_000] {
-            let run = |backend| {
-                let builder = Simulation::builder(mesh.clone(), Probe).order(order).block_size(block_size);
-                let mut simulation = builder.backend(backend).build().unwrap();
-                (0..4).for_each(|_| simulation.step().unwrap());
-                simulation
-            };
-            // Counts and sums of names: whole numbers, which floats hold exactly, so all bits are equal.
-            let mut gpu = run(Backend::Gpu { adapter });
-            gpu.compare(&run(Backend::Serial)).unwrap_or_else(|e| panic!("{order}, {block_size}: {e}"));
-            assert_eq!(gpu.metrics().unwrap()[0].value, 12.0 * mesh.points().len() as f64, "{order}");
-        }
-    }
-}
-
-/// Whole numbers that tell any change of order: each update hashes its own number with those of its neighbors.
+/// Integers that tell any change of order: each update hashes its own number with those of its neighbors.
 struct Hash;
-struct Stir;
-struct Parity;
 
-impl Kernel<Hash> for Stir {
-    const NAME: &'static str = "stir";
-    fn update<R: Real>(
-        _: &(),
-        own: Count<R>,
-        seen: Seen<R>,
-        neighbors: &impl Neighbors<R, Count<R>>,
-    ) -> (Count<R>, Seen<R>) {
-        let count = neighbors.fold(Edges, own.count * R::lit(31.0) + R::lit(7.0), |hash, [other], name| {
+kernels! {
+    for Hash: Seen;
+    update Stir |_, own, around| {
+        let count = around.fold(Edges, own.count * R::lit(31.0) + R::lit(7.0), |hash, [other], name| {
             let turned = hash * R::lit(1_664_525.0) + other.count * name;
             R::select(turned.less(R::lit(0.0)), turned - other.count, turned / R::lit(3.0))
         });
-        (Count { count }, Seen { before: count.abs().sqrt(), after: seen.before - count.min(seen.after) })
-    }
-}
-
-impl Reduce<Hash> for Parity {
-    const NAME: &'static str = "sum";
-    const UNIT: &'static str = "";
-    const COMBINE: Combine = Combine::Sum;
-    fn measure<R: Real>(_: &(), own: Count<R>, _: Seen<R>, _: &impl Neighbors<R, Count<R>>) -> R {
-        own.count
-    }
+        Seen { count, before: count.abs().sqrt(), after: own.before - count.min(own.after) }
+    };
+    sum Parity("sum", "") |_, own, _| own.count;
 }
 
 impl Program for Hash {
-    type Parameters<R: Real> = ();
-    type Shared<R: Real> = Count<R>;
-    type Private<R: Real> = Seen<R>;
-    fn time_step(&self) -> f64 {
-        1.0
-    }
-    fn parameters(&self, _: f64) {}
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
-        Probe.stars(mesh, stars)
+        named_edges(mesh, stars);
+        Ok(())
     }
-    fn initial(&self, _: &Mesh, v: u32) -> (Count<f64>, Seen<f64>) {
-        (Count { count: f64::from(v) * 40_503.0 }, Seen { before: -3.0, after: 1e12 })
+    fn initial(&self, _: &Mesh, v: u32) -> Seen<f64> {
+        Seen { count: f64::from(v) * 40_503.0, before: -3.0, after: 1e12 }
     }
-    fn step(&self, stages: &mut impl Stages<Self>) {
+    fn step(&self, stages: &mut Stages<Self>) {
         stages.sweep(Stir, 3);
         stages.jacobi(Stir, 1);
-    }
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Parity);
+        stages.sweep_backward(Stir, 1);
     }
 }
 
 #[test]
-fn whole_numbers_have_the_same_bits_on_every_engine() {
+fn integers_have_the_same_bits_on_every_engine() {
     let mesh = generate("box:9", 2).unwrap();
-    let gpu = gpu_or_skip();
     let mut digests = Vec::new();
     for order in Order::ALL {
         let run = |backend, simd| {
@@ -237,11 +136,10 @@ fn whole_numbers_have_the_same_bits_on_every_engine() {
         };
         let mut oracle = run(Backend::Serial, Simd::Off);
         let metrics = oracle.metrics().unwrap();
-        let cpus = [Simd::Off, Simd::Bits256, Simd::Bits512].map(|simd| (Backend::Cpu { threads: 2 }, simd));
-        for (backend, simd) in cpus.into_iter().chain(gpu.map(|adapter| (Backend::Gpu { adapter }, Simd::Auto))) {
-            let mut simulation = run(backend, simd);
-            simulation.compare(&oracle).unwrap_or_else(|e| panic!("{order}, {backend:?}, {simd:?}: {e}"));
-            assert_eq!(simulation.metrics().unwrap(), metrics, "{order}, {backend:?}, {simd:?}");
+        for simd in [Simd::Off, Simd::Bits256, Simd::Bits512] {
+            let mut simulation = run(Backend::Cpu { threads: 2 }, simd);
+            simulation.compare(&oracle).unwrap_or_else(|e| panic!("{order}, {simd:?}: {e}"));
+            assert_eq!(simulation.metrics().unwrap(), metrics, "{order}, {simd:?}");
         }
         digests.push(oracle.digest().unwrap());
     }
@@ -250,92 +148,112 @@ fn whole_numbers_have_the_same_bits_on_every_engine() {
     assert!(digests.len() >= 5, "the hash tells orders apart");
 }
 
-#[test]
-fn a_lost_gpu_is_an_error_wherever_it_happens_and_never_an_old_state() {
-    let Some(adapter) = gpu_or_skip() else { return };
-    let mesh = generate("sheet:12", 1).unwrap();
-    for lost_after in 0..8 {
-        for order in [Order::Blocked, Order::PriorityDag, Order::Color] {
-            let builder = Simulation::builder(mesh.clone(), Probe).order(order).backend(Backend::Gpu { adapter });
-            let mut simulation = builder.build().unwrap();
-            (0..lost_after).for_each(|_| simulation.step().unwrap());
-            // A copy of the state is here when the device goes, or none.
-            (0..lost_after % 2).for_each(|_| drop(simulation.field("count").unwrap()));
-            let AnyEngine::Gpu(on_gpu) = &simulation.engine else { unreachable!() };
-            on_gpu.lock().unwrap().gpu.destroy();
-            // Some steps may be recorded before it is known.
-            let error = (0..1000).find_map(|_| simulation.step().err()).expect("the device is gone");
-            assert!(matches!(error, Error::Gpu(_)), "{error}");
-            assert!(simulation.step().is_err() && simulation.metrics().is_err());
-            assert!(simulation.digest().is_err() && simulation.field("count").is_err());
+/// A program that counts, whatever its stars.
+macro_rules! counting {
+    ($name:ident$(($field:ty))?, |$own:pat_param, $around:pat_param| $kernel:expr, |$program:pat_param, $stars:pat_param| $add:expr) => {
+        struct $name$(($field))?;
+        kernels! { for $name: Count; update Fold |_, $own, $around| $kernel; }
+        impl Program for $name {
+            fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+                let ($program, $stars) = (self, stars);
+                let () = $add;
+                Ok(())
+            }
+            fn initial(&self, _: &Mesh, _: u32) -> Count<f64> {
+                Count { count: 0.0 }
+            }
+            fn step(&self, stages: &mut Stages<Self>) {
+                stages.sweep(Fold, 1);
+            }
         }
-    }
+    };
+}
+
+vertex! { pub struct Count<R> { shared count: R } }
+
+/// What the simulation of a program on three vertices is refused with.
+pub(super) fn refusal<P: Program>(program: P) -> String {
+    let error = Simulation::builder(generate("chain:3", 1).unwrap(), program).build().err();
+    error.expect("it is refused").to_string()
+}
+
+/// Asserts that a message has a part.
+#[track_caller]
+pub(super) fn says(message: &str, part: &str) {
+    assert!(message.contains(part), "{message}\nlacks: {part}");
 }
 
 #[test]
-fn stars_that_break_the_contract_are_refused() {
-    struct Wild(u32);
-    struct Second;
-    impl Star<1> for Second {
-        const INDEX: usize = 1;
-        type Data<R: Real> = ();
-    }
-    impl Program for Wild {
-        type Parameters<R: Real> = ();
-        type Shared<R: Real> = Count<R>;
-        type Private<R: Real> = ();
-        fn time_step(&self) -> f64 {
-            1.0
-        }
-        fn parameters(&self, _: f64) {}
-        fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
-            stars.add(Second, vec![[0, self.0]], |_| ());
-            Ok(())
-        }
-        fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, ()) {
-            (Count { count: f64::from(self.0) }, ())
-        }
-        fn step(&self, _: &mut impl Stages<Self>) {}
-    }
-    /// Folds over pairs where triangles were added: the rows would be cut at the wrong places.
-    struct Crooked;
-    struct Triangles;
-    struct Fold;
-    impl Star<2> for Triangles {
+fn a_star_that_names_a_vertex_beyond_the_mesh_is_refused() {
+    counting!(Wild(u32), |own, _| own, |wild, stars| stars.add(Edges, vec![[0, wild.0]], |_| 0.0));
+    says(&refusal(Wild(7)), "element 0 of star Edges names vertex 7, but the mesh has 3");
+    assert!(Simulation::builder(generate("chain:3", 1).unwrap(), Wild(2)).build().is_ok());
+}
+
+#[test]
+fn a_rank_without_a_star_is_refused() {
+    stars! { First[1]; Second[1]; }
+    counting!(Gap, |own, _| own, |_, stars| stars.add(Second, vec![[0, 1]], |_| ()));
+    let _ = First;
+    says(&refusal(Gap), "star Second has rank 1, but no star of rank 0 was added");
+}
+
+#[test]
+fn two_stars_at_one_rank_are_refused() {
+    stars! { Ropes[1]; }
+    counting!(Twice, |own, _| own, |_, stars| (0..2).for_each(|_| stars.add(Ropes, vec![[0, 1]], |_| ())));
+    says(&refusal(Twice), "star Ropes was added twice");
+}
+
+#[test]
+fn stars_that_were_declared_apart_are_refused() {
+    stars! { Ropes[1]; }
+    counting!(Apart, |own, _| own, |_, stars| {
+        stars.add(Ropes, vec![[0, 1]], |_| ());
+        stars.add(Edges, vec![[0, 1]], |_| 0.0);
+    });
+    says(&refusal(Apart), "were declared apart: declare all stars of a program in one `stars!`");
+}
+
+#[test]
+fn a_fold_over_a_star_that_was_not_added_is_refused() {
+    counting!(
+        Forgotten,
+        |own, around| Count { count: around.fold(Edges, own.count, |sum, [other], _| sum + other.count) },
+        |_, _| ()
+    );
+    says(&refusal(Forgotten), "kernel Fold folds over star Edges, which was not added: `Program::stars` adds it");
+}
+
+#[test]
+fn a_fold_over_a_star_of_another_name_at_its_rank_is_refused() {
+    stars! { Triangles[2]: R; }
+    counting!(
+        Crooked,
+        |own, around| Count { count: around.fold(Edges, own.count, |sum, [other], _| sum + other.count) },
+        |_, stars| stars.add(Triangles, vec![[0, 1, 2]], |_| 1.0)
+    );
+    says(&refusal(Crooked), "kernel Fold folds over star Edges, which was not added");
+}
+
+/// The rows would be cut at the wrong places.
+#[test]
+fn a_fold_over_a_star_of_another_shape_is_refused() {
+    struct Two;
+    impl Star<1> for Two {
         const INDEX: usize = 0;
+        const NAME: &'static str = "Two";
         type Data<R: Real> = R;
     }
-    impl Kernel<Crooked> for Fold {
-        const NAME: &'static str = "crooked";
-        fn update<R: Real>(_: &(), own: Count<R>, _: (), neighbors: &impl Neighbors<R, Count<R>>) -> (Count<R>, ()) {
-            (neighbors.fold(Edges, own, |sum, [other], _| Count { count: sum.count + other.count }), ())
-        }
+    impl Star<2> for Two {
+        const INDEX: usize = 0;
+        const NAME: &'static str = "Two";
+        type Data<R: Real> = R;
     }
-    impl Program for Crooked {
-        type Parameters<R: Real> = ();
-        type Shared<R: Real> = Count<R>;
-        type Private<R: Real> = ();
-        fn time_step(&self) -> f64 {
-            1.0
-        }
-        fn parameters(&self, _: f64) {}
-        fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
-            stars.add(Triangles, vec![[0, 1, 2]], |_| 1.0);
-            Ok(())
-        }
-        fn initial(&self, _: &Mesh, _: u32) -> (Count<f64>, ()) {
-            (Count { count: 0.0 }, ())
-        }
-        fn step(&self, stages: &mut impl Stages<Self>) {
-            stages.sweep(Fold, 1);
-        }
-    }
-    let crooked = Simulation::builder(generate("chain:3", 1).unwrap(), Crooked).build().err().expect("refused");
-    assert!(crooked.to_string().contains("1 others and 1 reals, but it was added with 2 others"), "{crooked}");
-    let says = |program, part: &str| {
-        let error = Simulation::builder(generate("chain:3", 1).unwrap(), program).build().err().expect("refused");
-        assert!(error.to_string().contains(part), "{error}");
-    };
-    says(Wild(7), "names vertex 7, but the mesh has 3");
-    says(Wild(1), "star 0 is missing");
+    counting!(
+        Crooked,
+        |own, around| Count { count: around.fold::<1, Two, _>(Two, own.count, |sum, [other], _| sum + other.count) },
+        |_, stars| stars.add::<2, 3, Two>(Two, vec![[0, 1, 2]], |_| 1.0)
+    );
+    says(&refusal(Crooked), "1 others and 1 reals, but it was added with 2 others");
 }

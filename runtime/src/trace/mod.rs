@@ -17,15 +17,21 @@ mod tests;
 mod write;
 
 use crate::error::{Error, Result};
-use crate::program::{Kernel, Map, Neighbors, Program, Record, Reduce, Star, StarPlan, short_name};
-use expr::{Expr, put, with_tape};
+use crate::program::{
+    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Scalar, SharedOf,
+    Star, StarPlan, Test, Update, Vertex, VertexOf,
+};
+pub(crate) use expr::{Expr, IntExpr};
+use expr::{put, with_tape};
 use meshweft_shaders as shaders;
-use shaders::{Body, Physics, Scalar};
-use tape::{Fold, Id, Input, Node, Tape};
+use shaders::{Body, Physics};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use tape::{Fold, Id, Input, Node, Tape, Type};
 use write::Writer;
 
 /// Names of the records of a program, for its shaders. `plans`: its stars, in order.
-pub(crate) fn physics<P: Program>(plans: &[StarPlan], scalar: Scalar) -> Physics {
+pub(crate) fn physics<P: Kernels>(plans: &[StarPlan], scalar: shaders::Scalar) -> Physics {
     let star = |plan: &StarPlan| shaders::Star {
         name: plan.name.into(),
         others: plan.corners - 1,
@@ -34,54 +40,135 @@ pub(crate) fn physics<P: Program>(plans: &[StarPlan], scalar: Scalar) -> Physics
     Physics {
         scalar,
         parameters: record::<P::Parameters<Expr>>("Parameters", scalar),
-        shared: record::<P::Shared<Expr>>("Shared", scalar),
-        private: record::<P::Private<Expr>>("Private", scalar),
+        globals: record::<P::Globals<Expr>>("Globals", scalar),
+        shared: record::<SharedOf<P, Expr>>("Shared", scalar),
+        private: record::<PrivateOf<P, Expr>>("Private", scalar),
         stars: plans.iter().map(star).collect(),
     }
 }
 
-fn record<A: Record<Expr>>(name: &str, scalar: Scalar) -> shaders::Record {
-    shaders::Record::new(name, &parts::<A>(), scalar)
+fn record<A: Record<Expr>>(name: &str, scalar: shaders::Scalar) -> shaders::Record {
+    let is_integer = (0..A::LEN).map(|k| scalar == shaders::Scalar::F32 && A::kind(k) == Kind::Integer).collect();
+    shaders::Record::new(name, &parts::<A>(), scalar).with_integers(is_integer)
 }
 
 fn parts<A: Record<Expr>>() -> Vec<(String, usize)> {
     A::parts("").into_iter().map(|part| (part.name, part.components)).collect()
 }
 
-/// The update of a kernel, as WGSL.
-///
-/// # Errors
-/// [`Error::Contract`] names the kernel and what cannot be written.
-pub(crate) fn kernel<P: Program, K: Kernel<P>>(physics: &Physics) -> Result<Body> {
-    update(physics, K::NAME, |neighbors| K::update(&input(Input::Parameters), own(), private(), neighbors))
+/// What is known of a kernel that was run on symbols.
+#[derive(Clone, Debug)]
+pub(crate) struct Traced {
+    /// Its WGSL, or why it cannot be written.
+    pub(crate) body: Result<Body, String>,
+    /// Whether it asks for the number of the vertex.
+    pub(crate) reads_vertex: bool,
+    /// Whether it is a map.
+    pub(crate) is_map: bool,
 }
 
-/// The update of a map, as WGSL.
+/// Runs every kernel of a program once on symbols, in the order in which the program names them.
 ///
 /// # Errors
-/// As [`kernel`].
-pub(crate) fn map<P: Program, K: Map<P>>(physics: &Physics) -> Result<Body> {
-    update(physics, K::NAME, |_| K::update(&input(Input::Parameters), own(), private()))
+/// [`Error::Program`] names the kernel, and what breaks the rules that all engines rely on.
+pub(crate) fn kernels<P: Kernels>(physics: &Physics, plans: &[StarPlan]) -> Result<Vec<Traced>> {
+    let mut tracer =
+        Tracer { physics, plans, traced: Vec::new(), names: Vec::new(), fault: None, program: PhantomData::<P> };
+    P::list(&mut tracer);
+    match tracer.fault {
+        None => Ok(tracer.traced),
+        Some(fault) => Err(Error::Program(fault)),
+    }
 }
 
-/// The measure of a reduction, as WGSL.
-///
-/// # Errors
-/// As [`kernel`].
-pub(crate) fn measure<P: Program, K: Reduce<P>>(physics: &Physics) -> Result<Body> {
-    start(physics.scalar);
-    let output = K::measure::<Expr>(&input(Input::Parameters), own(), private(), &Recorder).0;
-    let text = write(physics, K::NAME, &[output], |outputs| outputs[0].clone())?;
-    Ok(Body::measure(text))
+struct Tracer<'a, P> {
+    physics: &'a Physics,
+    plans: &'a [StarPlan],
+    traced: Vec<Traced>,
+    names: Vec<&'static str>,
+    fault: Option<String>,
+    program: PhantomData<P>,
 }
 
-fn update<S: Record<Expr>, Q: Record<Expr>>(
-    physics: &Physics,
-    name: &str,
-    run: impl FnOnce(&Recorder) -> (S, Q),
-) -> Result<Body> {
-    start(physics.scalar);
-    let (shared, private) = run(&Recorder);
+impl<P: Kernels> Tracer<'_, P> {
+    /// Runs a kernel on an empty tape and writes down what it leaves there.
+    fn trace<K: Kernel, A>(
+        &mut self,
+        run: impl FnOnce(&Given<P, Expr>, &Recorder) -> A,
+        write: impl FnOnce(&Physics, A) -> Result<Body, String>,
+    ) {
+        // A kernel may build another simulation, which is traced on this thread too.
+        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
+        let recorder = Recorder { stars: self.plans, fault: RefCell::default() };
+        let given = Given::build(
+            |k| put(Node::Input(Input::Parameters, k)),
+            |k| put(Node::Input(Input::Globals, k)),
+            |k| put(Node::Input(Input::Settings, k)),
+            [Input::Vertex, Input::Step].map(|input| put(Node::Input(input, 0))),
+        );
+        let output = run(&given, &recorder);
+        let mut fault = recorder.fault.into_inner().map(|fault| format!("kernel {} {fault}", K::NAME));
+        if let Some(broken) = with_tape(|tape| tape.fault()) {
+            fault.get_or_insert(format!("kernel {} would not be the same everywhere: {broken}", K::NAME));
+        }
+        if self.names.contains(&K::NAME) {
+            fault = Some(format!("two kernels are called {}: each needs a name of its own", K::NAME));
+        }
+        self.names.push(K::NAME);
+        if let Some(fault) = fault {
+            self.fault.get_or_insert(fault);
+            with_tape(|tape| *tape = outer);
+            return;
+        }
+        let body = write(self.physics, output);
+        with_tape(|tape| *tape = outer);
+        let reads_vertex = body.as_ref().map_or(true, |body| body.function().contains("vertex(place)"));
+        let body = body.map_err(|fault| format!("kernel {} cannot run on a GPU: {fault}", K::NAME));
+        self.traced.push(Traced { body, reads_vertex, is_map: false });
+    }
+}
+
+impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
+    fn map<K: Map<P>>(&mut self) {
+        self.trace::<K, _>(|given, _| K::map(given, own::<P>()), vertex::<P>);
+        self.traced.iter_mut().last().into_iter().for_each(|kernel| kernel.is_map = true);
+    }
+
+    fn update<K: Update<P>>(&mut self) {
+        self.trace::<K, _>(|given, around| K::update(given, own::<P>(), around), vertex::<P>);
+    }
+
+    fn reduce<K: Reduce<P>>(&mut self) {
+        self.trace::<K, _>(
+            |given, around| K::measure(given, own::<P>(), around).0,
+            |physics, output| {
+                let statements = write(physics, &[output], |outputs| outputs[0].clone())?;
+                Ok(Body::measure(statements, K::COMBINE == Combine::Sum))
+            },
+        );
+    }
+
+    fn scalar<K: Scalar<P>>(&mut self) {
+        self.trace::<K, _>(
+            |given, _| ids(&K::compute(given)),
+            |physics, outputs| {
+                let globals = |reals: &[String]| physics.globals.build(|k| reals[k].clone());
+                Ok(Body::scalar(write(physics, &outputs, globals)?))
+            },
+        );
+    }
+
+    fn test<K: Test<P>>(&mut self) {
+        self.trace::<K, _>(
+            |given, _| K::test::<Expr>(given).id(),
+            |physics, output| Ok(Body::test(write(physics, &[output], |outputs| outputs[0].clone())?)),
+        );
+    }
+}
+
+/// The update of a vertex, as WGSL.
+fn vertex<P: Kernels>(physics: &Physics, new: VertexOf<P, Expr>) -> Result<Body, String> {
+    let (shared, private) = new.split();
     let (shared, private) = (ids(&shared), ids(&private));
     let outputs: Vec<Id> = shared.iter().chain(&private).copied().collect();
     let changes = |input, ids: &[Id]| -> Vec<bool> {
@@ -89,7 +176,7 @@ fn update<S: Record<Expr>, Q: Record<Expr>>(
         ids.iter().enumerate().map(is_changed).collect()
     };
     let (shared_changes, private_changes) = (changes(Input::Shared, &shared), changes(Input::Private, &private));
-    let text = write(physics, name, &outputs, |outputs| {
+    let text = write(physics, &outputs, |outputs| {
         let (own, body) = outputs.split_at(shared.len());
         // What does not change at all is passed on as it is.
         let record = |record: &shaders::Record, changes: &[bool], name: &str, reals: &[String]| {
@@ -101,13 +188,8 @@ fn update<S: Record<Expr>, Q: Record<Expr>>(
     Ok(Body::update(text, shared_changes.contains(&true), private_changes))
 }
 
-fn start(scalar: Scalar) {
-    with_tape(|tape| *tape = Tape::new(scalar));
-}
-
-fn write(physics: &Physics, name: &str, outputs: &[Id], result: impl FnOnce(&[String]) -> String) -> Result<String> {
+fn write(physics: &Physics, outputs: &[Id], result: impl FnOnce(&[String]) -> String) -> Result<String, String> {
     with_tape(|tape| Writer::new(tape, physics, outputs).body(outputs, result))
-        .map_err(|fault| Error::Contract(format!("kernel {name} cannot run on a GPU: {fault}")))
 }
 
 fn ids<A: Record<Expr>>(record: &A) -> Vec<Id> {
@@ -120,24 +202,43 @@ fn input<A: Record<Expr>>(input: Input) -> A {
     A::build(|k| put(Node::Input(input, k)))
 }
 
-fn own<A: Record<Expr>>() -> A {
-    input(Input::Shared)
+fn own<P: Kernels>() -> VertexOf<P, Expr> {
+    Vertex::join(input(Input::Shared), input(Input::Private))
 }
 
-fn private<A: Record<Expr>>() -> A {
-    input(Input::Private)
+/// Records each fold once, and checks that it fits the star it names.
+struct Recorder<'a> {
+    stars: &'a [StarPlan],
+    fault: RefCell<Option<String>>,
 }
 
-/// Records each fold once.
-struct Recorder;
+impl Recorder<'_> {
+    /// Elements cut at another length would name vertices that are no neighbors.
+    fn check<const N: usize, E: Star<N>>(&self) {
+        let wanted = (N, <E::Data<Expr> as Record<Expr>>::LEN);
+        let star = self.stars.get(E::INDEX).filter(|star| star.name == E::NAME);
+        let fault = match star.map(|star| (star.corners - 1, star.data_len)) {
+            Some(given) if given == wanted => return,
+            Some((others, reals)) => format!(
+                "folds over star {} with {} others and {} reals, but it was added with {others} others and {reals} reals",
+                E::NAME,
+                wanted.0,
+                wanted.1
+            ),
+            None => format!("folds over star {}, which was not added: `Program::stars` adds it", E::NAME),
+        };
+        self.fault.borrow_mut().get_or_insert(fault);
+    }
+}
 
-impl<S: Record<Expr>> Neighbors<Expr, S> for Recorder {
+impl<P: Kernels> Neighbors<P, Expr> for Recorder<'_> {
     fn fold<const N: usize, E: Star<N>, A: Record<Expr>>(
         &self,
         _: E,
         init: A,
-        f: impl Fn(A, [S; N], E::Data<Expr>) -> A,
+        f: impl Fn(A, [SharedOf<P, Expr>; N], E::Data<Expr>) -> A,
     ) -> A {
+        self.check::<N, E>();
         let names = parts::<A>().into_iter().flat_map(|(name, components)| {
             (0..components).map(move |k| match components {
                 1 => name.clone(),
@@ -145,11 +246,13 @@ impl<S: Record<Expr>> Neighbors<Expr, S> for Recorder {
                 _ => format!("{name}_{k}"),
             })
         });
+        let integers = with_tape(|tape| tape.integers());
         let fold = Fold {
             star: E::INDEX,
-            name: short_name::<E>().into(),
+            name: E::NAME.into(),
             others: N,
             names: names.collect(),
+            types: (0..A::LEN).map(|k| if A::kind(k) == Kind::Real { Type::Real } else { integers }).collect(),
             init: ids(&init),
             next: Vec::new(),
             parent: None,
@@ -159,7 +262,8 @@ impl<S: Record<Expr>> Neighbors<Expr, S> for Recorder {
         let gathered = A::build(|k| put(Node::Gathered { fold, k }));
         let others = std::array::from_fn(|other| input(Input::Other { fold, other }));
         let next = f(gathered, others, input(Input::Data { fold }));
-        with_tape(|tape| tape.close(ids(&next)));
+        let next = ids(&next);
+        with_tape(|tape| tape.close(next));
         A::build(|k| put(Node::Result { fold, k }))
     }
 }

@@ -1,17 +1,25 @@
 //! The tape: every value that an update computes, once.
 
-use crate::program::{Int, Real};
+use crate::number::{Int, Integer, Real};
 use meshweft_shaders::Scalar;
 use std::collections::BTreeMap;
 
 /// The place of a node on the tape.
 pub(super) type Id = u32;
 
+/// What a value is. Where the reals of a program are integers, its integers are [`Type::Real`] too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Type {
+    Real,
+    Integer,
+    Truth,
+}
+
 /// One value. Those that it is computed from are earlier on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Node {
     /// A constant, by its bits: two zeros are two constants.
-    Literal(u32),
+    Literal(Type, u32),
     Truth(bool),
     /// Real `k` of what is given.
     Input(Input, usize),
@@ -38,14 +46,20 @@ pub(super) enum Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Input {
     Parameters,
+    Globals,
+    Settings,
+    /// The number of the vertex along the curve, as a real holds an integer.
+    Vertex,
+    /// Steps taken so far, likewise.
+    Step,
     Shared,
     Private,
-    /// Shared state of the other vertex number `other` of the present thing.
+    /// Shared state of the other vertex number `other` of the present element.
     Other {
         fold: usize,
         other: usize,
     },
-    /// Data of the present thing.
+    /// Data of the present element.
     Data {
         fold: usize,
     },
@@ -57,9 +71,24 @@ pub(super) enum Unary {
     Not,
     Sqrt,
     Abs,
+    Floor,
     Exp,
+    Ln,
     Sin,
     Cos,
+    Acos,
+    Tanh,
+    /// The real nearest to an integer.
+    FromInt,
+    /// The integer of a real.
+    ToInt,
+    /// An integer put into the slot of a real.
+    Hold,
+    /// The integer in the slot of a real.
+    Held,
+    ShiftLeft(u8),
+    ShiftRight(u8),
+    ShiftRightLogical(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,23 +97,31 @@ pub(super) enum Binary {
     Sub,
     Mul,
     Div,
+    Pow,
+    Atan2,
+    Rem,
     Less,
-    And,
-    Or,
+    AtMost,
+    Equals,
+    BitAnd,
+    BitOr,
+    BitXor,
 }
 
-/// A loop over the things around the vertex.
+/// A loop over the elements around the vertex.
 #[derive(Clone, Debug)]
 pub(super) struct Fold {
     /// Which star, and the name of its type.
     pub(super) star: usize,
     pub(super) name: String,
-    /// Other vertices of each thing.
+    /// Other vertices of each element.
     pub(super) others: usize,
-    /// Names of the reals that are gathered.
+    /// Names of the leaves that are gathered.
     pub(super) names: Vec<String>,
+    /// What they are.
+    pub(super) types: Vec<Type>,
     pub(super) init: Vec<Id>,
-    /// What is gathered after the present thing.
+    /// What is gathered after the present element.
     pub(super) next: Vec<Id>,
     /// The fold inside of which this one stands.
     pub(super) parent: Option<usize>,
@@ -98,16 +135,19 @@ pub(super) struct Tape {
     /// What its numbers are.
     pub(super) scalar: Scalar,
     nodes: Vec<Node>,
-    /// The innermost fold whose present thing a value depends on.
+    types: Vec<Type>,
+    /// The innermost fold whose present element a value depends on.
     scopes: Vec<Option<usize>>,
     places: BTreeMap<Node, Id>,
     pub(super) folds: Vec<Fold>,
     /// Folds whose body is being recorded, outermost first.
     open: Vec<usize>,
+    /// What the program must not do, if it did.
+    fault: Option<&'static str>,
 }
 
 /// A number that a literal can be.
-trait Constant: Real<Mask = bool> + PartialEq {
+trait Constant: Real<Mask = bool, Int = Int> + PartialEq {
     fn bits(self) -> u32;
     fn of_bits(bits: u32) -> Self;
 }
@@ -131,13 +171,9 @@ impl Constant for Int {
 }
 
 impl Node {
-    fn literal(value: impl Constant) -> Node {
-        Node::Literal(value.bits())
-    }
-
     fn value<C: Constant>(self) -> Option<C> {
         match self {
-            Node::Literal(bits) => Some(C::of_bits(bits)),
+            Node::Literal(_, bits) => Some(C::of_bits(bits)),
             _ => None,
         }
     }
@@ -159,23 +195,60 @@ impl Tape {
         Tape {
             scalar,
             nodes: Vec::new(),
+            types: Vec::new(),
             scopes: Vec::new(),
             places: BTreeMap::new(),
             folds: Vec::new(),
             open: Vec::new(),
+            fault: None,
         }
     }
 
     /// The constant `value`, as a node.
     pub(super) fn literal(&self, value: f64) -> Node {
+        let bits = match self.scalar {
+            Scalar::F32 => (value as f32).bits(),
+            Scalar::I32 => <Int as Real>::lit(value).bits(),
+        };
+        Node::Literal(Type::Real, bits)
+    }
+
+    /// The integer `value`, as a node.
+    pub(super) fn integer(&self, value: i32) -> Node {
+        Node::Literal(self.integers(), value.cast_unsigned())
+    }
+
+    /// The type of integers.
+    pub(super) fn integers(&self) -> Type {
         match self.scalar {
-            Scalar::F32 => Node::literal(value as f32),
-            Scalar::I32 => Node::literal(Int::lit(value)),
+            Scalar::F32 => Type::Integer,
+            Scalar::I32 => Type::Real,
         }
+    }
+
+    /// Whether two reals are the same literal. That nothing else can be compared is a fault.
+    pub(super) fn are_equal(&mut self, a: Id, b: Id) -> bool {
+        let values = [a, b].map(|id| self.node(id));
+        if !values.iter().all(|node| matches!(node, Node::Literal(..))) {
+            self.fault = Some("it compares reals with == or is_zero(): write R::equals and R::select");
+        }
+        match self.scalar {
+            Scalar::F32 => values[0].value::<f32>() == values[1].value() && values[0].value::<f32>().is_some(),
+            Scalar::I32 => values[0] == values[1],
+        }
+    }
+
+    /// What the program did that it must not do.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        self.fault
     }
 
     pub(super) fn node(&self, id: Id) -> Node {
         self.nodes[id as usize]
+    }
+
+    pub(super) fn type_of(&self, id: Id) -> Type {
+        self.types[id as usize]
     }
 
     pub(super) fn len(&self) -> Id {
@@ -191,11 +264,12 @@ impl Tape {
         std::iter::successors(scope, |&fold| self.folds[fold].parent).count()
     }
 
-    /// Puts a node onto the tape, or finds it or something simpler of equal value there.
+    /// Puts a node onto the tape, or finds it or a simpler one of equal value there.
     pub(super) fn put(&mut self, node: Node) -> Id {
+        let is_real = node.operands().last().is_none_or(|id| self.type_of(id) != Type::Integer);
         let simpler = match self.scalar {
-            Scalar::F32 => self.simpler::<f32>(node),
-            Scalar::I32 => self.simpler::<Int>(node),
+            Scalar::F32 if is_real => self.simpler::<f32>(node),
+            _ => self.simpler::<Int>(node),
         };
         if let Some(id) = simpler {
             return id;
@@ -210,15 +284,28 @@ impl Tape {
             Node::Result { fold, .. } => self.folds[fold].parent,
             _ => node.operands().map(|id| self.scope(id)).max_by_key(|&scope| self.depth(scope)).flatten(),
         };
+        let kind = self.type_of_node(node);
         self.nodes.push(node);
+        self.types.push(kind);
         self.scopes.push(scope);
         let id = self.nodes.len() as Id - 1;
         self.places.insert(node, id);
         id
     }
 
+    fn type_of_node(&self, node: Node) -> Type {
+        match node {
+            Node::Literal(kind, _) => kind,
+            Node::Truth(_) | Node::Binary(Binary::Less | Binary::AtMost | Binary::Equals, ..) => Type::Truth,
+            Node::Input(..) | Node::Unary(Unary::FromInt | Unary::Hold, _) => Type::Real,
+            Node::Unary(Unary::ToInt | Unary::Held, _) => Type::Integer,
+            Node::Gathered { fold, k } | Node::Result { fold, k } => self.folds[fold].types[k],
+            Node::Unary(_, a) | Node::Binary(_, a, _) | Node::Select { yes: a, .. } => self.type_of(a),
+        }
+    }
+
     /// What a node comes to when it is known now, or when an operand is the literal zero or one. Sums and products with
-    /// literals are the ones that `nalgebra` makes; a product with the literal zero is zero.
+    /// literals are the ones that `nalgebra` makes; a product with the literal zero is zero. `C`: what its operands are.
     fn simpler<C: Constant>(&mut self, node: Node) -> Option<Id> {
         let value = |id| self.node(id).value::<C>();
         let is = |x: Option<C>, number: f64| x == Some(C::lit(number));
@@ -226,44 +313,85 @@ impl Tape {
             Node::Truth(truth) => Some(truth),
             _ => None,
         };
+        // The type of the operands, and of the result of arithmetic.
+        let kind = node.operands().last().map_or(Type::Real, |id| self.type_of(id));
+        let literal = |value: C| Node::Literal(kind, value.bits());
         let constant = match node {
             Node::Unary(Unary::Neg, a) => match self.node(a) {
                 Node::Unary(Unary::Neg, b) => return Some(b),
-                _ => Node::literal(-value(a)?),
+                _ => literal(-value(a)?),
             },
-            Node::Unary(Unary::Sqrt, a) => Node::literal(Real::sqrt(value(a)?)),
-            Node::Unary(Unary::Abs, a) => Node::literal(Real::abs(value(a)?)),
-            Node::Unary(Unary::Exp, a) => Node::literal(Real::exp(value(a)?)),
-            Node::Unary(Unary::Sin, a) => Node::literal(Real::sin(value(a)?)),
-            Node::Unary(Unary::Cos, a) => Node::literal(Real::cos(value(a)?)),
             Node::Unary(Unary::Not, a) => Node::Truth(!truth(a)?),
+            // Integers that go into the slot of a real and come out again are those that they were.
+            Node::Unary(Unary::Hold, a) => match self.node(a) {
+                Node::Unary(Unary::Held, slot) => return Some(slot),
+                _ if self.scalar == Scalar::I32 => return Some(a),
+                _ => return None,
+            },
+            Node::Unary(Unary::Held, a) => match self.node(a) {
+                Node::Unary(Unary::Hold, integer) => return Some(integer),
+                // What a fold gathers is kept as what it is.
+                _ if kind == self.integers() => return Some(a),
+                _ => return None,
+            },
+            Node::Unary(Unary::FromInt | Unary::ToInt, a) if self.scalar == Scalar::I32 => return Some(a),
+            Node::Unary(Unary::FromInt, a) => self.literal(value(a)?.to_int().0.into()),
+            Node::Unary(Unary::ToInt, a) => self.integer(value(a)?.to_int().0),
+            Node::Unary(Unary::ShiftLeft(0) | Unary::ShiftRight(0) | Unary::ShiftRightLogical(0), a) => return Some(a),
+            Node::Unary(op, a) => {
+                let x = value(a)?;
+                let integer = x.to_int();
+                match op {
+                    Unary::Sqrt => literal(Real::sqrt(x)),
+                    Unary::Abs => literal(Real::abs(x)),
+                    Unary::Floor => literal(Real::floor(x)),
+                    Unary::Exp => literal(Real::exp(x)),
+                    Unary::Ln => literal(Real::ln(x)),
+                    Unary::Sin => literal(Real::sin(x)),
+                    Unary::Cos => literal(Real::cos(x)),
+                    Unary::Acos => literal(Real::acos(x)),
+                    Unary::Tanh => literal(Real::tanh(x)),
+                    Unary::ShiftLeft(bits) => self.integer(integer.shift_left(bits.into()).0),
+                    Unary::ShiftRight(bits) => self.integer(integer.shift_right(bits.into()).0),
+                    Unary::ShiftRightLogical(bits) => self.integer(integer.shift_right_logical(bits.into()).0),
+                    Unary::Neg | Unary::Not | Unary::FromInt | Unary::ToInt | Unary::Hold | Unary::Held => return None,
+                }
+            }
             Node::Select { mask, yes, no } => match truth(mask) {
                 Some(truth) => return Some(if truth { yes } else { no }),
                 None if yes == no => return Some(yes),
                 None => return None,
             },
+            Node::Binary(op @ (Binary::BitAnd | Binary::BitOr), a, b) if kind == Type::Truth => {
+                let decides = op == Binary::BitOr;
+                return match (truth(a), truth(b)) {
+                    (Some(x), _) if x == decides => Some(a),
+                    (_, Some(y)) if y == decides => Some(b),
+                    (Some(_), _) => Some(b),
+                    (_, Some(_)) => Some(a),
+                    _ => None,
+                };
+            }
             Node::Binary(op, a, b) => match (op, value(a), value(b)) {
-                (Binary::Add, Some(x), Some(y)) => Node::literal(x + y),
-                (Binary::Sub, Some(x), Some(y)) => Node::literal(x - y),
-                (Binary::Mul, Some(x), Some(y)) => Node::literal(x * y),
-                (Binary::Div, Some(x), Some(y)) => Node::literal(x / y),
-                (Binary::Less, Some(x), Some(y)) => Node::Truth(x.less(y)),
+                (Binary::Add, Some(x), Some(y)) => literal(x + y),
+                (Binary::Sub, Some(x), Some(y)) => literal(x - y),
+                (Binary::Mul, Some(x), Some(y)) => literal(x * y),
+                (Binary::Div, Some(x), Some(y)) => literal(x / y),
+                (Binary::Pow, Some(x), Some(y)) => literal(Real::pow(x, y)),
+                (Binary::Atan2, Some(x), Some(y)) => literal(Real::atan2(x, y)),
+                (Binary::Rem, Some(x), Some(y)) => literal(Real::rem(x, y)),
+                (Binary::Less, Some(x), Some(y)) => Node::Truth(Real::less(x, y)),
+                (Binary::AtMost, Some(x), Some(y)) => Node::Truth(Real::at_most(x, y)),
+                (Binary::Equals, Some(x), Some(y)) => Node::Truth(Real::equals(x, y)),
+                (Binary::BitAnd, Some(x), Some(y)) => Node::Literal(kind, x.bits() & y.bits()),
+                (Binary::BitOr, Some(x), Some(y)) => Node::Literal(kind, x.bits() | y.bits()),
+                (Binary::BitXor, Some(x), Some(y)) => Node::Literal(kind, x.bits() ^ y.bits()),
                 (Binary::Add, x, _) if is(x, 0.0) => return Some(b),
                 (Binary::Mul, x, _) if is(x, 1.0) => return Some(b),
                 (Binary::Add | Binary::Sub, _, y) if is(y, 0.0) => return Some(a),
                 (Binary::Mul | Binary::Div, _, y) if is(y, 1.0) => return Some(a),
-                (Binary::Mul, x, y) if is(x, 0.0) || is(y, 0.0) => Node::literal(C::lit(0.0)),
+                (Binary::Mul, x, y) if is(x, 0.0) || is(y, 0.0) => literal(C::lit(0.0)),
                 (Binary::Sub, x, _) if is(x, 0.0) => Node::Unary(Unary::Neg, b),
-                (Binary::And | Binary::Or, ..) => {
-                    let decides = op == Binary::Or;
-                    return match (truth(a), truth(b)) {
-                        (Some(x), _) if x == decides => Some(a),
-                        (_, Some(y)) if y == decides => Some(b),
-                        (Some(_), _) => Some(b),
-                        (_, Some(_)) => Some(a),
-                        _ => None,
-                    };
-                }
                 _ => return None,
             },
             _ => return None,
@@ -274,13 +402,25 @@ impl Tape {
     /// Starts a fold inside of those that are open, and returns its number.
     pub(super) fn open(&mut self, fold: Fold) -> usize {
         self.folds.push(Fold { parent: self.open.last().copied(), ..fold });
-        self.open.push(self.folds.len() - 1);
-        self.folds.len() - 1
+        let number = self.folds.len() - 1;
+        self.folds[number].init = self.unpacked(number, self.folds[number].init.clone());
+        self.open.push(number);
+        number
+    }
+
+    /// What a fold gathers, integers taken out of the slots of reals: a variable of a shader keeps them as they are.
+    fn unpacked(&mut self, fold: usize, leaves: Vec<Id>) -> Vec<Id> {
+        let unpack = |(k, id)| match self.folds[fold].types[k] {
+            Type::Integer => self.put(Node::Unary(Unary::Held, id)),
+            _ => id,
+        };
+        leaves.into_iter().enumerate().map(unpack).collect()
     }
 
     /// Ends the innermost fold.
     pub(super) fn close(&mut self, next: Vec<Id>) {
         let fold = self.open.pop().expect("a fold is open");
+        let next = self.unpacked(fold, next);
         (self.folds[fold].next, self.folds[fold].end) = (next, self.len());
     }
 }
@@ -293,7 +433,10 @@ mod tests {
     fn equal_values_are_one_node_and_literals_fold() {
         let mut tape = Tape::new(Scalar::F32);
         let [x, y] = [0, 1].map(|k| tape.put(Node::Input(Input::Shared, k)));
-        let [zero, one, two] = [0.0f32, 1.0, 2.0].map(|value| tape.put(Node::literal(value)));
+        let [zero, one, two] = [0.0, 1.0, 2.0].map(|value| {
+            let literal = tape.literal(value);
+            tape.put(literal)
+        });
         let known = tape.len();
         let mut binary = |op, a, b| tape.put(Node::Binary(op, a, b));
         assert_eq!(binary(Binary::Add, zero, x), x);
@@ -307,7 +450,7 @@ mod tests {
         assert_eq!(tape.put(Node::Select { mask: truth, yes: x, no: y }), x);
         let minus = tape.put(Node::Binary(Binary::Sub, zero, x));
         assert_eq!(tape.put(Node::Unary(Unary::Neg, minus)), x);
-        // A quotient of zeros is no number: not folded away.
+        // A quotient of zeros is NaN: not folded away.
         assert!(tape.put(Node::Binary(Binary::Div, zero, x)) > minus);
     }
 }

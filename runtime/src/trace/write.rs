@@ -1,6 +1,6 @@
 //! From the tape to the text of a WGSL function.
 
-use super::tape::{Binary, Id, Input, Node, Tape, Unary};
+use super::tape::{Binary, Id, Input, Node, Tape, Type, Unary};
 use meshweft_shaders::{Physics, Scalar, identifier};
 use std::collections::BTreeSet;
 
@@ -215,9 +215,9 @@ impl<'a> Writer<'a> {
             return (name.clone(), Grip::Whole);
         }
         match self.tape.node(id) {
-            Node::Literal(bits) => match self.tape.scalar {
-                Scalar::F32 => self.literal(f32::from_bits(bits)),
-                Scalar::I32 => whole(bits.cast_signed()),
+            Node::Literal(kind, bits) => match self.tape.scalar {
+                Scalar::F32 if kind == Type::Real => self.literal(f32::from_bits(bits)),
+                _ => integer(bits.cast_signed()),
             },
             Node::Truth(truth) => (truth.to_string(), Grip::Whole),
             Node::Input(input, k) => (self.input(input, k), Grip::Whole),
@@ -243,6 +243,10 @@ impl<'a> Writer<'a> {
     fn input(&self, input: Input, k: usize) -> String {
         match input {
             Input::Parameters => self.physics.parameters.real("p", k),
+            Input::Globals => self.physics.globals.real("g", k),
+            Input::Settings => format!("settings()[{k}]"),
+            Input::Vertex => "vertex(place)".into(),
+            Input::Step => "step()".into(),
             Input::Shared => self.physics.shared.real("own", k),
             Input::Private => self.physics.private.real("body", k),
             Input::Other { fold, other } => self.physics.shared.real(&self.other(fold, other), k),
@@ -252,23 +256,53 @@ impl<'a> Writer<'a> {
 
     fn unary(&mut self, op: Unary, a: Id) -> (String, Grip) {
         let (text, grip) = self.expression(a);
+        let on_integers = self.tape.scalar == Scalar::I32;
+        let atom = if grip == Grip::Whole { text.clone() } else { format!("({text})") };
         let function = match op {
             Unary::Neg if grip > Grip::Prefix => return (format!("-{text}"), Grip::Prefix),
             Unary::Neg => return (format!("-({text})"), Grip::Prefix),
             Unary::Not if grip > Grip::Prefix => return (format!("!{text}"), Grip::Prefix),
             Unary::Not => return (format!("!({text})"), Grip::Prefix),
-            Unary::Sqrt if self.tape.scalar == Scalar::I32 => "sqrt_whole",
+            Unary::ShiftLeft(bits) => return (format!("{atom} << {bits}u"), Grip::Relation),
+            Unary::ShiftRight(bits) => return (format!("{atom} >> {bits}u"), Grip::Relation),
+            Unary::ShiftRightLogical(bits) => {
+                return (format!("bitcast<i32>(bitcast<u32>({text}) >> {bits}u)"), Grip::Whole);
+            }
+            Unary::Sqrt if on_integers => "sqrt_integer",
+            Unary::Floor if on_integers => return (text, grip),
             Unary::Sqrt => "sqrt",
             Unary::Abs => "abs",
-            Unary::Exp | Unary::Sin | Unary::Cos if self.tape.scalar == Scalar::I32 => {
-                self.fault.get_or_insert("it needs exp, sin or cos of whole numbers".into());
-                "abs"
-            }
-            Unary::Exp => "exp_exact",
-            Unary::Sin => "sin_exact",
-            Unary::Cos => "cos_exact",
+            Unary::Floor => "floor",
+            Unary::Exp => self.exact("exp"),
+            Unary::Ln => self.exact("ln"),
+            Unary::Sin => self.exact("sin"),
+            Unary::Cos => self.exact("cos"),
+            Unary::Acos => self.exact("acos"),
+            Unary::Tanh => self.exact("tanh"),
+            Unary::FromInt => "f32",
+            Unary::ToInt => "integer_of",
+            // A function, since a literal with the bits of NaN cannot be converted where it stands.
+            Unary::Hold => "slot_of",
+            Unary::Held => "bitcast<i32>",
         };
         (format!("{function}({text})"), Grip::Whole)
+    }
+
+    /// The function of floats that is exact to a few roundings; integers have none.
+    fn exact(&mut self, name: &'static str) -> &'static str {
+        if self.tape.scalar == Scalar::I32 {
+            self.fault.get_or_insert(format!("it needs {name} of integers, which shaders have not"));
+        }
+        match name {
+            "exp" => "exp_exact",
+            "ln" => "ln_exact",
+            "sin" => "sin_exact",
+            "cos" => "cos_exact",
+            "acos" => "acos_exact",
+            "tanh" => "tanh_exact",
+            "pow" => "pow_exact",
+            _ => "atan2_exact",
+        }
     }
 
     fn binary(&mut self, op: Binary, a: Id, b: Id) -> (String, Grip) {
@@ -278,14 +312,29 @@ impl<'a> Writer<'a> {
             Binary::Mul => ("*", Grip::Product),
             Binary::Div => ("/", Grip::Product),
             Binary::Less => ("<", Grip::Relation),
-            Binary::And => ("&", Grip::Relation),
-            Binary::Or => ("|", Grip::Relation),
+            Binary::AtMost => ("<=", Grip::Relation),
+            Binary::Equals => ("==", Grip::Relation),
+            Binary::BitAnd => ("&", Grip::Relation),
+            Binary::BitOr => ("|", Grip::Relation),
+            Binary::BitXor => ("^", Grip::Relation),
+            Binary::Pow => (self.exact("pow"), Grip::Whole),
+            Binary::Atan2 => (self.exact("atan2"), Grip::Whole),
+            Binary::Rem if self.tape.scalar == Scalar::I32 => ("rem_integer", Grip::Whole),
+            Binary::Rem => ("rem_exact", Grip::Whole),
         };
         let [(left, left_grip), (right, right_grip)] = [a, b].map(|id| self.expression(id));
-        // From left to right is how the program added; anything else is put into parentheses.
-        let relation = grip == Grip::Relation;
-        let left = if left_grip < grip || (relation && left_grip == grip) { format!("({left})") } else { left };
-        let right = if right_grip <= grip { format!("({right})") } else { right };
+        if grip == Grip::Whole {
+            return (format!("{word}({left}, {right})"), grip);
+        }
+        // From left to right is how the program added; anything else is put into parentheses. Operands of operators on bits
+        // must not be sums or products.
+        let least = match op {
+            Binary::BitAnd | Binary::BitOr | Binary::BitXor => Grip::Prefix,
+            Binary::Less | Binary::AtMost | Binary::Equals => Grip::Sum,
+            _ => grip,
+        };
+        let left = if left_grip < least { format!("({left})") } else { left };
+        let right = if right_grip <= grip || right_grip < least { format!("({right})") } else { right };
         (format!("{left} {word} {right}"), grip)
     }
 
@@ -294,9 +343,12 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// What cannot be written.
     pub(super) fn body(mut self, outputs: &[Id], result: impl FnOnce(&[String]) -> String) -> Result<String, String> {
-        let is_parameter = |id: Id| matches!(self.tape.node(id), Node::Input(Input::Parameters, _));
-        if (0..self.tape.len()).any(|id| self.uses[id as usize] > 0 && is_parameter(id)) {
-            self.line("let p = parameters();");
+        for (input, line) in [(Input::Parameters, "let p = parameters();"), (Input::Globals, "let g = globals();")] {
+            let is_needed =
+                |id: Id| self.uses[id as usize] > 0 && matches!(self.tape.node(id), Node::Input(of, _) if of == input);
+            if (0..self.tape.len()).any(is_needed) {
+                self.line(line);
+            }
         }
         self.scope(None, self.tape.len());
         let outputs: Vec<String> = outputs.iter().map(|&id| self.expression(id).0).collect();
@@ -308,8 +360,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A whole number. The lowest has no literal of its own: a minus stands before one that does not exist.
-fn whole(value: i32) -> (String, Grip) {
+/// An integer. The lowest has no literal of its own: a minus stands before one that does not exist.
+fn integer(value: i32) -> (String, Grip) {
     match value {
         i32::MIN => ("i32(-2147483648)".into(), Grip::Whole),
         _ => (format!("{value}i"), if value < 0 { Grip::Prefix } else { Grip::Whole }),

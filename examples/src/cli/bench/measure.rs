@@ -29,14 +29,14 @@ pub(super) struct Report {
     pub(super) cells: usize,
     pub(super) directed_edges: usize,
     pub(super) order: &'static str,
-    pub(super) parts: usize,
+    pub(super) tasks: usize,
     pub(super) curve: String,
     pub(super) backend: &'static str,
     pub(super) threads: usize,
     /// Vertices that a core updates side by side.
     pub(super) width: usize,
     /// Updates of a round that must follow one another.
-    pub(super) span: usize,
+    pub(super) critical_path: usize,
     pub(super) precision: &'static str,
     pub(super) trials: u32,
     pub(super) steps: u64,
@@ -122,12 +122,12 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         cells: run.mesh().cells().len(),
         directed_edges,
         order: plan.options.order.name(),
-        parts: run.parts(),
+        tasks: run.tasks(),
         curve: plan.options.curve.to_string(),
         backend: plan.backend(),
         threads: run.threads(),
         width: run.width(),
-        span: run.span(),
+        critical_path: run.critical_path(),
         precision: plan.precision(),
         trials: trials.count,
         steps: count,
@@ -170,9 +170,9 @@ impl Report {
         self
     }
 
-    /// Updates that could run at the same time, in the mean: the work of a round over its span.
+    /// Updates that could run at the same time, in the mean: the work of a round over its critical path.
     pub(super) fn parallelism(&self) -> f64 {
-        self.vertices as f64 / self.span.max(1) as f64
+        self.vertices as f64 / self.critical_path.max(1) as f64
     }
 
     /// Seconds of all stages before the first step.

@@ -128,7 +128,7 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
     let stages =
         report.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
     let stages = stages.collect::<Vec<_>>().join(", ");
-    let parts = text::counted(report.parts, "part", "parts");
+    let tasks = text::counted(report.tasks, "task", "tasks");
     let threads = text::counted(report.threads, "thread", "threads");
     let at_a_time = report.parallelism().round();
     let side = match report.width {
@@ -138,10 +138,10 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
     let mut rows = vec![
         ("example", report.example.to_string()),
         ("mesh", format!("{}: {v} vertices, {c} cells, {e} directed edges", report.mesh)),
-        ("order", format!("{}, {parts}, {} curve", report.order, report.curve)),
+        ("order", format!("{}, {tasks}, {} curve", report.order, report.curve)),
         (
-            "span",
-            format!("{} updates in turn: {} at a time in the mean", text::count(report.span), text::number(at_a_time)),
+            "critical path",
+            format!("{} updates; average parallelism {}", text::count(report.critical_path), text::number(at_a_time)),
         ),
         ("backend", format!("{}, {threads}, {}, {side}", report.backend, report.precision)),
     ];

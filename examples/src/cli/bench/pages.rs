@@ -39,7 +39,7 @@ fn optional(x: Option<impl Display>) -> String {
 /// One line a measurement.
 fn measurements(results: &Results) -> String {
     let mut text = String::from(
-        "example,mesh,vertices,directed_edges,order,parts,curve,precision,threads,trials,rounds,ns_per_update,\
+        "example,mesh,vertices,directed_edges,order,tasks,curve,precision,threads,trials,rounds,ns_per_update,\
          ns_per_update_min,ns_per_update_max,ns_per_edge,moved_bytes_per_update,gb_per_s,read_share,setup_s,\
          setup_rounds,bytes_per_vertex,bytes_per_edge,digest\n",
     );
@@ -50,7 +50,7 @@ fn measurements(results: &Results) -> String {
             r.vertices.to_string(),
             r.directed_edges.to_string(),
             r.order.into(),
-            r.parts.to_string(),
+            r.tasks.to_string(),
             r.curve.clone(),
             r.precision.into(),
             r.threads.to_string(),
@@ -104,8 +104,8 @@ fn page(results: &Results) -> String {
     page += &table(&["mesh"], results.reports.iter().filter(at), |r| vec![r.mesh.clone()]);
     let at = |r: &&Report| r.mesh == *center && r.curve == Curve::default().name() && r.precision == "f32";
     page += "## Orders\n\n![time of an update by order](orders.svg)\n\n";
-    page += &table(&["order", "parts"], results.reports.iter().filter(at), |r| {
-        vec![r.order.to_string(), text::count(r.parts)]
+    page += &table(&["order", "tasks"], results.reports.iter().filter(at), |r| {
+        vec![r.order.to_string(), text::count(r.tasks)]
     });
     let numbered = |r: &&Report| {
         r.mesh == *center && [Order::Blocked, Order::Color].iter().any(|o| o.name() == r.order) && r.precision == "f32"

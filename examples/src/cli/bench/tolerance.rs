@@ -6,9 +6,8 @@
 //! same start in one go and timed, and must end with the same bits. [`Order::Jacobi`] is the double-buffered control.
 
 use super::plot::Series;
-use crate::heat::explicit_limit;
 use anyhow::{Result, bail};
-use meshweft::{Backend, Metrics, Order, Program, Real, Simulation, Stages, Star, Stars, kernel, record};
+use meshweft::{Backend, Order, Program, Real, Simulation, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Laplacian, Mesh};
 use serde::Serialize;
 use std::time::Instant;
@@ -43,17 +42,11 @@ record! {
     }
 }
 
-record! {
-    /// What neighbors read.
-    pub struct Shared<R> {
+vertex! {
+    /// A vertex of the finite-element mesh.
+    pub struct Node<R> {
         /// Temperature above that far from the hot spot, K.
-        temperature: R,
-    }
-}
-
-record! {
-    /// What only the vertex reads.
-    pub struct Private<R> {
+        shared temperature: R,
         /// Temperature at the start of the step, K.
         before: R,
         /// Lumped mass, m³.
@@ -61,12 +54,9 @@ record! {
     }
 }
 
-/// Edges with their finite-element weight.
-struct Edges;
-
-impl Star<1> for Edges {
-    const INDEX: usize = 0;
-    type Data<R: Real> = R;
+stars! {
+    /// Edges with their finite-element weight.
+    Edges[1]: R;
 }
 
 /// One implicit step.
@@ -78,39 +68,24 @@ struct Implicit {
     rounds: usize,
 }
 
-kernel! {
-    /// The temperature that solves the equation of this vertex.
-    update Relax for Implicit: |p, own, private, neighbors| {
-        let zero = R::lit(0.0);
-        let (flow, total) = neighbors.fold(Edges, (zero, zero), |(flow, total), [other], weight| {
-            (flow + weight * other.temperature, total + weight)
-        });
-        let (load, diagonal) = (private.mass * private.before + p.spread * flow, private.mass + p.spread * total);
-        let temperature = R::select(zero.less(private.mass), load / diagonal, own.temperature);
-        (Shared { temperature }, private)
-    }
-}
+kernels! {
+    for Implicit: Node, Parameters;
 
-kernel! {
+    /// The temperature that solves the equation of this vertex.
+    update Relax |p, own, around| {
+        let (flow, weight) = around.sum(Edges, |[other], w| (w * other.temperature, w));
+        Node { temperature: (own.mass * own.before + p.spread * flow) / (own.mass + p.spread * weight), ..own }
+    };
+
     /// The square of what is missing in the equation of the vertex.
-    sum Missing ("squared residual", "") for Implicit: |p, own, private, neighbors| {
-        let flow = neighbors.fold(Edges, R::lit(0.0), |flow, [other], weight| {
-            flow + weight * (other.temperature - own.temperature)
-        });
-        let missing = private.mass * (private.before - own.temperature) + p.spread * flow;
+    sum Missing |p, own, around| {
+        let flow = around.sum(Edges, |[other], w| w * (other.temperature - own.temperature));
+        let missing = own.mass * (own.before - own.temperature) + p.spread * flow;
         missing * missing
-    }
+    };
 }
 
 impl Program for Implicit {
-    type Parameters<R: Real> = Parameters<R>;
-    type Shared<R: Real> = Shared<R>;
-    type Private<R: Real> = Private<R>;
-
-    fn time_step(&self) -> f64 {
-        1.0
-    }
-
     fn parameters(&self, _time: f64) -> Parameters<f64> {
         Parameters { spread: self.spread }
     }
@@ -121,20 +96,21 @@ impl Program for Implicit {
         Ok(())
     }
 
-    fn initial(&self, mesh: &Mesh, v: u32) -> (Shared<f64>, Private<f64>) {
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let (center, radius) = self.spot;
         let place = mesh.points()[v as usize];
         let distance = (0..3).map(|k| ((place[k] - center[k]) / radius).powi(2)).sum::<f64>();
         let temperature = Real::exp(-distance / 2.0);
-        (Shared { temperature }, Private { before: temperature, mass: self.laplacian.masses[v as usize] })
+        Node { temperature, before: temperature, mass: self.laplacian.masses[v as usize] }
     }
 
-    fn step(&self, stages: &mut impl Stages<Self>) {
+    /// A vertex without cells has no mass: it keeps its temperature.
+    fn fixed(&self, _mesh: &Mesh, v: u32) -> bool {
+        self.laplacian.masses[v as usize] <= 0.0
+    }
+
+    fn step(&self, stages: &mut Stages<Self>) {
         stages.sweep(Relax, self.rounds);
-    }
-
-    fn metrics(&self, metrics: &mut impl Metrics<Self>) {
-        metrics.measure(Missing);
     }
 }
 
@@ -144,7 +120,7 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
     // Masses of about one, so that squares of residuals stay in the range of 32 bits on any mesh.
     let mean = laplacian.masses.iter().sum::<f64>() / laplacian.masses.len() as f64;
     laplacian.masses.iter_mut().chain(&mut laplacian.weights).for_each(|x| *x /= mean);
-    let spread = STIFFNESS * explicit_limit(&laplacian);
+    let spread = STIFFNESS * laplacian.explicit_limit();
     // A hot spot in one corner, as wide as that of `heat`.
     let [low, high] = mesh.bounds();
     let extent = (0..3).map(|k| high[k] - low[k]).fold(f64::MIN_POSITIVE, f64::max);
@@ -152,7 +128,7 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
     let builder = Simulation::builder(mesh.clone(), program).order(order).backend(Backend::Cpu { threads });
     let mut run = builder.build()?;
     let start = run.field("temperature")?.values;
-    let missing = |run: &mut Simulation<Implicit>| -> Result<f64> { Ok(run.metrics()?[0].value.sqrt()) };
+    let missing = |run: &mut Simulation<Implicit>| -> Result<f64> { Ok(run.measure(Missing)?.sqrt()) };
     let first = missing(&mut run)?;
     let mut residuals = vec![1.0];
     let mut last = 1.0;

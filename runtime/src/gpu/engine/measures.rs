@@ -1,83 +1,140 @@
 //! One number of all vertices, combined on the device.
 
-use super::{Gpu, Trace};
+use super::arrays::{Arrays, layouts, storage, uniform};
+use super::{Scene, Work, grid, levels};
 use crate::engine::pairs;
-use crate::error::Result;
-use crate::gpu::device::STAGING;
-use crate::gpu::records::grid;
-use crate::program::{Combine, Number, Program, Reduce};
-use crate::trace;
-use meshweft_shaders::{LEAF, REDUCE, Scalar};
-use std::any::TypeId;
+use crate::error::{Error, Result};
+use crate::gpu::device::{Device, STAGING};
+use crate::gpu::kernels::Kind;
+use crate::gpu::queue::Queue;
+use crate::number::Number;
+use crate::program::Combine;
+use crate::schedule::Rule;
+use crate::step::Settings;
+use meshweft_shaders::layout::Reduction;
+use meshweft_shaders::{FINISH, LEAF, REDUCE, Scalar};
 use wgpu::BufferUsages as Usage;
 
 /// What combines the values of all slots.
 pub(super) struct Measures {
-    reduce: (wgpu::ComputePipeline, wgpu::BindGroup),
-    /// Number of slots, and how to combine.
-    facts: wgpu::Buffer,
+    reduce: wgpu::ComputePipeline,
+    finish: wgpu::ComputePipeline,
+    group: wgpu::BindGroup,
     leaves: wgpu::Buffer,
-    staging: wgpu::Buffer,
+    scalar: Scalar,
 }
 
-impl Gpu {
-    /// Combines one number of every vertex: leaves of 4,096 slots on the device, in 32 bits, the rest here, in 64.
-    pub(crate) fn measure<P: Program, T: Number, K: Reduce<P>>(
-        &mut self,
-        parameters: &P::Parameters<T>,
-    ) -> Result<f64> {
-        self.set_parameters::<P, T>(parameters)?;
-        self.combined((TypeId::of::<K>(), K::NAME), K::COMBINE, &trace::measure::<P, K>)
-    }
-
-    /// The values of a kernel that measures, combined.
-    fn combined(&mut self, kernel: (TypeId, &str), how: Combine, body: Trace) -> Result<f64> {
-        if self.slots == 0 {
-            return Ok(how.empty());
-        }
-        let leaves = self.slots.div_ceil(LEAF);
-        if self.measures.is_none() {
-            self.queue.settle(&self.device)?;
-            let bytes = 4 * leaves as u64;
-            self.values = self.device.buffer("values", 4 * self.slots as u64, Usage::STORAGE | Usage::COPY_SRC)?;
-            let facts = self.device.buffer("count", 16, Usage::UNIFORM | Usage::COPY_DST)?;
-            let leaves = self.device.buffer("leaves", bytes, Usage::STORAGE | Usage::COPY_SRC)?;
-            let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
-            let reduce = self.device.kernel(REDUCE, &[&facts, &self.values, &leaves])?;
-            self.measures = Some(Measures { reduce, facts, leaves, staging });
-            self.bind()?;
-        }
-        let list = if how == Combine::Sum { self.lists.all.clone() } else { self.lists.clones.clone() };
-        self.run(kernel, &list, 1, false, body)?;
-        if self.physics.scalar == Scalar::I32 {
-            // Sums of whole numbers are exact, which they would not be in 32 bits.
-            return Ok(pairs(how, self.values_here()?));
-        }
-        let number = [Combine::Sum, Combine::Min, Combine::Max].iter().position(|&one| one == how).unwrap_or(0);
-        let Some(Measures { reduce: (pipeline, group), facts, leaves: sums, staging }) = &self.measures else {
-            return Ok(how.empty());
+impl Measures {
+    pub(super) fn new(device: &Device, queue: &Queue, arrays: &Arrays, scalar: Scalar) -> Result<Measures> {
+        let bytes = 4 * Reduction::WORDS as u64;
+        let bytes = bytes.next_multiple_of(16);
+        let entries = [uniform(0, bytes), storage(1, true), storage(2, false), storage(3, false)];
+        let (layout, pipeline) = layouts(device, &entries)?;
+        let compile = |kernel: meshweft_shaders::Kernel| {
+            device.compile(kernel.name, &kernel.source_for(scalar), kernel.name, Some(&pipeline))
         };
-        let words: [u32; 4] = [self.slots as u32, number as u32, 0, 0];
-        self.device.guard(|| self.device.queue.write_buffer(facts, 0, bytemuck::cast_slice(&words)))?;
-        let [x, y] = grid(leaves as u32, self.device.about.workgroups);
-        self.queue.dispatch(&self.device, |pass| {
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, group, &[]);
-            pass.dispatch_workgroups(x, y, 1);
+        let leaves_bytes = 4 * arrays.slots.div_ceil(LEAF) as u64;
+        let leaves = device.buffer("leaves", leaves_bytes, Usage::STORAGE | Usage::COPY_SRC)?;
+        let group = device.guard(|| {
+            let size = wgpu::BufferSize::new(bytes);
+            let record = wgpu::BufferBinding { buffer: &queue.records, offset: 0, size };
+            let arrays = [&arrays.values, &leaves, &queue.words].map(wgpu::Buffer::as_entire_binding);
+            let resources = std::iter::once(wgpu::BindingResource::Buffer(record)).chain(arrays);
+            let entries: Vec<_> =
+                (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
+            let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &layout, entries: &entries };
+            device.device.create_bind_group(&descriptor)
         })?;
-        self.queue.settle(&self.device)?;
-        let mut found = vec![0f32; leaves];
-        self.device.read(staging, sums, bytemuck::cast_slice_mut(&mut found))?;
-        Ok(pairs(how, found.into_iter().map(f64::from).collect()))
+        Ok(Measures { reduce: compile(REDUCE)?, finish: compile(FINISH)?, group, leaves, scalar })
+    }
+}
+
+impl Work {
+    /// Combines one number of every vertex into a global: leaves of 4,096 slots, then pairs of them, in 32 bits. Sums of
+    /// integers are exact modulo 2^32.
+    pub(super) fn reduce<T: Number>(
+        &mut self,
+        scene: Scene<T>,
+        kernel: usize,
+        settings: &Settings,
+        into: usize,
+    ) -> Result<()> {
+        let how = self.values(scene, kernel, settings)?;
+        let record = self.reduction(scene, how, into)?;
+        self.leaves(record)?;
+        let Some(Measures { finish, group, .. }) = &self.measures else { return Err(unmeasured()) };
+        self.queue.dispatch(&self.device, |pass| {
+            pass.set_pipeline(finish);
+            pass.set_bind_group(0, group, &[record]);
+            pass.dispatch_workgroups(1, 1, 1);
+        })
     }
 
-    /// Reads back the whole numbers of all slots.
-    fn values_here(&mut self) -> Result<Vec<f64>> {
-        self.queue.settle(&self.device)?;
-        let bytes = (4 * self.slots as u64).min(STAGING);
-        let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
-        let mut values = vec![0i32; self.slots];
-        self.device.read(&staging, &self.values, bytemuck::cast_slice_mut(&mut values))?;
-        Ok(values.into_iter().map(f64::from).collect())
+    /// The same for the host: leaves on the device, in 32 bits, the rest here, in 64.
+    pub(super) fn measured<T: Number>(&mut self, scene: Scene<T>, kernel: usize, settings: &Settings) -> Result<f64> {
+        let how = self.values(scene, kernel, settings)?;
+        if self.arrays.slots == 0 {
+            return Ok(how.empty());
+        }
+        if self.measures.as_ref().is_some_and(|measures| measures.scalar == Scalar::I32) {
+            // Sums of integers are exact here, which they would not be in 32 bits.
+            let values = self.read::<i32>(&self.arrays.values.clone(), self.arrays.slots)?;
+            return Ok(pairs(how, values.into_iter().map(f64::from).collect()));
+        }
+        let record = self.reduction(scene, how, 0)?;
+        self.leaves(record)?;
+        let Some(Measures { leaves, .. }) = &self.measures else { return Err(unmeasured()) };
+        let leaves = self.read::<f32>(&leaves.clone(), self.arrays.slots.div_ceil(LEAF))?;
+        Ok(pairs(how, leaves.into_iter().map(f64::from).collect()))
     }
+
+    /// Measures every slot. Tells how the values are combined.
+    fn values<T: Number>(&mut self, scene: Scene<T>, kernel: usize, settings: &Settings) -> Result<Combine> {
+        let Kind::Measure(how) = self.kinds[kernel] else {
+            return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
+        };
+        let given = self.given(scene, settings, None)?;
+        let walk = self.walk(scene.layout, Rule::AtOnce, 1)?;
+        self.visit(&walk, kernel, given, false)?;
+        Ok(how)
+    }
+
+    fn reduction<T: Number>(&mut self, scene: Scene<T>, how: Combine, into: usize) -> Result<u32> {
+        let reduction = Reduction {
+            count: self.arrays.slots as u32,
+            how: match how {
+                Combine::Sum => 0,
+                Combine::Min => 1,
+                Combine::Max => 2,
+            },
+            into: into as u32,
+            levels: levels(scene.depth),
+            empty: super::words(&[T::from_f64(how.empty())])[0],
+        };
+        self.queue.record(&self.device, reduction.words())
+    }
+
+    fn leaves(&mut self, record: u32) -> Result<()> {
+        let Some(Measures { reduce, group, .. }) = &self.measures else { return Err(unmeasured()) };
+        let [x, y] = grid(self.arrays.slots.div_ceil(LEAF) as u32, self.device.about.workgroups);
+        self.queue.dispatch(&self.device, |pass| {
+            pass.set_pipeline(reduce);
+            pass.set_bind_group(0, group, &[record]);
+            pass.dispatch_workgroups(x, y, 1);
+        })
+    }
+
+    /// Reads numbers back, once everything is done.
+    fn read<A: bytemuck::Pod>(&mut self, from: &wgpu::Buffer, len: usize) -> Result<Vec<A>> {
+        self.queue.settle(&self.device)?;
+        let bytes = (4 * len as u64).min(STAGING);
+        let staging = self.device.buffer("staging", bytes, Usage::MAP_READ | Usage::COPY_DST)?;
+        let mut values = vec![A::zeroed(); len];
+        self.device.read(&staging, from, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+}
+
+fn unmeasured() -> Error {
+    Error::Internal("a program without measures measures".into())
 }

@@ -1,17 +1,22 @@
-//! What a device will be asked to do, as plain data: chunks of arrays, and visits to their slots or tasks.
+//! What a device will be asked to do, as plain data: chunks of arrays, and dispatches wave after wave.
 //!
 //! Made from a layout and a few limits, without a device; tests look at it without one, too.
 
+mod chunk;
 #[cfg(test)]
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::layout::{Kind, Layout, Tile, shared_stride};
-use crate::program::Number;
-use crate::schedule::Plan as Order;
+use crate::layout::{Form, Layout, Tile, shared_stride};
+use crate::number::Number;
+use crate::schedule::{Order, Rule};
+pub(crate) use chunk::Chunk;
+use chunk::size;
 use meshweft_mesh::Graph;
-use meshweft_shaders::{Harness, RANGE_WORDS, STAR_WORDS, TILE_WORDS};
+use meshweft_shaders::layout::Range as Record;
+use meshweft_shaders::{Entry, Harness};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What the device can do, and the size of records.
 #[derive(Clone, Copy, Debug)]
@@ -22,168 +27,192 @@ pub(crate) struct Limits {
     pub(crate) workgroup_bytes: u32,
     /// The most invocations of a workgroup that pays.
     pub(crate) invocations: u32,
-    /// Reals of a vertex.
-    pub(crate) shared: usize,
-    pub(crate) private: usize,
+}
+
+impl Limits {
+    /// What WebGPU promises on every device.
+    pub(crate) const PROMISED: Limits =
+        Limits { binding_bytes: 128 << 20, workgroup_bytes: 16 << 10, invocations: 256 };
 }
 
 /// Everything about a layout that a device needs.
 pub(crate) struct Plan {
     pub(crate) harness: Harness,
+    /// At least one.
     pub(crate) chunks: Vec<Chunk>,
-    /// One round of a sweep in place.
-    pub(crate) sweep: Round,
-    /// One round that reads old values: every slot once, in any order.
-    pub(crate) all: Vec<Visit>,
-    /// Number of tasks, if one workgroup walks them.
-    pub(crate) tasks: u32,
-    /// Every slot once, as slots even where tasks have tables: for updates that read no neighbors.
-    pub(crate) each: Vec<Visit>,
+    /// One round in the order, wave after wave; empty under [`Order::PriorityDag`], where rounds overlap.
+    waves: Vec<Wave>,
+    /// Every slot once, in any order: as tasks where those have tables, and as slots.
+    all: Vec<Wave>,
+    each: Vec<Wave>,
+    /// Where chunks start among the tasks of the schedule, and the end: of orders whose tasks are walked.
+    cuts: Vec<u32>,
+    /// Records and lists of tasks of all walks so far.
+    pub(crate) ranges: Vec<Vec<u32>>,
+    pub(crate) list: Vec<u32>,
+    walks: Vec<(Rule, u32, Arc<Walk>)>,
 }
 
-/// How a round in place goes.
+/// Work of one chunk that may be done at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Round {
-    /// One visit after the other.
-    Visits(Vec<Visit>),
-    /// Tasks as they become ready, wave after wave; rounds overlap.
-    Waves,
-}
-
-/// One dispatch: work of one chunk that may be done at the same time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Visit {
-    pub(crate) chunk: usize,
-    pub(crate) what: What,
+struct Wave {
+    chunk: usize,
+    what: What,
 }
 
 /// What is visited.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+enum What {
     /// Slots, an invocation each.
     Slots(Range<u32>),
     /// Tasks of the chunk, a workgroup each.
     Tasks(Range<u32>),
+    /// Some tasks of the chunk, a workgroup each.
+    List(Vec<u32>),
 }
 
-/// A run of whole tiles with its arrays, which fit into one binding each.
-#[derive(Clone, Debug)]
-pub(crate) struct Chunk {
-    pub(crate) groups: Range<u32>,
-    /// Everything that is a whole number, array after array.
-    pub(crate) words: Vec<u32>,
-    /// Data of stars, as the words of their numbers.
-    pub(crate) reals: Vec<u32>,
-    /// The uniform `Range`, but for what is visited.
-    pub(crate) facts: Vec<u32>,
+/// Dispatches, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Walk {
+    /// How many rounds they make.
+    pub(crate) rounds: u32,
+    pub(crate) dispatches: Vec<Dispatch>,
 }
 
-/// The task graph of waves: `Range.graph` points at it.
-#[derive(Clone, Debug)]
-pub(crate) struct Frontier {
-    /// The words of the frontier at the start of a sweep.
-    pub(crate) words: Vec<u32>,
-    pub(crate) tasks: u32,
+/// One dispatch of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dispatch {
+    pub(crate) chunk: usize,
+    pub(crate) entry: Entry,
+    /// Number of workgroups.
+    pub(crate) groups: u32,
+    /// Which of [`Plan::ranges`] it works on.
+    pub(crate) range: u32,
 }
 
-/// Places of a `Range` that change from visit to visit.
-pub(crate) const FIRST: usize = 0;
-pub(crate) const END: usize = 1;
-pub(crate) const PARITY: usize = 6;
-pub(crate) const ROUNDS: usize = 7;
-const SLOT0: usize = 2;
-const COUNTS: usize = 3;
-const TASKS: usize = 4;
-const TILES: usize = 5;
-const GRAPH: usize = 8;
-
-/// The mark of a column of vertices by themselves.
-const ALONE: u32 = 1 << 31;
+/// Rounds that one walk overlaps at most: more make its lists longer, and little else.
+const LONGEST: u32 = 64;
 
 impl Plan {
     /// Plans for a layout.
     ///
     /// # Errors
-    /// A tile that no binding holds; tasks in waves that need more than one chunk.
+    /// A task that no binding holds.
     pub(crate) fn new<T: Number>(layout: &Layout<T>, limits: &Limits) -> Result<Plan> {
-        let mut harness = Harness {
+        let is_walked = is_walked(layout.schedule.order());
+        let harness = Harness {
             width: layout.width as u32,
-            rows: layout.tiles.iter().any(|tile| matches!(tile.kind, Kind::Rows { .. })),
-            table: None,
+            rows: layout.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
+            fixed: layout.fixed(0..layout.slots()).is_some(),
+            table: if is_walked { table(layout, limits) } else { None },
             phase_size: limits.invocations.min(64),
             walk_size: walk_size(layout, limits),
         };
-        if matches!(layout.schedule.plan(), Order::Tasks { .. }) {
-            let slots = |tile: &Tile| match &tile.kind {
-                Kind::Wide { halo } => layout.own(tile).len() + halo.len(),
-                Kind::Rows { .. } => 0,
-            };
-            let most = layout.tiles.iter().map(slots).max().unwrap_or(0);
-            let bytes = most * limits.shared.max(1) * 4;
-            // A few words of workgroup memory are the kernels' own.
-            let fits = bytes + 64 <= limits.workgroup_bytes as usize;
-            harness.table = (fits && most > 0).then_some(most as u32);
-        }
-        let parts = tasks_of(layout, &harness, limits);
-        let waves = matches!(layout.schedule.order(), crate::schedule::Order::PriorityDag);
+        let parts = parts(layout, &harness, limits);
         let cuts = cut(layout, &parts, &harness, limits)?;
-        if waves && cuts.len() > 2 {
-            return Err(Error::Gpu(format!(
-                "order priority-dag needs arrays of more than the {} bytes that a kernel can see; \
-                 order blocked runs in pieces",
-                limits.binding_bytes
-            )));
-        }
-        let graph = match layout.schedule.plan() {
-            Order::Tasks { graph, .. } if waves => Some(graph),
-            _ => None,
-        };
         let chunks: Vec<Chunk> =
-            cuts.windows(2).map(|cut| Chunk::new(layout, &parts[cut[0]..cut[1]], &harness, graph)).collect();
-        let starts: Vec<u32> = chunks.iter().map(|chunk| chunk.groups.start).collect();
-        let chunk_of = |group: u32| starts.partition_point(|&start| start <= group) - 1;
-        let width = harness.width;
-        // Slots of some groups, cut where chunks are.
-        let slots = |groups: Range<u32>| {
-            let mut visits = Vec::new();
-            let mut start = groups.start;
-            while start < groups.end {
-                let chunk = chunk_of(start);
-                let end = groups.end.min(chunks[chunk].groups.end);
-                visits.push(Visit { chunk, what: What::Slots(start * width..end * width) });
-                start = end;
-            }
-            visits
-        };
+            cuts.windows(2).map(|cut| Chunk::new(layout, &parts[cut[0]..cut[1]], &harness)).collect();
         let total = layout.tiles.last().map_or(0, |tile| tile.groups.end);
-        let each = slots(0..total);
+        let each = slots(&chunks, harness.width, 0..total);
         let all = match harness.table {
             None => each.clone(),
-            Some(_) => cuts
-                .windows(2)
-                .enumerate()
-                .map(|(chunk, cut)| Visit { chunk, what: What::Tasks(0..(cut[1] - cut[0]) as u32) })
-                .collect(),
-        };
-        let sweep = match layout.schedule.plan() {
-            _ if waves => Round::Waves,
-            Order::Phases { .. } => {
-                let mut number = 0;
-                let visits = parts.chunk_by(|a, b| a.phase == b.phase).flat_map(|phase| {
-                    let chunk = cuts.partition_point(|&cut| cut <= number) - 1;
-                    let task = (number - cuts[chunk]) as u32;
-                    number += phase.len();
-                    match phase[0].walked {
-                        false => slots(groups_of(layout, &(phase[0].tiles.start..phase[phase.len() - 1].tiles.end))),
-                        true => vec![Visit { chunk, what: What::Tasks(task..task + 1) }],
-                    }
-                });
-                Round::Visits(visits.collect())
+            Some(_) => {
+                let all =
+                    |(chunk, cut): (usize, &[usize])| Wave { chunk, what: What::Tasks(0..(cut[1] - cut[0]) as u32) };
+                cuts.windows(2).enumerate().map(all).collect()
             }
-            Order::Tasks { graph, .. } => Round::Visits(independent(graph, &cuts)),
         };
-        Ok(Plan { harness, chunks, sweep, all, tasks: parts.len() as u32, each })
+        let cuts: Vec<u32> = cuts.into_iter().map(|cut| cut as u32).collect();
+        let waves = match layout.schedule.order() {
+            Order::PriorityDag => Vec::new(),
+            Order::Blocked => tasks(&layout.schedule.waves(), &cuts),
+            _ => phases(layout, &parts, &cuts, &chunks, harness.width),
+        };
+        let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Plan { harness, chunks, waves, all, each, cuts, ranges, list, walks })
     }
+
+    /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
+    pub(crate) fn walk<T: Number>(&mut self, layout: &Layout<T>, rule: Rule, rounds: u32) -> Arc<Walk> {
+        let overlaps = layout.schedule.order() == Order::PriorityDag && matches!(rule, Rule::InOrder | Rule::Backward);
+        let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
+        if let Some((.., walk)) = self.walks.iter().find(|(of, n, _)| (*of, *n) == (rule, rounds)) {
+            return walk.clone();
+        }
+        let waves = match rule {
+            Rule::Alone => self.each.clone(),
+            Rule::AtOnce => self.all.clone(),
+            Rule::InOrder | Rule::Backward if overlaps => {
+                lists(&waves(layout.schedule.graph(), rule, rounds), &self.cuts)
+            }
+            Rule::InOrder => self.waves.clone(),
+            Rule::Backward => self.waves.iter().rev().cloned().collect(),
+        };
+        let dispatches = waves.iter().map(|wave| self.dispatch(wave, rule)).collect();
+        let walk = Arc::new(Walk { rounds, dispatches });
+        self.walks.push((rule, rounds, walk.clone()));
+        walk
+    }
+
+    /// How vertices are visited under a rule, without repetitions.
+    pub(crate) fn entries(&self, layout: &Layout<impl Number>, rule: Rule) -> Vec<Entry> {
+        let waves = match rule {
+            Rule::Alone => &self.each,
+            Rule::AtOnce => &self.all,
+            _ if layout.schedule.order() == Order::PriorityDag => return vec![Entry::Tasks],
+            _ => &self.waves,
+        };
+        let mut entries: Vec<Entry> = waves.iter().map(|wave| wave.what.entry()).collect();
+        entries.sort();
+        entries.dedup();
+        entries
+    }
+
+    fn dispatch(&mut self, wave: &Wave, rule: Rule) -> Dispatch {
+        let chunk = &self.chunks[wave.chunk];
+        let (work, listed) = match &wave.what {
+            What::Slots(work) | What::Tasks(work) => (work.clone(), 0),
+            What::List(tasks) => {
+                let first = self.list.len() as u32;
+                self.list.extend(tasks);
+                (first..self.list.len() as u32, 1)
+            }
+        };
+        let backward = u32::from(rule == Rule::Backward);
+        let record = Record { first: work.start, end: work.end, listed, backward, ..chunk.range };
+        let entry = wave.what.entry();
+        let len = work.end - work.start;
+        let groups = if entry == Entry::Phase { len.div_ceil(self.harness.phase_size) } else { len };
+        self.ranges.push(record.with_stars(&chunk.stars));
+        Dispatch { chunk: wave.chunk, entry, groups, range: self.ranges.len() as u32 - 1 }
+    }
+}
+
+impl What {
+    fn entry(&self) -> Entry {
+        match self {
+            What::Slots(_) => Entry::Phase,
+            What::Tasks(_) | What::List(_) => Entry::Tasks,
+        }
+    }
+}
+
+/// Whether a workgroup walks every task of an order: of the others it takes many to fill a device with one phase.
+fn is_walked(order: Order) -> bool {
+    matches!(order, Order::Blocked | Order::PriorityDag)
+}
+
+/// Slots of the largest table, if it fits.
+fn table<T: Number>(layout: &Layout<T>, limits: &Limits) -> Option<u32> {
+    let slots = |tile: &Tile| match &tile.form {
+        Form::Wide { halo } => layout.own(tile).len() + halo.len(),
+        Form::Rows { .. } => 0,
+    };
+    let most = layout.tiles.iter().map(slots).max().unwrap_or(0);
+    let bytes = most * layout.shape.shared.max(1) * 4;
+    // A few words of workgroup memory are the kernels' own.
+    let fits = bytes + 64 <= limits.workgroup_bytes as usize;
+    (fits && most > 0).then_some(most as u32)
 }
 
 /// Invocations that walk a task: about as many as a run has slots, because the others have nothing to do.
@@ -197,38 +226,39 @@ fn walk_size<T: Number>(layout: &Layout<T>, limits: &Limits) -> u32 {
 /// Tiles that lie in one chunk.
 struct Part {
     tiles: Range<usize>,
-    /// Parts of one phase are visited together.
-    phase: usize,
-    /// Whether one workgroup walks it. Tasks always may be; of phases, runs of small ones are.
-    walked: bool,
+    /// The waves of the schedule that it belongs to.
+    waves: Range<usize>,
+    /// Of small waves in sequence, which one workgroup walks faster than that many dispatches are launched: the tiles at which
+    /// they start, and the end.
+    walked: Option<Vec<usize>>,
 }
 
-/// Tasks of a schedule of tasks. Of one of phases, each tile; but small phases in sequence are one part: one workgroup
-/// walks them faster than that many dispatches are launched.
-fn tasks_of<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
-    let count = layout.schedule.parts();
-    let tiles = |part: usize| layout.tiles_of(part..part + 1);
-    let is_phases = matches!(layout.schedule.plan(), Order::Phases { .. });
-    /// Slots of a phase that a workgroup updates in a couple of strides.
+/// The tasks of a schedule whose tasks are walked. Of the others each tile; but small waves in sequence are one part.
+fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
+    /// Slots of a wave that a workgroup updates in a couple of strides.
     const SMALL: usize = 512;
-    let slots = |tiles: Range<usize>| layout.tiles[tiles].iter().map(|tile| layout.own(tile).len()).sum::<usize>();
-    let small = |part: usize| slots(tiles(part)) <= SMALL;
-    // What one workgroup walks lies in one chunk: several of them are to find room.
-    let fits = |part: Part| size(layout, &part, harness, limits).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
+    let part = |tiles, wave: usize, walked| Part { tiles, waves: wave..wave + 1, walked };
+    if is_walked(layout.schedule.order()) {
+        let tasks = layout.schedule.graph().len();
+        return (0..tasks).map(|task| part(layout.tiles_of(task..task + 1), 0, None)).collect();
+    }
     let mut parts: Vec<Part> = Vec::new();
-    for part in 0..count {
-        let walked = !is_phases || (small(part) && !layout.schedule.is_double_buffered());
+    for (wave, ends) in layout.schedule.waves().windows(2).enumerate() {
+        let tiles = layout.tiles_of(ends[0] as usize..ends[1] as usize);
+        let slots: usize = layout.tiles[tiles.clone()].iter().map(|tile| layout.own(tile).len()).sum();
+        if slots > SMALL || layout.schedule.is_double_buffered() {
+            parts.extend(tiles.map(|tile| part(tile..tile + 1, wave, None)));
+            continue;
+        }
+        let cuts = vec![tiles.start, tiles.end];
+        // What one workgroup walks lies in one chunk: several of them are to find room.
+        let fits = |part: &Part| size(layout, part, harness).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
         match parts.last_mut() {
-            Some(last)
-                if is_phases
-                    && walked
-                    && last.walked
-                    && fits(Part { tiles: last.tiles.start..tiles(part).end, ..*last }) =>
-            {
-                last.tiles.end = tiles(part).end;
+            Some(Part { tiles: last, waves, walked: Some(cuts) }) if fits(&part(last.start..tiles.end, wave, None)) => {
+                (last.end, waves.end) = (tiles.end, wave + 1);
+                cuts.push(tiles.end);
             }
-            _ if walked => parts.push(Part { tiles: tiles(part), phase: part, walked }),
-            _ => parts.extend(tiles(part).map(|tile| Part { tiles: tile..tile + 1, phase: part, walked })),
+            _ => parts.push(part(tiles, wave, Some(cuts))),
         }
     }
     parts
@@ -242,21 +272,88 @@ fn groups_of<T>(layout: &Layout<T>, tiles: &Range<usize>) -> Range<u32> {
     }
 }
 
-/// Visits to tasks: as many in sequence as have no edge between them, cut where chunks are.
-fn independent(graph: &Graph, cuts: &[usize]) -> Vec<Visit> {
-    let mut visits = Vec::new();
-    for (chunk, cut) in cuts.windows(2).enumerate() {
-        let mut start = cut[0];
-        for task in cut[0]..=cut[1] {
-            let waits = || graph.neighbors(task as u32).iter().any(|&u| (start..task).contains(&(u as usize)));
-            if task > start && (task == cut[1] || waits()) {
-                let tasks = (start - cut[0]) as u32..(task - cut[0]) as u32;
-                visits.push(Visit { chunk, what: What::Tasks(tasks) });
-                start = task;
+/// The slots of some groups, cut where chunks are.
+fn slots(chunks: &[Chunk], width: u32, groups: Range<u32>) -> Vec<Wave> {
+    let mut waves = Vec::new();
+    let mut start = groups.start;
+    while start < groups.end {
+        let chunk = chunks.partition_point(|chunk| chunk.groups.start <= start) - 1;
+        let end = groups.end.min(chunks[chunk].groups.end);
+        waves.push(Wave { chunk, what: What::Slots(start * width..end * width) });
+        start = end;
+    }
+    waves
+}
+
+/// Waves of consecutive tasks, cut where chunks are.
+fn tasks(waves: &[u32], cuts: &[u32]) -> Vec<Wave> {
+    let mut found = Vec::new();
+    for wave in waves.windows(2) {
+        for (chunk, cut) in cuts.windows(2).enumerate() {
+            let (start, end) = (wave[0].max(cut[0]), wave[1].min(cut[1]));
+            if start < end {
+                found.push(Wave { chunk, what: What::Tasks(start - cut[0]..end - cut[0]) });
             }
         }
     }
-    visits
+    found
+}
+
+/// Waves of phases: slots of large ones, and sequences of small ones that a workgroup walks.
+fn phases<T>(layout: &Layout<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
+    let mut number = 0;
+    let mut found = Vec::new();
+    for same in parts.chunk_by(|a, b| a.walked.is_none() && b.walked.is_none() && a.waves == b.waves) {
+        let chunk = cuts.partition_point(|&cut| cut <= number) - 1;
+        let task = number - cuts[chunk];
+        number += same.len() as u32;
+        match same[0].walked {
+            None => {
+                let tiles = same[0].tiles.start..same[same.len() - 1].tiles.end;
+                found.extend(slots(chunks, width, groups_of(layout, &tiles)));
+            }
+            Some(_) => found.push(Wave { chunk, what: What::Tasks(task..task + 1) }),
+        }
+    }
+    found
+}
+
+/// In which wave each task runs each round, so that rounds overlap: one after the latest that it waits for. Returns the tasks of
+/// each wave, in ascending order.
+fn waves(graph: &Graph, rule: Rule, rounds: u32) -> Vec<Vec<u32>> {
+    let n = graph.len() as u32;
+    let mut ends = vec![0u32; graph.len()];
+    let mut waves: Vec<Vec<u32>> = Vec::new();
+    for _ in 0..rounds {
+        for i in 0..n {
+            let task = if rule == Rule::Backward { n - 1 - i } else { i };
+            // Those that come first have their new wave already, the others that of the round before.
+            let latest = graph.neighbors(task).iter().map(|&u| ends[u as usize]).max().unwrap_or(0);
+            let wave = ends[task as usize].max(latest) as usize;
+            ends[task as usize] = wave as u32 + 1;
+            waves.resize(waves.len().max(wave + 1), Vec::new());
+            waves[wave].push(task);
+        }
+    }
+    waves.iter_mut().for_each(|tasks| tasks.sort_unstable());
+    waves
+}
+
+/// Waves of any tasks, cut where chunks are.
+fn lists(waves: &[Vec<u32>], cuts: &[u32]) -> Vec<Wave> {
+    let mut found = Vec::new();
+    for tasks in waves {
+        for own in tasks.chunk_by(|a, b| chunk_of(cuts, *a) == chunk_of(cuts, *b)) {
+            let chunk = chunk_of(cuts, own[0]);
+            let own = own.iter().map(|task| task - cuts[chunk]).collect();
+            found.push(Wave { chunk, what: What::List(own) });
+        }
+    }
+    found
+}
+
+fn chunk_of(cuts: &[u32], task: u32) -> usize {
+    cuts.partition_point(|&cut| cut <= task) - 1
 }
 
 /// Where chunks start among the parts, and the end.
@@ -264,7 +361,7 @@ fn cut<T: Number>(layout: &Layout<T>, parts: &[Part], harness: &Harness, limits:
     let mut cuts = vec![0];
     let mut sizes = [0u64; 3];
     for (number, part) in parts.iter().enumerate() {
-        let own = size(layout, part, harness, limits);
+        let own = size(layout, part, harness);
         let sum: [u64; 3] = std::array::from_fn(|i| sizes[i] + own[i]);
         if let Some(bytes) = own.iter().find(|&&bytes| bytes > limits.binding_bytes) {
             return Err(Error::Gpu(format!(
@@ -280,243 +377,7 @@ fn cut<T: Number>(layout: &Layout<T>, parts: &[Part], harness: &Harness, limits:
         };
     }
     cuts.push(parts.len());
-    if parts.is_empty() {
-        cuts.truncate(1);
-    }
     Ok(cuts)
-}
-
-/// Bytes that a part takes: words, reals, private state. Never less than it will take.
-fn size<T: Number>(layout: &Layout<T>, part: &Part, harness: &Harness, limits: &Limits) -> [u64; 3] {
-    let name_bytes = if harness.table.is_some() { 2 } else { 4 };
-    let (mut words, mut reals, mut slots) = (64u64, 0u64, 0u64);
-    for tile in &layout.tiles[part.tiles.clone()] {
-        let own = layout.own(tile).len() as u64;
-        slots += own;
-        words += 4 * (TILE_WORDS as u64 + 4 + tile.groups.len() as u64) + 4 * own;
-        for (wide, rows) in layout.wide.iter().zip(&layout.rows) {
-            let (others, data) = (wide.shape.0 as u64, wide.shape.1 as u64);
-            match &tile.kind {
-                Kind::Wide { halo } => {
-                    let columns = u64::from(wide.columns[tile.groups.end as usize])
-                        - u64::from(wide.columns[tile.groups.start as usize]);
-                    let things = columns * u64::from(harness.width);
-                    words +=
-                        things * others * name_bytes + 4 * (tile.groups.len() as u64 + halo.len() as u64) + 2 * own;
-                    reals += things * data * 4;
-                }
-                Kind::Rows { first_row, vertices } => {
-                    let (first, end) = (*first_row as usize, (*first_row + *vertices) as usize);
-                    let things = u64::from(rows.offsets[end] - rows.offsets[first]);
-                    words += things * others * 4 + 14 * own;
-                    reals += things * data * 4;
-                }
-            }
-        }
-    }
-    [words, reals, slots * limits.private as u64 * 4]
-}
-
-impl Chunk {
-    /// The arrays of some parts in sequence.
-    fn new<T: Number>(layout: &Layout<T>, parts: &[Part], harness: &Harness, graph: Option<&Graph>) -> Chunk {
-        let tiles = parts.first().map_or(0, |part| part.tiles.start)..parts.last().map_or(0, |part| part.tiles.end);
-        let groups = groups_of(layout, &tiles);
-        let width = harness.width as usize;
-        let slots = groups.start as usize * width..groups.end as usize * width;
-        let own_tiles = &layout.tiles[tiles.clone()];
-        let mut words = Vec::new();
-        let mut reals = Vec::new();
-        let mut facts = vec![0u32; RANGE_WORDS + STAR_WORDS * layout.wide.len().max(1)];
-        facts[SLOT0] = slots.start as u32;
-
-        facts[COUNTS] = words.len() as u32;
-        for group in groups.clone() {
-            let first = group as usize * width;
-            let places = &layout.place_of()[first..first + width];
-            words.push(1 + places.windows(2).filter(|pair| pair[0] != pair[1]).count() as u32);
-        }
-
-        let mut halo_at = Vec::new();
-        for tile in own_tiles {
-            halo_at.push(words.len() as u32);
-            if let (Kind::Wide { halo }, true) = (&tile.kind, harness.table.is_some()) {
-                words.extend(&layout.halo[halo.start as usize..halo.end as usize]);
-            }
-        }
-
-        let mut runs = Vec::new();
-        for tile in own_tiles {
-            runs.push(run_starts(layout, tile));
-        }
-        let mut runs_at = Vec::new();
-        for starts in &runs {
-            runs_at.push(words.len() as u32);
-            words.extend(starts);
-        }
-        facts[TILES] = words.len() as u32;
-        for (i, tile) in own_tiles.iter().enumerate() {
-            let own = layout.own(tile);
-            let outside = match &tile.kind {
-                Kind::Wide { halo } if harness.table.is_some() => halo.len() as u32,
-                _ => 0,
-            };
-            let wide = u32::from(matches!(tile.kind, Kind::Wide { .. }));
-            let run_count = runs[i].len() as u32 - 1;
-            words.extend([own.start as u32, own.len() as u32, halo_at[i], outside, runs_at[i], run_count, wide, 0]);
-        }
-        facts[TASKS] = words.len() as u32;
-        words.extend(parts.iter().map(|part| (part.tiles.start - tiles.start) as u32));
-        words.push((tiles.end - tiles.start) as u32);
-        if let Some(graph) = graph {
-            facts[GRAPH] = words.len() as u32;
-            let mut end = 0;
-            words.push(end);
-            for task in 0..graph.len() as u32 {
-                end += graph.neighbors(task).len() as u32;
-                words.push(end);
-            }
-            (0..graph.len() as u32).for_each(|task| words.extend(graph.neighbors(task)));
-        }
-        for star in 0..layout.wide.len() {
-            let facts = &mut facts[RANGE_WORDS + STAR_WORDS * star..][..STAR_WORDS];
-            push_star(layout, star, own_tiles, &groups, harness, (&mut words, &mut reals), facts);
-        }
-        Chunk { groups, words, reals, facts }
-    }
-}
-
-/// Where the runs of a tile start, in slots, and where the last one ends.
-fn run_starts<T: Number>(layout: &Layout<T>, tile: &Tile) -> Vec<u32> {
-    let own = layout.own(tile);
-    // No group of a wide tile crosses a run; of rows, every vertex may begin one. Clones have the place of their vertex.
-    let step = if matches!(tile.kind, Kind::Wide { .. }) { layout.width } else { 1 };
-    let ends = &layout.schedule.runs()[1..];
-    let mut run = ends.partition_point(|&end| end as usize <= layout.place(own.start));
-    let mut starts = vec![own.start as u32];
-    for slot in own.clone().step_by(step) {
-        if layout.place(slot) >= ends[run] as usize {
-            run += ends[run..].partition_point(|&end| end as usize <= layout.place(slot));
-            starts.push(slot as u32);
-        }
-    }
-    starts.push(own.end as u32);
-    starts
-}
-
-/// Appends the arrays of one star.
-fn push_star<T: Number>(
-    layout: &Layout<T>,
-    star: usize,
-    tiles: &[Tile],
-    groups: &Range<u32>,
-    harness: &Harness,
-    (words, reals): (&mut Vec<u32>, &mut Vec<u32>),
-    facts: &mut [u32],
-) {
-    let (wide, rows) = (&layout.wide[star], &layout.rows[star]);
-    let width = harness.width as usize;
-    let (others, data) = wide.shape;
-    let first_column = wide.columns[groups.start as usize];
-    let columns = first_column as usize..wide.columns[groups.end as usize] as usize;
-
-    facts[0] = words.len() as u32;
-    let columns_at = words.len();
-    words.extend(wide.columns[groups.start as usize..groups.end as usize].iter().map(|column| column - first_column));
-    facts[1] = words.len() as u32;
-    let slots = groups.start as usize * width..groups.end as usize * width;
-    let no_degrees = vec![0u16; if wide.degrees.is_empty() { slots.len() } else { 0 }];
-    let degrees = if wide.degrees.is_empty() { &no_degrees[..] } else { &wide.degrees[slots.clone()] };
-    push_halves(words, degrees);
-
-    let names = &wide.others[columns.start * others * width..columns.end * others * width];
-    if harness.table.is_some() {
-        facts[2] = 2 * words.len() as u32;
-        push_halves(words, names);
-    } else {
-        facts[2] = words.len() as u32;
-        for tile in tiles {
-            let Kind::Wide { halo } = &tile.kind else { continue };
-            let own = layout.own(tile);
-            let halo = &layout.halo[halo.start as usize..halo.end as usize];
-            let range =
-                wide.columns[tile.groups.start as usize] as usize..wide.columns[tile.groups.end as usize] as usize;
-            let names = &wide.others[range.start * others * width..range.end * others * width];
-            words.extend(names.iter().map(|&name| match (name as usize).checked_sub(own.len()) {
-                None => (own.start + name as usize) as u32,
-                Some(outside) => halo.get(outside).copied().unwrap_or(0),
-            }));
-        }
-    }
-    facts[3] = reals.len() as u32;
-    let wide_data = &wide.data[columns.start * data * width..columns.end * data * width];
-    reals.extend_from_slice(bytemuck::cast_slice(wide_data));
-
-    // Vertices by themselves: pairs of first thing and number of things, then names, then data.
-    facts[4] = words.len() as u32;
-    let mut lanes = 0u32;
-    let mut all_rows: Option<Range<usize>> = None;
-    for tile in tiles {
-        let Kind::Rows { first_row, vertices } = tile.kind else { continue };
-        let range = first_row as usize..(first_row + vertices) as usize;
-        all_rows = Some(all_rows.map_or(range.clone(), |all| all.start..range.end));
-        for group in tile.groups.clone() {
-            words[columns_at + (group - groups.start) as usize] = ALONE | lanes;
-            lanes += width as u32;
-        }
-        for i in 0..layout.own(tile).len() {
-            // The lanes left over are clones of the last vertex.
-            let row = first_row as usize + i.min(vertices as usize - 1);
-            let count = rows.offsets[row + 1] - rows.offsets[row];
-            words.extend([rows.offsets[row], count]);
-        }
-    }
-    let Some(range) = all_rows else { return };
-    let first = rows.offsets[range.start];
-    let last = rows.offsets[range.end];
-    let pairs = facts[4] as usize;
-    words[pairs..].chunks_exact_mut(2).for_each(|pair| pair[0] -= first);
-    facts[5] = words.len() as u32;
-    words.extend(&rows.others[first as usize * others..last as usize * others]);
-    facts[6] = reals.len() as u32;
-    reals.extend_from_slice(bytemuck::cast_slice(&rows.data[first as usize * data..last as usize * data]));
-}
-
-/// Two 16-bit numbers a word, the first in the lower half.
-fn push_halves(words: &mut Vec<u32>, halves: &[u16]) {
-    let (pairs, rest) = halves.as_chunks::<2>();
-    words.extend(pairs.iter().map(|&[low, high]| u32::from(low) | u32::from(high) << 16));
-    words.extend(rest.iter().map(|&half| u32::from(half)));
-}
-
-impl Frontier {
-    /// The start of a sweep in waves: ready are the tasks without predecessors.
-    pub(crate) fn new(graph: &Graph) -> Frontier {
-        let tasks = graph.len() as u32;
-        let waits: Vec<u32> = (0..tasks).map(|task| graph.predecessors(task).len() as u32).collect();
-        let mut ready: Vec<u32> = (0..tasks).filter(|&task| waits[task as usize] == 0).collect();
-        let mut words = vec![0, ready.len() as u32];
-        // The first wave reads the second list: publish.wgsl counts, it does not copy.
-        ready.resize(tasks as usize, 0);
-        words.extend(std::iter::repeat_n(0, tasks as usize));
-        words.extend(ready);
-        words.extend(waits);
-        words.extend(std::iter::repeat_n(0, tasks as usize));
-        Frontier { words, tasks }
-    }
-}
-
-/// Waves of a sweep of `rounds`: the longest chain of tasks that wait for one another.
-pub(crate) fn waves(graph: &Graph, rounds: usize) -> u32 {
-    let mut ends = vec![0u32; graph.len()];
-    for _ in 0..rounds {
-        for task in 0..graph.len() {
-            // Predecessors have their new wave already, successors that of the round before.
-            let latest = graph.neighbors(task as u32).iter().map(|&u| ends[u as usize]).max().unwrap_or(0);
-            ends[task] = ends[task].max(latest) + 1;
-        }
-    }
-    ends.into_iter().max().unwrap_or(0)
 }
 
 /// Bytes of the shared state of all slots.

@@ -1,17 +1,14 @@
 //! Plans, read as a device would read them, without one.
 
 use super::*;
-use crate::layout::data_graph;
-use crate::program::{Incidence, Real, Star, Stars};
-use crate::schedule::{Order as Name, Schedule};
+use crate::layout::{Shape, data_graph};
+use crate::program::{Incidence, Stars};
+use crate::schedule::{Schedule, is_ready};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Curve, Mesh};
+use meshweft_shaders::layout as shaders;
 
-struct Edges;
-impl Star<1> for Edges {
-    const INDEX: usize = 0;
-    type Data<R: Real> = R;
-}
+crate::stars! { Edges[1]: R; }
 
 /// A ball of tets, and a fan whose hub is updated by itself.
 fn mesh() -> Mesh {
@@ -24,67 +21,110 @@ fn mesh() -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Edge, corners)).unwrap()
 }
 
-fn layout(mesh: &Mesh, order: Name, block_size: usize, width: usize) -> (Layout<f32>, Graph) {
+/// A layout, and the graph of its vertices by their places.
+fn layout(mesh: &Mesh, order: Order, block_size: usize, width: usize) -> (Layout<f32>, Graph) {
     let numbers = Curve::default().order(mesh.points());
     let mut stars = Stars::default();
     stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
     let graph = data_graph(&numbers, &stars.plans).unwrap();
     let schedule = Schedule::new(&graph, order, block_size).unwrap();
     let graph = graph.permuted(schedule.permutation());
-    (Layout::new(schedule, &numbers, stars.plans, width).unwrap(), graph)
+    (Layout::new(schedule, &numbers, stars.plans, Shape { width, shared: 1, private: 1 }).unwrap(), graph)
 }
 
-const LIMITS: Limits =
-    Limits { binding_bytes: 1 << 30, workgroup_bytes: 32 << 10, invocations: 256, shared: 1, private: 1 };
+const LIMITS: Limits = Limits { binding_bytes: 1 << 30, workgroup_bytes: 32 << 10, invocations: 256 };
 
-/// When each place is updated: by dispatch, workgroup there, and run in the workgroup. Lanes that are clones are left out.
-fn times<T: Number>(layout: &Layout<T>, plan: &Plan, visits: &[Visit]) -> Vec<Vec<(usize, u32, u32)>> {
-    let mut times = vec![Vec::new(); layout.places.len()];
-    let mut note = |slot: u32, time: (usize, u32, u32)| {
-        let place = layout.place(slot as usize);
-        if layout.slot_at(place as u32) == slot as usize {
-            times[place].push(time);
+/// What the workgroups of a dispatch update, run after run, as slots.
+fn work(plan: &Plan, dispatch: &Dispatch) -> Vec<Vec<Vec<u32>>> {
+    let chunk = &plan.chunks[dispatch.chunk];
+    let range = shaders::Range::from_words(&plan.ranges[dispatch.range as usize]);
+    let all = range.first..range.end;
+    if dispatch.entry == Entry::Phase {
+        // Any invocation may be in any workgroup, so each counts as one of its own.
+        return all.map(|slot| vec![vec![slot]]).collect();
+    }
+    let word = |at: u32| chunk.words[at as usize];
+    let walk = |at: u32| {
+        let task = if range.listed != 0 { plan.list[at as usize] } else { at };
+        let tile = |number: u32| {
+            let words = &chunk.words[range.tiles as usize + number as usize * shaders::Tile::WORDS..];
+            let tile = shaders::Tile::from_words(&words[..shaders::Tile::WORDS]);
+            (0..tile.run_count).map(move |run| (tile.runs + run, tile))
+        };
+        let tiles = word(range.tasks + task)..word(range.tasks + task + 1);
+        let mut runs: Vec<Vec<u32>> =
+            tiles.flat_map(tile).map(|(run, _)| (word(run)..word(run + 1)).collect()).collect();
+        if range.backward != 0 {
+            runs.reverse();
         }
+        runs
     };
-    for (number, visit) in visits.iter().enumerate() {
-        let chunk = &plan.chunks[visit.chunk];
-        let word = |at: u32| chunk.words[at as usize];
-        match &visit.what {
-            // Any invocation may be in any workgroup, so each counts as one of its own.
-            What::Slots(slots) => slots.clone().for_each(|slot| note(slot, (number, slot, 0))),
-            What::Tasks(tasks) => {
-                for task in tasks.clone() {
-                    let mut run = 0;
-                    for tile in word(chunk.facts[TASKS] + task)..word(chunk.facts[TASKS] + task + 1) {
-                        let at = chunk.facts[TILES] + tile * TILE_WORDS as u32;
-                        for i in 0..word(at + 5) {
-                            for slot in word(word(at + 4) + i)..word(word(at + 4) + i + 1) {
-                                note(slot, (number, task, run));
-                            }
-                            run += 1;
-                        }
+    all.map(walk).collect()
+}
+
+/// Runs the dispatches of some rounds, with the inequality instead of updates: every vertex must be ready whatever the other
+/// workgroups of its dispatch have done by then.
+fn replay(layout: &Layout<f32>, graph: &Graph, plan: &mut Plan, rule: Rule, rounds: u32, what: &str) {
+    let mut epochs = vec![0u32; graph.len()];
+    let mut left = rounds;
+    while left > 0 {
+        let walk = plan.walk(layout, rule, left);
+        left -= walk.rounds;
+        for dispatch in &walk.dispatches {
+            let before = epochs.clone();
+            let mut group_of = vec![None; graph.len()];
+            for (group, runs) in work(plan, dispatch).iter().enumerate() {
+                for run in runs {
+                    // Padding lanes are left out.
+                    let places = run.iter().map(|&slot| layout.place(slot as usize) as u32);
+                    let places: Vec<u32> =
+                        places.zip(run).filter(|&(p, &s)| layout.slot_at(p) == s as usize).map(|(p, _)| p).collect();
+                    for &place in &places {
+                        // Of other workgroups it may see the state before the dispatch.
+                        let seen = |u: u32| {
+                            if group_of[u as usize] == Some(group) { epochs[u as usize] } else { before[u as usize] }
+                        };
+                        assert!(rule == Rule::Alone || is_ready(graph, place, rule, seen), "{what}: {place} is early");
                     }
+                    for &place in &places {
+                        epochs[place as usize] += 1;
+                        group_of[place as usize] = Some(group);
+                    }
+                    // In place, nobody else may write what a run reads.
+                    let together = |&place: &u32| graph.neighbors(place).iter().any(|u| places.contains(u));
+                    let in_place = matches!(rule, Rule::InOrder | Rule::Backward);
+                    assert!(
+                        !in_place || run.len() > 512 || !places.iter().any(together),
+                        "{what}: a run holds an edge"
+                    );
+                }
+            }
+            if matches!(rule, Rule::InOrder | Rule::Backward) {
+                for place in 0..graph.len() {
+                    let own = group_of[place];
+                    let apart = |&u: &u32| group_of[u as usize].is_some() && group_of[u as usize] != own;
+                    let clash = own.is_some() && graph.neighbors(place as u32).iter().any(apart);
+                    assert!(!clash, "{what}: {place} has a neighbor in another workgroup of its dispatch");
                 }
             }
         }
     }
-    times
+    assert!(epochs.iter().all(|&epoch| epoch == rounds), "{what}: some vertex is left out, or comes twice");
 }
 
 #[test]
-fn visits_reach_every_vertex_once_and_neighbors_in_order() {
+fn the_dispatches_of_every_order_and_rule_keep_the_inequality() {
     let mesh = mesh();
-    let total = mesh.points().len();
-    for order in Name::ALL {
+    for order in Order::ALL {
         for (block_size, width) in [(40, 8), (7, 16), (100_000, 32)] {
-            for binding_bytes in [1 << 30, 64 << 10] {
+            for binding_bytes in [1 << 30, 96 << 10] {
                 let (layout, graph) = layout(&mesh, order, block_size, width);
-                let plan = match Plan::new(&layout, &Limits { binding_bytes, ..LIMITS }) {
+                let mut plan = match Plan::new(&layout, &Limits { binding_bytes, ..LIMITS }) {
                     Ok(plan) => plan,
                     // What cannot be cut says so.
                     Err(error) => {
-                        let whole = order == Name::PriorityDag || (order == Name::Blocked && block_size == 100_000);
-                        assert!(binding_bytes < 1 << 30 && whole, "{order}: {error}");
+                        let is_one = matches!(order, Order::Blocked | Order::PriorityDag) && block_size == 100_000;
+                        assert!(binding_bytes < 1 << 30 && is_one, "{order}: {error}");
                         continue;
                     }
                 };
@@ -92,20 +132,13 @@ fn visits_reach_every_vertex_once_and_neighbors_in_order() {
                 for chunk in &plan.chunks {
                     assert!(chunk.words.len() * 4 <= binding_bytes as usize, "{what}");
                 }
-                for visits in [&plan.all, &plan.each] {
-                    let times = times(&layout, &plan, visits);
-                    assert!(times.iter().all(|times| times.len() == 1), "{what}");
-                }
-                let Round::Visits(visits) = &plan.sweep else { continue };
-                let times = times(&layout, &plan, visits);
-                assert_eq!(times.iter().filter(|times| times.len() == 1).count(), total, "{what}");
-                if layout.schedule.is_double_buffered() {
-                    continue;
-                }
-                for v in 0..total as u32 {
-                    for &u in graph.neighbors(v).iter().filter(|&&u| u < v) {
-                        let ((d, g, r), (e, h, s)) = (times[u as usize][0], times[v as usize][0]);
-                        assert!(d < e || (d == e && g == h && r < s), "{what}: {u} before {v}");
+                for rounds in [1, 3] {
+                    for rule in [Rule::Alone, Rule::AtOnce, Rule::InOrder, Rule::Backward] {
+                        // Under jacobi, a recorded step has no rounds in order.
+                        if order == Order::Jacobi && matches!(rule, Rule::InOrder | Rule::Backward) {
+                            continue;
+                        }
+                        replay(&layout, &graph, &mut plan, rule, rounds, &format!("{what}, {rule:?}"));
                     }
                 }
             }
@@ -116,21 +149,31 @@ fn visits_reach_every_vertex_once_and_neighbors_in_order() {
 #[test]
 fn a_sweep_of_blocks_takes_a_dispatch_a_color() {
     let mesh = generate("box:16", 1).unwrap();
-    let (layout, _) = layout(&mesh, Name::Blocked, 64, 8);
-    let plan = Plan::new(&layout, &LIMITS).unwrap();
-    let Round::Visits(visits) = &plan.sweep else { panic!("blocks are visited") };
-    let Order::Tasks { graph, .. } = layout.schedule.plan() else { panic!("blocks are tasks") };
-    let colors = meshweft_mesh::Coloring::balanced(graph).count();
-    assert!(visits.len() <= colors, "{} dispatches, {colors} colors", visits.len());
+    let (layout, _) = layout(&mesh, Order::Blocked, 64, 8);
+    let mut plan = Plan::new(&layout, &LIMITS).unwrap();
+    let colors = meshweft_mesh::Coloring::balanced(layout.schedule.graph()).count();
+    let dispatches = plan.walk(&layout, Rule::InOrder, 1).dispatches.len();
+    assert!(dispatches <= colors, "{dispatches} dispatches, {colors} colors");
     assert!(plan.harness.table.is_some());
     let small = Plan::new(&layout, &Limits { workgroup_bytes: 256, ..LIMITS }).unwrap();
     assert!(small.harness.table.is_none(), "a table that does not fit is left out");
 }
 
 #[test]
-fn waves_are_the_longest_chain() {
+fn small_waves_in_sequence_are_one_dispatch() {
+    let mesh = generate("box:16", 1).unwrap();
+    let (layout, _) = layout(&mesh, Order::LevelColor, 64, 8);
+    let mut plan = Plan::new(&layout, &LIMITS).unwrap();
+    let (dispatches, waves) = (plan.walk(&layout, Rule::InOrder, 1).dispatches.len(), layout.schedule.waves().len());
+    assert!(4 * dispatches < waves, "{dispatches} dispatches of {waves} waves");
+}
+
+#[test]
+fn rounds_overlap_as_far_as_the_longest_chain_allows() {
     let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]]).unwrap();
-    // Round by round the chain moves on by two: 0 waits for 1, which has just waited for 0.
-    assert_eq!([waves(&path, 0), waves(&path, 1), waves(&path, 2), waves(&path, 3)], [0, 4, 6, 8]);
-    assert_eq!(waves(&Graph::from_edges(3, &[]).unwrap(), 5), 5);
+    for rule in [Rule::InOrder, Rule::Backward] {
+        // Round by round the chain moves on by two: 0 waits for 1, which has just waited for 0.
+        assert_eq!([0, 1, 2, 3].map(|rounds| waves(&path, rule, rounds).len()), [0, 4, 6, 8]);
+    }
+    assert_eq!(waves(&Graph::from_edges(3, &[]).unwrap(), Rule::InOrder, 5).len(), 5);
 }

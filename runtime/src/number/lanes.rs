@@ -2,26 +2,29 @@
 //!
 //! A program runs on lanes unchanged, because it is generic over [`Real`]. Every lane computes exactly what a plain float
 //! would: the operations are the same ones, rounded alike, and nothing is ever added across lanes (claim C5). Functions that
-//! registers have no exact instruction for (`exp`, `sin`, `cos`) are taken lane by lane from `libm`.
+//! registers have no exact instruction for (`exp`, `sin`, `pow` ...) are taken lane by lane from `libm`.
 //!
 //! Besides arithmetic a lane pack knows how to get into registers: from a row of numbers, and from places in a table that
 //! a list of 16-bit indices names. The latter, and the hint to fetch memory ahead, have `unsafe` blocks: both are safe
 //! whatever their arguments, and say why.
 //!
-//! Whole numbers side by side are plain arrays in [`Int`](super::Int)'s own file: their operations have no vector form here.
+//! Integers side by side are plain arrays in [`Int`](super::Int)'s own file: their operations have no vector form here.
 
 #![expect(unsafe_code, reason = "vector loads from a table whose size is asserted, and prefetch hints")]
 
+use super::int::{Int, Ints, Truth};
 use super::real::{Number, Real};
+use super::sealed::Sealed;
 use num_traits::{One, Zero};
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
 // SAFETY: an `Int` is nothing but its `i32`, of which every bit pattern is a number.
-unsafe impl bytemuck::Zeroable for super::Int {}
+unsafe impl bytemuck::Zeroable for Int {}
 // SAFETY: as above; it has no padding, and no place to change through a shared reference.
-unsafe impl bytemuck::Pod for super::Int {}
+unsafe impl bytemuck::Pod for Int {}
 
 /// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
+#[doc(hidden)]
 pub const TABLE: usize = 1 << 16;
 
 /// A pack of [`Lanes::WIDTH`] numbers that are computed with side by side.
@@ -33,6 +36,10 @@ pub const TABLE: usize = 1 << 16;
 /// (x.sqrt() * F32x8::lit(0.5)).store(&mut roots);
 /// assert_eq!(roots[2], 1.5);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a pack of lanes",
+    note = "the packs are `F32x8`, `F32x16`, `F64x4` and `F64x8` of `meshweft::lanes`"
+)]
 pub trait Lanes: Real {
     /// The number in each lane.
     type Scalar: Number;
@@ -58,25 +65,36 @@ pub trait Lanes: Real {
     ///
     /// # Panics
     /// If `ids` are fewer than lanes, `table` is shorter than `scale` [`TABLE`], or `offset` is not below `scale`.
+    #[doc(hidden)]
     fn pick(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> Self;
 
     /// The four numbers from `4 (scale ids[i] + offset)` on for every lane `i`: pack `k` of the result has number `k` of each.
     ///
     /// # Panics
     /// If `ids` are fewer than lanes, `table` is shorter than `4 scale` [`TABLE`], or `offset` is not below `scale`.
+    #[doc(hidden)]
     fn pick_quads(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> [Self; 4];
 
     /// The same for consecutive rows: lane `i` has the four numbers from `4 (scale i + offset)` on.
     ///
     /// # Panics
     /// If `rows` are shorter than `4 scale` times the lanes, or `offset` is not below `scale`.
+    #[doc(hidden)]
     fn load_quads(rows: &[Self::Scalar], scale: usize, offset: usize) -> [Self; 4];
 
     /// Writes what [`Lanes::load_quads`] reads.
     ///
     /// # Panics
     /// As there.
+    #[doc(hidden)]
     fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
+}
+
+/// Whether `offset` is below `scale` and a slice has `rows` times `scale` numbers. What does not fit into a `usize` is longer
+/// than any slice: a product that wrapped around would let indices past the end through.
+#[inline(always)]
+pub(super) fn holds<A>(slice: &[A], rows: usize, scale: usize, offset: usize) -> bool {
+    offset < scale && rows.checked_mul(scale).is_some_and(|numbers| slice.len() >= numbers)
 }
 
 /// Asks the CPU to fetch the cache line that `slice[index]` lies in, into the second-level cache: the first holds too
@@ -138,8 +156,11 @@ macro_rules! lanes {
             }
         }
 
+        impl Sealed for $name {}
+
         impl Real for $name {
             type Mask = Mask<$vector>;
+            type Int = Ints<$width, Mask<$vector>>;
             #[inline(always)]
             fn lit(value: f64) -> Self {
                 $name(<$vector>::splat($float::lit(value)))
@@ -152,25 +173,50 @@ macro_rules! lanes {
             fn abs(self) -> Self {
                 $name(self.0.abs())
             }
-            #[inline]
-            fn exp(self) -> Self {
-                self.each(Real::exp)
-            }
-            #[inline]
-            fn sin(self) -> Self {
-                self.each(Real::sin)
-            }
-            #[inline]
-            fn cos(self) -> Self {
-                self.each(Real::cos)
-            }
+            lanes!(@ floor exp ln sin cos acos tanh, pow atan2);
             #[inline(always)]
             fn less(self, other: Self) -> Self::Mask {
                 Mask(self.0.simd_lt(other.0))
             }
             #[inline(always)]
+            fn at_most(self, other: Self) -> Self::Mask {
+                Mask(self.0.simd_le(other.0))
+            }
+            #[inline(always)]
+            fn equals(self, other: Self) -> Self::Mask {
+                Mask(self.0.simd_eq(other.0))
+            }
+            #[inline(always)]
             fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
                 $name(mask.0.select(yes.0, no.0))
+            }
+            #[inline(always)]
+            fn from_int(integer: Self::Int) -> Self {
+                $name(integer.into_array().map($float::from_int).into())
+            }
+            #[inline(always)]
+            fn to_int(self) -> Self::Int {
+                Ints::of(self.0.to_array().map(Real::to_int))
+            }
+            #[inline(always)]
+            fn hold_int(integer: Self::Int) -> Self {
+                $name(integer.into_array().map($float::hold_int).into())
+            }
+            #[inline(always)]
+            fn held_int(self) -> Self::Int {
+                Ints::of(self.0.to_array().map(Real::held_int))
+            }
+        }
+
+        impl Truth<$width> for Mask<$vector> {
+            #[inline(always)]
+            fn from_fn(f: impl Fn(usize) -> bool) -> Self {
+                let lane = |i| if f(i) { !0 } else { 0 };
+                Mask(std::array::from_fn::<$float, $width, _>(|i| $float::from_bits(lane(i))).into())
+            }
+            #[inline(always)]
+            fn lane(self, i: usize) -> bool {
+                self.0.to_array()[i].to_bits() != 0
             }
         }
 
@@ -193,33 +239,48 @@ macro_rules! lanes {
             #[inline(always)]
             fn pick(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> Self {
                 let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
-                assert!(offset < scale && table.len() >= TABLE * scale, "a row for every index");
+                assert!(holds(table, TABLE, scale, offset), "a row for every index");
                 // SAFETY: an index is below TABLE, so its number lies in the table by the assertion.
                 Self::from_fn(|i| unsafe { *table.get_unchecked(ids[i] as usize * scale + offset) })
             }
             #[inline(always)]
             fn pick_quads(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> [Self; 4] {
                 let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
-                assert!(offset < scale && table.len() >= 4 * TABLE * scale, "a row for every index");
+                assert!(holds(table, 4 * TABLE, scale, offset), "a row for every index");
                 let quads = table.as_ptr().cast::<[$float; 4]>();
                 // SAFETY: an index is below TABLE, so its quad lies in the table by the assertion.
                 unsafe { $quads::load(|i| quads.add(ids[i] as usize * scale + offset)) }.map($name)
             }
             #[inline(always)]
             fn load_quads(rows: &[$float], scale: usize, offset: usize) -> [Self; 4] {
-                assert!(offset < scale && rows.len() >= 4 * $width * scale, "a row for every lane");
+                assert!(holds(rows, 4 * $width, scale, offset), "a row for every lane");
                 let quads = rows.as_ptr().cast::<[$float; 4]>();
                 // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
                 unsafe { $quads::load(|i| quads.add(i * scale + offset)) }.map($name)
             }
             #[inline(always)]
             fn store_quads(packs: [Self; 4], rows: &mut [$float], scale: usize, offset: usize) {
-                assert!(offset < scale && rows.len() >= 4 * $width * scale, "a row for every lane");
+                assert!(holds(rows, 4 * $width, scale, offset), "a row for every lane");
                 let quads = rows.as_mut_ptr().cast::<[$float; 4]>();
                 // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
                 unsafe { $quads::store(packs.map(|pack| pack.0), |i| quads.add(i * scale + offset)) }
             }
         }
+    };
+    (@ $($function:ident)*, $($binary:ident)*) => {
+        $(
+            #[inline]
+            fn $function(self) -> Self {
+                self.each(Real::$function)
+            }
+        )*
+        $(
+            #[inline]
+            fn $binary(self, other: Self) -> Self {
+                let other = other.0.to_array();
+                Self::from_fn(|i| Real::$binary(self.0.to_array()[i], other[i]))
+            }
+        )*
     };
     (@ $name:ident, $trait:ident $method:ident $op:tt, $assign:ident $assign_method:ident) => {
         impl $trait for $name {
@@ -518,7 +579,35 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_zero_and_non_numbers_are_those_of_floats() {
+    fn strides_whose_products_wrap_around_are_refused() {
+        fn check<L: Lanes>() {
+            let none: &[L::Scalar] = &[];
+            let x = [L::lit(0.0); 4];
+            // Times 2^16 rows, or 32 and more numbers, each of them is 0 or little to 64 bits.
+            for scale in [1 << 46, 1 << 48, 1 << 59, 1 << 62, usize::MAX] {
+                for offset in [0, scale - 1] {
+                    let refused = |name: &str, work: &dyn Fn()| {
+                        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_err();
+                        let word = panic.downcast_ref::<&str>().expect("a message");
+                        assert!(word.starts_with("a row for every"), "{name}, {scale}: {word}");
+                    };
+                    refused("pick", &|| _ = L::pick(none, &[1; 16], scale, offset));
+                    refused("pick_quads", &|| _ = L::pick_quads(none, &[1; 16], scale, offset));
+                    refused("load_quads", &|| _ = L::load_quads(none, scale, offset));
+                    refused("store_quads", &|| L::store_quads(x, &mut [], scale, offset));
+                }
+            }
+        }
+        check::<F32x8>();
+        check::<F32x16>();
+        check::<F64x4>();
+        check::<F64x8>();
+        check::<Ints<8>>();
+        check::<Ints<16>>();
+    }
+
+    #[test]
+    fn signs_of_zero_and_nan_are_those_of_floats() {
         let x = F32x8::from_fn(|i| [0.0, -0.0, f32::NAN, 1.0][i % 4]);
         assert!((-x).0.to_array()[0].is_sign_negative());
         assert!(!x.abs().0.to_array()[1].is_sign_negative());

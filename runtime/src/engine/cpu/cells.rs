@@ -1,10 +1,12 @@
 //! State that several threads write at once.
 //!
-//! What makes it sound is the verified [`Schedule`](crate::Schedule): while a vertex is updated, no neighbor of it is
-//! (`Schedule::verify`), and every vertex is updated by one thread at a time. So a real that is written is read and
-//! written by nobody else until the engine's own synchronization (the end of a parallel loop, or the acquire-release
-//! counters of a task) has passed the write on. The same holds for whole tiles: the halo of a tile is written by none of
-//! the tiles that may run beside it. Debug builds check this at every access with an owner tag a slot.
+//! What makes it sound is the verified [`Schedule`](crate::Schedule) and the inequality that every walk waits for
+//! ([`is_ready`](crate::schedule::is_ready)): while a task runs, no neighbor of it does (unless double-buffered, where neighbors
+//! read another array than is written), and every task is run by one thread at a time. So a real that is written is read
+//! and written by nobody else until the walk's own synchronization (the acquire-release epochs of tasks) has passed the write
+//! on. The halo of a tile belongs to neighbors of its task. Debug builds check this at every access with an owner tag a slot.
+//! Between walks only the engine's owner reaches the state: a thread that comes late to a walk finds no task left, and
+//! touches nothing.
 //!
 //! Two things keep a program inside of that argument, whatever safe code it is: a fold reads only vertices that were
 //! added to the star it names, because the star's shape is asserted ([`Row`](crate::layout::Row)); and a record reaches
@@ -12,12 +14,13 @@
 
 #![expect(unsafe_code, reason = "disjoint writes to one slice, justified by a verified schedule")]
 
-use crate::layout::{State, gather_rows, scatter_rows, shared_stride};
-use crate::program::lanes::prefetch;
-use crate::program::{Lanes, Number, Record};
+use crate::layout::{Shape, State, View, ViewMut, gather_rows, scatter_rows, shared_stride};
+use crate::number::lanes::prefetch;
+use crate::number::{Lanes, Number};
+use crate::program::Record;
 use std::cell::UnsafeCell;
-use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::OnceLock;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,26 +34,100 @@ struct Turn<T>(UnsafeCell<T>);
 // SAFETY: a `Turn` is only reached through `Cells`, whose users update neighbors never at the same time; see above.
 unsafe impl<T: Send> Sync for Turn<T> {}
 
+/// The state of all slots, and what walks write besides.
+pub(super) struct Memory<T> {
+    shape: Shape,
+    len: usize,
+    /// Which of the two holds the present state, a walk knows by the rounds it has done.
+    shared: [OnceLock<Box<[Turn<T>]>>; 2],
+    private: Box<[Turn<T>]>,
+    /// A measured value for each slot, once something is measured.
+    values: OnceLock<Box<[Turn<T>]>>,
+    #[cfg(debug_assertions)]
+    updating: Vec<AtomicBool>,
+}
+
+/// Hands reals over to threads.
+fn turns<T>(reals: Vec<T>) -> Box<[Turn<T>]> {
+    let reals = Box::into_raw(reals.into_boxed_slice());
+    // SAFETY: `Turn<T>` has the layout of `T` (both wrappers are transparent), and the box is ours.
+    unsafe { Box::from_raw(reals as *mut [Turn<T>]) }
+}
+
+impl<T: Number> Memory<T> {
+    pub(super) fn new(state: State<T>) -> Memory<T> {
+        let State { shape, len, shared, private } = state;
+        Memory {
+            shape,
+            len,
+            shared: [OnceLock::from(turns(shared)), OnceLock::new()],
+            private: turns(private),
+            values: OnceLock::new(),
+            #[cfg(debug_assertions)]
+            updating: (0..len).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// The state between walks. `current`: which array holds it.
+    pub(super) fn view(&self, current: usize) -> View<'_, T> {
+        // SAFETY: no walk is under way: each ends before the method of the engine that started it returns.
+        let [shared, private] = unsafe { [read(self.array(current)), read(&self.private)] };
+        View { shape: self.shape, shared, private }
+    }
+
+    /// The state between walks, to change it.
+    ///
+    /// # Safety
+    /// The caller is the only one to reach it while the result is alive: the engine itself, borrowed mutably.
+    unsafe fn view_mut(&self, current: usize) -> ViewMut<'_, T> {
+        // SAFETY: by the caller's promise.
+        let [shared, private] = unsafe { [write(self.array(current)), write(&self.private)] };
+        ViewMut { shape: self.shape, shared, private }
+    }
+
+    /// Changes the state between walks. Only an engine that is borrowed mutably calls this.
+    pub(super) fn edit(&self, current: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
+        // SAFETY: the engine is borrowed mutably, so nobody reads through it, and no walk is under way.
+        edit(unsafe { self.view_mut(current) });
+    }
+
+    /// Takes back the marks that a walk which panicked has left. Nothing in a release build.
+    pub(super) fn forget_marks(&self) {
+        #[cfg(debug_assertions)]
+        self.updating.iter().for_each(|mark| mark.store(false, Ordering::Release));
+    }
+
+    fn array(&self, which: usize) -> &[Turn<T>] {
+        self.shared[which].get_or_init(|| turns(vec![T::from_f64(0.0); self.len * shared_stride(self.shape.shared)]))
+    }
+
+    /// What was measured, between walks.
+    pub(super) fn values(&self) -> &[T] {
+        // SAFETY: no walk is under way.
+        unsafe { read(self.value_cells()) }
+    }
+
+    fn value_cells(&self) -> &[Turn<T>] {
+        self.values.get_or_init(|| turns(vec![T::from_f64(0.0); self.len]))
+    }
+
+    /// Opens the state for updates that read array `source` of the shared state, and write it, or the other one.
+    #[inline(always)]
+    pub(super) fn open(&self, source: usize, in_place: bool) -> Cells<'_, T> {
+        let target = if in_place { source } else { 1 - source };
+        Cells { memory: self, source: self.array(source), target: self.array(target), in_place }
+    }
+}
+
 /// A state opened for disjoint writes.
-pub(crate) struct Cells<'a, T> {
-    /// Vertices of a group.
-    width: usize,
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'a, T> {
+    memory: &'a Memory<T>,
     /// Where neighbors are read.
     source: &'a [Turn<T>],
     /// Where shared state is written: the source itself in place, another array when double-buffered.
     target: &'a [Turn<T>],
-    private: &'a [Turn<T>],
     in_place: bool,
-    #[cfg(debug_assertions)]
-    updating: Vec<AtomicBool>,
-    state: PhantomData<&'a mut State<T>>,
-}
-
-/// Views a slice that is borrowed mutably as one of cells.
-fn turns<T>(slice: &mut [T]) -> &[Turn<T>] {
-    // SAFETY: `Turn<T>` has the layout of `T` (both wrappers are transparent), and the mutable borrow, which lasts as
-    // long as the result, lets nobody else see the slice.
-    unsafe { &*(std::ptr::from_mut(slice) as *const [Turn<T>]) }
 }
 
 /// Reals that lie together, as plain numbers.
@@ -74,47 +151,13 @@ unsafe fn write<T>(turns: &[Turn<T>]) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(turns.as_ptr().cast_mut().cast(), turns.len()) }
 }
 
-impl<'a, T: Number> Cells<'a, T> {
-    /// Opens a state for updates in place.
-    pub(crate) fn in_place(state: &'a mut State<T>) -> Cells<'a, T> {
-        let shared = turns(&mut state.shared);
-        Cells::new(state.len, state.width, shared, shared, turns(&mut state.private), true)
-    }
-
-    /// Opens a state for updates that read `shared` and write `next`.
-    pub(crate) fn double_buffered(state: &'a mut State<T>) -> Cells<'a, T> {
-        let (shared, next) = (turns(&mut state.shared), turns(&mut state.next));
-        Cells::new(state.len, state.width, shared, next, turns(&mut state.private), false)
-    }
-
-    fn new(
-        len: usize,
-        width: usize,
-        source: &'a [Turn<T>],
-        target: &'a [Turn<T>],
-        private: &'a [Turn<T>],
-        in_place: bool,
-    ) -> Cells<'a, T> {
-        #[cfg(not(debug_assertions))]
-        let _ = len;
-        Cells {
-            width,
-            source,
-            target,
-            private,
-            in_place,
-            #[cfg(debug_assertions)]
-            updating: (0..len).map(|_| AtomicBool::new(false)).collect(),
-            state: PhantomData,
-        }
-    }
-
+impl<T: Number> Cells<'_, T> {
     /// Marks slots as being updated by this thread. Nothing in a release build.
     #[inline(always)]
     fn begin(&self, slots: Range<usize>) {
         #[cfg(debug_assertions)]
         for slot in slots {
-            assert!(!self.updating[slot].swap(true, Ordering::AcqRel), "slot {slot} is updated twice at a time");
+            assert!(!self.memory.updating[slot].swap(true, Ordering::AcqRel), "slot {slot} is updated twice at a time");
         }
         #[cfg(not(debug_assertions))]
         let _ = slots;
@@ -124,7 +167,7 @@ impl<'a, T: Number> Cells<'a, T> {
     #[inline(always)]
     fn end(&self, slots: Range<usize>) {
         #[cfg(debug_assertions)]
-        slots.for_each(|slot| self.updating[slot].store(false, Ordering::Release));
+        slots.for_each(|slot| self.memory.updating[slot].store(false, Ordering::Release));
         #[cfg(not(debug_assertions))]
         let _ = slots;
     }
@@ -134,7 +177,7 @@ impl<'a, T: Number> Cells<'a, T> {
     fn at_rest(&self, slot: usize) {
         #[cfg(debug_assertions)]
         assert!(
-            !self.in_place || !self.updating[slot].load(Ordering::Acquire),
+            !self.in_place || !self.memory.updating[slot].load(Ordering::Acquire),
             "slot {slot} is read while it is updated"
         );
         #[cfg(not(debug_assertions))]
@@ -143,7 +186,7 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// Real `i` of the shared state, which lies `stride` reals a slot.
     #[inline(always)]
-    pub(crate) fn leaf(&self, i: usize, stride: usize) -> T {
+    pub(super) fn leaf(&self, i: usize, stride: usize) -> T {
         self.at_rest(i / stride);
         // SAFETY: no neighbor of the vertex that reads is being updated (module documentation).
         unsafe { *self.source[i].0.get() }
@@ -153,29 +196,35 @@ impl<'a, T: Number> Cells<'a, T> {
     #[inline(always)]
     fn private_index<Q: Record<T>>(&self, slot: usize, k: usize) -> usize {
         own::<T, Q>(k);
-        (slot / self.width * Q::LEN + k) * self.width + slot % self.width
+        (slot / self.memory.shape.width * Q::LEN + k) * self.memory.shape.width + slot % self.memory.shape.width
     }
 
-    /// The state of `slot`, which is about to be updated by this thread.
+    /// The state of `slot`, which belongs to the task of this thread.
     #[inline(always)]
-    pub(crate) fn load<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
+    pub(super) fn look<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
         let at = slot * shared_stride(S::LEN);
         let shared = S::build(|k| {
             own::<T, S>(k);
-            // SAFETY: only this thread updates `slot` now (module documentation).
+            // SAFETY: only this thread runs the task of `slot` now (module documentation).
             unsafe { *self.source[at + k].0.get() }
         });
         let private = Q::build(|k| {
             // SAFETY: as above; private state is reached through its slot alone.
-            unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() }
+            unsafe { *self.memory.private[self.private_index::<Q>(slot, k)].0.get() }
         });
-        self.begin(slot..slot + 1);
         (shared, private)
+    }
+
+    /// The same of a slot that is about to be updated by this thread.
+    #[inline(always)]
+    pub(super) fn load<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
+        self.begin(slot..slot + 1);
+        self.look(slot)
     }
 
     /// Ends the update of `slot` that [`Cells::load`] began, and gives its clones the same state.
     #[inline(always)]
-    pub(crate) fn store<S: Record<T>, Q: Record<T>>(&self, slot: usize, clones: Range<usize>, shared: S, private: Q) {
+    pub(super) fn store<S: Record<T>, Q: Record<T>>(&self, slot: usize, clones: Range<usize>, shared: S, private: Q) {
         for slot in std::iter::once(slot).chain(clones) {
             let at = slot * shared_stride(S::LEN);
             shared.each(|k, x| {
@@ -185,7 +234,7 @@ impl<'a, T: Number> Cells<'a, T> {
             });
             private.each(|k, x| {
                 // SAFETY: as above; private state is reached through its slot alone.
-                unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() = x }
+                unsafe { *self.memory.private[self.private_index::<Q>(slot, k)].0.get() = x }
             });
         }
         self.end(slot..slot + 1);
@@ -193,9 +242,15 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// Copies the shared state of a tile, which is about to be updated by this thread, and that of its halo.
     #[inline(always)]
-    pub(crate) fn fetch<S: Record<T>>(&self, own: Range<usize>, halo: &[u32], table: &mut [T]) {
-        let stride = shared_stride(S::LEN);
+    pub(super) fn fetch<S: Record<T>>(&self, own: Range<usize>, halo: &[u32], table: &mut [T]) {
         self.begin(own.clone());
+        self.gather::<S>(own, halo, table);
+    }
+
+    /// Copies the shared state of a tile that belongs to the task of this thread, and that of its halo.
+    #[inline(always)]
+    pub(super) fn gather<S: Record<T>>(&self, own: Range<usize>, halo: &[u32], table: &mut [T]) {
+        let stride = shared_stride(S::LEN);
         let (first, rest) = table.split_at_mut(own.len() * stride);
         // SAFETY: only this thread updates the tile now (module documentation).
         first.copy_from_slice(unsafe { read(&self.source[own.start * stride..own.end * stride]) });
@@ -212,7 +267,7 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// Ends the update of a tile; in place, this is where its shared state is written back.
     #[inline(always)]
-    pub(crate) fn release<S: Record<T>>(&self, own: Range<usize>, table: &[T]) {
+    pub(super) fn release<S: Record<T>>(&self, own: Range<usize>, table: &[T]) {
         let stride = shared_stride(S::LEN);
         if self.in_place {
             // SAFETY: only this thread updates the tile now, and nobody else reads it (module documentation).
@@ -224,7 +279,7 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// The shared state of a group that this thread updates.
     #[inline(always)]
-    pub(crate) fn load_shared<L: Lanes<Scalar = T>, S: Record<L>>(&self, group: usize) -> S {
+    pub(super) fn load_shared<L: Lanes<Scalar = T>, S: Record<L>>(&self, group: usize) -> S {
         let reals = L::WIDTH * shared_stride(S::LEN);
         // SAFETY: only this thread updates the group now (module documentation).
         gather_rows(unsafe { read(&self.source[group * reals..(group + 1) * reals]) })
@@ -232,7 +287,7 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// Writes the shared state of a group that this thread updates.
     #[inline(always)]
-    pub(crate) fn store_shared<L: Lanes<Scalar = T>, S: Record<L>>(&self, group: usize, shared: S) {
+    pub(super) fn store_shared<L: Lanes<Scalar = T>, S: Record<L>>(&self, group: usize, shared: S) {
         let reals = L::WIDTH * shared_stride(S::LEN);
         // SAFETY: only this thread updates the group now, and nobody else reads it (module documentation).
         scatter_rows(shared, unsafe { write(&self.target[group * reals..(group + 1) * reals]) });
@@ -240,27 +295,35 @@ impl<'a, T: Number> Cells<'a, T> {
 
     /// The private state of a group that this thread updates.
     #[inline(always)]
-    pub(crate) fn load_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize) -> Q {
+    pub(super) fn load_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize) -> Q {
         let reals = L::WIDTH * Q::LEN;
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
-        let row = unsafe { read(&self.private[group * reals..(group + 1) * reals]) };
+        let row = unsafe { read(&self.memory.private[group * reals..(group + 1) * reals]) };
         Q::build(|k| L::load(&row[k * L::WIDTH..]))
     }
 
     /// Writes the private state of a group that this thread updates.
     #[inline(always)]
-    pub(crate) fn store_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize, private: Q) {
+    pub(super) fn store_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize, private: Q) {
         let reals = L::WIDTH * Q::LEN;
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
-        let row = unsafe { write(&self.private[group * reals..(group + 1) * reals]) };
+        let row = unsafe { write(&self.memory.private[group * reals..(group + 1) * reals]) };
         private.each(|k, x| x.store(&mut row[k * L::WIDTH..]));
+    }
+
+    /// Writes what was measured of slots that this thread has taken.
+    #[inline(always)]
+    pub(super) fn measured(&self, first: usize, values: impl Iterator<Item = T>) {
+        let cells = &self.memory.value_cells()[first..];
+        // SAFETY: each slot belongs to one tile, and each tile is measured by one thread.
+        cells.iter().zip(values).for_each(|(cell, x)| unsafe { *cell.0.get() = x });
     }
 
     /// Asks for the private state of a group ahead of its turn; `reals` of each vertex.
     #[inline(always)]
-    pub(crate) fn prefetch_private(&self, group: usize, reals: usize) {
-        let row = self.width * reals;
-        (0..row).step_by(64 / T::BYTES).for_each(|i| prefetch(self.private, group * row + i));
+    pub(super) fn prefetch_private(&self, group: usize, reals: usize) {
+        let row = self.memory.shape.width * reals;
+        (0..row).step_by(64 / T::BYTES).for_each(|i| prefetch(&self.memory.private, group * row + i));
     }
 }
 
@@ -274,11 +337,15 @@ fn own<T: Number, S: Record<T>>(k: usize) {
 mod tests {
     use super::*;
 
+    fn memory<Q: Record<f32>>(len: usize, width: usize, private: Q) -> Memory<f32> {
+        Memory::new(State::new(len, width, |_| (0.0f32, private)))
+    }
+
     #[test]
     #[should_panic(expected = "slot 1 is read while it is updated")]
     fn a_read_during_an_update_is_caught() {
-        let mut state = State::new(2, 1, |_| (0.0f32, ()));
-        let cells = Cells::in_place(&mut state);
+        let memory = memory(2, 1, ());
+        let cells = memory.open(0, true);
         let _: (f32, ()) = cells.load(1);
         cells.leaf(1, 1);
     }
@@ -286,8 +353,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 0 is updated twice at a time")]
     fn a_second_update_at_a_time_is_caught() {
-        let mut state = State::new(2, 1, |_| (0.0f32, ()));
-        let cells = Cells::in_place(&mut state);
+        let memory = memory(2, 1, ());
+        let cells = memory.open(0, true);
         let _: (f32, ()) = cells.load(0);
         let _: (f32, ()) = cells.load(0);
     }
@@ -295,21 +362,21 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 9 is read while it is updated")]
     fn a_halo_that_is_being_updated_is_caught() {
-        let mut state = State::new(16, 8, |_| (0.0f32, ()));
-        let cells = Cells::in_place(&mut state);
+        let memory = memory(16, 8, ());
+        let cells = memory.open(0, true);
         cells.fetch::<f32>(8..16, &[], &mut [0.0; 8]);
         cells.fetch::<f32>(0..8, &[9], &mut [0.0; 9]);
     }
 
     #[test]
     fn double_buffering_reads_the_old_while_the_new_is_written() {
-        let mut state = State::new(2, 1, |_| (0.0f64, 0.0));
-        state.next = state.shared.clone();
-        let cells = Cells::double_buffered(&mut state);
-        let (x, y): (f64, f64) = cells.load(1);
+        let memory = memory(2, 1, 0.0);
+        let cells = memory.open(0, false);
+        let (x, y): (f32, f32) = cells.load(1);
         assert_eq!(cells.leaf(1, 1), 0.0);
         cells.store(1, 2..2, x + 1.0, y + 2.0);
         assert_eq!(cells.leaf(1, 1), 0.0);
-        assert_eq!((state.next[1], state.private[1]), (1.0, 2.0));
+        let view = memory.view(1);
+        assert_eq!((view.shared[1], view.private[1]), (1.0, 2.0));
     }
 }

@@ -1,0 +1,397 @@
+//! What every engine must do: a table of cases that a new engine runs by naming itself.
+//!
+//! A [`Case`] is one kind of stage, one size of record and one order. Each runs on a small mesh with uneven degrees, fixed
+//! vertices, stars of edges and triangles, parameters that change from step to step, and a state that was written from outside;
+//! its fields, globals and metrics are held against the serial oracle [C1, C5].
+//!
+//! ```
+//! use meshweft::conformance::{Candidate, Near, cases};
+//! use meshweft::{Backend, Simd};
+//! let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd: Simd::Bits256, near: Near::Bits };
+//! cases().take(20).for_each(|case| candidate.check::<f32>(case));
+//! ```
+
+use crate::mesh::generate::generate;
+use crate::mesh::{CellKind, Cells};
+use crate::{
+    Backend, Incidence, Mesh, Metric, Number, Order, Program, Real, Result, Simd, Simulation, Stages, Stars, kernels,
+    record, stars, vertex,
+};
+use nalgebra::SVector;
+
+/// An engine that is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// Which one.
+    pub backend: Backend,
+    /// How many vertices it updates side by side.
+    pub simd: Simd,
+    /// How near it must be to the oracle.
+    pub near: Near,
+}
+
+/// How near an engine must be to the oracle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Near {
+    /// All bits are equal.
+    Bits,
+    /// Each real is off by at most so much of the largest of its field, and from run to run all bits are equal.
+    Within(f64),
+}
+
+/// What is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Which stages.
+    pub stages: Kind,
+    /// Reals of the shared and of the private state, one of [`SIZES`].
+    pub size: (usize, usize),
+    /// The order of sweeps.
+    pub order: Order,
+}
+
+/// A kind of stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `map`, with a parameter and a setting.
+    Map,
+    /// `map` with random numbers.
+    Random,
+    /// `sweep`.
+    Sweep,
+    /// `sweep_backward`.
+    Backward,
+    /// `jacobi`, an odd number of times.
+    Jacobi,
+    /// `reduce` by each combination, and a map that reads the results.
+    Reduce,
+    /// `scalar`, and a map that reads the results.
+    Scalar,
+    /// `until` that ends by its test, by its limit, and at once, one of them inside of another.
+    Until,
+    /// All of them in one step.
+    All,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 9] = [
+        Kind::Map,
+        Kind::Random,
+        Kind::Sweep,
+        Kind::Backward,
+        Kind::Jacobi,
+        Kind::Reduce,
+        Kind::Scalar,
+        Kind::Until,
+        Kind::All,
+    ];
+}
+
+/// All cases.
+pub fn cases() -> impl Iterator<Item = Case> {
+    let sizes = || SIZES.iter().copied();
+    let kinds = move || Kind::ALL.into_iter().flat_map(move |stages| sizes().map(move |size| (stages, size)));
+    Order::ALL.into_iter().flat_map(move |order| kinds().map(move |(stages, size)| Case { stages, size, order }))
+}
+
+impl Candidate {
+    /// Tries one case.
+    ///
+    /// # Panics
+    /// If the engine fails it.
+    pub fn check<T: Number>(&self, case: Case) {
+        dispatch::<T>(self, case);
+    }
+
+    /// Tries one case if its record is small: other precisions differ in nothing that depends on its size, and each takes long
+    /// to compile.
+    #[cfg(test)]
+    fn check_few<T: Number>(&self, case: Case) {
+        if case.size == (5, 0) {
+            self.check_program::<_, T>(case, five::Mixing(case.stages));
+        }
+    }
+
+    fn check_program<P: Program + Clone, T: Number>(&self, case: Case, program: P) {
+        let what = format!("{} {case:?} on {:?}, {:?}", T::NAME, self.backend, self.simd);
+        let run = |backend, simd| outcome::<P, T>(case.order, &program, backend, simd);
+        let (ours, own) = run(self.backend, self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (oracle, expected) = run(Backend::Serial, Simd::Off).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let Near::Within(bound) = self.near else {
+            ours.compare(&oracle).unwrap_or_else(|e| panic!("{what}: {e}"));
+            return assert_eq!(own, expected, "{what}");
+        };
+        for ((name, left), (_, right)) in own.iter().zip(&expected) {
+            let scale = right.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let is_near = |(x, y): (&f64, &f64)| (x - y).abs() <= bound * scale;
+            let off = left.iter().zip(right).position(|pair| !is_near(pair));
+            assert_eq!(off, None, "{what}: {name} {left:?} {right:?}");
+        }
+        let (again, repeated) = run(self.backend, self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
+        again.compare(&ours).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(repeated, own, "{what}: from run to run");
+    }
+}
+
+/// Numbers by name.
+type Numbers = Vec<(String, Vec<f64>)>;
+
+/// What a program comes to after some steps: fields, globals and metrics.
+fn outcome<P: Program + Clone, T: Number>(
+    order: Order,
+    program: &P,
+    backend: Backend,
+    simd: Simd,
+) -> Result<(Simulation<P, T>, Numbers)> {
+    let builder = Simulation::builder(uneven(), program.clone()).order(order).backend(backend).simd(simd);
+    let mut simulation = builder.precision::<T>().block_size(50).build()?;
+    // Padding lanes must follow what is written from outside.
+    let last = simulation.mesh().points().len() as u32 - 1;
+    for v in [0, last / 2, last] {
+        let vertex = simulation.vertex((v + 1) % last)?;
+        simulation.set_vertex(v, vertex)?;
+    }
+    for field in simulation.fields() {
+        let doubled: Vec<f64> = simulation.field(&field.name)?.values.iter().map(|x| 2.0 * x).collect();
+        simulation.set_field(&field.name, &doubled)?;
+    }
+    for _ in 0..3 {
+        simulation.step()?;
+    }
+    let mut numbers = Numbers::new();
+    for field in simulation.fields() {
+        numbers.push((field.name.clone(), simulation.field(&field.name)?.values));
+    }
+    let mut globals = Vec::new();
+    crate::Record::<f64>::each(&simulation.globals()?, |_, x| globals.push(x));
+    numbers.extend(globals.into_iter().map(|x| ("a global".into(), vec![x])));
+    let metrics = simulation.metrics()?;
+    numbers.extend(metrics.into_iter().map(|Metric { name, value, .. }| (name.into(), vec![value])));
+    Ok((simulation, numbers))
+}
+
+/// A ball of triangles, a fan whose hub has far more neighbors than others, and vertices without any.
+fn uneven() -> Mesh {
+    let ball = generate("ball:5", 1).expect("a ball");
+    let mut points = ball.points().to_vec();
+    let mut corners: Vec<u32> = ball.triangles().into_flattened();
+    let hub = points.len() as u32;
+    points.extend((0..203).map(|i| [2.0 + Real::cos(f64::from(i)), Real::sin(f64::from(i)), 0.01 * f64::from(i)]));
+    corners.extend((1..200).flat_map(|i| [hub, hub + i, hub + i + 1]));
+    Mesh::new(points, Cells::of(CellKind::Triangle, corners)).expect("all corners are points")
+}
+
+record! {
+    /// What the host sets.
+    #[allow(missing_docs)]
+    pub struct Push<R> { push: R }
+}
+
+record! {
+    /// What a step measures and counts.
+    #[allow(missing_docs)]
+    pub struct Measured<R> { total: R, least: R, most: R, rounds: R, label: R::Int }
+}
+
+stars! {
+    Pairs[1]: R;
+    Triples[2]: (R, R);
+}
+
+/// Declares a program for each size of record, and calls the one that a case asks for.
+macro_rules! sizes {
+    ($($name:ident: $shared:literal, $private:literal;)*) => {
+        /// Numbers of reals, shared and private, that are tried.
+        pub const SIZES: &[(usize, usize)] = &[$(($shared, $private)),*];
+
+        fn dispatch<T: Number>(candidate: &Candidate, case: Case) {
+            match case.size {
+                $(($shared, $private) => candidate.check_program::<_, T>(case, $name::Mixing(case.stages)),)*
+                (shared, private) => panic!("no case has {shared} and {private} reals: see SIZES"),
+            }
+        }
+
+        $(mod $name {
+            use super::*;
+
+            vertex! { pub struct State<R> { shared x: SVector<R, $shared>, q: SVector<R, $private> } }
+
+            #[derive(Clone)]
+            pub struct Mixing(pub Kind);
+
+            fn sum<R: Real, const N: usize>(vector: SVector<R, N>) -> R {
+                vector.iter().fold(R::lit(0.0), |sum, &x| sum + x)
+            }
+
+            kernels! {
+                for Mixing: State, Push, Measured;
+                map Drift[by] |p, own| {
+                    let shift = sum(own.q) * by + p.push;
+                    State { x: own.x.map(|x| x + shift), q: own.q.map(|q| p.push - q) }
+                };
+                map Shake |p, own| {
+                    let draw = p.uniform(1) * R::lit(8.0) - p.normal(2);
+                    let label = R::from_int(p.vertex()) + R::from_int(p.step());
+                    State { x: own.x.map(|x| x + draw), q: own.q.map(|q| q + label * draw) }
+                };
+                map Apply |p, own| {
+                    let g = p.globals;
+                    let shift = g.total / R::lit(1024.0) + g.most - g.least + g.rounds + R::from_int(g.label);
+                    State { x: own.x.map(|x| x + shift), ..own }
+                };
+                update Mix[weight] |_, own, around| {
+                    let pairs = around.fold(Pairs, (own.x, R::lit(1.0)), |(sum, count), [other], w| {
+                        (sum + other.x * w, count + w)
+                    });
+                    let (sum, count) = around.fold(Triples, pairs, |(sum, count), [a, b], (u, v)| {
+                        (sum + a.x * u - b.x * v, count + u)
+                    });
+                    let mean = sum / count;
+                    State { x: mean * weight + own.x * (R::lit(1.0) - weight), q: own.q.map(|q| mean[0] - q) }
+                };
+                sum Total("total", "J") |p, own, around| {
+                    let own = own.x[$shared - 1] * p.push + sum(own.q);
+                    around.fold(Triples, own, |sum, [a, _], (u, _)| sum + a.x[0] * u)
+                };
+                min Least("least", "") |_, own, _| own.x[0];
+                max Most |_, own, around| around.sum(Pairs, |[other], w| other.x[0] * w) - own.x[0];
+                scalar Blend |p| Measured {
+                    total: p.globals.total / R::lit(2.0) + p.push,
+                    most: p.globals.most + p.globals.total,
+                    label: p.globals.label + p.step(),
+                    ..p.globals
+                };
+                scalar Clear |p| Measured { rounds: R::lit(0.0), ..p.globals };
+                scalar Count |p| Measured { rounds: p.globals.rounds + R::lit(1.0), ..p.globals };
+                test Counted[rounds] |p| p.globals.rounds.at_least(rounds);
+                test Never |p| p.globals.rounds.less(R::lit(0.0));
+            }
+
+            impl Program for Mixing {
+                fn parameters(&self, time: f64) -> Push<f64> {
+                    Push { push: 3.0 + time }
+                }
+                fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+                    // All are integers, so that a program on integers differs as much from vertex to vertex.
+                    stars.add(Pairs, mesh.edges(), |i: Incidence<2>| f64::from(1 + i.vertices[0] % 7));
+                    stars.add(Triples, mesh.triangles(), |i: Incidence<3>| {
+                        (1.0 + i.corner as f64, f64::from(i.vertices[2] % 3))
+                    });
+                    Ok(())
+                }
+                fn initial(&self, _: &Mesh, v: u32) -> State<f64> {
+                    let at = |i: usize| f64::from(v * 37 % 101) * 0.37 + i as f64;
+                    State { x: SVector::from_fn(|i, _| at(i)), q: SVector::from_fn(|i, _| -at(i)) }
+                }
+                fn fixed(&self, _: &Mesh, v: u32) -> bool {
+                    v % 11 == 3
+                }
+                fn globals(&self) -> Measured<f64> {
+                    Measured { total: 5.5, least: 1.0, most: 2.0, rounds: 0.0, label: crate::Int(7) }
+                }
+                fn step(&self, stages: &mut Stages<Self>) {
+                    tell(self.0, stages);
+                }
+            }
+
+            fn tell(kind: Kind, stages: &mut Stages<Mixing>) {
+                let (drift, mix) = (Drift { by: 0.25 }, Mix { weight: 1.0 });
+                match kind {
+                    Kind::Map => (0..2).for_each(|_| stages.map(drift)),
+                    Kind::Random => stages.map(Shake),
+                    Kind::Sweep => {
+                        stages.sweep(mix, 2);
+                        stages.sweep(Mix { weight: 0.5 }, 1);
+                    }
+                    Kind::Backward => stages.sweep_backward(mix, 2),
+                    Kind::Jacobi => stages.jacobi(mix, 3),
+                    Kind::Reduce => {
+                        stages.reduce(Total, |g| &mut g.total);
+                        stages.reduce(Least, |g| &mut g.least);
+                        stages.reduce(Most, |g| &mut g.most);
+                        stages.map(Apply);
+                    }
+                    Kind::Scalar => {
+                        stages.scalar(Blend);
+                        stages.scalar(Count);
+                        stages.map(Apply);
+                    }
+                    Kind::Until => {
+                        stages.scalar(Clear);
+                        stages.until(Counted { rounds: 3.0 }, 10, |stages| {
+                            stages.sweep(mix, 1);
+                            stages.until(Never, 2, |stages| stages.map(drift));
+                            stages.reduce(Least, |g| &mut g.least);
+                            stages.scalar(Count);
+                        });
+                        stages.until(Counted { rounds: 3.0 }, 10, |stages| stages.map(Apply));
+                        stages.map(Apply);
+                    }
+                    Kind::All => {
+                        for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::All) {
+                            tell(kind, stages);
+                        }
+                    }
+                }
+            }
+        })*
+    };
+}
+
+sizes! {
+    one: 1, 0;
+    two: 2, 1;
+    three: 3, 3;
+    five: 5, 0;
+    nine: 9, 1;
+    many: 37, 3;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Int;
+
+    fn check(simd: Simd) {
+        let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd, near: Near::Bits };
+        for case in cases() {
+            candidate.check::<f32>(case);
+            candidate.check_few::<f64>(case);
+            candidate.check_few::<Int>(case);
+        }
+    }
+
+    #[test]
+    fn threads_have_the_bits_of_the_oracle() {
+        check(Simd::Off);
+    }
+
+    #[test]
+    fn lanes_of_256_bits_have_the_bits_of_the_oracle() {
+        check(Simd::Bits256);
+    }
+
+    #[test]
+    fn lanes_of_512_bits_have_the_bits_of_the_oracle() {
+        check(Simd::Bits512);
+    }
+
+    #[test]
+    fn every_kind_of_stage_changes_the_result() {
+        let candidate = |kind| outcome::<_, f32>(Order::Blocked, &three::Mixing(kind), Backend::Serial, Simd::Off);
+        let digests: Vec<String> = Kind::ALL.map(|kind| candidate(kind).unwrap().0.digest().unwrap()).into();
+        for (i, digest) in digests.iter().enumerate() {
+            assert!(!digests[..i].contains(digest), "{:?}", Kind::ALL[i]);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "differs")]
+    fn a_wrong_engine_fails() {
+        // Two different orders stand for an engine that is wrong.
+        let run = |order| outcome::<_, f32>(order, &one::Mixing(Kind::Sweep), Backend::Serial, Simd::Off).unwrap();
+        let [a, b] = [Order::Blocked, Order::Color].map(run);
+        a.0.compare(&b.0).unwrap_or_else(|e| panic!("{e}"));
+    }
+}

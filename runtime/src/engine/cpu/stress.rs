@@ -1,0 +1,177 @@
+//! Random graphs and steps, walked by more threads than there are cores: the bits are those of the oracle.
+
+use super::walk::Policy;
+use super::*;
+use crate::engine::{Engine, Interpreter, Serial, Table};
+use crate::layout::{Shape, data_graph};
+use crate::number::{Int, Integer};
+use crate::program::{Incidence, Program, Stars, Vertex};
+use crate::schedule::{Order, Schedule};
+use crate::step::Stages;
+use crate::step::{Stage, Step};
+use crate::{Mesh, kernels, record, stars, vertex};
+use meshweft_mesh::Permutation;
+
+vertex! { struct Cell<R> { shared word: R, label: R } }
+record! { struct Found<R> { sum: R, count: R } }
+stars! { Edges[1]: R; }
+
+/// Hashes what it reads, so that any other order of reads and writes shows.
+struct Mixing;
+
+/// Numbers of its kernels.
+const STIR: usize = 0;
+const TURN: usize = 1;
+const SUM: usize = 2;
+const COUNT: usize = 3;
+const ENOUGH: usize = 4;
+
+kernels! {
+    for Mixing: Cell, (), Found;
+    update Stir[salt] |p, own, around| {
+        let start = own.word * R::lit(31.0) + salt + p.globals.sum;
+        let word = around.fold(Edges, start, |hash, [other], name| hash * R::lit(1_664_525.0) + other.word * name);
+        Cell { word, label: own.label + word }
+    };
+    map Turn |p, own| Cell {
+        word: own.label + R::from_int(p.vertex()) * R::lit(97.0) + p.globals.count,
+        label: own.word - own.label,
+    };
+    sum Sum |_, own, around| around.sum(Edges, |[other], _| other.word) + own.label;
+    scalar Count |p| Found { count: p.globals.count + R::lit(1.0), ..p.globals };
+    test Enough |p| (p.globals.count.to_int() & R::Int::lit(3)).equals(R::Int::lit(0));
+}
+
+impl Program for Mixing {
+    fn initial(&self, _: &Mesh, _: u32) -> Cell<f64> {
+        unreachable!("the test fills the state")
+    }
+    fn step(&self, _: &mut Stages<Self>) {}
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % end as u64) as usize
+    }
+
+    fn one_of<A: Copy>(&mut self, choices: &[A]) -> A {
+        choices[self.below(choices.len())]
+    }
+
+    /// Edges of a graph: in a band along the numbers, anywhere, or from a few hubs.
+    fn edges(&mut self, n: usize) -> Vec<[u32; 2]> {
+        let (band, hubs) = (1 + self.below(n), 1 + self.below(3));
+        let kind = self.below(3);
+        let edges = (0..self.below(4 * n)).map(|_| {
+            let v = self.below(n);
+            let u = match kind {
+                0 => (v + self.below(band)) % n,
+                1 => self.below(n),
+                _ => self.below(hubs.min(n)),
+            };
+            [v as u32, u as u32]
+        });
+        edges.collect()
+    }
+
+    /// `deep`: how often stages may still stand inside of others.
+    fn stages(&mut self, order: Order, deep: usize) -> Vec<Stage> {
+        (0..1 + self.below(8)).map(|_| self.stage(order, deep)).collect()
+    }
+
+    fn stage(&mut self, order: Order, deep: usize) -> Stage {
+        let settings = |x| [x, 0.0, 0.0, 0.0];
+        let rounds = 1 + self.below(3) as u32;
+        match self.below(12) {
+            0..3 => Stage::Update { kernel: TURN, settings: settings(0.0), rule: Rule::Alone, rounds },
+            3 => Stage::Reduce { kernel: SUM, settings: settings(0.0), into: 0 },
+            4 => Stage::Scalar { kernel: COUNT, settings: settings(0.0) },
+            5 if deep > 0 => Stage::Until {
+                test: ENOUGH,
+                settings: settings(0.0),
+                most: rounds + 1,
+                stages: self.stages(order, deep - 1),
+            },
+            salt => {
+                let rules = match order {
+                    Order::Jacobi => [Rule::AtOnce; 3],
+                    _ => [Rule::InOrder, Rule::Backward, Rule::AtOnce],
+                };
+                Stage::Update { kernel: STIR, settings: settings(salt as f64), rule: self.one_of(&rules), rounds }
+            }
+        }
+    }
+}
+
+/// One random case, on both engines.
+fn check(seed: u64) {
+    let random = &mut Random(seed);
+    let n = 1 + random.below(300);
+    let (order, block_size) = (random.one_of(&Order::ALL), 1 + random.below(64));
+    let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(8));
+    let edges = random.edges(n);
+    let steps: Vec<Step<Int>> = (0..1 + random.below(3) as u32)
+        .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, 2) })
+        .collect();
+    let plans = || {
+        let mut stars = Stars::default();
+        stars.add(Edges, edges.clone(), |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1));
+        stars.plans
+    };
+    let numbers = Permutation::sorted_by_number(n, u64::from);
+    let graph = data_graph(&numbers, &plans()).unwrap();
+    let schedule = Schedule::new(&graph, order, block_size).unwrap();
+    let laid_out = |width| {
+        let shape = Shape { width, shared: 1, private: 1 };
+        let mut layout = Layout::new(schedule.clone(), &numbers, plans(), shape).unwrap();
+        layout.fix(|v| v % 13 == 5);
+        layout.number();
+        let layout = Arc::new(layout);
+        let state = State::new(layout.slots(), width, |slot| {
+            let v = layout.vertex_at(layout.place(slot) as u32) as i32;
+            Cell { word: Int(v * 40_503), label: Int(v) }.split()
+        });
+        (layout, state)
+    };
+    let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
+    let audit = Arc::new(Audit::new(graph.permuted(schedule.permutation())));
+    let (layout, state) = laid_out(width);
+    let cpu = Cpu::new(threads, layout, Some(audit.clone()), state).unwrap();
+    let mut cpu = Interpreter::new(cpu, table.clone(), globals.clone());
+    let policy = if random.below(2) == 0 { Policy::sequences(&schedule, threads) } else { Policy::waves(&schedule) };
+    Arc::get_mut(&mut cpu.host.ground).expect("no walk yet").policy = policy;
+    let (layout, state) = laid_out(1);
+    let mut oracle = Interpreter::new(Serial::new(layout, state), table, globals);
+    for (i, step) in steps.iter().enumerate() {
+        cpu.step(step).unwrap();
+        oracle.step(step).unwrap();
+        assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "after step {i}");
+    }
+    let words = |layout: &Layout<Int>, view: View<Int>| -> Vec<[Int; 2]> {
+        (0..n as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
+    };
+    let own = words(&cpu.host.ground.layout, cpu.state().unwrap());
+    assert_eq!(own, words(&oracle.host.layout, oracle.state().unwrap()));
+    assert_eq!((audit.breach(), audit.miscounted(cpu.progress().rounds as u32)), (None, None));
+}
+
+/// `SEED=17 cargo test stress` repeats one case.
+#[test]
+fn any_graph_step_policy_and_number_of_threads_gives_the_bits_of_the_oracle() {
+    let seeds = match std::env::var("SEED") {
+        Ok(seed) => seed.parse().map(|seed| seed..seed + 1).expect("SEED is an integer"),
+        Err(_) => 0..200,
+    };
+    for seed in seeds {
+        if let Err(panic) = std::panic::catch_unwind(|| check(seed)) {
+            eprintln!("this case again: SEED={seed} cargo test -p meshweft --lib stress");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}

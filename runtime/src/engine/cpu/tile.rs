@@ -1,0 +1,235 @@
+//! What a thread does with a tile.
+
+use super::cells::{Cells, Memory};
+use super::table;
+use crate::engine::Audit;
+use crate::layout::{Form, Layout, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::number::lanes::TABLE;
+use crate::number::{Lanes, Number};
+use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
+use crate::schedule::Rule;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Groups whose rows are fetched ahead while one is updated, some ten kilobytes: measured, docs/perf/notes.md.
+const AHEAD: usize = 8;
+
+/// What the update of a tile reads and writes.
+pub(crate) struct Visit<'a, T> {
+    pub(super) layout: &'a Layout<T>,
+    pub(super) memory: &'a Memory<T>,
+    pub(super) uniform: &'a Uniform<T>,
+    pub(super) audit: Option<&'a Audit>,
+    pub(super) rule: Rule,
+    /// Which array holds the shared state before the update.
+    pub(super) source: usize,
+}
+
+/// Updates the vertices of a tile. Tells whether all came out finite.
+pub(in crate::engine) fn update_tile<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
+    visit: &Visit<T>,
+    tile: &Tile,
+) -> bool {
+    match &tile.form {
+        Form::Wide { halo } => update_wide::<P, T, K, L>(visit, tile, halo),
+        Form::Rows { first_row, vertices } => {
+            update_rows::<P, T, K>(visit, tile, *first_row as usize, *vertices as usize)
+        }
+    }
+}
+
+#[inline(never)]
+fn update_rows<P: Kernels, T: Number, K: Update<P>>(
+    visit: &Visit<T>,
+    tile: &Tile,
+    first_row: usize,
+    vertices: usize,
+) -> bool {
+    let stride = shared_stride(<SharedOf<P, T>>::LEN);
+    let (layout, cells) = (visit.layout, visit.cells());
+    let own = layout.own(tile);
+    let mut finite = true;
+    for i in 0..vertices {
+        let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
+        let slot = own.start + i;
+        visit.before(slot..slot + 1);
+        let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
+        let row = Row { row: first_row + i, stars: &layout.rows, leaf: |i| cells.leaf(i, stride) };
+        let (shared, private) = {
+            let given = visit.given::<P>(slot);
+            let new = K::update(&given, Vertex::join(shared, private), &row).split();
+            if layout.fixed(slot..slot + 1).is_some() { (shared, private) } else { new }
+        };
+        finite &= (shared.probe() + private.probe()).finite();
+        let padding = if i + 1 == vertices { slot + 1..own.end } else { 0..0 };
+        cells.store(slot, padding, shared, private);
+        visit.after(slot..slot + 1);
+    }
+    finite
+}
+
+#[inline(never)]
+fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
+    visit: &Visit<T>,
+    tile: &Tile,
+    halo: &Range<u32>,
+) -> bool {
+    let (layout, cells, mut given) = (visit.layout, visit.cells(), visit.uniform.splat::<P, L>());
+    let in_place = visit.rule != Rule::AtOnce;
+    let backward = visit.rule == Rule::Backward;
+    let own = layout.own(tile);
+    let halo = &layout.halo[halo.start as usize..halo.end as usize];
+    table::with(TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
+        cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
+        let mut probe = L::lit(0.0);
+        let groups = tile.groups.start as usize..tile.groups.end as usize;
+        for i in groups.clone() {
+            let (group, ahead) = match backward {
+                false => (i, i + AHEAD),
+                true => (groups.start + groups.end - 1 - i, (groups.start + groups.end - 1 - i).saturating_sub(AHEAD)),
+            };
+            layout.wide.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
+            cells.prefetch_private(ahead, <PrivateOf<P, T>>::LEN);
+            let first = group * L::WIDTH;
+            visit.before(first..first + L::WIDTH);
+            let stride = shared_stride(<SharedOf<P, T>>::LEN);
+            let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
+            let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
+            let private = cells.load_private::<L, PrivateOf<P, L>>(group);
+            let row = WideRows { group, stars: &layout.wide, table: &*table, lanes: PhantomData::<L> };
+            given.visit(layout.numbers(first..first + L::WIDTH));
+            let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
+            let (shared, private) = keep_fixed::<L, _, _>(layout, first, (shared, private), new.split());
+            probe = probe + shared.probe() + private.probe();
+            // Private state first, right after it was read: what did not change is then not written at all.
+            cells.store_private::<L, _>(group, private);
+            if in_place {
+                scatter_rows::<L, _>(shared, &mut table[at]);
+            } else {
+                cells.store_shared::<L, _>(group, shared);
+            }
+            visit.after(first..first + L::WIDTH);
+        }
+        cells.release::<SharedOf<P, T>>(own.clone(), table);
+        probe.is_zero()
+    })
+}
+
+/// Updates the vertices of a tile by a map: none reads another.
+pub(in crate::engine) fn map_tile<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(
+    visit: &Visit<T>,
+    tile: &Tile,
+) -> bool {
+    if visit.layout.width == 1 {
+        return map_rows::<P, T, K>(visit, tile);
+    }
+    let (layout, cells, mut given) = (visit.layout, visit.cells(), visit.uniform.splat::<P, L>());
+    let mut probe = L::lit(0.0);
+    for group in tile.groups.start as usize..tile.groups.end as usize {
+        let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
+        let first = group * L::WIDTH;
+        given.visit(layout.numbers(first..first + L::WIDTH));
+        let new: VertexOf<P, L> = K::map(&given, Vertex::join(shared, private));
+        let (shared, private) = keep_fixed::<L, _, _>(layout, first, (shared, private), new.split());
+        probe = probe + shared.probe() + private.probe();
+        cells.store_private::<L, _>(group, private);
+        cells.store_shared::<L, _>(group, shared);
+    }
+    probe.is_zero()
+}
+
+fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile) -> bool {
+    let cells = visit.cells();
+    let mut finite = true;
+    for slot in visit.layout.own(tile) {
+        let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
+        let new: VertexOf<P, T> = K::map(&visit.given(slot), Vertex::join(shared, private));
+        let (shared, private) =
+            if visit.layout.fixed(slot..slot + 1).is_some() { (shared, private) } else { new.split() };
+        finite &= (shared.probe() + private.probe()).finite();
+        cells.store(slot, 0..0, shared, private);
+    }
+    finite
+}
+
+/// Measures the vertices of a tile.
+pub(in crate::engine) fn measure_tile<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
+    visit: &Visit<T>,
+    tile: &Tile,
+) {
+    let stride = shared_stride(<SharedOf<P, T>>::LEN);
+    let (layout, cells) = (visit.layout, visit.cells());
+    let own = layout.own(tile);
+    match &tile.form {
+        Form::Rows { first_row, vertices } => {
+            let value = |i: usize| {
+                let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
+                let row = Row { row: *first_row as usize + i, stars: &layout.rows, leaf: |i| cells.leaf(i, stride) };
+                K::measure(&visit.given::<P>(own.start + i), Vertex::join(shared, private), &row)
+            };
+            cells.measured(own.start, (0..*vertices as usize).map(value));
+        }
+        Form::Wide { halo } => table::with(TABLE * stride, |table| {
+            let mut given = visit.uniform.splat::<P, L>();
+            let halo = &layout.halo[halo.start as usize..halo.end as usize];
+            cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
+            for group in tile.groups.start as usize..tile.groups.end as usize {
+                let first = group * L::WIDTH;
+                let shared = gather_rows::<L, SharedOf<P, L>>(&table[(first - own.start) * stride..]);
+                let private = cells.load_private::<L, PrivateOf<P, L>>(group);
+                let row = WideRows { group, stars: &layout.wide, table: &*table, lanes: PhantomData::<L> };
+                given.visit(layout.numbers(first..first + L::WIDTH));
+                let mut values = [T::from_f64(0.0); 16];
+                K::measure(&given, Vertex::join(shared, private), &row).store(&mut values[..L::WIDTH]);
+                cells.measured(first, values.into_iter().take(L::WIDTH));
+            }
+        }),
+    }
+}
+
+/// The new state, or the old one in the lanes of vertices that are fixed.
+#[inline(always)]
+fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
+    layout: &Layout<L::Scalar>,
+    first: usize,
+    (old_shared, old_private): (S, Q),
+    (shared, private): (S, Q),
+) -> (S, Q) {
+    let Some(fixed) = layout.fixed(first..first + L::WIDTH) else { return (shared, private) };
+    let is_fixed = L::lit(0.0).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(u8::from(fixed[lane])))));
+    let mut keep = |old, new| L::select(is_fixed, old, new);
+    (old_shared.zip(shared, &mut keep), old_private.zip(private, &mut keep))
+}
+
+impl<T: Number> Visit<'_, T> {
+    #[inline(always)]
+    fn cells(&self) -> Cells<'_, T> {
+        self.memory.open(self.source, self.rule != Rule::AtOnce)
+    }
+
+    #[inline(always)]
+    fn given<P: Kernels>(&self, slot: usize) -> Given<P, T> {
+        self.uniform.given(self.layout.numbers(slot..slot + 1).first().copied().unwrap_or(0))
+    }
+
+    /// Places of the vertices in some slots; padding does not count.
+    fn places(&self, slots: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+        let places = slots.map(|slot| self.layout.place(slot));
+        let before = std::iter::once(usize::MAX).chain(places.clone());
+        places.zip(before).filter(|(own, before)| own != before).map(|(own, _)| own)
+    }
+
+    #[inline(always)]
+    fn before(&self, slots: Range<usize>) {
+        if let Some(audit) = self.audit {
+            audit.before(self.rule, self.places(slots));
+        }
+    }
+
+    #[inline(always)]
+    fn after(&self, slots: Range<usize>) {
+        if let Some(audit) = self.audit {
+            audit.after(self.rule, self.places(slots));
+        }
+    }
+}

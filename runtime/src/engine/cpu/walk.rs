@@ -1,0 +1,389 @@
+//! Walks the task graph through several rounds and stages without a barrier.
+//!
+//! Each task has an epoch: how many rounds it has done, in all stages. It may do the next one when no neighbor lags behind
+//! what the stage's rule asks for ([`is_ready`]). Nothing else is waited for, so tasks far apart may be rounds, and stages,
+//! apart. How ready tasks are found is a policy:
+//!
+//! - In **sequences**: each thread has tasks of its own, the same in every round, sorted by how long a chain of predecessors a
+//!   task has, then by number. It draws them in that order once they are ready, and takes from another thread when its own
+//!   next one is not ready for a while. So memory is read in order, and what a task wrote in the last round is still in the
+//!   caches of the core that did: both were measured to be worth more than taking whatever became ready last
+//!   (docs/perf/notes.md).
+//! - In **waves**: one sequence for all, in which the tasks of a wave have no edge between them; a wave may begin when all
+//!   tasks before it are done. Two counters instead of an epoch a task: cheaper where waves are many and small.
+//!
+//! A task is drawn only when it is ready, and of all that are left the first by round, chain and number is always ready or
+//! running, and the next of its sequence: some thread finds it, whatever the graph and however few threads.
+
+use super::cells::Memory;
+use super::team::{Job, Wait};
+use super::tile::Visit;
+use crate::engine::Audit;
+use crate::engine::compiled::Code;
+use crate::engine::interpreter::Pass;
+use crate::layout::Layout;
+use crate::number::{Lanes, Number};
+use crate::schedule::{Rule, Schedule, is_ready};
+use crossbeam_utils::CachePadded;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How often a worker looks for its own next task before it helps another: a few microseconds. What it takes from
+/// another is not in its caches, and what it leaves may soon be ready.
+const PATIENCE: u32 = 200;
+/// Vertices of a task, in the mean, from which it is worth a neighborhood of its own.
+const LARGE: usize = 1024;
+
+/// How ready tasks are found.
+pub(super) enum Policy {
+    /// Tasks of each thread.
+    Sequences(Vec<Vec<u32>>),
+    /// For each task, where its wave starts and ends.
+    Waves(Vec<Range<u32>>),
+}
+
+impl Policy {
+    pub(super) fn new(schedule: &Schedule, threads: usize) -> Policy {
+        let tasks = schedule.graph().len();
+        let waves = schedule.waves();
+        // Blocks are few a wave; pieces of a color or level are many.
+        if schedule.permutation().len() / tasks.max(1) >= LARGE || waves.len() > tasks / 4 {
+            return Policy::sequences(schedule, threads);
+        }
+        Policy::waves(schedule)
+    }
+
+    /// Tasks for each of the threads.
+    pub(super) fn sequences(schedule: &Schedule, threads: usize) -> Policy {
+        Policy::Sequences(sequences(schedule, threads))
+    }
+
+    /// Wave after wave.
+    pub(super) fn waves(schedule: &Schedule) -> Policy {
+        Policy::Waves(schedule.waves().windows(2).flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1])).collect())
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Policy::Sequences(sequences) => sequences.len(),
+            Policy::Waves(_) => 1,
+        }
+    }
+}
+
+/// Tasks for each thread. All are sorted by the longest chain of predecessors, then by number, and the threads share the
+/// tasks of each length of chain in equal runs.
+///
+/// So every thread has the same tasks in every round, whose state its caches may still hold, and, where numbers follow a
+/// curve, has them in one region.
+fn sequences(schedule: &Schedule, threads: usize) -> Vec<Vec<u32>> {
+    let graph = schedule.graph();
+    let mut depth = vec![0u32; graph.len()];
+    for t in 0..graph.len() as u32 {
+        let longest = graph.predecessors(t).iter().map(|&u| depth[u as usize] + 1).max();
+        depth[t as usize] = longest.filter(|_| !schedule.is_double_buffered()).unwrap_or(0);
+    }
+    let mut tasks: Vec<u32> = (0..graph.len() as u32).collect();
+    tasks.sort_by_key(|&t| depth[t as usize]);
+    let of_thread = |i: usize| {
+        let shares = tasks.chunk_by(|&t, &u| depth[t as usize] == depth[u as usize]);
+        let share = |class: &[u32]| class[class.len() * i / threads..class.len() * (i + 1) / threads].to_vec();
+        shares.flat_map(share).collect()
+    };
+    (0..threads).map(of_thread).collect()
+}
+
+/// What a walk works on.
+pub(super) struct Ground<T> {
+    pub(super) layout: Arc<Layout<T>>,
+    pub(super) memory: Memory<T>,
+    pub(super) policy: Policy,
+    pub(super) audit: Option<Arc<Audit>>,
+}
+
+/// Some passes over all tasks.
+pub(super) struct Walk<T> {
+    ground: Arc<Ground<T>>,
+    legs: Vec<Leg<T>>,
+    /// Rounds of all passes.
+    rounds: u32,
+    /// Rounds that each task has done.
+    epochs: Vec<AtomicU32>,
+    /// How many tasks were drawn from each sequence, in all rounds.
+    drawn: Vec<CachePadded<AtomicUsize>>,
+    /// Tasks done, in all rounds; of waves alone.
+    done: CachePadded<AtomicUsize>,
+    /// Which workers may have a task in their hands.
+    busy: Vec<CachePadded<AtomicBool>>,
+    finite: AtomicBool,
+    stopped: AtomicBool,
+    held_up: AtomicBool,
+    spin: Duration,
+}
+
+/// A pass, and where it begins.
+struct Leg<T> {
+    pass: Pass<T>,
+    first: u32,
+    /// Which array holds the shared state before it.
+    source: usize,
+}
+
+impl<T> Leg<T> {
+    /// Which array holds the shared state before the round that begins at `epoch`.
+    fn source(&self, epoch: u32) -> usize {
+        match self.pass.rule {
+            Rule::AtOnce => (self.source + (epoch - self.first) as usize) % 2,
+            _ => self.source,
+        }
+    }
+}
+
+/// What a sequence has to give.
+enum Draw {
+    /// A task that is ready, and its epoch.
+    Task(u32, u32),
+    /// The next task is not ready.
+    Wait,
+    End,
+}
+
+impl<T: Number> Walk<T> {
+    /// `source`: which array holds the shared state. `threads` may take part; each spins for `spin` before it sleeps.
+    pub(super) fn new(
+        ground: Arc<Ground<T>>,
+        passes: Vec<Pass<T>>,
+        source: usize,
+        threads: usize,
+        spin: Duration,
+    ) -> Walk<T> {
+        let (mut rounds, mut current) = (0, source);
+        let mut legs = Vec::new();
+        for pass in passes {
+            let leg = Leg { first: rounds, source: current, pass };
+            rounds += leg.pass.rounds;
+            current = leg.source(rounds);
+            legs.push(leg);
+        }
+        ground.memory.forget_marks();
+        let tasks = ground.layout.schedule.graph().len();
+        Walk {
+            legs,
+            rounds,
+            epochs: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
+            drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
+            done: CachePadded::new(AtomicUsize::new(0)),
+            busy: (0..threads).map(|_| CachePadded::new(AtomicBool::new(false))).collect(),
+            finite: AtomicBool::new(true),
+            stopped: AtomicBool::new(false),
+            held_up: AtomicBool::new(false),
+            spin,
+            ground,
+        }
+    }
+
+    /// Which array holds the shared state after it.
+    pub(super) fn target(&self) -> usize {
+        self.legs.last().map_or(0, |leg| leg.source(self.rounds))
+    }
+
+    /// Whether all updates so far came out finite.
+    pub(super) fn is_finite(&self) -> bool {
+        self.finite.load(Ordering::Relaxed)
+    }
+
+    /// Does all of it on the calling thread: the tasks in order need no waiting.
+    pub(super) fn alone(&self) {
+        let tasks = self.epochs.len() as u32;
+        for leg in &self.legs {
+            for epoch in leg.first..leg.first + leg.pass.rounds {
+                (0..tasks).for_each(|i| self.task(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+            }
+        }
+    }
+
+    fn leg(&self, epoch: u32) -> &Leg<T> {
+        &self.legs[self.legs.partition_point(|leg| leg.first <= epoch) - 1]
+    }
+
+    fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
+        let Ground { layout, memory, audit, .. } = &*self.ground;
+        let Pass { code, rule, uniform, .. } = &leg.pass;
+        let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
+        let tile = tile[usize::from(layout.width == T::Full::WIDTH)];
+        let source = leg.source(epoch);
+        let visit = Visit { layout, memory, uniform, audit: audit.as_deref(), rule: *rule, source };
+        let tiles = &layout.tiles[layout.tiles_of(t as usize..t as usize + 1)];
+        let mut finite = true;
+        match leg.is_backward() {
+            false => tiles.iter().for_each(|one| finite &= tile(&visit, one)),
+            true => tiles.iter().rev().for_each(|one| finite &= tile(&visit, one)),
+        }
+        if !finite {
+            self.finite.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// A task of the own sequence, or of another one if that does not come soon; none after the last.
+    fn next(&self, own: usize) -> Option<(u32, u32)> {
+        let (mut wait, mut turns) = (Wait::new(self.spin), 0);
+        let sequences = self.drawn.len();
+        while !self.stopped.load(Ordering::SeqCst) {
+            let mut ended = true;
+            for s in (0..sequences).map(|k| (own + k) % sequences) {
+                // What a thread that has not come yet was to do is there to be taken.
+                let is_its_own = s != own % sequences && self.busy[s].load(Ordering::Relaxed);
+                if !ended && is_its_own && turns < PATIENCE {
+                    continue;
+                }
+                match self.draw(s) {
+                    Draw::Task(t, epoch) => return Some((t, epoch)),
+                    Draw::Wait => ended = false,
+                    Draw::End => {}
+                }
+            }
+            if ended {
+                return None;
+            }
+            turns += 1;
+            self.rest(own, &mut wait);
+        }
+        None
+    }
+
+    fn rest(&self, worker: usize, wait: &mut Wait) {
+        if wait.rest() && worker == 0 {
+            self.held_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn draw(&self, sequence: usize) -> Draw {
+        let drawn = &self.drawn[sequence];
+        let tasks = match &self.ground.policy {
+            Policy::Sequences(sequences) => sequences[sequence].len(),
+            Policy::Waves(waves) => waves.len(),
+        };
+        loop {
+            let place = drawn.load(Ordering::Acquire);
+            if place == tasks * self.rounds as usize {
+                return Draw::End;
+            }
+            let (i, epoch) = (place % tasks, (place / tasks) as u32);
+            let leg = self.leg(epoch);
+            let i = if leg.is_backward() { tasks - 1 - i } else { i };
+            let (t, ready) = match &self.ground.policy {
+                Policy::Sequences(sequences) => {
+                    let t = sequences[sequence][i];
+                    (t, self.is_ready(leg.pass.rule, t, epoch))
+                }
+                Policy::Waves(waves) => {
+                    // Tasks that are done by the time a wave begins.
+                    let before = match leg.pass.rule {
+                        Rule::InOrder => waves[i].start as usize,
+                        Rule::Backward => tasks - waves[i].end as usize,
+                        Rule::Alone | Rule::AtOnce => 0,
+                    };
+                    (i as u32, self.done.load(Ordering::Acquire) >= epoch as usize * tasks + before)
+                }
+            };
+            if !ready {
+                if drawn.load(Ordering::Relaxed) == place {
+                    return Draw::Wait;
+                }
+            } else if drawn.compare_exchange(place, place + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Draw::Task(t, epoch);
+            }
+        }
+    }
+
+    fn is_ready(&self, rule: Rule, t: u32, epoch: u32) -> bool {
+        let of = |u: u32| self.epochs[u as usize].load(Ordering::Acquire);
+        of(t) == epoch && is_ready(self.ground.layout.schedule.graph(), t, rule, of)
+    }
+
+    fn finish(&self, t: u32, epoch: u32) {
+        match &self.ground.policy {
+            // From here on neighbors may run.
+            Policy::Sequences(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
+            Policy::Waves(_) => _ = self.done.fetch_add(1, Ordering::AcqRel),
+        }
+    }
+}
+
+impl<T> Leg<T> {
+    fn is_backward(&self) -> bool {
+        self.pass.rule == Rule::Backward
+    }
+}
+
+impl<T: Number> Job for Walk<T> {
+    fn work(&self, worker: usize) {
+        // A panic of a task must not leave the other workers waiting for it.
+        let _stop = StopOnPanic(self, worker);
+        // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
+        self.busy[worker].store(true, Ordering::SeqCst);
+        while let Some((t, epoch)) = self.next(worker) {
+            self.task(self.leg(epoch), t, epoch);
+            self.finish(t, epoch);
+        }
+        self.busy[worker].store(false, Ordering::SeqCst);
+        if worker == 0 {
+            self.wait_for_the_last();
+        }
+    }
+
+    fn was_held_up(&self) -> bool {
+        self.held_up.load(Ordering::Relaxed)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+}
+
+impl<T: Number> Walk<T> {
+    /// All tasks are drawn: waits until they are done too. Not for the workers, who may only just have come.
+    fn wait_for_the_last(&self) {
+        let (mut wait, mut done) = (Wait::new(self.spin), 0);
+        while !self.stopped.load(Ordering::SeqCst) {
+            let all = match &self.ground.policy {
+                Policy::Sequences(_) => {
+                    let left = self.epochs[done..].iter();
+                    done += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.rounds).count();
+                    done == self.epochs.len()
+                }
+                Policy::Waves(waves) => self.done.load(Ordering::Acquire) == waves.len() * self.rounds as usize,
+            };
+            if all {
+                return;
+            }
+            self.rest(0, &mut wait);
+        }
+        self.wait_for_the_others();
+    }
+
+    /// The walk was stopped: waits until nobody has a task in hand.
+    fn wait_for_the_others(&self) {
+        let mut wait = Wait::new(self.spin);
+        while self.busy[1..].iter().any(|busy| busy.load(Ordering::SeqCst)) {
+            self.rest(0, &mut wait);
+        }
+    }
+}
+
+struct StopOnPanic<'a, T: Number>(&'a Walk<T>, usize);
+
+impl<T: Number> Drop for StopOnPanic<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let StopOnPanic(walk, worker) = *self;
+            walk.stopped.store(true, Ordering::SeqCst);
+            walk.busy[worker].store(false, Ordering::SeqCst);
+            if worker == 0 {
+                walk.wait_for_the_others();
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The stages of a step, one after the other, for engines that run where the host does.
+
+use super::compiled::{Code, Table};
+use super::{Engine, Facts, Progress};
+use crate::error::Result;
+use crate::layout::{View, ViewMut};
+use crate::number::Number;
+use crate::program::Uniform;
+use crate::schedule::Rule;
+use crate::step::{Settings, Stage, Step};
+use std::sync::Arc;
+
+/// An update of all vertices, some rounds of it.
+#[derive(Clone)]
+pub(crate) struct Pass<T> {
+    pub(crate) code: Code<T>,
+    pub(crate) rule: Rule,
+    pub(crate) rounds: u32,
+    pub(crate) uniform: Uniform<T>,
+}
+
+/// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
+pub(crate) trait Host<T: Number>: Send + Sync {
+    /// Runs updates in sequence. Tells whether all came out finite.
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> bool;
+
+    /// Measures all vertices with a kernel that measures.
+    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64;
+
+    /// The state.
+    fn view(&self) -> View<'_, T>;
+
+    /// Changes the state.
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>));
+
+    /// What there is to know of it.
+    fn facts(&self) -> Facts;
+}
+
+/// Runs steps stage by stage on a [`Host`], and keeps globals and progress.
+pub(crate) struct Interpreter<T, H> {
+    pub(super) host: H,
+    table: Arc<Table<T>>,
+    globals: Vec<T>,
+    progress: Progress,
+}
+
+impl<T: Number, H: Host<T>> Interpreter<T, H> {
+    pub(crate) fn new(host: H, table: Arc<Table<T>>, globals: Vec<T>) -> Interpreter<T, H> {
+        Interpreter { host, table, globals, progress: Progress::default() }
+    }
+
+    /// The functions of a kernel.
+    fn code(&self, kernel: usize) -> Code<T> {
+        self.table.kernels[kernel].code
+    }
+}
+
+impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
+    fn step(&mut self, step: &Step<T>) -> Result<()> {
+        let mut run = Run { engine: self, step, passes: Vec::new() };
+        run.engine.progress.spoilt = false;
+        run.stages(&step.stages);
+        run.flush();
+        self.progress.spoilt |= !self.table.is_finite(&self.globals);
+        self.progress.steps += 1;
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<Progress> {
+        Ok(self.progress)
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
+        let (parameters, globals) = (parameters.to_vec(), self.globals.clone());
+        let uniform = Uniform { parameters, globals, settings: settings.map(T::from_f64), step };
+        Ok(self.host.measure(self.code(kernel), uniform))
+    }
+
+    fn state(&self) -> Result<View<'_, T>> {
+        Ok(self.host.view())
+    }
+
+    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.host.change(edit);
+        Ok(())
+    }
+
+    fn globals(&self) -> Result<Vec<T>> {
+        Ok(self.globals.clone())
+    }
+
+    fn set_globals(&mut self, globals: &[T]) -> Result<()> {
+        self.globals = globals.to_vec();
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        self.host.facts()
+    }
+}
+
+/// A step under way. Updates in sequence go to the engine together, so that it needs no barrier between them.
+struct Run<'a, T, H> {
+    engine: &'a mut Interpreter<T, H>,
+    step: &'a Step<T>,
+    /// Updates that were told and not run yet.
+    passes: Vec<Pass<T>>,
+}
+
+impl<T: Number, H: Host<T>> Run<'_, T, H> {
+    fn stages(&mut self, stages: &[Stage]) {
+        for stage in stages {
+            match stage {
+                &Stage::Update { kernel, settings, rule, rounds } => {
+                    if rule != Rule::Alone {
+                        self.engine.progress.rounds += u64::from(rounds);
+                        self.engine.progress.swept += if rule == Rule::AtOnce { 0 } else { u64::from(rounds) };
+                    }
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings));
+                    self.passes.push(Pass { code, rule, rounds, uniform });
+                }
+                &Stage::Reduce { kernel, settings, into } => {
+                    self.flush();
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings));
+                    self.engine.globals[into] = T::from_f64(self.engine.host.measure(code, uniform));
+                }
+                Stage::Scalar { kernel, settings } => {
+                    let uniform = self.uniform(settings);
+                    if let Code::Scalar(compute) = self.engine.code(*kernel) {
+                        self.engine.globals = compute(&uniform);
+                    }
+                }
+                Stage::Until { test, settings, most, stages } => {
+                    for _ in 0..*most {
+                        let uniform = self.uniform(settings);
+                        if matches!(self.engine.code(*test), Code::Test(holds) if holds(&uniform)) {
+                            break;
+                        }
+                        self.stages(stages);
+                    }
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let passes = std::mem::take(&mut self.passes);
+        if !passes.is_empty() {
+            self.engine.progress.spoilt |= !self.engine.host.pass(passes);
+        }
+    }
+
+    fn uniform(&self, settings: &Settings) -> Uniform<T> {
+        Uniform {
+            parameters: self.step.parameters.clone(),
+            globals: self.engine.globals.clone(),
+            settings: settings.map(T::from_f64),
+            step: self.step.number,
+        }
+    }
+}

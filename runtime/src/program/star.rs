@@ -1,0 +1,208 @@
+//! Stars: what lies around a vertex.
+
+use super::{Kernels, Kind, Record, SharedOf};
+use crate::number::Real;
+use meshweft_mesh::CellKind;
+
+/// Declares the stars of a program: each a name, how many *other* vertices an incident element has (1 an edge, 2 a triangle,
+/// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out).
+///
+/// ```
+/// use meshweft::{Real, Star, record, stars};
+/// record! {
+///     /// A triangle at rest.
+///     pub struct Rest<R> { area: R }
+/// }
+/// stars! {
+///     /// Springs to the neighbors.
+///     pub Springs[1];
+///     /// Triangles around a vertex.
+///     pub Triangles[2]: Rest<R>;
+/// }
+/// assert_eq!((<Triangles as Star<2>>::INDEX, <Triangles as Star<2>>::NAME), (1, "Triangles"));
+/// ```
+#[macro_export]
+macro_rules! stars {
+    (@ ($index:expr)) => {};
+    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]; $($rest:tt)*) => {
+        $crate::stars! { @ ($index) $(#[$meta])* $vis $name[$others]: (); $($rest)* }
+    };
+    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]: $data:ty; $($rest:tt)*) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        $vis struct $name;
+
+        impl $crate::Star<$others> for $name {
+            const INDEX: usize = $index;
+            const NAME: &'static str = stringify!($name);
+            type Data<R: $crate::Real> = $data;
+        }
+
+        $crate::stars! { @ ($index + 1) $($rest)* }
+    };
+    ($($stars:tt)*) => { $crate::stars! { @ (0) $($stars)* } };
+}
+
+/// A kind of star: incident elements with `N` other vertices each. [`stars!`](crate::stars) writes it.
+pub trait Star<const N: usize>: Send + Sync + 'static {
+    /// Its rank among the stars of the program, from 0.
+    const INDEX: usize;
+    /// Its name.
+    const NAME: &'static str;
+    /// The data of one incident element as its vertex sees it.
+    type Data<R: Real>: Record<R>;
+}
+
+/// The neighbors of the vertex that is updated.
+pub trait Neighbors<P: Kernels, R: Real> {
+    /// Folds over the incident elements of a star: `f` receives what was gathered so far, the shared state of the other
+    /// vertices, and the data of the element.
+    ///
+    /// The other vertices come in the order that keeps the element's orientation with the vertex itself first. Elements come
+    /// in an order that depends on where their vertices lie, never on their names.
+    fn fold<const N: usize, E: Star<N>, A: Record<R>>(
+        &self,
+        star: E,
+        init: A,
+        f: impl Fn(A, [SharedOf<P, R>; N], E::Data<R>) -> A,
+    ) -> A;
+
+    /// Adds up a record over the incident elements of a star, starting from zeros.
+    #[inline(always)]
+    fn sum<const N: usize, E: Star<N>, A: Record<R>>(
+        &self,
+        star: E,
+        f: impl Fn([SharedOf<P, R>; N], E::Data<R>) -> A,
+    ) -> A {
+        let zero = A::build(|_| R::lit(0.0));
+        self.fold(star, zero, |sum, others, data| {
+            let mut kinds = (0..A::LEN).map(A::kind);
+            sum.zip(f(others, data), &mut |a, b| match kinds.next() {
+                Some(Kind::Integer) => R::hold_int(a.held_int() + b.held_int()),
+                _ => a + b,
+            })
+        })
+    }
+}
+
+/// One element as one of its vertices sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Incidence<const K: usize> {
+    /// The element, in the order in which they were added.
+    pub element: usize,
+    /// Which corner of the element the vertex is.
+    pub corner: usize,
+    /// The vertex itself, then the others in the order in which [`Neighbors::fold`] gives them.
+    pub vertices: [u32; K],
+    shape: CellKind,
+}
+
+impl<const K: usize> Incidence<K> {
+    /// Puts values given corner by corner of the element into the order of [`Incidence::vertices`].
+    pub fn arrange<A: Copy>(&self, values: [A; K]) -> [A; K] {
+        std::array::from_fn(|k| values[self.shape.turn(self.corner)[k]])
+    }
+}
+
+/// Writes the reals of one incidence's data: element, corner, vertices (own first).
+pub(crate) type DataOf = Box<dyn Fn(usize, usize, &[u32], &mut Vec<f64>) + Send + Sync>;
+
+/// One star before it is laid out: the elements and what computes their data.
+pub(crate) struct StarPlan {
+    pub(crate) index: usize,
+    pub(crate) name: &'static str,
+    pub(crate) corners: usize,
+    /// Which corners can take each other's places.
+    pub(crate) shape: CellKind,
+    pub(crate) elements: Vec<u32>,
+    pub(crate) data_len: usize,
+    /// Names and numbers of reals of the parts of its data.
+    pub(crate) parts: Vec<(String, usize)>,
+    /// What each of those reals is.
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) data: DataOf,
+}
+
+impl StarPlan {
+    /// Appends the data of an element as one of its corners sees it.
+    pub(crate) fn data_of(&self, element: usize, corner: usize, corners: &[u32], reals: &mut Vec<f64>) {
+        let vertices = self.own_first(corners, corner);
+        (self.data)(element, corner, &vertices[..self.corners], reals);
+    }
+
+    /// The vertices of an element with that of `corner` first.
+    #[inline]
+    pub(crate) fn own_first(&self, element: &[u32], corner: usize) -> [u32; CORNERS] {
+        let mut vertices = [0; CORNERS];
+        self.shape.turn(corner).iter().zip(&mut vertices).for_each(|(&k, slot)| *slot = element[k]);
+        vertices
+    }
+}
+
+/// Receives the stars of a program.
+#[derive(Default)]
+pub struct Stars {
+    pub(crate) plans: Vec<StarPlan>,
+}
+
+impl Stars {
+    /// Adds a star from its elements: edges, triangles, tets (or hinges), pyramids, wedges or hexes, by their `K` corners.
+    ///
+    /// `elements`: vertex ids of the mesh, `K = N + 1` an element; one that repeats a vertex is left out. `data` is
+    /// called once for every element and corner, in any order and from any thread.
+    ///
+    /// # Panics
+    /// If `K` is not `N + 1`, or no such shape has `K` corners.
+    pub fn add<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        star: S,
+        elements: Vec<[u32; K]>,
+        data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        let shape = match K {
+            2 => CellKind::Edge,
+            3 => CellKind::Triangle,
+            4 => CellKind::Tet,
+            5 => CellKind::Pyramid,
+            6 => CellKind::Wedge,
+            8 => CellKind::Hex,
+            _ => panic!("no element has {K} corners"),
+        };
+        self.add_cells(star, shape, elements, data);
+    }
+
+    /// The same for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.
+    /// [`CellKind::turn`] says in which order the corners come.
+    ///
+    /// # Panics
+    /// If `K` is not `N + 1`, or not the number of corners of that shape.
+    pub fn add_cells<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        _star: S,
+        shape: CellKind,
+        elements: Vec<[u32; K]>,
+        data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        assert!(K == N + 1, "an element of a star of {N} others has {} vertices", N + 1);
+        assert!(shape.corners() == K, "a {} has {} corners, not {K}", shape.name(), shape.corners());
+        let elements = elements.into_flattened();
+        let parts = <S::Data<f64>>::parts("").into_iter().map(|part| (part.name, part.components));
+        self.plans.push(StarPlan {
+            index: S::INDEX,
+            name: S::NAME,
+            corners: K,
+            shape,
+            elements,
+            data_len: <S::Data<f64> as Record<f64>>::LEN,
+            parts: parts.collect(),
+            kinds: (0..<S::Data<f64>>::LEN).map(<S::Data<f64>>::kind).collect(),
+            data: Box::new(move |element, corner, vertices, out| {
+                let vertices = vertices.try_into().expect("as many vertices as the star has corners");
+                data(Incidence { element, corner, vertices, shape }).each(|_, x| out.push(x));
+            }),
+        });
+    }
+}
+
+/// The most corners of an element.
+pub(crate) const CORNERS: usize = 8;

@@ -1,0 +1,37 @@
+//! A time step as a value: the list of stages that a program records, and engines interpret.
+//!
+//! A stage names its kernel by number, so a step is plain data. It can be looked at, compared with the one before, kept by a
+//! device that works on it later, or sent to another process that has the same program.
+
+mod recorder;
+
+pub use recorder::Stages;
+pub(crate) use recorder::{record, settings_of};
+
+use crate::program::Uniform;
+use crate::schedule::Rule;
+
+/// Settings of a kernel; those it does not have are zero.
+pub(crate) type Settings = [f64; Uniform::<f32>::SETTINGS];
+
+/// One entry of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// Updates every vertex, `rounds` times.
+    Update { kernel: usize, settings: Settings, rule: Rule, rounds: u32 },
+    /// Measures every vertex and writes the combination into real `into` of the globals.
+    Reduce { kernel: usize, settings: Settings, into: usize },
+    /// Computes new globals.
+    Scalar { kernel: usize, settings: Settings },
+    /// Repeats stages until a test holds, at most so many times. The test comes first.
+    Until { test: usize, settings: Settings, most: u32, stages: Vec<Stage> },
+}
+
+/// One time step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step<T> {
+    /// Steps taken before it, modulo 2^32.
+    pub(crate) number: u32,
+    pub(crate) parameters: Vec<T>,
+    pub(crate) stages: Vec<Stage>,
+}
