@@ -189,6 +189,8 @@ fn arrays_in_pieces_grids_of_two_dimensions_and_a_submission_a_dispatch_change_n
                 let mut simulation = hashes(&mesh, order, block_size, Backend::Gpu { adapter });
                 LESS.set(None);
                 (0..2).for_each(|_| simulation.step().unwrap());
+                // Until then what was recorded last may not have been handed over.
+                simulation.wait().unwrap();
                 let counters = simulation.gpu_counters().unwrap();
                 assert_eq!(counters.submissions >= counters.dispatches, less.is_some());
                 simulation.digest().unwrap()
