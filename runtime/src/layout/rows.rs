@@ -2,8 +2,8 @@
 
 use super::shared_stride;
 use super::tiles::{Form, Source, Tile};
-use crate::number::{Number, Real};
-use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan};
+use crate::number::Number;
+use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 use rayon::prelude::*;
 
 /// One star in rows: the things around the vertex of row `r` are `offsets[r]..offsets[r + 1]`.
@@ -95,11 +95,4 @@ impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F>
             f(gathered, shared, E::Data::build(|k| data[j * len + k]))
         })
     }
-}
-
-/// Rows cut at another width would name vertices that are no neighbors.
-#[inline(always)]
-pub(super) fn check_shape<R: Real, const N: usize, E: Star<N>>(shape: (usize, usize)) {
-    let wanted = (N, <E::Data<R> as Record<R>>::LEN);
-    assert!(shape == wanted, "star {} was added with {shape:?} others and reals, not {wanted:?}", E::NAME);
 }

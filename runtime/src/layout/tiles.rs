@@ -1,11 +1,10 @@
 //! Tiles, and stars of vertices that are updated side by side.
 
 use super::incidences::{Incidences, around};
-use super::rows::check_shape;
 use super::{pieces, shared_stride};
 use crate::number::lanes::{TABLE, prefetch};
 use crate::number::{Lanes, Number};
-use crate::program::{CORNERS, Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan};
+use crate::program::{CORNERS, Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 use crate::schedule::Schedule;
 use meshweft_mesh::Permutation;
 use rayon::prelude::*;

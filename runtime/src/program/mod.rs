@@ -22,7 +22,7 @@ pub(crate) use given::Uniform;
 pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
 pub use record::{Kind, Part, Record, Vertex};
 pub(crate) use record::{convert, leaves};
-pub(crate) use star::{CORNERS, StarPlan};
+pub(crate) use star::{CORNERS, StarPlan, check_shape};
 pub use star::{Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;

@@ -206,3 +206,10 @@ impl Stars {
 
 /// The most corners of an element.
 pub(crate) const CORNERS: usize = 8;
+
+/// Rows cut at another width would name vertices that are no neighbors.
+#[inline(always)]
+pub(crate) fn check_shape<R: Real, const N: usize, E: Star<N>>(shape: (usize, usize)) {
+    let wanted = (N, <E::Data<R> as Record<R>>::LEN);
+    assert!(shape == wanted, "star {} was added with {shape:?} others and reals, not {wanted:?}", E::NAME);
+}
