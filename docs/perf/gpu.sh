@@ -49,20 +49,20 @@ measure() { # example, mesh, more options
 }
 {
     for size in 46 100 128; do
-        for block in 256 512 1024 4096; do measure spring box:$size --order blocked --block-size $block; done
+        for block in 256 512 1024 4096; do measure spring box:$size --order blocked:$block; done
         measure spring box:$size --order color
     done
     measure spring box:128 --order jacobi
     measure spring box:128 --order priority-dag
     measure spring box:128 --order level-color
-    for block in 256 512 1024 4096; do measure heat box:128 --order blocked --block-size $block; done
+    for block in 256 512 1024 4096; do measure heat box:128 --order blocked:$block; done
     measure heat box:128 --order color
-    for block in 256 512 1024; do measure cloth sheet:512 --order blocked --block-size $block; done
+    for block in 256 512 1024; do measure cloth sheet:512 --order blocked:$block; done
     measure cloth sheet:512 --order color
-    measure spring box:216 --order blocked --block-size 512
+    measure spring box:216 --order blocked:512
     measure spring box:216 --order color
-    measure wave sheet:2000 --order blocked --block-size 512
-    measure spring box:464 --order blocked --block-size 512 --trials 1
+    measure wave sheet:2000 --order blocked:512
+    measure spring box:464 --order blocked:512 --trials 1
 } | tee "$folder/bench.txt"
 rm -f "$folder/err"
 echo "== done after $SECONDS s"

@@ -3,8 +3,10 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
-use meshweft::{Adapter, Backend, Builder, GpuCounters, Metric, Number, Order, Program, Shader, Simd, Simulation};
-use meshweft_mesh::{Curve, Field, Mesh};
+use meshweft::{
+    Adapter, Backend, Builder, GpuCounters, Metric, Number, Order, Program, Schedule, Shader, Simd, Simulation,
+};
+use meshweft_mesh::{Field, Mesh};
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -104,14 +106,10 @@ impl Check {
 pub struct Options {
     /// The order of sweeps.
     pub order: Order,
-    /// The curve that numbers the vertices.
-    pub curve: Curve,
     /// Where updates run.
     pub backend: Backend,
     /// How many vertices a core updates side by side.
     pub simd: Simd,
-    /// Vertices a block, for the blocked order.
-    pub block_size: Option<usize>,
     /// The precision of state and arithmetic.
     pub precision: Precision,
     /// Whether to run the serial oracle beside it and compare every bit after every step.
@@ -216,8 +214,8 @@ pub trait Run {
     fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
     fn directed_edges(&self) -> usize;
-    /// Tasks of the schedule.
-    fn tasks(&self) -> usize;
+    /// The schedule of its sweeps.
+    fn schedule(&self) -> &Schedule;
     /// Seconds of each stage of building.
     fn setup(&self) -> &[(&'static str, f64)];
     /// Bytes of state, schedule and stars.
@@ -226,8 +224,6 @@ pub trait Run {
     fn round_bytes(&self) -> usize;
     /// Vertices that a core updates side by side.
     fn width(&self) -> usize;
-    /// Updates of a round that must follow one another, see [`meshweft::Schedule::critical_path`].
-    fn critical_path(&self) -> usize;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -299,9 +295,8 @@ impl<P: Program, T: Number> Oracle<P, T> {
 
 /// All but the precision. An oracle on another backend keeps the blocks of the one that was asked for.
 fn configure<P: Program>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
-    let size = options.block_size.unwrap_or_else(|| options.backend.default_block_size(mesh.points().len()));
-    let builder = Simulation::builder(mesh, program).backend(options.backend).block_size(size);
-    builder.order(options.order).curve(options.curve).simd(options.simd)
+    let order = options.order.resolved(options.backend.grain(mesh.points().len()));
+    Simulation::builder(mesh, program).backend(options.backend).order(order).simd(options.simd)
 }
 
 impl<P: Example, T: Number> Running<P, T> {
@@ -426,8 +421,8 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.directed_edges()
     }
 
-    fn tasks(&self) -> usize {
-        self.simulation.schedule().graph().len()
+    fn schedule(&self) -> &Schedule {
+        self.simulation.schedule()
     }
 
     fn setup(&self) -> &[(&'static str, f64)] {
@@ -444,10 +439,6 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn width(&self) -> usize {
         self.simulation.width()
-    }
-
-    fn critical_path(&self) -> usize {
-        self.simulation.schedule().critical_path()
     }
 
     fn audit(&self) -> Result<Option<String>> {

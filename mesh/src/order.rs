@@ -100,7 +100,7 @@ impl Permutation {
 }
 
 /// A space-filling curve through the bounding box of the points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Curve {
     /// Z-order: the bits of the coordinates interleaved (Morton 1966).
     #[default]

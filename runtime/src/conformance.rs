@@ -145,7 +145,7 @@ fn outcome<P: Program + Clone, T: Number>(
     simd: Simd,
 ) -> Result<(Simulation<P, T>, Numbers)> {
     let builder = Simulation::builder(uneven(), program.clone()).order(order).backend(backend).simd(simd);
-    let mut simulation = builder.precision::<T>().block_size(50).build()?;
+    let mut simulation = builder.precision::<T>().build()?;
     // Padding lanes must follow what is written from outside.
     let last = simulation.mesh().points().len() as u32 - 1;
     for v in [0, last / 2, last] {
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_stage_changes_the_result() {
-        let candidate = |kind| outcome::<_, f32>(Order::Blocked, &three::Mixing(kind), Backend::Serial, Simd::Off);
+        let candidate = |kind| outcome::<_, f32>(Order::BLOCKED, &three::Mixing(kind), Backend::Serial, Simd::Off);
         let digests: Vec<String> = Kind::ALL.map(|kind| candidate(kind).unwrap().0.digest().unwrap()).into();
         for (i, digest) in digests.iter().enumerate() {
             assert!(!digests[..i].contains(digest), "{:?}", Kind::ALL[i]);
@@ -391,7 +391,7 @@ mod tests {
     fn a_wrong_engine_fails() {
         // Two different orders stand for an engine that is wrong.
         let run = |order| outcome::<_, f32>(order, &one::Mixing(Kind::Sweep), Backend::Serial, Simd::Off).unwrap();
-        let [a, b] = [Order::Blocked, Order::Color].map(run);
+        let [a, b] = [Order::BLOCKED, Order::COLOR].map(run);
         a.0.compare(&b.0).unwrap_or_else(|e| panic!("{e}"));
     }
 }

@@ -21,10 +21,10 @@ pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce,
     Scalar, SharedOf, Star, Stars, Test, Update, Vertex, VertexOf,
 };
-pub use schedule::{Order, Schedule};
+pub use schedule::{Key, Order, Schedule};
 pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
 pub use step::Stages;
 
 pub use meshweft_mesh as mesh;
-pub use meshweft_mesh::Mesh;
+pub use meshweft_mesh::{Curve, Mesh};
 pub use nalgebra;

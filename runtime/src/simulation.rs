@@ -18,12 +18,12 @@ pub use crate::gpu::Counters as GpuCounters;
 use crate::layout::{Layout, View};
 use crate::number::Number;
 use crate::program::{Kind, Part, Program, Record, Reduce, leaves};
-use crate::schedule::Schedule;
+use crate::schedule::{Order, Schedule};
 use crate::step::{Settings, Stages, Step, record, settings_of};
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
 pub use fields::FieldView;
-use meshweft_mesh::{Curve, Mesh};
+use meshweft_mesh::Mesh;
 pub use saved::Saved;
 use std::any::TypeId;
 use std::fmt;
@@ -59,7 +59,6 @@ pub struct AuditReport {
 pub struct Simulation<P: Program, T: Number = f32> {
     mesh: Mesh,
     program: P,
-    curve: Curve,
     layout: Arc<Layout<T>>,
     table: Arc<Table<T>>,
     /// Directed edges of the data graph.
@@ -261,14 +260,14 @@ impl<P: Program, T: Number> Simulation<P, T> {
         &mut self.program
     }
 
+    /// The order of its sweeps, with the size of its blocks: the whole identity of its results.
+    pub fn order(&self) -> Order {
+        self.schedule().order()
+    }
+
     /// The schedule of its sweeps.
     pub fn schedule(&self) -> &Schedule {
         &self.layout.schedule
-    }
-
-    /// The curve that numbers its vertices.
-    pub fn curve(&self) -> Curve {
-        self.curve
     }
 
     /// Threads that update vertices.
@@ -509,7 +508,7 @@ impl<P: Program, T: Number> fmt::Debug for Simulation<P, T> {
             .field("program", &std::any::type_name::<P>())
             .field("precision", &T::NAME)
             .field("vertices", &self.vertices())
-            .field("order", &self.schedule().order())
+            .field("order", &self.order())
             .field("steps", &self.steps())
             .field("time", &self.time())
             .finish_non_exhaustive()

@@ -239,11 +239,11 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
         (&["verify", "hat"], "unknown example"),
         (&["bench", "hat"], "unknown example"),
         (&["run", "heat", "--order", "fastest"], "unknown order \"fastest\": one of color"),
-        (&["run", "heat", "--curve", "peano"], "unknown curve"),
+        (&["run", "heat", "--order", "peano/color"], "unknown curve"),
         (&["run", "heat", "--backend", "gpu9"], "possible values"),
         (&["run", "heat", "--threads", "1000000"], "0..=4096"),
         (&["run", "heat", "--every", "0"], "--every"),
-        (&["run", "heat", "--block-size", "0"], "--block-size"),
+        (&["run", "heat", "--order", "blocked:0"], "1 to 4294967295"),
         (&["run", "heat", "--set", "dtt=3"], "unknown setting \"dtt\": one of"),
         (&["run", "heat", "--set", "dt"], "NAME=VALUE"),
         (&["run", "heat", "--set", "dt=fast"], "no number"),
@@ -340,7 +340,7 @@ fn bench_of_all_writes_tables_plots_and_figures_that_parse() {
         let columns = lines.next().unwrap();
         let lines: Vec<_> = lines.collect();
         assert!(lines.len() >= least && lines.iter().all(|line| line.len() == columns.len()), "{name}: {text}");
-        let words = ["example", "mesh", "order", "curve", "precision", "digest"];
+        let words = ["example", "mesh", "order", "precision", "digest"];
         for (k, column) in columns.iter().enumerate().filter(|(_, column)| !words.contains(column)) {
             let number = |line: &Vec<&str>| line[k].parse().is_ok_and(|x: f64| x.is_finite() && x > 0.0);
             assert!(lines.iter().all(number), "{column} in {name}: {text}");

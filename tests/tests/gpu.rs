@@ -64,7 +64,7 @@ fn an_oracle_beside_a_gpu_takes_its_blocks_where_nobody_names_a_size() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = generate("sheet:270", 1).unwrap();
     let vertices = mesh.points().len();
-    assert_ne!(backend.default_block_size(vertices), Backend::default().default_block_size(vertices));
+    assert_ne!(backend.grain(vertices), Backend::default().grain(vertices));
     // With other blocks the order would be another, and the difference far more than rounding.
     let mut run = start("heat", &mesh, &[], &Options { backend, verify: true, ..Options::default() }).unwrap();
     run.step().unwrap();
@@ -145,17 +145,15 @@ fn shaders_of_every_example_and_order_are_valid_without_a_device() {
         let entry = meshweft_tests::example(name);
         let mut settings = Settings::new(entry.info.settings);
         set.iter().for_each(|(key, value)| settings.set(entry.info.settings, key, value).unwrap());
-        for order in Order::ALL {
-            for block_size in [None, Some(64), Some(100_000)] {
-                let options = Options { order, block_size, ..Options::default() };
-                let shaders = (entry.shaders)(generate(spec, 3).unwrap(), &settings, &options).unwrap();
-                for shader in &shaders {
-                    let checked = meshweft_shaders::check(&shader.module);
-                    checked.unwrap_or_else(|e| panic!("{name} {order} {} {}: {e}", shader.kernel, shader.entry));
-                    seen += 1;
-                }
+        for order in Order::ALL.into_iter().chain([64, 100_000].map(Order::blocked)) {
+            let options = Options { order, ..Options::default() };
+            let shaders = (entry.shaders)(generate(spec, 3).unwrap(), &settings, &options).unwrap();
+            for shader in &shaders {
+                let checked = meshweft_shaders::check(&shader.module);
+                checked.unwrap_or_else(|e| panic!("{name} {order} {} {}: {e}", shader.kernel, shader.entry));
+                seen += 1;
             }
         }
     }
-    assert!(seen > 500, "{seen} shaders");
+    assert!(seen > 200, "{seen} shaders");
 }

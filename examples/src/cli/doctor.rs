@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
 fn try_out(adapter: usize) -> Result<()> {
     let entry = crate::Entry::of::<crate::spring::Spring>();
     let settings = crate::Settings::new(entry.info.settings);
-    for order in [Order::Blocked, Order::Color] {
+    for order in [Order::BLOCKED, Order::COLOR] {
         let options = crate::Options { order, backend: Backend::Gpu { adapter }, verify: true, ..Default::default() };
         let mut run = (entry.start)(generate("box:10", 1)?, &settings, &options)?;
         (0..3).try_for_each(|_| run.step())?;

@@ -3,7 +3,7 @@
 use super::{Console, Outcome, text};
 use crate::{Kind, Setting};
 use anyhow::Result;
-use meshweft::Order;
+use meshweft::{Curve, Key, Order};
 use meshweft_mesh::generate::GENERATORS;
 
 /// Prints examples with their settings, generators and orders.
@@ -24,7 +24,9 @@ pub(super) fn run(console: &mut Console) -> Result<Outcome> {
         .collect();
     text::table(out, &rows)?;
     writeln!(out, "\nOrders, for `--order`; each is another result, the same on any number of threads:\n")?;
-    text::table(out, &Order::ALL.map(|order| row(order.name(), about(order))))?;
+    text::table(out, &Order::ALL.map(|order| row(order.key.name(), about(order.key))))?;
+    writeln!(out, "\nCurves, written before an order as in `hilbert/color`; morton without:\n")?;
+    text::table(out, &Curve::ALL.map(|curve| row(curve.name(), along(curve))))?;
     Ok(Outcome::Done)
 }
 
@@ -36,13 +38,24 @@ fn setting(setting: &Setting) -> Vec<String> {
     vec![format!("      {}={value}", setting.name), setting.about.to_string()]
 }
 
-fn about(order: Order) -> &'static str {
-    match order {
-        Order::Color => "by color, in phases that hold no edge; also spelled colour",
-        Order::LevelColor => "by breadth-first level, then color",
-        Order::ColorLevel => "by color, then breadth-first level",
-        Order::PriorityDag => "along the curve, each vertex after its predecessors",
-        Order::Blocked => "by blocks of the curve, each after its predecessors; the default, and usually the fastest",
-        Order::Jacobi => "all vertices from old values",
+fn about(key: Key) -> &'static str {
+    match key {
+        Key::Color => "by color, in phases that hold no edge; also spelled colour",
+        Key::LevelColor => "by breadth-first level, then color",
+        Key::ColorLevel => "by color, then breadth-first level",
+        Key::PriorityDag => "along the curve, each vertex after its predecessors",
+        Key::Blocked { .. } => {
+            "by blocks of the curve; the default, usually the fastest; blocked:SIZE sets their vertices"
+        }
+        Key::Jacobi => "all vertices from old values",
+        Key::Own => "by a key of the host's own",
+    }
+}
+
+fn along(curve: Curve) -> &'static str {
+    match curve {
+        Curve::Morton => "Z-order: the bits of the coordinates interleaved",
+        Curve::Hilbert => "no long jumps",
+        Curve::Random => "no curve at all, to see what one is worth",
     }
 }

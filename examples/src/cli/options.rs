@@ -5,7 +5,6 @@ use crate::{Entry, Options, Precision, Run, Settings};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
-use meshweft_mesh::Curve;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,13 +24,11 @@ pub(super) struct Problem {
     /// A mesh file (.obj .ply .stl .msh .node .ele .vtk .vtu), or a generator such as sheet:256, box:64, torus:128x64
     #[arg(long, value_name = "FILE|GENERATOR")]
     mesh: Option<String>,
-    /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked or jacobi; another
-    /// order is another result
-    #[arg(long, default_value_t)]
+    /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
+    /// with morton/, hilbert/ or random/ before it for the curve that numbers the vertices; another order is another
+    /// result. Blocks hold about a 128th of the mesh, 64 to 4096 vertices, on a GPU at most 512, unless SIZE says otherwise
+    #[arg(long, value_name = "[CURVE/]KEY", default_value_t)]
     order: Order,
-    /// The curve that numbers the vertices: morton, hilbert, or random for none; another curve is another order
-    #[arg(long, default_value_t)]
-    curve: Curve,
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
@@ -44,9 +41,6 @@ pub(super) struct Problem {
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
-    /// Vertices a block of the blocked order [default: about a 128th of the mesh, 64 to 4096; on a GPU at most 512]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    block_size: Option<u32>,
     /// Precision of state and arithmetic
     #[arg(long, value_enum, default_value_t)]
     precision: Bits,
@@ -129,7 +123,6 @@ impl Problem {
         let (backend, note) = self.backend()?;
         let options = Options {
             order: self.order,
-            curve: self.curve,
             backend,
             simd: match self.simd {
                 Registers::Auto => Simd::Auto,
@@ -137,7 +130,6 @@ impl Problem {
                 Registers::Bits256 => Simd::Bits256,
                 Registers::Bits512 => Simd::Bits512,
             },
-            block_size: self.block_size.map(|size| size as usize),
             precision: match self.precision {
                 Bits::F32 => Precision::F32,
                 Bits::F64 => Precision::F64,

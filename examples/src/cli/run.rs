@@ -82,9 +82,9 @@ struct Report {
     vertices: usize,
     cells: usize,
     directed_edges: usize,
-    order: &'static str,
+    /// The whole identity of the result.
+    order: String,
     tasks: usize,
-    curve: String,
     backend: &'static str,
     adapter: Option<String>,
     threads: usize,
@@ -179,9 +179,8 @@ impl Report {
             vertices,
             cells: run.mesh().cells().len(),
             directed_edges: run.directed_edges(),
-            order: plan.options.order.name(),
-            tasks: run.tasks(),
-            curve: plan.options.curve.to_string(),
+            order: run.schedule().order().to_string(),
+            tasks: run.schedule().graph().len(),
             backend: plan.backend(),
             adapter: run.adapter().map(|adapter| adapter.name),
             threads: run.threads(),
@@ -230,7 +229,7 @@ impl Report {
                     text::count(self.directed_edges)
                 ),
             ),
-            ("order", format!("{}, {tasks}, {} curve", self.order, self.curve)),
+            ("order", format!("{}, {tasks}", self.order)),
             ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
             (
                 "steps",

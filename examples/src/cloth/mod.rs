@@ -230,7 +230,7 @@ impl Cloth {
         let scene = Scene::set(mesh, options)?;
         let (young, poisson) = (options.stretch, options.poisson);
         // Double-buffered, neighbors move at the same time and overshoot together.
-        let relaxation = options.relaxation.unwrap_or(if order == Order::Jacobi { 0.4 } else { 1.0 });
+        let relaxation = options.relaxation.unwrap_or(if order == Order::JACOBI { 0.4 } else { 1.0 });
         let pressure = options.pressure.unwrap_or(if scene.outward != 0.0 { 30.0 } else { 0.0 });
         Ok(Cloth {
             scene,

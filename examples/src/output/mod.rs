@@ -133,7 +133,7 @@ impl Output {
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
-        let series = Series::new(folder, name, config.steps, run.mesh());
+        let series = Series::new(folder, name, config.steps, run);
         let history = History::new(folder, &run.metrics()?)?;
         let film = if config.pictures { Some(Film::new(folder, name, run)?) } else { None };
         Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })

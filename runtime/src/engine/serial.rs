@@ -3,7 +3,7 @@
 use super::compiled::Code;
 use super::interpreter::{Host, Pass};
 use super::{Facts, reduce};
-use crate::layout::{Layout, Row, State, View, ViewMut};
+use crate::layout::{Form, Layout, Row, State, Tile, View, ViewMut};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use crate::schedule::Rule;
@@ -23,20 +23,19 @@ impl<T: Number> Serial<T> {
 
 impl<T: Number> Host<T> for Serial<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
-        let (mut finite, mut reals, n) = (true, Vec::new(), self.state.len);
+        let (mut finite, mut reals) = (true, Vec::new());
         for Pass { code, rule, rounds, uniform } in passes {
             let Code::Vertex { one, .. } = code else { unreachable!("only updates change vertices") };
             for _ in 0..rounds {
                 let mut next = (rule == Rule::AtOnce).then(|| self.state.shared.clone());
-                for i in 0..n {
-                    let v = if rule == Rule::Backward { n - 1 - i } else { i };
+                self.layout.clone().each_vertex(rule == Rule::Backward, |tile, i| {
                     reals.clear();
-                    let visit = One { layout: &self.layout, state: self.state.view(), uniform: &uniform };
-                    finite &= one(&visit, v, &mut reals);
-                    if self.layout.fixed(v..v + 1).is_none() {
-                        self.state.set(v, &reals, next.as_mut());
+                    let slot = tile.own().start + i;
+                    finite &= one(&One { tile, i, state: self.state.view(), uniform: &uniform }, &mut reals);
+                    if tile.fixed(slot..slot + 1).is_none() {
+                        self.state.set(slot, &reals, next.as_mut());
                     }
-                }
+                });
                 self.state.shared = next.unwrap_or(std::mem::take(&mut self.state.shared));
             }
         }
@@ -45,10 +44,12 @@ impl<T: Number> Host<T> for Serial<T> {
 
     fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64 {
         let Code::Measure { how, one: measure, .. } = code else { unreachable!("only measures measure") };
-        let one = One { layout: &self.layout, state: self.state.view(), uniform: &uniform };
-        let value = |v: usize| measure(&one, v).to_f64();
-        let leaves = (0..reduce::leaves(&self.layout)).map(|i| reduce::leaf(how, &self.layout, &value, i));
-        reduce::pairs(how, leaves.collect())
+        let mut values = Vec::with_capacity(self.state.len);
+        self.layout.each_vertex(false, |tile, i| {
+            values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform }).to_f64());
+        });
+        let leaf = |i| reduce::leaf(how, &self.layout, &|slot| values[slot], i);
+        reduce::pairs(how, (0..reduce::leaves(&self.layout)).map(leaf).collect())
     }
 
     fn view(&self) -> View<'_, T> {
@@ -66,38 +67,47 @@ impl<T: Number> Host<T> for Serial<T> {
 
 /// What the update of one vertex reads.
 pub(crate) struct One<'a, T> {
-    layout: &'a Layout<T>,
+    tile: &'a Tile<T>,
+    /// Which vertex of the tile.
+    i: usize,
     state: View<'a, T>,
     uniform: &'a Uniform<T>,
 }
 
 impl<T: Number> One<'_, T> {
-    fn own<P: Kernels>(&self, v: usize) -> VertexOf<P, T> {
-        Vertex::join(self.state.shared::<SharedOf<P, T>>(v), self.state.private::<PrivateOf<P, T>>(v))
+    fn slot(&self) -> usize {
+        self.tile.own().start + self.i
     }
 
-    fn given<P: Kernels>(&self, v: usize) -> Given<P, T> {
-        self.uniform.given(self.layout.numbers(v..v + 1).first().copied().unwrap_or(0))
+    fn own<P: Kernels>(&self) -> VertexOf<P, T> {
+        let slot = self.slot();
+        Vertex::join(self.state.shared::<SharedOf<P, T>>(slot), self.state.private::<PrivateOf<P, T>>(slot))
     }
 
-    fn around(&self, v: usize) -> Row<'_, T, impl Fn(usize) -> T> {
-        Row { row: v, stars: &self.layout.rows, leaf: |i: usize| self.state.shared[i] }
+    fn given<P: Kernels>(&self) -> Given<P, T> {
+        let number = self.tile.numbers(self.slot()..self.slot() + 1).first();
+        self.uniform.given(number.copied().unwrap_or(0))
+    }
+
+    fn around(&self) -> Row<'_, T, impl Fn(usize) -> T> {
+        let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
+        Row { row: self.i, stars, leaf: |i: usize| self.state.shared[i] }
     }
 }
 
 /// The new reals of one vertex, shared ones first, and whether they are finite.
-pub(super) fn update<P: Kernels, T: Number, K: Update<P>>(one: &One<T>, v: usize, reals: &mut Vec<T>) -> bool {
-    push::<P, T>(K::update(&one.given::<P>(v), one.own::<P>(v), &one.around(v)), reals)
+pub(super) fn update<P: Kernels, T: Number, K: Update<P>>(one: &One<T>, reals: &mut Vec<T>) -> bool {
+    push::<P, T>(K::update(&one.given::<P>(), one.own::<P>(), &one.around()), reals)
 }
 
 /// The same of a map.
-pub(super) fn map<P: Kernels, T: Number, K: Map<P>>(one: &One<T>, v: usize, reals: &mut Vec<T>) -> bool {
-    push::<P, T>(K::map(&one.given::<P>(v), one.own::<P>(v)), reals)
+pub(super) fn map<P: Kernels, T: Number, K: Map<P>>(one: &One<T>, reals: &mut Vec<T>) -> bool {
+    push::<P, T>(K::map(&one.given::<P>(), one.own::<P>()), reals)
 }
 
 /// What a measure says of one vertex.
-pub(super) fn measure<P: Kernels, T: Number, K: Reduce<P>>(one: &One<T>, v: usize) -> T {
-    K::measure(&one.given::<P>(v), one.own::<P>(v), &one.around(v))
+pub(super) fn measure<P: Kernels, T: Number, K: Reduce<P>>(one: &One<T>) -> T {
+    K::measure(&one.given::<P>(), one.own::<P>(), &one.around())
 }
 
 /// Takes a vertex apart. Tells whether it is finite.

@@ -105,29 +105,26 @@ fn mesh() -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Edge, corners)).unwrap()
 }
 
-fn hashes(mesh: &Mesh, order: Order, block_size: usize, backend: Backend) -> Simulation<Hashes> {
-    Simulation::builder(mesh.clone(), Hashes).order(order).block_size(block_size).backend(backend).build().unwrap()
+fn hashes(mesh: &Mesh, order: Order, backend: Backend) -> Simulation<Hashes> {
+    Simulation::builder(mesh.clone(), Hashes).order(order).backend(backend).build().unwrap()
 }
 
 #[test]
 fn every_order_and_rule_has_the_bits_of_the_oracle_in_integers() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = mesh();
-    for order in Order::ALL {
-        for block_size in [30, 300] {
-            let what = format!("{order}, blocks of {block_size}");
-            let run = |backend| {
-                let mut simulation = hashes(&mesh, order, block_size, backend);
-                (0..4).for_each(|_| simulation.step().unwrap());
-                simulation.run(|stages| stages.sweep(Look { salt: 1.0 }, 5)).unwrap();
-                simulation
-            };
-            let (mut gpu, mut oracle) = (run(Backend::Gpu { adapter }), run(Backend::Serial));
-            gpu.compare(&oracle).unwrap_or_else(|e| panic!("{what}: {e}"));
-            assert_eq!(gpu.globals().unwrap(), oracle.globals().unwrap(), "{what}");
-            assert_eq!((gpu.rounds(), gpu.steps()), (oracle.rounds(), oracle.steps()), "{what}");
-            assert_eq!(gpu.metric("most").unwrap(), oracle.metric("most").unwrap(), "{what}");
-        }
+    for order in Order::ALL.into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
+        let run = |backend| {
+            let mut simulation = hashes(&mesh, order, backend);
+            (0..4).for_each(|_| simulation.step().unwrap());
+            simulation.run(|stages| stages.sweep(Look { salt: 1.0 }, 5)).unwrap();
+            simulation
+        };
+        let (mut gpu, mut oracle) = (run(Backend::Gpu { adapter }), run(Backend::Serial));
+        gpu.compare(&oracle).unwrap_or_else(|e| panic!("{order}: {e}"));
+        assert_eq!(gpu.globals().unwrap(), oracle.globals().unwrap(), "{order}");
+        assert_eq!((gpu.rounds(), gpu.steps()), (oracle.rounds(), oracle.steps()), "{order}");
+        assert_eq!(gpu.metric("most").unwrap(), oracle.metric("most").unwrap(), "{order}");
     }
 }
 
@@ -135,9 +132,9 @@ fn every_order_and_rule_has_the_bits_of_the_oracle_in_integers() {
 fn loops_inside_of_loops_end_on_the_device_where_they_end_on_the_oracle() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = mesh();
-    for order in [Order::Blocked, Order::Color, Order::Jacobi] {
+    for order in [Order::BLOCKED, Order::COLOR, Order::JACOBI] {
         let run = |backend| {
-            let mut simulation = hashes(&mesh, order, 64, backend);
+            let mut simulation = hashes(&mesh, order, backend);
             simulation
                 .run(|stages| {
                     stages.until(OuterEnds, 10, |stages| {
@@ -164,7 +161,7 @@ fn loops_inside_of_loops_end_on_the_device_where_they_end_on_the_oracle() {
         gpu.compare(&oracle).unwrap_or_else(|e| panic!("{order}: {e}"));
         assert_eq!(gpu.rounds(), oracle.rounds(), "{order}");
     }
-    let mut gpu = hashes(&mesh, Order::Color, 64, Backend::Gpu { adapter });
+    let mut gpu = hashes(&mesh, Order::COLOR, Backend::Gpu { adapter });
     fn nest(stages: &mut Stages<Hashes>, depth: usize) {
         stages.scalar(Outer);
         if depth > 0 {
@@ -182,23 +179,21 @@ fn loops_inside_of_loops_end_on_the_device_where_they_end_on_the_oracle() {
 fn arrays_in_pieces_grids_of_two_dimensions_and_a_submission_a_dispatch_change_no_bit() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = generate("box:20", 1).unwrap();
-    for order in Order::ALL {
-        for block_size in [30, 300] {
-            let run = |less: Option<(u64, u32)>| {
-                LESS.set(less);
-                let mut simulation = hashes(&mesh, order, block_size, Backend::Gpu { adapter });
-                LESS.set(None);
-                (0..2).for_each(|_| simulation.step().unwrap());
-                // Until then what was recorded last may not have been handed over.
-                simulation.wait().unwrap();
-                let counters = simulation.gpu_counters().unwrap();
-                assert_eq!(counters.submissions >= counters.dispatches, less.is_some());
-                simulation.digest().unwrap()
-            };
-            let whole = run(None);
-            assert_eq!(run(Some((160 << 10, 3))), whole, "{order}, blocks of {block_size}");
-            assert_eq!(run(Some((1 << 30, 3))), whole, "{order}, two dimensions");
-        }
+    for order in Order::ALL.into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
+        let run = |less: Option<(u64, u32)>| {
+            LESS.set(less);
+            let mut simulation = hashes(&mesh, order, Backend::Gpu { adapter });
+            LESS.set(None);
+            (0..2).for_each(|_| simulation.step().unwrap());
+            // Until then what was recorded last may not have been handed over.
+            simulation.wait().unwrap();
+            let counters = simulation.gpu_counters().unwrap();
+            assert_eq!(counters.submissions >= counters.dispatches, less.is_some());
+            simulation.digest().unwrap()
+        };
+        let whole = run(None);
+        assert_eq!(run(Some((160 << 10, 3))), whole, "{order}");
+        assert_eq!(run(Some((1 << 30, 3))), whole, "{order}, two dimensions");
     }
 }
 
@@ -360,7 +355,7 @@ fn the_first_step_that_is_not_finite_is_named_however_late_the_host_looks() {
 fn a_mesh_without_vertices_runs() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = Mesh::new(Vec::new(), Cells::of(CellKind::Edge, Vec::new())).unwrap();
-    let mut gpu = hashes(&mesh, Order::Blocked, 64, Backend::Gpu { adapter });
+    let mut gpu = hashes(&mesh, Order::BLOCKED, Backend::Gpu { adapter });
     gpu.run(|stages| stages.scalar(Outer)).unwrap();
     assert_eq!(gpu.globals().unwrap().outer, 1.0);
 }
@@ -370,7 +365,7 @@ fn a_lost_device_is_an_error_for_ever_and_never_an_old_state() {
     let Some(adapter) = gpu_or_skip() else { return };
     let mesh = mesh();
     for steps in [0, 1, 20] {
-        let mut gpu = hashes(&mesh, Order::Color, 64, Backend::Gpu { adapter });
+        let mut gpu = hashes(&mesh, Order::COLOR, Backend::Gpu { adapter });
         (0..steps).for_each(|_| gpu.step().unwrap());
         OPENED.take().unwrap().destroy();
         let mut failed = 0;

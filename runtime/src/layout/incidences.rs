@@ -173,6 +173,57 @@ impl Incidences {
     }
 }
 
+/// One star, and what names its vertices.
+pub(super) struct Source<'a> {
+    pub(super) plan: &'a StarPlan,
+    pub(super) incidences: Incidences,
+    pub(super) places: &'a Permutation,
+    pub(super) slots: &'a [u32],
+}
+
+impl Source<'_> {
+    /// Visits the slots of the other vertices around the one at `place`, element after element.
+    #[inline(always)]
+    pub(super) fn others(&self, place: u32, visit: impl FnMut(u32)) {
+        match self.plan.corners {
+            2 => self.incidences.others(place).iter().copied().for_each(visit),
+            3 => self.others_of::<3>(place, visit),
+            4 => self.others_of::<4>(place, visit),
+            5 => self.others_of::<5>(place, visit),
+            6 => self.others_of::<6>(place, visit),
+            _ => self.others_of::<8>(place, visit),
+        }
+    }
+
+    fn others_of<const K: usize>(&self, place: u32, mut visit: impl FnMut(u32)) {
+        for &incidence in self.incidences.of(place) {
+            for v in &around::<K>(self.plan, incidence)[1..] {
+                visit(self.slots[self.places.rank()[*v as usize] as usize]);
+            }
+        }
+    }
+
+    /// Appends the data of the elements around the vertex at `place`.
+    pub(super) fn data(&self, place: u32, reals: &mut Vec<f64>) {
+        match self.plan.corners {
+            _ if self.plan.data_len == 0 => {}
+            2 => self.data_of::<2>(place, reals),
+            3 => self.data_of::<3>(place, reals),
+            4 => self.data_of::<4>(place, reals),
+            5 => self.data_of::<5>(place, reals),
+            6 => self.data_of::<6>(place, reals),
+            _ => self.data_of::<8>(place, reals),
+        }
+    }
+
+    fn data_of<const K: usize>(&self, place: u32, reals: &mut Vec<f64>) {
+        for &incidence in self.incidences.of(place) {
+            let (element, corner) = (incidence as usize / K, incidence as usize % K);
+            (self.plan.data)(element, corner, &around::<K>(self.plan, incidence), reals);
+        }
+    }
+}
+
 /// The sorted incidences of elements of three corners and more.
 fn solid<const K: usize>(
     offsets: &[u32],

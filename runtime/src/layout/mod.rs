@@ -2,31 +2,36 @@
 //!
 //! Vertices lie in **groups** of as many as run side by side (one on the oracle). A group never crosses a run of the
 //! schedule, so no edge joins two vertices of it; where a run ends in the middle of a group, the lanes left over are
-//! **clones** of its last vertex: they hold its state, compute what it computes, and nobody reads them. The place of a
+//! **padding**: they hold the state of its last vertex, compute what it computes, and nobody reads them. The place of a
 //! vertex among all lanes is its **slot**.
 //!
 //! A **tile** is a piece of a task that one thread works through: consecutive groups, and the **halo**, the
-//! slots outside that its vertices read. A wide tile names neighbors by 16-bit places in a table of its own slots and its
+//! slots outside that its vertices read. It owns everything that its update reads besides the state, so a tile can be built,
+//! kept and sent by itself. A wide tile names neighbors by 16-bit places in a table of its own slots and its
 //! halo, which is copied together when the tile starts: neighbors outside cannot change meanwhile, that is what the
 //! schedule promises. Half the bytes of indices, no cache miss in the middle of an update, and no wandering reads.
 //!
 //! Vertices with far more neighbors than others would leave lanes idle: they form tiles of **rows**, one vertex after the
 //! other, that name neighbors by slot. The oracle's layout consists of rows alone.
 
+mod cut;
 mod incidences;
 mod rows;
 mod state;
-mod tiles;
+mod tile;
+mod wide;
 
 pub(crate) use rows::{Row, Rows};
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
-pub(crate) use tiles::{Form, Tile, Wide, WideRows, gather_rows, scatter_rows};
+pub(crate) use tile::{Form, Tile};
+pub(crate) use wide::{Wide, WideRows, gather_rows, scatter_rows};
 
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::program::{Kind, StarPlan};
 use crate::schedule::Schedule;
-use incidences::{Counts, Incidences};
+use cut::Cut;
+use incidences::{Counts, Incidences, Source};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -37,25 +42,17 @@ pub(crate) struct Layout<T> {
     pub(crate) shape: Shape,
     /// Vertices of a group.
     pub(crate) width: usize,
-    pub(crate) tiles: Vec<Tile>,
+    pub(crate) tiles: Vec<Tile<T>>,
     /// Tiles of task `t` of the schedule: `tasks[t]..tasks[t + 1]`.
     tasks: Vec<u32>,
-    /// Slots that tiles read but do not own, tile after tile.
-    pub(crate) halo: Vec<u32>,
-    /// One for each star: of the vertices in wide tiles.
-    pub(crate) wide: Vec<Wide<T>>,
-    /// One for each star: of the vertices in tiles of rows.
-    pub(crate) rows: Vec<Rows<T>>,
+    /// Other vertices and reals of data of each star's elements.
+    pub(crate) stars: Vec<(usize, usize)>,
     /// From vertex ids of the mesh to places in the order, and back.
     pub(crate) places: Permutation,
     /// From places to slots.
     slots: Vec<u32>,
-    /// From slots to places; a clone has that of its vertex.
+    /// From slots to places; a padding lane has that of its vertex.
     place_of: Vec<u32>,
-    /// Which slots keep their state, shape [slots]; empty if none does.
-    fixed: Vec<bool>,
-    /// Numbers along the curve, shape [slots]; empty if no kernel asks for them.
-    numbers: Vec<u32>,
 }
 
 /// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
@@ -93,28 +90,35 @@ impl<T: Number> Layout<T> {
         let places = curve.then(schedule.permutation());
         let counts: Vec<Counts> = plans.iter().map(|plan| Counts::new(plan, &places)).collect::<Result<_>>()?;
         let offsets: Vec<&[u32]> = counts.iter().map(|counts| &counts.offsets[..]).collect();
-        let mut cut = tiles::cut(&schedule, &offsets, width);
-        let slot_of: Vec<u32> =
-            schedule.permutation().rank().par_iter().map(|&place| cut.slots[place as usize]).collect();
-        let sources: Vec<tiles::Source> = plans
-            .iter()
-            .zip(counts)
-            .map(|(plan, counts)| {
-                let incidences = Incidences::new(counts, plan, &places, curve, &slot_of);
-                tiles::Source { plan, incidences, places: &places, slots: &cut.slots }
+        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &offsets, width);
+        let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
+        let source = |(plan, counts)| {
+            let incidences = Incidences::new(counts, plan, &places, curve, &slot_of);
+            Source { plan, incidences, places: &places, slots: &slots }
+        };
+        let sources: Vec<Source> = plans.iter().zip(counts).map(source).collect();
+        let scratch = || vec![0u16; place_of.len()];
+        let built: Vec<Vec<Tile<T>>> = spans
+            .par_iter()
+            .map_init(scratch, |local, span| {
+                let mut tiles = Vec::new();
+                Tile::of(span, &sources, &place_of, width, local, &mut tiles);
+                tiles
             })
             .collect();
-        let halo = tiles::halos(&mut cut.tiles, &mut cut.tasks, &sources, &cut.place_of, width);
-        let wide: Vec<Wide<T>> =
-            sources.iter().map(|s| Wide::new(s, &cut.tiles, &halo, &cut.place_of, width)).collect();
-        let rows: Vec<Rows<T>> = sources.iter().map(|s| Rows::new(s, &cut.tiles, &cut.place_of, width)).collect();
-        let is_finite = |star: usize| wide[star].is_finite(&plans[star]) && rows[star].is_finite(&plans[star]);
-        if let Some(star) = (0..plans.len()).find(|&star| !is_finite(star)) {
+        // A span is often one tile, and sometimes several.
+        let mut ends = vec![0];
+        ends.extend(built.iter().scan(0, |end, tiles| {
+            *end += tiles.len() as u32;
+            Some(*end)
+        }));
+        let tasks = tasks.into_iter().map(|span| ends[span as usize]).collect();
+        let tiles: Vec<Tile<T>> = built.into_iter().flatten().collect();
+        if let Some(star) = tiles.par_iter().find_map_first(|tile| tile.spoilt(&plans, width)) {
             return Err(not_finite::<T>(&plans[star]));
         }
-        let tiles::Cut { tiles, tasks, slots, place_of } = cut;
-        let (fixed, numbers) = (Vec::new(), Vec::new());
-        Ok(Layout { schedule, shape, width, tiles, tasks, halo, wide, rows, places, slots, place_of, fixed, numbers })
+        let stars = plans.iter().map(|plan| (plan.corners - 1, plan.data_len)).collect();
+        Ok(Layout { schedule, shape, width, tiles, tasks, stars, places, slots, place_of })
     }
 
     /// Number of slots.
@@ -122,7 +126,7 @@ impl<T: Number> Layout<T> {
         self.place_of.len()
     }
 
-    /// The places of all slots; a clone has that of its vertex.
+    /// The places of all slots; a padding lane has that of its vertex.
     pub(crate) fn place_of(&self) -> &[u32] {
         &self.place_of
     }
@@ -132,13 +136,13 @@ impl<T: Number> Layout<T> {
         self.slots[self.places.rank()[v as usize] as usize] as usize
     }
 
-    /// The slots of vertex `v` of the mesh and of its clones.
+    /// The slots of vertex `v` of the mesh and of its padding.
     pub(crate) fn slots_of(&self, v: u32) -> Range<usize> {
-        self.clones(self.slot(v))
+        self.with_padding(self.slot(v))
     }
 
-    /// `slot` and those of its clones.
-    pub(crate) fn clones(&self, slot: usize) -> Range<usize> {
+    /// `slot` and those of its padding.
+    pub(crate) fn with_padding(&self, slot: usize) -> Range<usize> {
         let end = (slot / self.width + 1) * self.width;
         let same = self.place_of[slot..end].iter().take_while(|&&place| place == self.place_of[slot]);
         slot..slot + same.count()
@@ -162,26 +166,35 @@ impl<T: Number> Layout<T> {
     /// Lets some vertices of the mesh keep their state.
     pub(crate) fn fix(&mut self, is_fixed: impl Fn(u32) -> bool + Sync) {
         let is_fixed = |&place: &u32| is_fixed(self.places.order()[place as usize]);
-        let fixed: Vec<bool> = self.place_of.par_iter().map(is_fixed).collect();
-        self.fixed = if fixed.contains(&true) { fixed } else { Vec::new() };
+        self.tiles.par_iter_mut().for_each(|tile| {
+            let fixed: Vec<bool> = self.place_of[tile.own()].iter().map(is_fixed).collect();
+            tile.fixed = if fixed.contains(&true) { fixed } else { Vec::new() };
+        });
+    }
+
+    /// Whether some vertex keeps its state.
+    pub(crate) fn is_fixed_anywhere(&self) -> bool {
+        self.tiles.iter().any(|tile| tile.fixed(tile.own()).is_some())
     }
 
     /// Writes down the numbers along the curve, for kernels that ask for them.
     pub(crate) fn number(&mut self) {
         let order = self.schedule.permutation().order();
-        self.numbers = self.place_of.par_iter().map(|&place| order[place as usize]).collect();
+        self.tiles.par_iter_mut().for_each(|tile| {
+            tile.numbers = self.place_of[tile.own()].iter().map(|&place| order[place as usize]).collect();
+        });
     }
 
-    /// The numbers along the curve of some slots; none if no kernel asks for them.
-    #[inline(always)]
-    pub(crate) fn numbers(&self, slots: Range<usize>) -> &[u32] {
-        if self.numbers.is_empty() { &[] } else { &self.numbers[slots] }
-    }
-
-    /// Which of some slots keep their state; none if no vertex does.
-    #[inline(always)]
-    pub(crate) fn fixed(&self, slots: Range<usize>) -> Option<&[bool]> {
-        if self.fixed.is_empty() { None } else { Some(&self.fixed[slots]).filter(|fixed| fixed.contains(&true)) }
+    /// Visits every vertex of a layout of rows, as its tile and its number there, in the order or backward.
+    pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile<T>, usize)) {
+        let mut each = |tile: &Tile<T>| {
+            let n = tile.own().len();
+            (0..n).for_each(|i| visit(tile, if backward { n - 1 - i } else { i }));
+        };
+        match backward {
+            false => self.tiles.iter().for_each(each),
+            true => self.tiles.iter().rev().for_each(&mut each),
+        }
     }
 
     /// Tiles of some consecutive tasks of the schedule.
@@ -189,22 +202,15 @@ impl<T: Number> Layout<T> {
         self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
     }
 
-    /// Slots of a tile's own vertices.
-    pub(crate) fn own(&self, tile: &Tile) -> Range<usize> {
-        tile.groups.start as usize * self.width..tile.groups.end as usize * self.width
-    }
-
     /// Bytes that a sweep reads of the layout: what tells it who the neighbors are, and the data of stars.
     pub(crate) fn round_bytes(&self) -> usize {
-        let wide: usize = self.wide.iter().map(Wide::bytes).sum();
-        let rows: usize = self.rows.iter().map(Rows::bytes).sum();
-        wide + rows + self.halo.len() * 4
+        self.tiles.iter().map(Tile::bytes).sum()
     }
 
     /// Bytes of the rows of all stars and of the names of vertices.
     pub(crate) fn bytes(&self) -> usize {
         let names = (2 * self.places.len() + self.slots.len() + self.place_of.len()) * 4;
-        self.round_bytes() + names + self.tiles.len() * size_of::<Tile>()
+        self.round_bytes() + names + self.tiles.len() * size_of::<Tile<T>>()
     }
 }
 
@@ -226,13 +232,4 @@ fn not_finite<T: Number>(plan: &StarPlan) -> Error {
         }
     }
     Error::Internal(format!("data of star {} are not finite, but each is", plan.name))
-}
-
-/// Cuts a slice into the pieces `cuts[i]..cuts[i + 1]`.
-fn pieces<'a, A>(mut slice: &'a mut [A], cuts: &'a [usize]) -> impl Iterator<Item = &'a mut [A]> {
-    cuts.windows(2).map(move |w| {
-        let (piece, rest) = std::mem::take(&mut slice).split_at_mut(w[1] - w[0]);
-        slice = rest;
-        piece
-    })
 }

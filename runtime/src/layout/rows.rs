@@ -1,14 +1,13 @@
 //! Stars of vertices that are updated one by one.
 
+use super::incidences::Source;
 use super::shared_stride;
-use super::tiles::{Form, Source, Tile};
 use crate::number::Number;
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
-use rayon::prelude::*;
 
-/// One star in rows: the things around the vertex of row `r` are `offsets[r]..offsets[r + 1]`.
+/// One star of the vertices of a tile of rows: the elements of vertex `i` of the tile are `offsets[i]..offsets[i + 1]`.
 pub(crate) struct Rows<T> {
-    /// Other vertices and reals of data of each thing.
+    /// Other vertices and reals of data of each element.
     shape: (usize, usize),
     pub(crate) offsets: Vec<u32>,
     /// Slots of the other vertices.
@@ -17,43 +16,29 @@ pub(crate) struct Rows<T> {
 }
 
 impl<T: Number> Rows<T> {
-    /// The rows of all tiles of rows, in their order.
-    pub(super) fn new(source: &Source, tiles: &[Tile], place_of: &[u32], width: usize) -> Rows<T> {
-        let mut places = Vec::new();
-        for tile in tiles {
-            if let Form::Rows { vertices, .. } = tile.form {
-                let start = tile.groups.start as usize * width;
-                places.extend(&place_of[start..start + vertices as usize]);
-            }
-        }
+    /// The star of the vertices at `places`.
+    pub(super) fn new(source: &Source, places: &[u32]) -> Rows<T> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let mut offsets = vec![0u32];
         offsets.extend(places.iter().scan(0, |end, &place| {
             *end += source.incidences.degree(place) as u32;
             Some(*end)
         }));
-        let others = places
-            .par_chunks(1024)
-            .flat_map_iter(|places| {
-                let mut others = Vec::new();
-                places.iter().for_each(|&place| source.others(place, |slot| others.push(slot)));
-                others
-            })
-            .collect();
-        let data = places
-            .par_chunks(1024)
-            .flat_map_iter(|places| {
-                let mut reals = Vec::new();
-                places.iter().for_each(|&place| source.data(place, &mut reals));
-                reals.into_iter().zip(source.plan.kinds.iter().cycle()).map(|(x, kind)| kind.encode(x))
-            })
-            .collect();
+        let elements = offsets[places.len()] as usize;
+        let mut others = Vec::with_capacity(elements * (corners - 1));
+        let mut reals = Vec::with_capacity(elements * data_len);
+        for &place in places {
+            source.others(place, |slot| others.push(slot));
+            source.data(place, &mut reals);
+        }
+        let kinds = source.plan.kinds.iter().cycle();
+        let data = reals.into_iter().zip(kinds).map(|(x, kind)| kind.encode(x)).collect();
         Rows { shape: (corners - 1, data_len), offsets, others, data }
     }
 
     /// Whether all data are finite.
-    pub(super) fn is_finite(&self, plan: &StarPlan) -> bool {
-        let kinds = plan.kinds.iter().cycle();
+    pub(super) fn is_finite(&self, kinds: &[Kind]) -> bool {
+        let kinds = kinds.iter().cycle();
         self.data.iter().zip(kinds).all(|(x, &kind)| kind == Kind::Integer || x.finite())
     }
 
@@ -62,8 +47,9 @@ impl<T: Number> Rows<T> {
     }
 }
 
-/// The neighbors of the vertex of one row; `leaf(i)` reads real `i` of the shared state.
+/// The neighbors of one vertex of a tile of rows; `leaf(i)` reads real `i` of the shared state.
 pub(crate) struct Row<'a, T, F> {
+    /// Which vertex of the tile.
     pub(crate) row: usize,
     pub(crate) stars: &'a [Rows<T>],
     pub(crate) leaf: F,

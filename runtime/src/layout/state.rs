@@ -1,6 +1,5 @@
 //! The values of all vertices.
 
-use super::pieces;
 use crate::number::Number;
 use crate::program::Record;
 use rayon::prelude::*;
@@ -156,4 +155,13 @@ impl<T: Number> ViewMut<'_, T> {
 #[inline(always)]
 fn private_index(width: usize, len: usize, slot: usize, k: usize) -> usize {
     (slot / width * len + k) * width + slot % width
+}
+
+/// Cuts a slice into the pieces `cuts[i]..cuts[i + 1]`.
+fn pieces<'a, A>(mut slice: &'a mut [A], cuts: &'a [usize]) -> impl Iterator<Item = &'a mut [A]> {
+    cuts.windows(2).map(move |w| {
+        let (piece, rest) = std::mem::take(&mut slice).split_at_mut(w[1] - w[0]);
+        slice = rest;
+        piece
+    })
 }

@@ -16,9 +16,9 @@ impl Schedule {
     /// use meshweft::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
-    /// assert_eq!(Schedule::new(&path, Order::Color, 64)?.critical_path(), 2);
-    /// assert_eq!(Schedule::new(&path, Order::PriorityDag, 1)?.critical_path(), 4);
-    /// assert_eq!(Schedule::new(&path, Order::Jacobi, 64)?.critical_path(), 1);
+    /// assert_eq!(Schedule::new(&path, Order::COLOR, 64)?.critical_path(), 2);
+    /// assert_eq!(Schedule::new(&path, Order::PRIORITY_DAG, 1)?.critical_path(), 4);
+    /// assert_eq!(Schedule::new(&path, Order::JACOBI, 64)?.critical_path(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn critical_path(&self) -> usize {

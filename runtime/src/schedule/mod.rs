@@ -29,7 +29,7 @@ mod critical_path;
 mod order;
 mod ready;
 
-pub use order::Order;
+pub use order::{Key, Order};
 pub(crate) use ready::{Rule, is_ready};
 
 use crate::error::{Error, Result};
@@ -49,56 +49,57 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Plans the order for a graph that is numbered along a curve.
+    /// Plans the order for a graph that is numbered along the order's curve; a key of the host's own is in the numbers already.
     ///
-    /// `block_size`: vertices a block of [`Order::Blocked`], for example
-    /// [`Backend::default_block_size`](crate::Backend::default_block_size). Cost O(n + edges) and a sort.
+    /// `grain`: vertices a task where the order leaves that open, for example [`Backend::grain`](crate::Backend::grain). Cost
+    /// O(n + edges) and a sort.
     ///
     /// # Errors
-    /// A block size of zero.
+    /// A grain of zero.
     ///
     /// ```
     /// use meshweft::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
-    /// let schedule = Schedule::new(&path, Order::Color, 64)?;
+    /// let schedule = Schedule::new(&path, Order::COLOR, 64)?;
     /// assert_eq!(schedule.permutation().order(), [0, 2, 1, 3]);
     /// assert_eq!((schedule.tasks(), schedule.graph().neighbors(0)), (&[0, 2, 4][..], &[1][..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
-        if block_size == 0 {
-            return Err(Error::Invalid("a block holds at least one vertex".into()));
+    pub fn new(graph: &Graph, order: Order, grain: u32) -> Result<Schedule> {
+        if grain == 0 {
+            return Err(Error::Invalid("a task holds at least one vertex".into()));
         }
-        let schedule = match order {
-            Order::Jacobi => phases(graph, order, |_| 0, |_| 0)?,
-            Order::PriorityDag => priority_dag(graph, block_size.min(LONGEST_CHAIN))?,
-            Order::Color => {
+        let order = order.resolved(grain);
+        let schedule = match order.key {
+            Key::Jacobi => phases(graph, order, |_| 0, |_| 0)?,
+            Key::PriorityDag | Key::Own => priority_dag(graph, order, (grain as usize).min(LONGEST_CHAIN))?,
+            Key::Color => {
                 let colors = Coloring::balanced(graph);
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 phases(graph, order, color, color)?
             }
-            Order::ColorLevel => {
+            Key::ColorLevel => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 // No edge joins two vertices of a color, whatever their levels: the whole color is one phase.
                 phases(graph, order, |v| color(v) * levels.count() as u64 + level(v), color)?
             }
-            Order::LevelColor => {
+            Key::LevelColor => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 let both = |v| level(v) * colors.count() as u64 + color(v);
                 phases(graph, order, both, both)?
             }
-            Order::Blocked => blocked(graph, block_size)?,
+            Key::Blocked { size } => blocked(graph, order, size as usize)?,
         };
         schedule.verify(graph)?;
         Ok(schedule)
     }
 
-    /// The order that was planned.
+    /// The order that was planned, with the size of its blocks.
     pub fn order(&self) -> Order {
         self.order
     }
@@ -126,7 +127,7 @@ impl Schedule {
 
     /// Whether sweeps read the old values of all neighbors.
     pub fn is_double_buffered(&self) -> bool {
-        self.order == Order::Jacobi
+        self.order.key == Key::Jacobi
     }
 
     /// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave
@@ -196,7 +197,7 @@ fn numbers(cuts: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// Vertices a task of [`Order::PriorityDag`] at most: along a curve most blocks wait for the one before, so that larger
+/// Vertices a task of [`Order::PRIORITY_DAG`] at most: along a curve most blocks wait for the one before, so that larger
 /// ones leave nothing to do at the same time. Results do not depend on it.
 const LONGEST_CHAIN: usize = 2048;
 
@@ -233,7 +234,7 @@ fn phases(
 /// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, degree, number).
 ///
 /// Degrees count so that vertices updated side by side have about as many neighbors.
-fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
+fn blocked(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
     let n = graph.len();
     let blocks = graph.quotient(&blocks(n, block_size))?;
     let block_colors = Coloring::balanced(&blocks);
@@ -249,14 +250,14 @@ fn blocked(graph: &Graph, block_size: usize) -> Result<Schedule> {
         run * most + graph.neighbors(v).len() as u64
     });
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
-    Ok(tasks(Order::Blocked, permutation, blocks.permuted(&places), key))
+    Ok(tasks(order, permutation, blocks.permuted(&places), key))
 }
 
 /// Blocks of consecutive vertices, sorted inside by how long a chain of predecessors each vertex has there.
 ///
 /// All edges keep the direction that the numbers give them, so this is the order of the numbers as far as any result can
 /// tell: vertices without an edge between them may change places.
-fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
+fn priority_dag(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
     let mut depth = vec![0u32; graph.len()];
     depth.par_chunks_mut(block_size).enumerate().for_each(|(block, depth)| {
         let first = block * block_size;
@@ -271,7 +272,7 @@ fn priority_dag(graph: &Graph, block_size: usize) -> Result<Schedule> {
         (block_of(v) * block_size) as u64 + u64::from(depth[v as usize])
     });
     let blocks = graph.quotient(&blocks(graph.len(), block_size))?;
-    Ok(tasks(Order::PriorityDag, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
+    Ok(tasks(order, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
 }
 
 /// Where blocks of consecutive vertices start, and the end.
@@ -334,7 +335,7 @@ mod tests {
                 }
             }
         }
-        assert!(Schedule::new(&graphs[4], Order::Blocked, 0).is_err());
+        assert!(Schedule::new(&graphs[4], Order::BLOCKED, 0).is_err());
     }
 
     /// By brute force: what `verify` looks for, and that waves hold no edge and cover all tasks.
@@ -365,7 +366,7 @@ mod tests {
         let error = |order: Vec<u32>, runs: Vec<u32>, tasks: &Graph| {
             let permutation = Permutation::from_order(order).unwrap();
             let tasks = (vec![0, 2, 3], tasks.clone());
-            Schedule { order: Order::Color, permutation, runs, tasks: tasks.0, graph: tasks.1 }.verify(&graph)
+            Schedule { order: Order::COLOR, permutation, runs, tasks: tasks.0, graph: tasks.1 }.verify(&graph)
         };
         let says = |result: Result<()>, part: &str| {
             let error = result.unwrap_err().to_string();
@@ -383,7 +384,7 @@ mod tests {
     fn the_priority_dag_keeps_the_direction_of_every_edge() {
         let graph = grid(40);
         for block_size in [1, 7, 64, 100] {
-            let schedule = Schedule::new(&graph, Order::PriorityDag, block_size).unwrap();
+            let schedule = Schedule::new(&graph, Order::PRIORITY_DAG, block_size).unwrap();
             let rank = schedule.permutation().rank();
             for v in 0..graph.len() as u32 {
                 for &u in graph.neighbors(v) {

@@ -23,7 +23,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Vertices a block of [`Order::Blocked`] where the user names no size: a power of two from 64 to 4096, about a 128th of the
+    /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two from 64 to 4096, about a 128th of the
     /// mesh; on a GPU at most 512.
     ///
     /// It depends on nothing else, because another size is another order and so other bits. 4096 vertices with their edges are
@@ -32,13 +32,13 @@ impl Backend {
     ///
     /// ```
     /// use meshweft::Backend;
-    /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.default_block_size(vertices));
+    /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.grain(vertices));
     /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [64, 512, 4096]);
     /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
     /// ```
-    pub fn default_block_size(self, vertices: usize) -> usize {
+    pub fn grain(self, vertices: usize) -> u32 {
         let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
-        (vertices / 128).next_power_of_two().clamp(64, most)
+        (vertices / 128).next_power_of_two().clamp(64, most) as u32
     }
 }
 

@@ -7,10 +7,10 @@ use crate::gpu::{self, Device, Gpu, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
 use crate::number::{Int, Number, Real};
 use crate::program::{Kernels, PrivateOf, Program, Record, SharedOf, StarPlan, Stars, Vertex, convert, leaves};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{Key, Order, Schedule};
 use crate::step::record;
 use crate::trace::{self, Expr};
-use meshweft_mesh::{Curve, Mesh, Permutation};
+use meshweft_mesh::{Mesh, Permutation};
 use meshweft_shaders::Scalar;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -21,17 +21,15 @@ pub struct Builder<P, T> {
     mesh: Mesh,
     program: P,
     order: Order,
-    curve: Curve,
     backend: Backend,
     simd: Simd,
-    block_size: Option<usize>,
     audit: bool,
-    key: Option<Key>,
+    key: Option<KeyOf>,
     precision: PhantomData<T>,
 }
 
 /// An order of the host's own.
-type Key = Box<dyn Fn(u32) -> u64 + Send + Sync>;
+type KeyOf = Box<dyn Fn(u32) -> u64 + Send + Sync>;
 
 impl<P: Program> Simulation<P, f32> {
     /// Starts to build a simulation in 32 bits, in the default order, on all cores.
@@ -42,10 +40,8 @@ impl<P: Program> Simulation<P, f32> {
             mesh,
             program,
             order: Order::default(),
-            curve: Curve::default(),
             backend: Backend::default(),
             simd: Simd::default(),
-            block_size: None,
             audit: false,
             key: None,
             precision: PhantomData,
@@ -87,17 +83,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn order_by(self, key: impl Fn(u32) -> u64 + Send + Sync + 'static) -> Self {
-        Builder { key: Some(Box::new(key)), order: Order::PriorityDag, ..self }
-    }
-
-    /// Sets the curve that numbers the vertices. Another curve is another order.
-    pub fn curve(self, curve: Curve) -> Self {
-        Builder { curve, ..self }
-    }
-
-    /// Sets the vertices a block of [`Order::Blocked`] instead of [`Backend::default_block_size`]. Another size is another order.
-    pub fn block_size(self, vertices: usize) -> Self {
-        Builder { block_size: Some(vertices), ..self }
+        Builder { key: Some(Box::new(key)), order: Order { key: Key::Own, ..self.order }, ..self }
     }
 
     /// Sets where updates run.
@@ -117,8 +103,8 @@ impl<P: Program, T: Number> Builder<P, T> {
 
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Number>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, .. } = self;
-        Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, precision: PhantomData }
+        let Builder { mesh, program, order, backend, simd, audit, key, .. } = self;
+        Builder { mesh, program, order, backend, simd, audit, key, precision: PhantomData }
     }
 
     /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
@@ -128,14 +114,13 @@ impl<P: Program, T: Number> Builder<P, T> {
     pub fn shaders(self) -> Result<Vec<Shader>> {
         /// Vertices of a group: what most GPUs run in lockstep.
         const WIDTH: usize = 32;
-        let Builder { mesh, program, order, curve, block_size, key, .. } = self;
-        let numbers = number(&mesh, curve, key.as_ref());
+        let Builder { mesh, program, order, key, .. } = self;
+        let numbers = number(&mesh, order, key.as_ref())?;
         let stars = stars(&program, &mesh)?;
         let physics = trace::physics::<P>(&stars, gpu::scalar::<T>()?);
         let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &stars)?)?;
-        let backend = Backend::Gpu { adapter: 0 };
-        let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, block_size)?;
+        let schedule =
+            Schedule::new(&data_graph(&numbers, &stars)?, order, Backend::Gpu { adapter: 0 }.grain(numbers.len()))?;
         let shape = Shape { width: WIDTH, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
         let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape)?;
         layout.fix(|v| program.fixed(&mesh, v));
@@ -151,7 +136,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// Whatever the program says of the mesh; [`Error::Program`] for a program that breaks the rules of programs, which names
     /// kernel, field or star; a block size of zero; a start, parameter or datum that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, curve, backend, simd, block_size, audit, key, .. } = self;
+        let Builder { mesh, program, order, backend, simd, audit, key, .. } = self;
         let mut setup = Vec::new();
         let mut clock = Instant::now();
         let mut lap = |name, setup: &mut Vec<_>| {
@@ -159,7 +144,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             clock = Instant::now();
         };
         meshweft_mesh::start_threads()?;
-        let numbers = number(&mesh, curve, key.as_ref());
+        let numbers = number(&mesh, order, key.as_ref())?;
         lap("number", &mut setup);
         check_shapes::<P, T>()?;
         let stars = stars(&program, &mesh)?;
@@ -171,8 +156,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         lap("stars", &mut setup);
         let graph = data_graph(&numbers, &stars)?;
         lap("graph", &mut setup);
-        let block_size = block_size.unwrap_or_else(|| backend.default_block_size(numbers.len()));
-        let schedule = Schedule::new(&graph, order, block_size)?;
+        let schedule = Schedule::new(&graph, order, backend.grain(numbers.len()))?;
         let edges = graph.directed_edges();
         let audit = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
         drop(graph);
@@ -216,8 +200,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         parts.extend(<PrivateOf<P, T>>::parts(""));
         let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
         let (clock, health) = (Clock::default(), Health::Well);
-        let simulation =
-            Simulation { mesh, program, curve, layout, table, edges, engine, audit, parts, clock, health, setup };
+        let simulation = Simulation { mesh, program, layout, table, edges, engine, audit, parts, clock, health, setup };
         simulation.check_start()?;
         Ok(simulation)
     }
@@ -253,11 +236,17 @@ impl<P: Program, T: Number> Simulation<P, T> {
 }
 
 /// Numbers the vertices: along the curve, or by a key of the host's own first.
-fn number(mesh: &Mesh, curve: Curve, key: Option<&Key>) -> Permutation {
-    let numbers = curve.order(mesh.points());
-    match key {
-        None => numbers,
-        Some(key) => Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])),
+///
+/// # Errors
+/// An order by a key of the host's own, and no key.
+fn number(mesh: &Mesh, order: Order, key: Option<&KeyOf>) -> Result<Permutation> {
+    let numbers = order.curve.order(mesh.points());
+    match (order.key, key) {
+        (Key::Own, Some(key)) => {
+            Ok(Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])))
+        }
+        (Key::Own, None) => Err(Error::Invalid(format!("order {order}: `Builder::order_by` takes the key"))),
+        _ => Ok(numbers),
     }
 }
 

@@ -18,7 +18,7 @@ fn backends() -> Vec<(Backend, Simd)> {
 fn after<P: Program + Clone>(steps: usize, mesh: &Mesh, program: &P, order: Order) -> Simulation<P, f64> {
     let run = |(backend, simd)| {
         let builder = Simulation::builder(mesh.clone(), program.clone()).order(order).backend(backend).simd(simd);
-        let mut simulation = builder.precision::<f64>().block_size(40).build().unwrap();
+        let mut simulation = builder.precision::<f64>().build().unwrap();
         (0..steps).for_each(|_| simulation.step().unwrap());
         simulation
     };
@@ -176,9 +176,9 @@ mod gauss_seidel {
     #[test]
     fn symmetric_gauss_seidel_has_the_bits_of_the_loop_forth_and_back() {
         let mesh = generate("sheet:12", 3).unwrap();
-        for order in Order::ALL.into_iter().filter(|&order| order != Order::Jacobi) {
+        for order in Order::ALL.into_iter().filter(|&order| order != Order::JACOBI) {
             let simulation = after(3, &mesh, &Symmetric, order);
-            let number = simulation.curve().order(mesh.points());
+            let number = simulation.order().curve.order(mesh.points());
             let places = number.then(simulation.schedule().permutation());
             let mut neighbors = vec![Vec::new(); mesh.points().len()];
             for [a, b] in mesh.edges() {
@@ -246,7 +246,7 @@ mod adaptive_step {
     #[test]
     fn steps_chosen_by_what_is_measured_arrive_in_time_and_keep_mass_and_sign() {
         let mesh = generate("chain:64", 1).unwrap();
-        let mut simulation = after(1, &mesh, &Porous, Order::Blocked);
+        let mut simulation = after(1, &mesh, &Porous, Order::BLOCKED);
         let clock = simulation.globals().unwrap();
         assert!((simulation.metric("mass").unwrap() - 160.0).abs() < 1e-10);
         assert!(simulation.metric("least").unwrap() >= 0.0);
@@ -306,9 +306,9 @@ mod gray_scott {
     #[test]
     fn noise_has_the_same_bits_on_any_threads_and_the_size_that_was_asked_for() {
         let mesh = generate("quads:20", 1).unwrap();
-        let [quiet, noisy] = [0.0, 1e-3].map(|noise| after(60, &mesh, &GrayScott { noise }, Order::Blocked));
+        let [quiet, noisy] = [0.0, 1e-3].map(|noise| after(60, &mesh, &GrayScott { noise }, Order::BLOCKED));
         // One step's noise, vertex by vertex.
-        let [before, after] = [0.0, 1e-3].map(|noise| after(1, &mesh, &GrayScott { noise }, Order::Blocked));
+        let [before, after] = [0.0, 1e-3].map(|noise| after(1, &mesh, &GrayScott { noise }, Order::BLOCKED));
         let noise = values(&after, "u").into_iter().zip(values(&before, "u")).map(|(a, b)| (a - b) / 1e-3);
         let square = noise.map(|x| x * x).sum::<f64>() / 400.0;
         // The variance of 400 normal squares is 2 / 400: five deviations.
@@ -377,7 +377,7 @@ mod ising {
         const STEPS: usize = 5000;
         let mesh = generate("quads:4", 1).unwrap();
         assert_eq!(mesh.edges().len(), 24);
-        for (beta, order) in [(0.2, Order::Color), (0.4, Order::PriorityDag)] {
+        for (beta, order) in [(0.2, Order::COLOR), (0.4, Order::PRIORITY_DAG)] {
             let simulation = after(STEPS, &mesh, &Ising { beta }, order);
             let mean = simulation.globals().unwrap().total / STEPS as f64;
             let exact = exact(&mesh, beta);
@@ -390,7 +390,7 @@ mod ising {
     #[test]
     fn an_ising_lattice_is_ordered_when_cold_and_not_when_hot() {
         let mesh = generate("quads:24", 1).unwrap();
-        let order = |beta| after(100, &mesh, &Ising { beta }, Order::Blocked).metric("magnetization").unwrap() / 576.0;
+        let order = |beta| after(100, &mesh, &Ising { beta }, Order::BLOCKED).metric("magnetization").unwrap() / 576.0;
         assert!(order(1.0) > 0.98 && order(0.1).abs() < 0.3, "{} {}", order(1.0), order(0.1));
         // Without a field nothing is flipped back: at no temperature at all, every flip is taken.
         assert_eq!(order(0.0), 1.0);
@@ -465,7 +465,7 @@ mod page_rank {
             .collect::<std::collections::BTreeSet<_>>()
             .into_iter()
             .collect();
-        let mut simulation = after(1, &mesh, &PageRank { links: links.clone(), pages }, Order::Blocked);
+        let mut simulation = after(1, &mesh, &PageRank { links: links.clone(), pages }, Order::BLOCKED);
         assert!((simulation.metric("total").unwrap() - 1.0).abs() < 1e-12);
         assert!((30..100).contains(&simulation.rounds()), "{}", simulation.rounds());
         let out = |v: u32| links.iter().filter(|link| link[0] == v).count() as f64;
@@ -529,7 +529,7 @@ mod chebyshev {
         let mesh = generate("chain:21", 1).unwrap();
         let radius = f64::cos(std::f64::consts::PI / 20.0);
         let error = |radius, rounds| {
-            let x = values(&after(1, &mesh, &Accelerated { radius, rounds }, Order::Blocked), "x");
+            let x = values(&after(1, &mesh, &Accelerated { radius, rounds }, Order::BLOCKED), "x");
             x.iter().map(|x| x * x).sum::<f64>().sqrt()
         };
         let polynomial = f64::cosh(40.0 * f64::acosh(1.0 / radius));

@@ -38,7 +38,7 @@ impl Precision {
 }
 
 /// Records what `tell` says. `known`: identity of each kernel. `is_double_buffered`: whether the order is
-/// [`Order::Jacobi`](crate::Order::Jacobi), under which sweeps read old values.
+/// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
 ///
 /// # Errors
 /// A stage with a kernel that is not known, or that makes no sense.
@@ -64,7 +64,7 @@ impl<P: Kernels> Stages<P> {
     }
 
     /// Updates every vertex `rounds` times in place, in the order of the schedule: new values of earlier neighbors, old
-    /// values of later ones (Gauss–Seidel). Under [`Order::Jacobi`](crate::Order::Jacobi) the same as [`Stages::jacobi`].
+    /// values of later ones (Gauss–Seidel). Under [`Order::JACOBI`](crate::Order::JACOBI) the same as [`Stages::jacobi`].
     pub fn sweep<K: Update<P>>(&mut self, kernel: K, rounds: usize) {
         self.update(kernel, Rule::InOrder, rounds);
     }

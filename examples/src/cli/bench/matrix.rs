@@ -98,7 +98,6 @@ struct Point {
     mesh: String,
     vertices: usize,
     order: Order,
-    curve: Curve,
     precision: Precision,
     threads: usize,
 }
@@ -181,7 +180,6 @@ fn points(scale: Scale, threads: &[usize]) -> Vec<Point> {
         mesh,
         vertices,
         order: Order::default(),
-        curve: Curve::default(),
         precision: Precision::default(),
         threads: 0,
     };
@@ -190,8 +188,8 @@ fn points(scale: Scale, threads: &[usize]) -> Vec<Point> {
         let center = at(example, cube(center));
         sides.iter().for_each(|&side| add(&at(example, cube(side))));
         Order::ALL.into_iter().for_each(|order| add(&Point { order, ..center.clone() }));
-        for order in [Order::Blocked, Order::Color] {
-            Curve::ALL.into_iter().for_each(|curve| add(&Point { order, curve, ..center.clone() }));
+        for order in [Order::BLOCKED, Order::COLOR] {
+            Curve::ALL.into_iter().for_each(|curve| add(&Point { order: order.along(curve), ..center.clone() }));
         }
         add(&Point { precision: Precision::F64, ..center });
     }
@@ -203,14 +201,13 @@ impl Point {
     fn label(&self) -> String {
         let threads = text::counted(self.threads, "thread", "threads");
         let precision = if self.precision == Precision::F64 { ", f64" } else { "" };
-        format!("{}, {}, {}, {}, {threads}{precision}", self.example, self.mesh, self.order, self.curve)
+        format!("{}, {}, {}, {threads}{precision}", self.example, self.mesh, self.order)
     }
 
     fn measure(&self, scale: Scale) -> Result<Report> {
         let entry = find_example(self.example)?;
         let options = Options {
             order: self.order,
-            curve: self.curve,
             backend: Backend::Cpu { threads: self.threads },
             precision: self.precision,
             ..Options::default()
@@ -270,6 +267,7 @@ impl Left {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshweft::Key;
 
     #[test]
     fn the_star_changes_one_thing_at_a_time() {
@@ -280,12 +278,16 @@ mod tests {
         for p in &spring {
             let changed = [
                 p.mesh != "box:100",
-                p.order != Order::Blocked,
-                p.curve != Curve::Morton,
+                p.order.key != Order::BLOCKED.key,
+                p.order.curve != Curve::Morton,
                 p.precision != Precision::F32,
             ];
             let count = changed.into_iter().filter(|&c| c).count();
-            assert!(count <= 1 || (count == 2 && p.order == Order::Color && p.curve != Curve::Morton), "{}", p.label());
+            assert!(
+                count <= 1 || (count == 2 && p.order.key == Key::Color && p.order.curve != Curve::Morton),
+                "{}",
+                p.label()
+            );
         }
         assert_eq!(points.len(), 2 * (2 * spring.len() + 3));
     }

@@ -4,7 +4,8 @@ use super::probe::Machine;
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
 use anyhow::{Result, bail};
-use serde::Serialize;
+use meshweft::Order;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::time::Instant;
 
@@ -28,9 +29,9 @@ pub(super) struct Report {
     pub(super) vertices: usize,
     pub(super) cells: usize,
     pub(super) directed_edges: usize,
-    pub(super) order: &'static str,
+    #[serde(serialize_with = "as_word")]
+    pub(super) order: Order,
     pub(super) tasks: usize,
-    pub(super) curve: String,
     pub(super) backend: &'static str,
     pub(super) threads: usize,
     /// Vertices that a core updates side by side.
@@ -121,13 +122,12 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         vertices,
         cells: run.mesh().cells().len(),
         directed_edges,
-        order: plan.options.order.name(),
-        tasks: run.tasks(),
-        curve: plan.options.curve.to_string(),
+        order: run.schedule().order(),
+        tasks: run.schedule().graph().len(),
         backend: plan.backend(),
         threads: run.threads(),
         width: run.width(),
-        critical_path: run.critical_path(),
+        critical_path: run.schedule().critical_path(),
         precision: plan.precision(),
         trials: trials.count,
         steps: count,
@@ -153,7 +153,16 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
     })
 }
 
+fn as_word<S: Serializer>(order: &Order, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(order)
+}
+
 impl Report {
+    /// Whether it is of an order, whatever the size of blocks.
+    pub(super) fn is_of(&self, order: Order) -> bool {
+        (self.order.curve, self.order.key.name()) == (order.curve, order.key.name())
+    }
+
     /// The same, read as a share of what the machine can do.
     pub(super) fn on(mut self, machine: &Machine) -> Report {
         self.read_share = Some(self.gb_per_s / machine.read_gb_per_s);

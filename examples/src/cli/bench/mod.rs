@@ -54,17 +54,15 @@ pub(super) struct Arguments {
 }
 
 /// Options that say what one measurement is of.
-const OF_ONE: [&str; 16] = [
+const OF_ONE: [&str; 14] = [
     "name",
     "example",
     "case",
     "mesh",
     "order",
-    "curve",
     "backend",
     "threads",
     "simd",
-    "block_size",
     "precision",
     "set",
     "seed",
@@ -138,7 +136,7 @@ fn print(report: &Report, console: &mut Console) -> Result<()> {
     let mut rows = vec![
         ("example", report.example.to_string()),
         ("mesh", format!("{}: {v} vertices, {c} cells, {e} directed edges", report.mesh)),
-        ("order", format!("{}, {tasks}, {} curve", report.order, report.curve)),
+        ("order", format!("{}, {tasks}", report.order)),
         (
             "critical path",
             format!("{} updates; average parallelism {}", text::count(report.critical_path), text::number(at_a_time)),

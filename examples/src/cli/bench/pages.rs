@@ -39,7 +39,7 @@ fn optional(x: Option<impl Display>) -> String {
 /// One line a measurement.
 fn measurements(results: &Results) -> String {
     let mut text = String::from(
-        "example,mesh,vertices,directed_edges,order,tasks,curve,precision,threads,trials,rounds,ns_per_update,\
+        "example,mesh,vertices,directed_edges,order,tasks,precision,threads,trials,rounds,ns_per_update,\
          ns_per_update_min,ns_per_update_max,ns_per_edge,moved_bytes_per_update,gb_per_s,read_share,setup_s,\
          setup_rounds,bytes_per_vertex,bytes_per_edge,digest\n",
     );
@@ -49,9 +49,8 @@ fn measurements(results: &Results) -> String {
             r.mesh.clone(),
             r.vertices.to_string(),
             r.directed_edges.to_string(),
-            r.order.into(),
+            r.order.to_string(),
             r.tasks.to_string(),
-            r.curve.clone(),
             r.precision.into(),
             r.threads.to_string(),
             r.trials.to_string(),
@@ -91,33 +90,30 @@ fn page(results: &Results) -> String {
     let mut page = format!(
         "# Results\n\nWritten by `{}` of version {}; [README.md](README.md) says how to read and repeat it. Do not edit.\n\
          The same figures, with more digits, are in [results.csv](results.csv) and [tolerance.csv](tolerance.csv).\n\n\
-         Where nothing else is said: `{}` order, `{}` numbering, `f32`, mesh `{center}`.\n\n",
+         Where nothing else is said: order `{}`, `f32`, mesh `{center}`.\n\n",
         results.scale.command(),
         env!("CARGO_PKG_VERSION"),
         Order::default(),
-        Curve::default(),
     );
     page += &machine(results);
     page += "## Sizes\n\n![time of an update over size](sizes.svg)\n\n![traffic over size](bandwidth.svg)\n\n";
-    let at =
-        |r: &&Report| r.order == Order::default().name() && r.curve == Curve::default().name() && r.precision == "f32";
+    let at = |r: &&Report| r.is_of(Order::default()) && r.precision == "f32";
     page += &table(&["mesh"], results.reports.iter().filter(at), |r| vec![r.mesh.clone()]);
-    let at = |r: &&Report| r.mesh == *center && r.curve == Curve::default().name() && r.precision == "f32";
+    let at = |r: &&Report| r.mesh == *center && r.order.curve == Curve::default() && r.precision == "f32";
     page += "## Orders\n\n![time of an update by order](orders.svg)\n\n";
     page += &table(&["order", "tasks"], results.reports.iter().filter(at), |r| {
         vec![r.order.to_string(), text::count(r.tasks)]
     });
     let numbered = |r: &&Report| {
-        r.mesh == *center && [Order::Blocked, Order::Color].iter().any(|o| o.name() == r.order) && r.precision == "f32"
+        r.mesh == *center
+            && [Order::BLOCKED, Order::COLOR].iter().any(|o| r.is_of(o.along(r.order.curve)))
+            && r.precision == "f32"
     };
     page += "## Numberings\n\nBlocks of a random numbering touch all others, so that `blocked` has nothing to do at the \
              same time.\n\n![time of an update by numbering](numberings.svg)\n\n";
-    page += &table(&["order", "numbering"], results.reports.iter().filter(numbered), |r| {
-        vec![r.order.to_string(), r.curve.clone()]
-    });
+    page += &table(&["order"], results.reports.iter().filter(numbered), |r| vec![r.order.to_string()]);
     page += "## Precision\n\n";
-    let at =
-        |r: &&Report| r.mesh == *center && r.order == Order::default().name() && r.curve == Curve::default().name();
+    let at = |r: &&Report| r.mesh == *center && r.is_of(Order::default());
     page += &table(&["precision"], results.reports.iter().filter(at), |r| vec![r.precision.to_string()]);
     let _ = write!(
         page,
@@ -198,7 +194,7 @@ fn table<'a>(
 }
 
 fn tolerance_table(results: &Results) -> String {
-    let jacobi = results.arrivals.iter().find(|a| a.order == Order::Jacobi.name() && a.rounds.is_some());
+    let jacobi = results.arrivals.iter().find(|a| a.order == Order::JACOBI && a.rounds.is_some());
     let head = ["order", "threads", "rounds", "time", "time a round", "time over that of jacobi"].map(str::to_string);
     let rows = results.arrivals.iter().map(|a| {
         let each = text::seconds(a.seconds / (a.residuals.len() - 1).max(1) as f64);
@@ -241,9 +237,7 @@ fn over_size(results: &Results, y: impl Fn(&Report) -> f64) -> Vec<Series> {
     for (color, example) in EXAMPLES.into_iter().enumerate() {
         for [machine, _] in &results.machines {
             let at = |r: &&Report| {
-                (r.example, r.threads, r.precision) == (example, machine.threads, "f32")
-                    && r.order == Order::default().name()
-                    && r.curve == Curve::default().name()
+                (r.example, r.threads, r.precision) == (example, machine.threads, "f32") && r.is_of(Order::default())
             };
             let points = results.reports.iter().filter(at).map(|r| [r.vertices as f64, y(r)]).collect();
             let name = format!("{example}, {}", threads(machine.threads));
@@ -305,26 +299,26 @@ fn legend(results: &Results) -> Vec<String> {
 }
 
 fn orders(results: &Results) -> Bars {
-    let names = Order::ALL.map(|order| order.name().to_string());
+    let names = Order::ALL.map(|order| order.key.name().to_string());
     Bars {
         title: "Time of an update by order",
         subtitle: subtitle(results, "Morton numbering, f32"),
         label: "ns an update",
         legend: legend(results),
-        panels: bars(results, &names, |r, i| r.order == Order::ALL[i].name() && r.curve == Curve::default().name()),
+        panels: bars(results, &names, |r, i| r.is_of(Order::ALL[i])),
     }
 }
 
 fn numberings(results: &Results) -> Bars {
-    let pairs: Vec<(Order, Curve)> =
-        [Order::Blocked, Order::Color].into_iter().flat_map(|order| Curve::ALL.map(|curve| (order, curve))).collect();
-    let names: Vec<String> = pairs.iter().map(|(order, curve)| format!("{order}, {curve}")).collect();
+    let along = |order: Order| Curve::ALL.map(|curve| order.along(curve));
+    let all: Vec<Order> = [Order::BLOCKED, Order::COLOR].into_iter().flat_map(along).collect();
+    let names: Vec<String> = all.iter().map(Order::to_string).collect();
     Bars {
         title: "Time of an update by numbering",
         subtitle: subtitle(results, "f32"),
         label: "ns an update",
         legend: legend(results),
-        panels: bars(results, &names, |r, i| r.order == pairs[i].0.name() && r.curve == pairs[i].1.name()),
+        panels: bars(results, &names, |r, i| r.is_of(all[i])),
     }
 }
 

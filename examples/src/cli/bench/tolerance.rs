@@ -3,13 +3,12 @@
 //! The problem is one implicit Euler step of heat on the mesh, [`STIFFNESS`] times as long as an explicit one could be:
 //! `(m + s Σw) T = m b + s Σ w T_neighbor` at every vertex. Each order starts from `T = b`, and rounds are counted until
 //! the residual's root mean square is [`TOLERANCE`] of the first. Then the same number of rounds is run again from the
-//! same start in one go and timed, and must end with the same bits. [`Order::Jacobi`] is the double-buffered control.
+//! same start in one go and timed, and must end with the same bits. [`Order::JACOBI`] is the double-buffered control.
 
 use super::plot::Series;
 use anyhow::{Result, bail};
 use meshweft::{Backend, Order, Program, Real, Simulation, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Laplacian, Mesh};
-use serde::Serialize;
 use std::time::Instant;
 
 /// The time step over the largest of explicit Euler. 50 is a step that only an implicit method can take.
@@ -22,9 +21,9 @@ const MOST: usize = 5_000;
 const REPEATS: usize = 3;
 
 /// How one order arrived.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Arrival {
-    pub(super) order: &'static str,
+    pub(super) order: Order,
     pub(super) threads: usize,
     /// Rounds to the tolerance; `None` if it was not reached.
     pub(super) rounds: Option<usize>,
@@ -152,7 +151,7 @@ pub(super) fn arrive(mesh: &Mesh, order: Order, threads: usize) -> Result<Arriva
     times.sort_unstable_by(f64::total_cmp);
     let arrived = last <= TOLERANCE;
     Ok(Arrival {
-        order: order.name(),
+        order,
         threads: run.threads(),
         rounds: arrived.then_some(rounds),
         seconds: times[REPEATS / 2],
@@ -168,8 +167,8 @@ impl Arrival {
         let point = |i: usize| [1e3 * self.seconds * i as f64 / rounds as f64, self.residuals[i]];
         let shown = |i: &usize| i.is_multiple_of(every) || *i + 1 == self.residuals.len();
         let points = (0..self.residuals.len()).filter(shown).map(point).collect();
-        let name = self.order.to_string();
-        Series { name, color, dashed: self.order == Order::Jacobi.name(), dots: false, points }
+        let name = self.order.key.name().to_string();
+        Series { name, color, dashed: self.order == Order::JACOBI, dots: false, points }
     }
 }
 
@@ -182,8 +181,8 @@ mod tests {
     fn sweeps_in_place_need_fewer_rounds_than_jacobi() {
         let mesh = generate("box:8", 1).unwrap();
         let rounds = |order| arrive(&mesh, order, 2).unwrap().rounds.unwrap();
-        let jacobi = rounds(Order::Jacobi);
-        for order in Order::ALL.into_iter().filter(|&order| order != Order::Jacobi) {
+        let jacobi = rounds(Order::JACOBI);
+        for order in Order::ALL.into_iter().filter(|&order| order != Order::JACOBI) {
             let in_place = rounds(order);
             assert!(2 <= in_place && 4 * in_place < 3 * jacobi, "{order}: {in_place} rounds, jacobi {jacobi}");
         }

@@ -100,7 +100,7 @@ impl Random {
             },
             salt => {
                 let rules = match order {
-                    Order::Jacobi => [Rule::AtOnce; 3],
+                    Order::JACOBI => [Rule::AtOnce; 3],
                     _ => [Rule::InOrder, Rule::Backward, Rule::AtOnce],
                 };
                 Stage::Update { kernel: STIR, settings: settings(salt as f64), rule: self.one_of(&rules), rounds }
@@ -113,7 +113,7 @@ impl Random {
 fn check(seed: u64) {
     let random = &mut Random(seed);
     let n = 1 + random.below(300);
-    let (order, block_size) = (random.one_of(&Order::ALL), 1 + random.below(64));
+    let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(64) as u32);
     let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(8));
     let edges = random.edges(n);
     let steps: Vec<Step<Int>> = (0..1 + random.below(3) as u32)
@@ -126,7 +126,7 @@ fn check(seed: u64) {
     };
     let numbers = Permutation::sorted_by_number(n, u64::from);
     let graph = data_graph(&numbers, &plans()).unwrap();
-    let schedule = Schedule::new(&graph, order, block_size).unwrap();
+    let schedule = Schedule::new(&graph, order, grain).unwrap();
     let laid_out = |width| {
         let shape = Shape { width, shared: 1, private: 1 };
         let mut layout = Layout::new(schedule.clone(), &numbers, plans(), shape).unwrap();
@@ -144,7 +144,11 @@ fn check(seed: u64) {
     let (layout, state) = laid_out(width);
     let cpu = Cpu::new(threads, layout, Some(audit.clone()), state).unwrap();
     let mut cpu = Interpreter::new(cpu, table.clone(), globals.clone());
-    let policy = if random.below(2) == 0 { Policy::sequences(&schedule, threads) } else { Policy::waves(&schedule) };
+    let policy = match random.below(3) {
+        0 => Policy::sequences(&schedule, threads),
+        1 => Policy::Rounds(threads),
+        _ => Policy::waves(&schedule),
+    };
     Arc::get_mut(&mut cpu.host.ground).expect("no walk yet").policy = policy;
     let (layout, state) = laid_out(1);
     let mut oracle = Interpreter::new(Serial::new(layout, state), table, globals);

@@ -3,7 +3,7 @@
 use super::cells::{Cells, Memory};
 use super::table;
 use crate::engine::Audit;
-use crate::layout::{Form, Layout, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::layout::{Form, Layout, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
@@ -28,37 +28,34 @@ pub(crate) struct Visit<'a, T> {
 /// Updates the vertices of a tile. Tells whether all came out finite.
 pub(in crate::engine) fn update_tile<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile,
+    tile: &Tile<T>,
 ) -> bool {
     match &tile.form {
-        Form::Wide { halo } => update_wide::<P, T, K, L>(visit, tile, halo),
-        Form::Rows { first_row, vertices } => {
-            update_rows::<P, T, K>(visit, tile, *first_row as usize, *vertices as usize)
-        }
+        Form::Wide { halo, stars } => update_wide::<P, T, K, L>(visit, tile, halo, stars),
+        Form::Rows { vertices, stars } => update_rows::<P, T, K>(visit, tile, *vertices as usize, stars),
     }
 }
 
 #[inline(never)]
 fn update_rows<P: Kernels, T: Number, K: Update<P>>(
     visit: &Visit<T>,
-    tile: &Tile,
-    first_row: usize,
+    tile: &Tile<T>,
     vertices: usize,
+    stars: &[Rows<T>],
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
-    let (layout, cells) = (visit.layout, visit.cells());
-    let own = layout.own(tile);
+    let (cells, own) = (visit.cells(), tile.own());
     let mut finite = true;
     for i in 0..vertices {
         let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
         let slot = own.start + i;
         visit.before(slot..slot + 1);
         let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
-        let row = Row { row: first_row + i, stars: &layout.rows, leaf: |i| cells.leaf(i, stride) };
+        let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
         let (shared, private) = {
-            let given = visit.given::<P>(slot);
+            let given = visit.given::<P>(tile, slot);
             let new = K::update(&given, Vertex::join(shared, private), &row).split();
-            if layout.fixed(slot..slot + 1).is_some() { (shared, private) } else { new }
+            if tile.fixed(slot..slot + 1).is_some() { (shared, private) } else { new }
         };
         finite &= (shared.probe() + private.probe()).finite();
         let padding = if i + 1 == vertices { slot + 1..own.end } else { 0..0 };
@@ -71,42 +68,42 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
 #[inline(never)]
 fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile,
-    halo: &Range<u32>,
+    tile: &Tile<T>,
+    halo: &[u32],
+    stars: &[Wide<T>],
 ) -> bool {
-    let (layout, cells, mut given) = (visit.layout, visit.cells(), visit.uniform.splat::<P, L>());
+    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>());
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
-    let own = layout.own(tile);
-    let halo = &layout.halo[halo.start as usize..halo.end as usize];
+    let own = tile.own();
     table::with(TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
         cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
         let mut probe = L::lit(0.0);
-        let groups = tile.groups.start as usize..tile.groups.end as usize;
-        for i in groups.clone() {
+        let (groups, first_group) = (own.len() / L::WIDTH, own.start / L::WIDTH);
+        for i in 0..groups {
             let (group, ahead) = match backward {
                 false => (i, i + AHEAD),
-                true => (groups.start + groups.end - 1 - i, (groups.start + groups.end - 1 - i).saturating_sub(AHEAD)),
+                true => (groups - 1 - i, (groups - 1 - i).saturating_sub(AHEAD)),
             };
-            layout.wide.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
-            cells.prefetch_private(ahead, <PrivateOf<P, T>>::LEN);
-            let first = group * L::WIDTH;
+            stars.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
+            cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
+            let first = own.start + group * L::WIDTH;
             visit.before(first..first + L::WIDTH);
             let stride = shared_stride(<SharedOf<P, T>>::LEN);
             let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
             let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
-            let private = cells.load_private::<L, PrivateOf<P, L>>(group);
-            let row = WideRows { group, stars: &layout.wide, table: &*table, lanes: PhantomData::<L> };
-            given.visit(layout.numbers(first..first + L::WIDTH));
+            let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
+            let row = WideRows { group, stars, table: &*table, lanes: PhantomData::<L> };
+            given.visit(tile.numbers(first..first + L::WIDTH));
             let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
-            let (shared, private) = keep_fixed::<L, _, _>(layout, first, (shared, private), new.split());
+            let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
             probe = probe + shared.probe() + private.probe();
             // Private state first, right after it was read: what did not change is then not written at all.
-            cells.store_private::<L, _>(group, private);
+            cells.store_private::<L, _>(first_group + group, private);
             if in_place {
                 scatter_rows::<L, _>(shared, &mut table[at]);
             } else {
-                cells.store_shared::<L, _>(group, shared);
+                cells.store_shared::<L, _>(first_group + group, shared);
             }
             visit.after(first..first + L::WIDTH);
         }
@@ -118,19 +115,19 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
 /// Updates the vertices of a tile by a map: none reads another.
 pub(in crate::engine) fn map_tile<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile,
+    tile: &Tile<T>,
 ) -> bool {
     if visit.layout.width == 1 {
         return map_rows::<P, T, K>(visit, tile);
     }
-    let (layout, cells, mut given) = (visit.layout, visit.cells(), visit.uniform.splat::<P, L>());
+    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>());
     let mut probe = L::lit(0.0);
-    for group in tile.groups.start as usize..tile.groups.end as usize {
+    for group in tile.own().start / L::WIDTH..tile.own().end / L::WIDTH {
         let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
         let first = group * L::WIDTH;
-        given.visit(layout.numbers(first..first + L::WIDTH));
+        given.visit(tile.numbers(first..first + L::WIDTH));
         let new: VertexOf<P, L> = K::map(&given, Vertex::join(shared, private));
-        let (shared, private) = keep_fixed::<L, _, _>(layout, first, (shared, private), new.split());
+        let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
         probe = probe + shared.probe() + private.probe();
         cells.store_private::<L, _>(group, private);
         cells.store_shared::<L, _>(group, shared);
@@ -138,14 +135,13 @@ pub(in crate::engine) fn map_tile<P: Kernels, T: Number, K: Map<P>, L: Lanes<Sca
     probe.is_zero()
 }
 
-fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile) -> bool {
+fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) -> bool {
     let cells = visit.cells();
     let mut finite = true;
-    for slot in visit.layout.own(tile) {
+    for slot in tile.own() {
         let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
-        let new: VertexOf<P, T> = K::map(&visit.given(slot), Vertex::join(shared, private));
-        let (shared, private) =
-            if visit.layout.fixed(slot..slot + 1).is_some() { (shared, private) } else { new.split() };
+        let new: VertexOf<P, T> = K::map(&visit.given(tile, slot), Vertex::join(shared, private));
+        let (shared, private) = if tile.fixed(slot..slot + 1).is_some() { (shared, private) } else { new.split() };
         finite &= (shared.probe() + private.probe()).finite();
         cells.store(slot, 0..0, shared, private);
     }
@@ -155,30 +151,28 @@ fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile) -> 
 /// Measures the vertices of a tile.
 pub(in crate::engine) fn measure_tile<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile,
+    tile: &Tile<T>,
 ) {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
-    let (layout, cells) = (visit.layout, visit.cells());
-    let own = layout.own(tile);
+    let (cells, own) = (visit.cells(), tile.own());
     match &tile.form {
-        Form::Rows { first_row, vertices } => {
+        Form::Rows { vertices, stars } => {
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
-                let row = Row { row: *first_row as usize + i, stars: &layout.rows, leaf: |i| cells.leaf(i, stride) };
-                K::measure(&visit.given::<P>(own.start + i), Vertex::join(shared, private), &row)
+                let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
+                K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
             cells.measured(own.start, (0..*vertices as usize).map(value));
         }
-        Form::Wide { halo } => table::with(TABLE * stride, |table| {
+        Form::Wide { halo, stars } => table::with(TABLE * stride, |table| {
             let mut given = visit.uniform.splat::<P, L>();
-            let halo = &layout.halo[halo.start as usize..halo.end as usize];
             cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
-            for group in tile.groups.start as usize..tile.groups.end as usize {
-                let first = group * L::WIDTH;
+            for group in 0..own.len() / L::WIDTH {
+                let first = own.start + group * L::WIDTH;
                 let shared = gather_rows::<L, SharedOf<P, L>>(&table[(first - own.start) * stride..]);
-                let private = cells.load_private::<L, PrivateOf<P, L>>(group);
-                let row = WideRows { group, stars: &layout.wide, table: &*table, lanes: PhantomData::<L> };
-                given.visit(layout.numbers(first..first + L::WIDTH));
+                let private = cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH);
+                let row = WideRows { group, stars, table: &*table, lanes: PhantomData::<L> };
+                given.visit(tile.numbers(first..first + L::WIDTH));
                 let mut values = [T::from_f64(0.0); 16];
                 K::measure(&given, Vertex::join(shared, private), &row).store(&mut values[..L::WIDTH]);
                 cells.measured(first, values.into_iter().take(L::WIDTH));
@@ -190,12 +184,12 @@ pub(in crate::engine) fn measure_tile<P: Kernels, T: Number, K: Reduce<P>, L: La
 /// The new state, or the old one in the lanes of vertices that are fixed.
 #[inline(always)]
 fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
-    layout: &Layout<L::Scalar>,
+    tile: &Tile<L::Scalar>,
     first: usize,
     (old_shared, old_private): (S, Q),
     (shared, private): (S, Q),
 ) -> (S, Q) {
-    let Some(fixed) = layout.fixed(first..first + L::WIDTH) else { return (shared, private) };
+    let Some(fixed) = tile.fixed(first..first + L::WIDTH) else { return (shared, private) };
     let is_fixed = L::lit(0.0).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(u8::from(fixed[lane])))));
     let mut keep = |old, new| L::select(is_fixed, old, new);
     (old_shared.zip(shared, &mut keep), old_private.zip(private, &mut keep))
@@ -208,8 +202,8 @@ impl<T: Number> Visit<'_, T> {
     }
 
     #[inline(always)]
-    fn given<P: Kernels>(&self, slot: usize) -> Given<P, T> {
-        self.uniform.given(self.layout.numbers(slot..slot + 1).first().copied().unwrap_or(0))
+    fn given<P: Kernels>(&self, tile: &Tile<T>, slot: usize) -> Given<P, T> {
+        self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0))
     }
 
     /// Places of the vertices in some slots; padding does not count.

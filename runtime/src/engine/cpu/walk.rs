@@ -9,6 +9,8 @@
 //!   next one is not ready for a while. So memory is read in order, and what a task wrote in the last round is still in the
 //!   caches of the core that did: both were measured to be worth more than taking whatever became ready last
 //!   (docs/perf/notes.md).
+//! - In **rounds**: each thread does whole rounds, a few tasks behind the thread that does the round before. For orders whose
+//!   neighbors are never far apart, such as levels: a wave of those has no work for two, but rounds have.
 //! - In **waves**: one sequence for all, in which the tasks of a wave have no edge between them; a wave may begin when all
 //!   tasks before it are done. Two counters instead of an epoch a task: cheaper where waves are many and small.
 //!
@@ -40,14 +42,22 @@ const LARGE: usize = 1024;
 pub(super) enum Policy {
     /// Tasks of each thread.
     Sequences(Vec<Vec<u32>>),
+    /// All tasks in every so-and-so-many-th round, for so many threads.
+    Rounds(usize),
     /// For each task, where its wave starts and ends.
     Waves(Vec<Range<u32>>),
 }
 
 impl Policy {
     pub(super) fn new(schedule: &Schedule, threads: usize) -> Policy {
-        let tasks = schedule.graph().len();
+        let (graph, tasks) = (schedule.graph(), schedule.graph().len());
         let waves = schedule.waves();
+        let reach = |t: u32| graph.neighbors(t).last().map_or(0, |&u| u.saturating_sub(t) as usize);
+        let farthest = (0..tasks as u32).map(reach).max().unwrap_or(0);
+        // A thread begins its round when the one before is that many tasks ahead.
+        if 4 * threads * farthest <= tasks && !schedule.is_double_buffered() {
+            return Policy::Rounds(threads);
+        }
         // Blocks are few a wave; pieces of a color or level are many.
         if schedule.permutation().len() / tasks.max(1) >= LARGE || waves.len() > tasks / 4 {
             return Policy::sequences(schedule, threads);
@@ -68,6 +78,7 @@ impl Policy {
     fn count(&self) -> usize {
         match self {
             Policy::Sequences(sequences) => sequences.len(),
+            Policy::Rounds(threads) => *threads,
             Policy::Waves(_) => 1,
         }
     }
@@ -261,16 +272,20 @@ impl<T: Number> Walk<T> {
 
     fn draw(&self, sequence: usize) -> Draw {
         let drawn = &self.drawn[sequence];
-        let tasks = match &self.ground.policy {
-            Policy::Sequences(sequences) => sequences[sequence].len(),
-            Policy::Waves(waves) => waves.len(),
+        // Its tasks in a round, the first of its rounds, and from one to the next.
+        let (tasks, first, stride) = match &self.ground.policy {
+            Policy::Sequences(sequences) => (sequences[sequence].len(), 0, 1),
+            Policy::Rounds(threads) => (self.epochs.len(), sequence, *threads),
+            Policy::Waves(waves) => (waves.len(), 0, 1),
         };
         loop {
             let place = drawn.load(Ordering::Acquire);
-            if place == tasks * self.rounds as usize {
+            let Some(round) =
+                place.checked_div(tasks).map(|n| first + stride * n).filter(|&n| n < self.rounds as usize)
+            else {
                 return Draw::End;
-            }
-            let (i, epoch) = (place % tasks, (place / tasks) as u32);
+            };
+            let (i, epoch) = (place % tasks, round as u32);
             let leg = self.leg(epoch);
             let i = if leg.is_backward() { tasks - 1 - i } else { i };
             let (t, ready) = match &self.ground.policy {
@@ -278,6 +293,7 @@ impl<T: Number> Walk<T> {
                     let t = sequences[sequence][i];
                     (t, self.is_ready(leg.pass.rule, t, epoch))
                 }
+                Policy::Rounds(_) => (i as u32, self.is_ready(leg.pass.rule, i as u32, epoch)),
                 Policy::Waves(waves) => {
                     // Tasks that are done by the time a wave begins.
                     let before = match leg.pass.rule {
@@ -306,7 +322,7 @@ impl<T: Number> Walk<T> {
     fn finish(&self, t: u32, epoch: u32) {
         match &self.ground.policy {
             // From here on neighbors may run.
-            Policy::Sequences(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
+            Policy::Sequences(_) | Policy::Rounds(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
             Policy::Waves(_) => _ = self.done.fetch_add(1, Ordering::AcqRel),
         }
     }
@@ -349,7 +365,7 @@ impl<T: Number> Walk<T> {
         let (mut wait, mut done) = (Wait::new(self.spin), 0);
         while !self.stopped.load(Ordering::SeqCst) {
             let all = match &self.ground.policy {
-                Policy::Sequences(_) => {
+                Policy::Sequences(_) | Policy::Rounds(_) => {
                     let left = self.epochs[done..].iter();
                     done += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.rounds).count();
                     done == self.epochs.len()

@@ -52,7 +52,7 @@ impl Arrays {
         layout: &Layout<T>,
         (record_bytes, measured): (u64, Option<usize>),
     ) -> Result<Arrays> {
-        let range_bytes = 4 * Range::words_with(layout.wide.len()) as u64;
+        let range_bytes = 4 * Range::words_with(layout.stars.len()) as u64;
         let alignment = u64::from(device.device.limits().min_uniform_buffer_offset_alignment);
         let shared_bytes = shared_bytes(layout.slots(), layout.shape.shared);
         let mut chunks = Vec::new();

@@ -9,7 +9,7 @@ mod tests;
 use crate::error::{Error, Result};
 use crate::layout::{Form, Layout, Tile, shared_stride};
 use crate::number::Number;
-use crate::schedule::{Order, Rule};
+use crate::schedule::{Key, Order, Rule};
 pub(crate) use chunk::Chunk;
 use chunk::size;
 use meshweft_mesh::Graph;
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     pub(crate) harness: Harness,
     /// At least one.
     pub(crate) chunks: Vec<Chunk>,
-    /// One round in the order, wave after wave; empty under [`Order::PriorityDag`], where rounds overlap.
+    /// One round in the order, wave after wave; empty where rounds overlap.
     waves: Vec<Wave>,
     /// Every slot once, in any order: as tasks where those have tables, and as slots.
     all: Vec<Wave>,
@@ -103,7 +103,7 @@ impl Plan {
         let harness = Harness {
             width: layout.width as u32,
             rows: layout.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
-            fixed: layout.fixed(0..layout.slots()).is_some(),
+            fixed: layout.is_fixed_anywhere(),
             table: if is_walked { table(layout, limits) } else { None },
             phase_size: limits.invocations.min(64),
             walk_size: walk_size(layout, limits),
@@ -112,7 +112,7 @@ impl Plan {
         let cuts = cut(layout, &parts, &harness, limits)?;
         let chunks: Vec<Chunk> =
             cuts.windows(2).map(|cut| Chunk::new(layout, &parts[cut[0]..cut[1]], &harness)).collect();
-        let total = layout.tiles.last().map_or(0, |tile| tile.groups.end);
+        let total = (layout.slots() / layout.width) as u32;
         let each = slots(&chunks, harness.width, 0..total);
         let all = match harness.table {
             None => each.clone(),
@@ -123,9 +123,9 @@ impl Plan {
             }
         };
         let cuts: Vec<u32> = cuts.into_iter().map(|cut| cut as u32).collect();
-        let waves = match layout.schedule.order() {
-            Order::PriorityDag => Vec::new(),
-            Order::Blocked => tasks(&layout.schedule.waves(), &cuts),
+        let waves = match layout.schedule.order().key {
+            Key::PriorityDag | Key::Own => Vec::new(),
+            Key::Blocked { .. } => tasks(&layout.schedule.waves(), &cuts),
             _ => phases(layout, &parts, &cuts, &chunks, harness.width),
         };
         let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
@@ -134,7 +134,7 @@ impl Plan {
 
     /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
     pub(crate) fn walk<T: Number>(&mut self, layout: &Layout<T>, rule: Rule, rounds: u32) -> Arc<Walk> {
-        let overlaps = layout.schedule.order() == Order::PriorityDag && matches!(rule, Rule::InOrder | Rule::Backward);
+        let overlaps = overlaps(layout.schedule.order()) && matches!(rule, Rule::InOrder | Rule::Backward);
         let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
         if let Some((.., walk)) = self.walks.iter().find(|(of, n, _)| (*of, *n) == (rule, rounds)) {
             return walk.clone();
@@ -159,7 +159,7 @@ impl Plan {
         let waves = match rule {
             Rule::Alone => &self.each,
             Rule::AtOnce => &self.all,
-            _ if layout.schedule.order() == Order::PriorityDag => return vec![Entry::Tasks],
+            _ if overlaps(layout.schedule.order()) => return vec![Entry::Tasks],
             _ => &self.waves,
         };
         let mut entries: Vec<Entry> = waves.iter().map(|wave| wave.what.entry()).collect();
@@ -199,13 +199,18 @@ impl What {
 
 /// Whether a workgroup walks every task of an order: of the others it takes many to fill a device with one phase.
 fn is_walked(order: Order) -> bool {
-    matches!(order, Order::Blocked | Order::PriorityDag)
+    overlaps(order) || matches!(order.key, Key::Blocked { .. })
+}
+
+/// Whether the rounds of an order are planned together, because most of its tasks wait for the one before.
+fn overlaps(order: Order) -> bool {
+    matches!(order.key, Key::PriorityDag | Key::Own)
 }
 
 /// Slots of the largest table, if it fits.
 fn table<T: Number>(layout: &Layout<T>, limits: &Limits) -> Option<u32> {
-    let slots = |tile: &Tile| match &tile.form {
-        Form::Wide { halo } => layout.own(tile).len() + halo.len(),
+    let slots = |tile: &Tile<T>| match &tile.form {
+        Form::Wide { halo, .. } => tile.own().len() + halo.len(),
         Form::Rows { .. } => 0,
     };
     let most = layout.tiles.iter().map(slots).max().unwrap_or(0);
@@ -245,7 +250,7 @@ fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> V
     let mut parts: Vec<Part> = Vec::new();
     for (wave, ends) in layout.schedule.waves().windows(2).enumerate() {
         let tiles = layout.tiles_of(ends[0] as usize..ends[1] as usize);
-        let slots: usize = layout.tiles[tiles.clone()].iter().map(|tile| layout.own(tile).len()).sum();
+        let slots: usize = layout.tiles[tiles.clone()].iter().map(|tile| tile.own().len()).sum();
         if slots > SMALL || layout.schedule.is_double_buffered() {
             parts.extend(tiles.map(|tile| part(tile..tile + 1, wave, None)));
             continue;
@@ -265,9 +270,11 @@ fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> V
 }
 
 fn groups_of<T>(layout: &Layout<T>, tiles: &Range<usize>) -> Range<u32> {
+    let width = layout.width as u32;
+    let groups = |slots: Range<u32>| slots.start / width..slots.end / width;
     match layout.tiles.get(tiles.clone()) {
-        Some([first, .., last]) => first.groups.start..last.groups.end,
-        Some([only]) => only.groups.clone(),
+        Some([first, .., last]) => groups(first.slots.start..last.slots.end),
+        Some([only]) => groups(only.slots.clone()),
         _ => 0..0,
     }
 }

@@ -22,12 +22,12 @@ fn mesh() -> Mesh {
 }
 
 /// A layout, and the graph of its vertices by their places.
-fn layout(mesh: &Mesh, order: Order, block_size: usize, width: usize) -> (Layout<f32>, Graph) {
+fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout<f32>, Graph) {
     let numbers = Curve::default().order(mesh.points());
     let mut stars = Stars::default();
     stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
     let graph = data_graph(&numbers, &stars.plans).unwrap();
-    let schedule = Schedule::new(&graph, order, block_size).unwrap();
+    let schedule = Schedule::new(&graph, order, grain).unwrap();
     let graph = graph.permuted(schedule.permutation());
     (Layout::new(schedule, &numbers, stars.plans, Shape { width, shared: 1, private: 1 }).unwrap(), graph)
 }
@@ -116,26 +116,26 @@ fn replay(layout: &Layout<f32>, graph: &Graph, plan: &mut Plan, rule: Rule, roun
 fn the_dispatches_of_every_order_and_rule_keep_the_inequality() {
     let mesh = mesh();
     for order in Order::ALL {
-        for (block_size, width) in [(40, 8), (7, 16), (100_000, 32)] {
+        for (grain, width) in [(40, 8), (7, 16), (100_000, 32)] {
             for binding_bytes in [1 << 30, 96 << 10] {
-                let (layout, graph) = layout(&mesh, order, block_size, width);
+                let (layout, graph) = layout(&mesh, order, grain, width);
                 let mut plan = match Plan::new(&layout, &Limits { binding_bytes, ..LIMITS }) {
                     Ok(plan) => plan,
                     // What cannot be cut says so.
                     Err(error) => {
-                        let is_one = matches!(order, Order::Blocked | Order::PriorityDag) && block_size == 100_000;
+                        let is_one = super::is_walked(order) && grain == 100_000;
                         assert!(binding_bytes < 1 << 30 && is_one, "{order}: {error}");
                         continue;
                     }
                 };
-                let what = format!("{order}, blocks of {block_size}, width {width}, {} chunks", plan.chunks.len());
+                let what = format!("{order}, tasks of {grain}, width {width}, {} chunks", plan.chunks.len());
                 for chunk in &plan.chunks {
                     assert!(chunk.words.len() * 4 <= binding_bytes as usize, "{what}");
                 }
                 for rounds in [1, 3] {
                     for rule in [Rule::Alone, Rule::AtOnce, Rule::InOrder, Rule::Backward] {
                         // Under jacobi, a recorded step has no rounds in order.
-                        if order == Order::Jacobi && matches!(rule, Rule::InOrder | Rule::Backward) {
+                        if order == Order::JACOBI && matches!(rule, Rule::InOrder | Rule::Backward) {
                             continue;
                         }
                         replay(&layout, &graph, &mut plan, rule, rounds, &format!("{what}, {rule:?}"));
@@ -149,7 +149,7 @@ fn the_dispatches_of_every_order_and_rule_keep_the_inequality() {
 #[test]
 fn a_sweep_of_blocks_takes_a_dispatch_a_color() {
     let mesh = generate("box:16", 1).unwrap();
-    let (layout, _) = layout(&mesh, Order::Blocked, 64, 8);
+    let (layout, _) = layout(&mesh, Order::BLOCKED, 64, 8);
     let mut plan = Plan::new(&layout, &LIMITS).unwrap();
     let colors = meshweft_mesh::Coloring::balanced(layout.schedule.graph()).count();
     let dispatches = plan.walk(&layout, Rule::InOrder, 1).dispatches.len();
@@ -162,7 +162,7 @@ fn a_sweep_of_blocks_takes_a_dispatch_a_color() {
 #[test]
 fn small_waves_in_sequence_are_one_dispatch() {
     let mesh = generate("box:16", 1).unwrap();
-    let (layout, _) = layout(&mesh, Order::LevelColor, 64, 8);
+    let (layout, _) = layout(&mesh, Order::LEVEL_COLOR, 64, 8);
     let mut plan = Plan::new(&layout, &LIMITS).unwrap();
     let (dispatches, waves) = (plan.walk(&layout, Rule::InOrder, 1).dispatches.len(), layout.schedule.waves().len());
     assert!(4 * dispatches < waves, "{dispatches} dispatches of {waves} waves");

@@ -1,0 +1,127 @@
+//! Tiles: what one thread works through.
+
+use super::cut::Span;
+use super::incidences::Source;
+use super::{Rows, Wide};
+use crate::number::Number;
+use crate::number::lanes::TABLE;
+use crate::program::StarPlan;
+use std::ops::Range;
+
+/// A piece of a task that one thread works through, with everything that it reads besides the state.
+pub(crate) struct Tile<T> {
+    /// The slots of its vertices: whole groups.
+    pub(crate) slots: Range<u32>,
+    /// Which slots keep their state; empty if none does.
+    pub(super) fixed: Vec<bool>,
+    /// Numbers of the slots along the curve; empty if no kernel asks for them.
+    pub(super) numbers: Vec<u32>,
+    pub(crate) form: Form<T>,
+}
+
+/// How the vertices of a tile are updated.
+pub(crate) enum Form<T> {
+    /// Group after group, from a table of the tile's own slots and its halo.
+    Wide {
+        /// Slots that it reads and does not own, in ascending order.
+        halo: Vec<u32>,
+        /// One for each star.
+        stars: Vec<Wide<T>>,
+    },
+    /// Vertex after vertex, from the state itself.
+    Rows {
+        /// Number of vertices: the lanes after them are padding, copies of the last.
+        vertices: u32,
+        /// One for each star.
+        stars: Vec<Rows<T>>,
+    },
+}
+
+impl<T: Number> Tile<T> {
+    /// The tiles of a span: as many as it takes for each to find what it reads in one table. `local` has a zero for each slot.
+    pub(super) fn of(
+        span: &Span,
+        sources: &[Source],
+        place_of: &[u32],
+        width: usize,
+        local: &mut [u16],
+        tiles: &mut Vec<Tile<T>>,
+    ) {
+        let (slots, (fixed, numbers)) = (span.slots.clone(), Default::default());
+        let range = slots.start as usize..slots.end as usize;
+        if !span.is_wide {
+            let places = &place_of[range][..span.vertices as usize];
+            let stars = sources.iter().map(|source| Rows::new(source, places)).collect();
+            return tiles.push(Tile { slots, fixed, numbers, form: Form::Rows { vertices: span.vertices, stars } });
+        }
+        let mut halo = Vec::new();
+        for &place in &place_of[range.clone()] {
+            for source in sources {
+                source.others(place, |u| {
+                    if !slots.contains(&u) && std::mem::replace(&mut local[u as usize], 1) == 0 {
+                        halo.push(u);
+                    }
+                });
+            }
+        }
+        halo.sort_unstable();
+        let own = slots.len();
+        if own + halo.len() > TABLE {
+            halo.iter().for_each(|&u| local[u as usize] = 0);
+            assert!(own > width, "a group reads no more than a table holds");
+            let middle = slots.start + (own / width / 2 * width) as u32;
+            for slots in [slots.start..middle, middle..slots.end] {
+                Tile::of(&Span { slots, ..span.clone() }, sources, place_of, width, local, tiles);
+            }
+            return;
+        }
+        halo.iter().zip(own as u16..).for_each(|(&u, name)| local[u as usize] = name);
+        let name = |u: u32| if slots.contains(&u) { (u - slots.start) as u16 } else { local[u as usize] };
+        let stars = sources.iter().map(|source| Wide::new(source, &place_of[range.clone()], width, name)).collect();
+        halo.iter().for_each(|&u| local[u as usize] = 0);
+        tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo, stars } });
+    }
+
+    /// Its slots.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> Range<usize> {
+        self.slots.start as usize..self.slots.end as usize
+    }
+
+    /// Which of some of its slots keep their state; none if none of them does.
+    #[inline(always)]
+    pub(crate) fn fixed(&self, slots: Range<usize>) -> Option<&[bool]> {
+        if self.fixed.is_empty() {
+            None
+        } else {
+            Some(&self.fixed[self.within(slots)]).filter(|fixed| fixed.contains(&true))
+        }
+    }
+
+    /// The numbers along the curve of some of its slots; none if no kernel asks for them.
+    #[inline(always)]
+    pub(crate) fn numbers(&self, slots: Range<usize>) -> &[u32] {
+        if self.numbers.is_empty() { &[] } else { &self.numbers[self.within(slots)] }
+    }
+
+    #[inline(always)]
+    fn within(&self, slots: Range<usize>) -> Range<usize> {
+        slots.start - self.slots.start as usize..slots.end - self.slots.start as usize
+    }
+
+    /// The first star whose data are not all finite.
+    pub(super) fn spoilt(&self, plans: &[StarPlan], width: usize) -> Option<usize> {
+        (0..plans.len()).find(|&star| match &self.form {
+            Form::Wide { stars, .. } => !stars[star].is_finite(&plans[star].kinds, width),
+            Form::Rows { stars, .. } => !stars[star].is_finite(&plans[star].kinds),
+        })
+    }
+
+    /// Bytes that an update of it reads besides the state.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.form {
+            Form::Wide { halo, stars } => 4 * halo.len() + stars.iter().map(Wide::bytes).sum::<usize>(),
+            Form::Rows { stars, .. } => stars.iter().map(Rows::bytes).sum(),
+        }
+    }
+}

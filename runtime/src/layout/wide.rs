@@ -1,0 +1,202 @@
+//! Stars of vertices that are updated side by side.
+
+use super::incidences::Source;
+use super::shared_stride;
+use crate::number::lanes::prefetch;
+use crate::number::{Lanes, Number};
+use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// One star of the vertices of a wide tile, as sliced ELL: element `j` of all vertices of a group lies side by side.
+pub(crate) struct Wide<T> {
+    /// Other vertices and reals of data of each element.
+    shape: (usize, usize),
+    /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
+    pub(crate) columns: Vec<u32>,
+    /// Columns in which every vertex of the group has an element.
+    full: Vec<u16>,
+    /// Elements of each slot.
+    pub(crate) degrees: Vec<u16>,
+    /// Places in the tile's table, shape [columns × others × width].
+    pub(crate) others: Vec<u16>,
+    /// Shape [columns × reals × width].
+    pub(crate) data: Vec<T>,
+}
+
+impl<T: Number> Wide<T> {
+    /// The star of the slots whose vertices are at `places`. `name`: the place in the table of a slot.
+    pub(super) fn new(source: &Source, places: &[u32], width: usize, name: impl Fn(u32) -> u16) -> Wide<T> {
+        let StarPlan { corners, data_len, .. } = *source.plan;
+        let degrees: Vec<u16> = places.iter().map(|&place| source.incidences.degree(place) as u16).collect();
+        let groups = degrees.chunks_exact(width);
+        let full = groups.clone().map(|degrees| degrees.iter().copied().min().unwrap_or(0)).collect();
+        let mut columns = vec![0u32];
+        columns.extend(groups.scan(0, |end, degrees| {
+            *end += u32::from(degrees.iter().copied().max().unwrap_or(0));
+            Some(*end)
+        }));
+        let total = columns[columns.len() - 1] as usize * width;
+        let mut others = vec![0u16; total * (corners - 1)];
+        let mut data = vec![T::from_f64(0.0); total * data_len];
+        let mut reals = Vec::new();
+        for (slot, &place) in places.iter().enumerate() {
+            let (start, lane) = (columns[slot / width] as usize, slot % width);
+            let mut at = start * (corners - 1) * width + lane;
+            source.others(place, |u| {
+                others[at] = name(u);
+                at += width;
+            });
+            reals.clear();
+            source.data(place, &mut reals);
+            for (k, &x) in reals.iter().enumerate() {
+                data[(start * data_len + k) * width + lane] = source.plan.kinds[k % data_len].encode(x);
+            }
+        }
+        Wide { shape: (corners - 1, data_len), columns, full, degrees, others, data }
+    }
+
+    /// Whether all data are finite.
+    pub(super) fn is_finite(&self, kinds: &[Kind], width: usize) -> bool {
+        let reals = self.data.chunks_exact(width).zip(kinds.iter().cycle());
+        reals.fold(true, |all, (x, &kind)| all & (kind == Kind::Integer || x.iter().all(|x| x.finite())))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let names = (self.full.len() + self.degrees.len() + self.others.len()) * 2 + self.columns.len() * 4;
+        names + self.data.len() * T::BYTES
+    }
+
+    /// Asks for the lines of a group ahead of its turn.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, group: usize, width: usize) {
+        let Some(&end) = self.columns.get(group + 1) else { return };
+        let columns = self.columns[group] as usize..end as usize;
+        let (others, reals) = self.shape;
+        lines(&self.others, columns.start * others * width..columns.end * others * width);
+        lines(&self.data, columns.start * reals * width..columns.end * reals * width);
+    }
+}
+
+/// Asks for the lines of a range.
+#[inline(always)]
+fn lines<A>(slice: &[A], range: Range<usize>) {
+    let mut i = range.start;
+    while i < range.end {
+        prefetch(slice, i);
+        i += 64 / size_of::<A>();
+    }
+}
+
+/// The neighbors of the vertices of one group of a tile; `table` holds the shared state of the tile and its halo.
+pub(crate) struct WideRows<'a, T, L> {
+    /// Which group of the tile.
+    pub(crate) group: usize,
+    pub(crate) stars: &'a [Wide<T>],
+    pub(crate) table: &'a [T],
+    pub(crate) lanes: PhantomData<L>,
+}
+
+impl<P: Kernels, T: Number, L: Lanes<Scalar = T>> Neighbors<P, L> for WideRows<'_, T, L> {
+    #[inline(always)]
+    fn fold<const N: usize, E: Star<N>, A: Record<L>>(
+        &self,
+        _star: E,
+        init: A,
+        f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
+    ) -> A {
+        let star = &self.stars[E::INDEX];
+        let len = <E::Data<L> as Record<L>>::LEN;
+        check_shape::<L, N, E>(star.shape);
+        let (start, end) = (star.columns[self.group] as usize, star.columns[self.group + 1] as usize);
+        let full = star.full[self.group] as usize;
+        let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
+        let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
+        // Elements of each vertex, as numbers to compare with.
+        let degrees = if full == end - start {
+            L::lit(0.0)
+        } else {
+            let degrees = &star.degrees[self.group * L::WIDTH..][..L::WIDTH];
+            L::from_fn(|lane| T::from_f64(f64::from(degrees[lane])))
+        };
+        let mut gathered = init;
+        // One call of `f` for whole and broken columns, or the compiler would not inline it.
+        for j in 0..end - start {
+            // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
+            let other = |i: usize| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
+            let mut shared = [other(0); N];
+            for i in 1..N {
+                shared[i] = other(i);
+            }
+            let data = E::Data::build(|k| L::load(&reals[(j * len + k) * L::WIDTH..][..L::WIDTH]));
+            let more = f(gathered, shared, data);
+            gathered = if j < full {
+                more
+            } else {
+                // Some vertices have no more: what they gathered stays as it is.
+                let mask = L::lit(j as f64).less(degrees);
+                more.zip(gathered, &mut |new, old| L::select(mask, new, old))
+            };
+        }
+        gathered
+    }
+}
+
+/// Reals of a record that are read and written in quads; the rest of a longer one goes real by real.
+const QUADS: usize = 32;
+
+/// Reads the records at the places `ids` of a table.
+///
+/// Here and below the quads are put together before the record is, and taken apart after it: the compiler inlines the
+/// closure of a record only while it is small.
+#[inline(always)]
+fn gather<L: Lanes, S: Record<L>>(table: &[L::Scalar], ids: &[u16]) -> S {
+    let stride = shared_stride(S::LEN);
+    if stride <= 2 || stride > QUADS {
+        return S::build(|k| L::pick(table, ids, stride, k));
+    }
+    let mut reals = [L::lit(0.0); QUADS];
+    for quad in 0..stride / 4 {
+        reals[4 * quad..4 * quad + 4].copy_from_slice(&L::pick_quads(table, ids, stride / 4, quad));
+    }
+    S::build(|k| reals[k])
+}
+
+/// Reads the records of consecutive vertices.
+#[inline(always)]
+pub(crate) fn gather_rows<L: Lanes, S: Record<L>>(rows: &[L::Scalar]) -> S {
+    let stride = shared_stride(S::LEN);
+    if stride == 1 {
+        return S::build(|_| L::load(rows));
+    }
+    if stride == 2 || stride > QUADS {
+        return S::build(|k| L::from_fn(|i| rows[stride * i + k]));
+    }
+    let mut reals = [L::lit(0.0); QUADS];
+    for quad in 0..stride / 4 {
+        reals[4 * quad..4 * quad + 4].copy_from_slice(&L::load_quads(rows, stride / 4, quad));
+    }
+    S::build(|k| reals[k])
+}
+
+/// Writes the records of consecutive vertices.
+#[inline(always)]
+pub(crate) fn scatter_rows<L: Lanes, S: Record<L>>(record: S, rows: &mut [L::Scalar]) {
+    let stride = shared_stride(S::LEN);
+    if stride == 1 {
+        return record.each(|_, x| x.store(rows));
+    }
+    if stride == 2 || stride > QUADS {
+        return record.each(|k, x| {
+            let mut lanes = [L::Scalar::from_f64(0.0); 16];
+            x.store(&mut lanes);
+            (0..L::WIDTH).for_each(|i| rows[stride * i + k] = lanes[i]);
+        });
+    }
+    let mut reals = [L::lit(0.0); QUADS];
+    record.each(|k, x| reals[k] = x);
+    for quad in 0..stride / 4 {
+        let packs = [reals[4 * quad], reals[4 * quad + 1], reals[4 * quad + 2], reals[4 * quad + 3]];
+        L::store_quads(packs, rows, stride / 4, quad);
+    }
+}
