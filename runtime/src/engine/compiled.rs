@@ -19,14 +19,19 @@ pub(crate) struct Compiled<T> {
     pub(crate) code: Code<T>,
 }
 
+/// What updates a tile. Tells whether all came out finite.
+type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
+/// What measures a tile.
+type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
+
 /// Its functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Code<T> {
     /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
     /// came out finite.
-    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [fn(&Visit<T>, &Tile<T>) -> bool; 2] },
+    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2] },
     /// Of a measure: how values are combined; that of one vertex; those of a tile.
-    Measure { how: Combine, one: fn(&One<T>) -> T, tile: [fn(&Visit<T>, &Tile<T>); 2] },
+    Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
     /// New globals.
     Scalar(fn(&Uniform<T>) -> Vec<T>),
     /// Whether a test holds.
