@@ -280,6 +280,12 @@ impl<P: Program, T: Number> Simulation<P, T> {
         self.engine.facts().stalls
     }
 
+    /// Updates of vertices that the CPU has left out so far, because a kernel is declared `quiet` and nothing that they would have
+    /// read had changed.
+    pub fn updates_left_out(&self) -> u64 {
+        self.engine.facts().left_out
+    }
+
     /// The GPU that updates run on, if they do.
     pub fn adapter(&self) -> Option<Adapter> {
         self.engine.facts().gpu.map(|gpu| gpu.0)

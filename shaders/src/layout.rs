@@ -113,10 +113,10 @@ words! {
         step,
         /// A bit for each loop that the stage lies in.
         levels,
-        /// Of a test, the number of its loop.
-        level,
-        /// Whether the loop begins here.
+        /// Of a test, whether its loop begins here.
         begins,
+        /// What random numbers are drawn by: it tells stages and rounds apart.
+        draw,
     }
 }
 

@@ -281,13 +281,11 @@ fn visit(text: &mut String, physics: &Physics, body: &Body) {
 fn once(text: &mut String, physics: &Physics, body: &Body) {
     // There is no vertex here: as on the CPU, one that asks for its number is told 0.
     let text_of = match &body.result {
-        Visit::Test => {
-            "    let bit = 1u << given.level;\n    \
-             if given.begins != 0u {\n        status.done &= ~bit;\n        status.iterations[given.level] = 0u;\n    }\n    \
+        Visit::Test => "    let level = countOneBits(given.levels);\n    let bit = 1u << level;\n    \
+             if given.begins != 0u {\n        status.done &= ~bit;\n        status.iterations[level] = 0u;\n    }\n    \
              if (status.done & bit) != 0u {\n        return;\n    }\n    \
-             if test() {\n        status.done |= bit;\n    } else {\n        status.iterations[given.level] += 1u;\n    }\n"
-                .to_string()
-        }
+             if test() {\n        status.done |= bit;\n    } else {\n        status.iterations[level] += 1u;\n    }\n"
+            .to_string(),
         _ => {
             let write = |k: usize| format!("    status.globals[{k}] = {};\n", physics.globals.real("new_globals", k));
             let writes: String = (0..physics.globals.len()).map(write).collect();

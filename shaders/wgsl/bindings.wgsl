@@ -87,3 +87,7 @@ fn settings() -> vec4<Scalar> {
 fn step() -> Scalar {
     return bitcast<Scalar>(given.step);
 }
+
+fn draw() -> Scalar {
+    return bitcast<Scalar>(given.draw);
+}

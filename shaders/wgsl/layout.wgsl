@@ -47,9 +47,10 @@ struct Given {
     step: u32,
     // A bit for each loop that the stage lies in.
     levels: u32,
-    // Of a test: the number of its loop, and whether the loop begins here.
-    level: u32,
+    // Of a test: whether its loop begins here.
     begins: u32,
+    // What random numbers are drawn by: it tells stages and rounds apart.
+    draw: u32,
     settings: vec4<Scalar>,
     parameters: array<vec4<Scalar>, PARAMETER_QUADS>,
 }

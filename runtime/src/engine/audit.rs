@@ -38,6 +38,16 @@ impl Audit {
         vertices.for_each(|v| _ = self.counts[v].fetch_add(1, Ordering::AcqRel));
     }
 
+    /// Called where some vertices in sequence would have come to what they are.
+    pub(crate) fn left_out(&self, rule: Rule, vertices: std::ops::Range<usize>) {
+        let n = vertices.end - vertices.start;
+        for i in 0..n {
+            let v = vertices.start + if rule == Rule::Backward { n - 1 - i } else { i };
+            self.before(rule, std::iter::once(v));
+            self.after(rule, std::iter::once(v));
+        }
+    }
+
     fn check(&self, rule: Rule, v: usize) {
         let own = self.counts[v].load(Ordering::Acquire);
         for &u in self.graph.neighbors(v as u32) {

@@ -16,6 +16,8 @@ pub(crate) struct Compiled<T> {
     pub(crate) id: TypeId,
     /// Label and unit of a measure that is a metric.
     pub(crate) metric: Option<(&'static str, &'static str)>,
+    /// Whether an update may be left out where nothing has changed.
+    pub(crate) is_quiet: bool,
     pub(crate) code: Code<T>,
 }
 
@@ -71,7 +73,8 @@ struct List<P, T> {
 
 impl<P: Kernels, T: Number> List<P, T> {
     fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, code: Code<T>) {
-        self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code });
+        let (name, id) = (K::NAME, TypeId::of::<K>());
+        self.table.kernels.push(Compiled { name, id, metric, is_quiet: false, code });
     }
 }
 
@@ -84,6 +87,7 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn update<K: Update<P>>(&mut self) {
         let tile = [cpu::update_tile::<P, T, K, T::Half>, cpu::update_tile::<P, T, K, T::Full>];
         self.push::<K>(None, Code::Vertex { one: serial::update::<P, T, K>, tile });
+        self.table.kernels.iter_mut().last().into_iter().for_each(|kernel| kernel.is_quiet = K::QUIET);
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
@@ -97,12 +101,12 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     }
 
     fn test<K: Test<P>>(&mut self) {
-        self.push::<K>(None, Code::Test(|uniform| K::test(&uniform.given::<P>(0))));
+        self.push::<K>(None, Code::Test(|uniform| K::test(&uniform.given::<P>(0, 0))));
     }
 }
 
 fn compute<P: Kernels, T: Number, K: Scalar<P>>(uniform: &Uniform<T>) -> Vec<T> {
-    let given: Given<P, T> = uniform.given(0);
+    let given: Given<P, T> = uniform.given(0, 0);
     let mut reals = Vec::with_capacity(uniform.globals.len());
     K::compute(&given).each(|_, x| reals.push(x));
     reals

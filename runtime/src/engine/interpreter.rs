@@ -7,12 +7,16 @@ use crate::layout::{View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::schedule::Rule;
-use crate::step::{Settings, Stage, Step};
+use crate::step::{self, Settings, Stage, Step};
 use std::sync::Arc;
 
 /// An update of all vertices, some rounds of it.
 #[derive(Clone)]
 pub(crate) struct Pass<T> {
+    /// The number of its kernel.
+    pub(crate) kernel: usize,
+    /// Whether it may be left out where nothing has changed.
+    pub(crate) is_quiet: bool,
     pub(crate) code: Code<T>,
     pub(crate) rule: Rule,
     pub(crate) rounds: u32,
@@ -60,7 +64,7 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         let mut run = Run { engine: self, step, passes: Vec::new() };
         run.engine.progress.spoilt = false;
-        run.stages(&step.stages);
+        run.stages(&step.stages, 0);
         run.flush();
         self.progress.spoilt |= !self.table.is_finite(&self.globals);
         self.progress.steps += 1;
@@ -77,7 +81,7 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
 
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
         let (parameters, globals) = (parameters.to_vec(), self.globals.clone());
-        let uniform = Uniform { parameters, globals, settings: settings.map(T::from_f64), step };
+        let uniform = Uniform { parameters, globals, settings: settings.map(T::from_f64), step, draw: 0 };
         Ok(self.host.measure(self.code(kernel), uniform))
     }
 
@@ -113,35 +117,38 @@ struct Run<'a, T, H> {
 }
 
 impl<T: Number, H: Host<T>> Run<'_, T, H> {
-    fn stages(&mut self, stages: &[Stage]) {
-        for stage in stages {
+    /// `outer`: what the list draws random numbers by.
+    fn stages(&mut self, stages: &[Stage], outer: u32) {
+        for (i, stage) in stages.iter().enumerate() {
+            let draw = step::draw(outer, i);
             match stage {
                 &Stage::Update { kernel, settings, rule, rounds } => {
                     if rule != Rule::Alone {
                         self.engine.progress.rounds += u64::from(rounds);
                         self.engine.progress.swept += if rule == Rule::AtOnce { 0 } else { u64::from(rounds) };
                     }
-                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings));
-                    self.passes.push(Pass { code, rule, rounds, uniform });
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
+                    let is_quiet = self.engine.table.kernels[kernel].is_quiet;
+                    self.passes.push(Pass { kernel, is_quiet, code, rule, rounds, uniform });
                 }
                 &Stage::Reduce { kernel, settings, into } => {
                     self.flush();
-                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings));
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
                     self.engine.globals[into] = T::from_f64(self.engine.host.measure(code, uniform));
                 }
                 Stage::Scalar { kernel, settings } => {
-                    let uniform = self.uniform(settings);
+                    let uniform = self.uniform(settings, draw);
                     if let Code::Scalar(compute) = self.engine.code(*kernel) {
                         self.engine.globals = compute(&uniform);
                     }
                 }
                 Stage::Until { test, settings, most, stages } => {
-                    for _ in 0..*most {
-                        let uniform = self.uniform(settings);
+                    for iteration in 0..*most {
+                        let uniform = self.uniform(settings, draw);
                         if matches!(self.engine.code(*test), Code::Test(holds) if holds(&uniform)) {
                             break;
                         }
-                        self.stages(stages);
+                        self.stages(stages, step::draw(draw, iteration as usize));
                     }
                 }
             }
@@ -155,12 +162,13 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
         }
     }
 
-    fn uniform(&self, settings: &Settings) -> Uniform<T> {
+    fn uniform(&self, settings: &Settings, draw: u32) -> Uniform<T> {
         Uniform {
             parameters: self.step.parameters.clone(),
             globals: self.engine.globals.clone(),
             settings: settings.map(T::from_f64),
             step: self.step.number,
+            draw,
         }
     }
 }

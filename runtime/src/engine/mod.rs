@@ -75,6 +75,8 @@ pub(crate) struct Facts {
     pub(crate) threads: usize,
     /// Walks that were held up by a thread that did not run.
     pub(crate) stalls: u64,
+    /// Updates of vertices that were left out, because nothing that they read had changed.
+    pub(crate) left_out: u64,
     /// Bytes that a round must move at least, beyond what the layout tells, if the engine has an account of its own.
     pub(crate) round_bytes: Option<usize>,
     pub(crate) gpu: Option<(Adapter, Counters)>,

@@ -24,14 +24,14 @@ impl<T: Number> Serial<T> {
 impl<T: Number> Host<T> for Serial<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
         let (mut finite, mut reals) = (true, Vec::new());
-        for Pass { code, rule, rounds, uniform } in passes {
+        for Pass { code, rule, rounds, uniform, .. } in passes {
             let Code::Vertex { one, .. } = code else { unreachable!("only updates change vertices") };
-            for _ in 0..rounds {
+            for round in 0..rounds {
                 let mut next = (rule == Rule::AtOnce).then(|| self.state.shared.clone());
                 self.layout.clone().each_vertex(rule == Rule::Backward, |tile, i| {
                     reals.clear();
                     let slot = tile.own().start + i;
-                    finite &= one(&One { tile, i, state: self.state.view(), uniform: &uniform }, &mut reals);
+                    finite &= one(&One { tile, i, state: self.state.view(), uniform: &uniform, round }, &mut reals);
                     if tile.fixed(slot..slot + 1).is_none() {
                         self.state.set(slot, &reals, next.as_mut());
                     }
@@ -46,7 +46,7 @@ impl<T: Number> Host<T> for Serial<T> {
         let Code::Measure { how, one: measure, .. } = code else { unreachable!("only measures measure") };
         let mut values = Vec::with_capacity(self.state.len);
         self.layout.each_vertex(false, |tile, i| {
-            values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform }).to_f64());
+            values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform, round: 0 }).to_f64());
         });
         let leaf = |i| reduce::leaf(how, &self.layout, &|slot| values[slot], i);
         reduce::pairs(how, (0..reduce::leaves(&self.layout)).map(leaf).collect())
@@ -72,6 +72,8 @@ pub(crate) struct One<'a, T> {
     i: usize,
     state: View<'a, T>,
     uniform: &'a Uniform<T>,
+    /// Of the stage.
+    round: u32,
 }
 
 impl<T: Number> One<'_, T> {
@@ -86,7 +88,7 @@ impl<T: Number> One<'_, T> {
 
     fn given<P: Kernels>(&self) -> Given<P, T> {
         let number = self.tile.numbers(self.slot()..self.slot() + 1).first();
-        self.uniform.given(number.copied().unwrap_or(0))
+        self.uniform.given(number.copied().unwrap_or(0), self.round)
     }
 
     fn around(&self) -> Row<'_, T, impl Fn(usize) -> T> {

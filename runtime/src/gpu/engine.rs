@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Layout, State, View, ViewMut};
 use crate::number::Number;
 use crate::schedule::Rule;
-use crate::step::{Settings, Stage, Step};
+use crate::step::{Settings, Stage, Step, draw};
 use arrays::Arrays;
 use measures::Measures;
 use meshweft_shaders::layout::Given;
@@ -40,8 +40,9 @@ struct Work {
     pipelines: Pipelines,
     tick: (wgpu::ComputePipeline, wgpu::BindGroup),
     measures: Option<Measures>,
-    /// What each kernel is for.
+    /// What each kernel is for, and whether it draws random numbers.
     kinds: Vec<Kind>,
+    draws: Vec<bool>,
     /// Steps asked for so far, and those that were before the device began to count.
     steps: u64,
     since: u64,
@@ -64,6 +65,8 @@ struct Scene<'a, T> {
     layout: &'a Layout<T>,
     parameters: &'a [T],
     step: u32,
+    /// What the list of stages draws random numbers by.
+    draw: u32,
     /// How many loops the stages lie in.
     depth: usize,
 }
@@ -95,13 +98,15 @@ impl<T: Number> Gpu<T> {
         #[cfg(test)]
         let queue = if less.is_some() { queue.slow() } else { queue };
         let kinds: Vec<Kind> = kernels.iter().map(|kernel| kernel.kind).collect();
+        let draws = kernels.iter().map(|kernel| kernel.draws).collect();
         let measured = kinds.iter().any(|kind| matches!(kind, Kind::Measure(_))).then_some(layout.slots());
         let arrays = Arrays::new(&device, &queue, &mut plan, &layout, (record_bytes, measured))?;
         let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &layout, arrays.pipeline_layout())?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, swept) = (0, 0, 0, 0);
-        let work = Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, steps, since, rounds, swept };
+        let work =
+            Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, draws, steps, since, rounds, swept };
         work.arrays.upload(&work.device, &state)?;
         Ok(Gpu { layout, work: Mutex::new(work), here: OnceLock::from(state) })
     }
@@ -119,7 +124,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.here.take();
         let (layout, parameters) = (&self.layout.clone(), &step.parameters[..]);
-        let scene = Scene { layout, parameters, step: step.number, depth: 0 };
+        let scene = Scene { layout, parameters, step: step.number, draw: 0, depth: 0 };
         loops::check(&step.stages)?;
         let work = self.work_mut();
         work.thaw()?;
@@ -145,7 +150,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
 
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
         let layout = &self.layout.clone();
-        self.work_mut().measured(Scene { layout, parameters, step, depth: 0 }, kernel, settings)
+        self.work_mut().measured(Scene { layout, parameters, step, draw: 0, depth: 0 }, kernel, settings)
     }
 
     fn state(&self) -> Result<View<'_, T>> {
@@ -189,7 +194,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
     fn facts(&self) -> Facts {
         let work = self.work();
         let gpu = Some((work.device.about.clone(), work.queue.counters));
-        Facts { threads: 1, stalls: 0, round_bytes: Some(work.arrays.round_bytes()), gpu }
+        Facts { threads: 1, stalls: 0, left_out: 0, round_bytes: Some(work.arrays.round_bytes()), gpu }
     }
 }
 
@@ -232,15 +237,16 @@ impl Work {
         Ok(())
     }
 
-    fn stages<T: Number>(&mut self, scene: Scene<T>, stages: &[Stage]) -> Result<()> {
-        for stage in stages {
+    fn stages<T: Number>(&mut self, list: Scene<T>, stages: &[Stage]) -> Result<()> {
+        for (i, stage) in stages.iter().enumerate() {
+            let scene = Scene { draw: draw(list.draw, i), ..list };
             match stage {
                 &Stage::Update { kernel, settings, rule, rounds } => {
                     self.update(scene, kernel, &settings, (rule, rounds))?;
                 }
                 &Stage::Reduce { kernel, settings, into } => self.reduce(scene, kernel, &settings, into)?,
                 &Stage::Scalar { kernel, settings } => {
-                    let given = self.given(scene, &settings, None)?;
+                    let given = self.given(scene, &settings, false)?;
                     self.once(kernel, given)?;
                 }
                 Stage::Until { test, settings, most, stages } => {
@@ -258,15 +264,24 @@ impl Work {
         settings: &Settings,
         (rule, rounds): (Rule, u32),
     ) -> Result<()> {
-        let given = self.given(scene, settings, None)?;
         let double = rule == Rule::AtOnce;
         if double {
             self.arrays.make_double(&self.device, &self.queue)?;
         }
+        // Every round draws other numbers.
+        let most = if self.draws[kernel] { 1 } else { rounds };
+        let mut given = None;
         let mut left = rounds;
         while left > 0 {
-            let walk = self.walk(scene.layout, rule, left)?;
-            self.visit(&walk, kernel, given, double)?;
+            let walk = self.walk(scene.layout, rule, left.min(most))?;
+            let record = match given.filter(|_| !self.draws[kernel]) {
+                Some(record) => record,
+                None => {
+                    let scene = Scene { draw: scene.draw.wrapping_add(rounds - left), ..scene };
+                    *given.insert(self.given(scene, settings, false)?)
+                }
+            };
+            self.visit(&walk, kernel, record, double)?;
             if double {
                 self.arrays.swap();
             }
@@ -312,15 +327,11 @@ impl Work {
         })
     }
 
-    /// Puts down what a stage is given. `test`: of a test, whether its loop begins here.
-    fn given<T: Number>(&mut self, scene: Scene<T>, settings: &Settings, begins: Option<bool>) -> Result<u32> {
+    /// Puts down what a stage is given. `begins`: of a test, whether its loop begins here.
+    fn given<T: Number>(&mut self, scene: Scene<T>, settings: &Settings, begins: bool) -> Result<u32> {
         let settings = settings.map(T::from_f64);
-        let given = Given {
-            step: scene.step,
-            levels: levels(scene.depth),
-            level: if begins.is_some() { scene.depth as u32 } else { 0 },
-            begins: u32::from(begins == Some(true)),
-        };
+        let given =
+            Given { step: scene.step, levels: levels(scene.depth), begins: u32::from(begins), draw: scene.draw };
         let [a, b, c, d] = settings.map(|x| words(&[x])[0]);
         self.queue.record(&self.device, given.with([a, b, c, d], &words(scene.parameters)))
     }

@@ -19,6 +19,8 @@ pub(crate) struct Kernel {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) body: Body,
+    /// Whether it draws random numbers.
+    pub(crate) draws: bool,
 }
 
 /// What it is for.
@@ -44,7 +46,7 @@ pub(crate) fn sources<T>(table: &Table<T>, traced: Vec<Traced>) -> Result<Vec<Ke
             Code::Measure { how, .. } => Kind::Measure(how),
             Code::Scalar(_) | Code::Test(_) => Kind::Once,
         };
-        Ok(Kernel { name: kernel.name, kind, body: traced.body.map_err(Error::Program)? })
+        Ok(Kernel { name: kernel.name, kind, draws: traced.draws, body: traced.body.map_err(Error::Program)? })
     };
     kernels.map(source).collect()
 }

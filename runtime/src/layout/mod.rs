@@ -202,6 +202,14 @@ impl<T: Number> Layout<T> {
         self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
     }
 
+    /// Slots of a task of the schedule.
+    pub(crate) fn slots_of_task(&self, task: usize) -> Range<usize> {
+        match &self.tiles[self.tiles_of(task..task + 1)] {
+            [] => 0..0,
+            tiles => tiles[0].own().start..tiles[tiles.len() - 1].own().end,
+        }
+    }
+
     /// Bytes that a sweep reads of the layout: what tells it who the neighbors are, and the data of stars.
     pub(crate) fn round_bytes(&self) -> usize {
         self.tiles.iter().map(Tile::bytes).sum()

@@ -14,6 +14,8 @@ pub struct Given<P: Kernels, R: Real> {
     settings: [R; Uniform::<f32>::SETTINGS],
     step: R::Int,
     vertex: R::Int,
+    /// Tells the stages of a step and their rounds apart.
+    draw: R::Int,
 }
 
 impl<P: Kernels, R: Real> Deref for Given<P, R> {
@@ -35,6 +37,7 @@ impl<P: Kernels, R: Real> Given<P, R> {
             settings: [zero; Uniform::<f32>::SETTINGS],
             step: R::Int::lit(0),
             vertex: R::Int::lit(0),
+            draw: R::Int::lit(0),
         }
     }
 
@@ -56,8 +59,8 @@ impl<P: Kernels, R: Real> Given<P, R> {
         self.vertex
     }
 
-    /// A random number, uniform in [0, 1), another for every vertex, step and seed: the same on every engine. A kernel that
-    /// draws several numbers takes another seed for each. See [`random`].
+    /// A random number, uniform in [0, 1), another for every vertex, step, stage, round and seed: the same on every engine. A
+    /// kernel that draws several numbers takes another seed for each. See [`random`].
     #[inline(always)]
     pub fn uniform(&self, seed: i32) -> R {
         random::uniform(self.counters(seed))
@@ -71,15 +74,15 @@ impl<P: Kernels, R: Real> Given<P, R> {
 
     #[inline(always)]
     fn counters(&self, seed: i32) -> [R::Int; 4] {
-        [self.vertex, self.step, R::Int::lit(seed), R::Int::lit(0)]
+        [self.vertex, self.step, R::Int::lit(seed), self.draw]
     }
 
-    /// Puts it together from reals: of parameters, globals and settings; vertex and step as a real holds them.
+    /// Puts it together from reals: of parameters, globals and settings; vertex, step and draw as a real holds them.
     pub(crate) fn build(
         parameters: impl FnMut(usize) -> R,
         globals: impl FnMut(usize) -> R,
         settings: impl FnMut(usize) -> R,
-        [vertex, step]: [R; 2],
+        [vertex, step, draw]: [R; 3],
     ) -> Self {
         Given {
             parameters: Record::build(parameters),
@@ -87,6 +90,7 @@ impl<P: Kernels, R: Real> Given<P, R> {
             settings: std::array::from_fn(settings),
             step: step.held_int(),
             vertex: vertex.held_int(),
+            draw: draw.held_int(),
         }
     }
 }
@@ -98,6 +102,8 @@ pub(crate) struct Uniform<T> {
     pub(crate) globals: Vec<T>,
     pub(crate) settings: [T; Uniform::<f32>::SETTINGS],
     pub(crate) step: u32,
+    /// What its stage draws random numbers by; each round adds one.
+    pub(crate) draw: u32,
 }
 
 impl Uniform<f32> {
@@ -106,18 +112,18 @@ impl Uniform<f32> {
 }
 
 impl<T: Number> Uniform<T> {
-    /// As the kernels of a program read it at one vertex. `vertex`: its number along the curve.
+    /// As the kernels of a program read it at one vertex. `vertex`: its number along the curve; `round`: of the stage.
     #[inline(always)]
-    pub(crate) fn given<P: Kernels>(&self, vertex: u32) -> Given<P, T> {
-        let counters = [vertex, self.step].map(hold);
+    pub(crate) fn given<P: Kernels>(&self, vertex: u32, round: u32) -> Given<P, T> {
+        let counters = [vertex, self.step, self.draw.wrapping_add(round)].map(hold);
         Given::build(|k| self.parameters[k], |k| self.globals[k], |k| self.settings[k], counters)
     }
 
     /// The same numbers in every lane.
     #[inline(always)]
-    pub(crate) fn splat<P: Kernels, L: Lanes<Scalar = T>>(&self) -> Given<P, L> {
+    pub(crate) fn splat<P: Kernels, L: Lanes<Scalar = T>>(&self, round: u32) -> Given<P, L> {
         let all = |x: T| L::from_fn(|_| x);
-        let counters = [0, self.step].map(|x| all(hold(x)));
+        let counters = [0, self.step, self.draw.wrapping_add(round)].map(|x| all(hold(x)));
         Given::build(|k| all(self.parameters[k]), |k| all(self.globals[k]), |k| all(self.settings[k]), counters)
     }
 }

@@ -20,6 +20,10 @@ pub trait Kernel: Send + Sync + 'static {
     note = "`sweep` and `jacobi` take kernels declared as `update`; one declared as `map` goes to `stages.map`"
 )]
 pub trait Update<P: Kernels>: Kernel {
+    /// Whether the same state of a vertex and its neighbors, parameters, globals and settings always come to the same new state
+    /// and may therefore be left out where nothing has changed since the last time.
+    const QUIET: bool = false;
+
     /// The new state of a vertex from its own and its neighbors'.
     fn update<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>, around: &impl Neighbors<P, R>) -> VertexOf<P, R>;
 }
@@ -116,6 +120,9 @@ pub trait KernelList<P: Kernels> {
 ///
 /// - `map NAME |p, own| new;`
 /// - `update NAME |p, own, around| new;`
+/// - `quiet update NAME |p, own, around| new;`, which a CPU leaves out wherever nothing has changed since it last ran there: a
+///   front that moves through a mesh at rest costs what it moves through. Neither bits nor rounds change. Such a kernel neither
+///   reads the step nor draws random numbers
 /// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric
 /// - `scalar NAME |p| globals;`
 /// - `test NAME |p| mask;`
@@ -195,10 +202,18 @@ macro_rules! kernels {
         }
         $crate::kernels! { @ ($program, $($records),*) [$($list)* map $name;] $($rest)* }
     };
-    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* update $name:ident $([$($setting:ident),+])?
-        |$p:pat_param, $own:pat_param, $around:pat_param| $body:expr; $($rest:tt)*) => {
+    (@ $records:tt $list:tt $(#[$meta:meta])* update $($rest:tt)*) => {
+        $crate::kernels! { @update false $records $list $(#[$meta])* $($rest)* }
+    };
+    (@ $records:tt $list:tt $(#[$meta:meta])* quiet update $($rest:tt)*) => {
+        $crate::kernels! { @update true $records $list $(#[$meta])* $($rest)* }
+    };
+    (@update $quiet:literal ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* $name:ident
+        $([$($setting:ident),+])? |$p:pat_param, $own:pat_param, $around:pat_param| $body:expr; $($rest:tt)*) => {
         $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
         impl $crate::Update<$program> for $name {
+            const QUIET: bool = $quiet;
+
             #[inline(always)]
             fn update<R: $crate::Real>(
                 given: &$crate::Given<$program, R>,
@@ -249,9 +264,13 @@ macro_rules! kernels {
     (@ $records:tt $list:tt $(#[$meta:meta])* max $($rest:tt)*) => {
         $crate::kernels! { @reduce Max $records $list $(#[$meta])* $($rest)* }
     };
-    (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident $([$($setting:ident),+])?
+    (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident [$($setting:ident),+]
         ($label:literal, $unit:literal) |$($rest:tt)*) => {
-        $crate::kernels! { @reduce $how (Some(($label, $unit))) $records $list $(#[$meta])* $name [$($($setting),+)?] |$($rest)* }
+        compile_error!(concat!("the metric ", stringify!($name), " has settings, which nobody gives it: leave out its label"));
+    };
+    (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident
+        ($label:literal, $unit:literal) |$($rest:tt)*) => {
+        $crate::kernels! { @reduce $how (Some(($label, $unit))) $records $list $(#[$meta])* $name [] |$($rest)* }
     };
     (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident $([$($setting:ident),+])? |$($rest:tt)*) => {
         $crate::kernels! { @reduce $how (None) $records $list $(#[$meta])* $name [$($($setting),+)?] |$($rest)* }

@@ -14,6 +14,12 @@ use crate::schedule::Rule;
 /// Settings of a kernel; those it does not have are zero.
 pub(crate) type Settings = [f64; Uniform::<f32>::SETTINGS];
 
+/// What the `i`-th stage of a list, or iteration of a loop, draws random numbers by, from what the list does: multiples of the
+/// golden ratio lie far apart, so the rounds of one do not run into those of another.
+pub(crate) fn draw(outer: u32, i: usize) -> u32 {
+    outer.wrapping_add(i as u32 + 1).wrapping_mul(0x9e37_79b9)
+}
+
 /// One entry of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {

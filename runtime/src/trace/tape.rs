@@ -52,6 +52,8 @@ pub(super) enum Input {
     Vertex,
     /// Steps taken so far, likewise.
     Step,
+    /// What random numbers are drawn by, likewise.
+    Draw,
     Shared,
     Private,
     /// Shared state of the other vertex number `other` of the present element.

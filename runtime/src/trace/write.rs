@@ -247,6 +247,7 @@ impl<'a> Writer<'a> {
             Input::Settings => format!("settings()[{k}]"),
             Input::Vertex => "vertex(place)".into(),
             Input::Step => "step()".into(),
+            Input::Draw => "draw()".into(),
             Input::Shared => self.physics.shared.real("own", k),
             Input::Private => self.physics.private.real("body", k),
             Input::Other { fold, other } => self.physics.shared.real(&self.other(fold, other), k),

@@ -85,6 +85,17 @@ impl<T: Number> Memory<T> {
         ViewMut { shape: self.shape, shared, private }
     }
 
+    /// The bits of the state of some slots, while the thread that asks runs their task. `source`: which array holds the shared
+    /// state.
+    pub(super) fn copy(&self, slots: Range<usize>, source: usize) -> [Vec<u8>; 2] {
+        let shared = shared_stride(self.shape.shared);
+        let of = |turns: &[Turn<T>], reals: usize| {
+            // SAFETY: nobody else writes to the slots of a task, and the thread that runs it is not just updating them.
+            bytemuck::cast_slice(unsafe { read(&turns[slots.start * reals..slots.end * reals]) }).to_vec()
+        };
+        [of(self.array(source), shared), of(&self.private, self.shape.private)]
+    }
+
     /// Changes the state between walks. Only an engine that is borrowed mutably calls this.
     pub(super) fn edit(&self, current: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
         // SAFETY: the engine is borrowed mutably, so nobody reads through it, and no walk is under way.

@@ -1,6 +1,7 @@
 //! The threads of this machine.
 
 mod cells;
+mod quiet;
 #[cfg(test)]
 mod stress;
 mod table;
@@ -20,6 +21,7 @@ use crate::number::{Lanes, Number};
 use crate::program::Uniform;
 use crate::schedule::Rule;
 use cells::Memory;
+use quiet::Quiet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,6 +36,7 @@ const WORTH_SHARING: usize = if cfg!(test) { 2 } else { 4096 };
 pub(crate) struct Cpu<T> {
     ground: Arc<Ground<T>>,
     team: Team,
+    quiet: Quiet<T>,
     /// Which array holds the shared state.
     current: usize,
 }
@@ -64,8 +67,9 @@ impl<T: Number> Cpu<T> {
             ))
         })?;
         let policy = Policy::new(&layout.schedule, wanted);
+        let quiet = Quiet::new(layout.schedule.graph().len());
         let ground = Arc::new(Ground { layout, memory: Memory::new(state), policy, audit });
-        Ok(Cpu { ground, team, current: 0 })
+        Ok(Cpu { ground, team, quiet, current: 0 })
     }
 
     /// Whether to do without helpers this time.
@@ -155,7 +159,8 @@ impl<T: Number> Host<T> for Cpu<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
         let alone = self.is_alone();
         let threads = if alone { 1 } else { self.team.threads() };
-        let walk = Arc::new(Walk::new(self.ground.clone(), passes, self.current, threads, self.team.spin()));
+        let watch = self.quiet.begin(&passes);
+        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), self.current, threads, self.team.spin()));
         if alone {
             walk.alone();
         } else {
@@ -172,7 +177,7 @@ impl<T: Number> Host<T> for Cpu<T> {
             let tile = tile[usize::from(ground.layout.width == T::Full::WIDTH)];
             let Ground { layout, memory, .. } = &*ground;
             tile(
-                &Visit { layout, memory, uniform: &uniform, audit: None, rule: Rule::Alone, source },
+                &Visit { layout, memory, uniform: &uniform, audit: None, rule: Rule::Alone, round: 0, source },
                 &layout.tiles[i],
             );
         });
@@ -193,10 +198,16 @@ impl<T: Number> Host<T> for Cpu<T> {
     }
 
     fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+        self.quiet.forget();
         self.ground.memory.edit(self.current, change);
     }
 
     fn facts(&self) -> Facts {
-        Facts { threads: self.team.threads(), stalls: self.team.stalls, ..Facts::default() }
+        Facts {
+            threads: self.team.threads(),
+            stalls: self.team.stalls,
+            left_out: self.quiet.left_out(),
+            ..Facts::default()
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Shape, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stars, Vertex};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{Key, Order, Schedule};
 use crate::step::Stages;
 use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, record, stars, vertex};
@@ -25,6 +25,7 @@ const TURN: usize = 1;
 const SUM: usize = 2;
 const COUNT: usize = 3;
 const ENOUGH: usize = 4;
+const SPREAD: usize = 5;
 
 kernels! {
     for Mixing: Cell, (), Found;
@@ -40,6 +41,10 @@ kernels! {
     sum Sum |_, own, around| around.sum(Edges, |[other], _| other.word) + own.label;
     scalar Count |p| Found { count: p.globals.count + R::lit(1.0), ..p.globals };
     test Enough |p| (p.globals.count.to_int() & R::Int::lit(3)).equals(R::Int::lit(0));
+    quiet update Spread[salt] |_, own, around| {
+        let most = around.fold(Edges, own.word, |most, [other], _| most.max(other.word));
+        Cell { word: most, label: own.label.max(salt) }
+    };
 }
 
 impl Program for Mixing {
@@ -80,44 +85,48 @@ impl Random {
         edges.collect()
     }
 
-    /// `deep`: how often stages may still stand inside of others.
-    fn stages(&mut self, order: Order, deep: usize) -> Vec<Stage> {
-        (0..1 + self.below(8)).map(|_| self.stage(order, deep)).collect()
+    /// `deep`: how often stages may still stand inside of others. `is_calm`: whether most updates come to a rest.
+    fn stages(&mut self, order: Order, is_calm: bool, deep: usize) -> Vec<Stage> {
+        (0..1 + self.below(8)).map(|_| self.stage(order, is_calm, deep)).collect()
     }
 
-    fn stage(&mut self, order: Order, deep: usize) -> Stage {
+    fn stage(&mut self, order: Order, is_calm: bool, deep: usize) -> Stage {
         let settings = |x| [x, 0.0, 0.0, 0.0];
         let rounds = 1 + self.below(3) as u32;
-        match self.below(12) {
-            0..3 => Stage::Update { kernel: TURN, settings: settings(0.0), rule: Rule::Alone, rounds },
+        let rules = match order.key {
+            Key::Jacobi => [Rule::AtOnce; 3],
+            _ => [Rule::InOrder, Rule::Backward, Rule::AtOnce],
+        };
+        match self.below(if is_calm { 30 } else { 12 }) {
+            0..3 if !is_calm || self.below(5) == 0 => {
+                Stage::Update { kernel: TURN, settings: settings(0.0), rule: Rule::Alone, rounds }
+            }
             3 => Stage::Reduce { kernel: SUM, settings: settings(0.0), into: 0 },
             4 => Stage::Scalar { kernel: COUNT, settings: settings(0.0) },
             5 if deep > 0 => Stage::Until {
                 test: ENOUGH,
                 settings: settings(0.0),
                 most: rounds + 1,
-                stages: self.stages(order, deep - 1),
+                stages: self.stages(order, is_calm, deep - 1),
             },
             salt => {
-                let rules = match order {
-                    Order::JACOBI => [Rule::AtOnce; 3],
-                    _ => [Rule::InOrder, Rule::Backward, Rule::AtOnce],
-                };
-                Stage::Update { kernel: STIR, settings: settings(salt as f64), rule: self.one_of(&rules), rounds }
+                let kernel = if is_calm && salt > 6 || salt == 6 { SPREAD } else { STIR };
+                let (salt, rule) = ((salt % 2) as f64, self.one_of(&rules));
+                Stage::Update { kernel, settings: settings(salt), rule, rounds: 2 * rounds }
             }
         }
     }
 }
 
-/// One random case, on both engines.
-fn check(seed: u64) {
+/// One random case, on both engines. Returns how many updates of vertices were left out.
+fn check(seed: u64) -> u64 {
     let random = &mut Random(seed);
     let n = 1 + random.below(300);
     let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(64) as u32);
     let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(8));
-    let edges = random.edges(n);
-    let steps: Vec<Step<Int>> = (0..1 + random.below(3) as u32)
-        .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, 2) })
+    let (edges, is_calm) = (random.edges(n), random.below(2) == 0);
+    let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
+        .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
     let plans = || {
         let mut stars = Stars::default();
@@ -155,6 +164,16 @@ fn check(seed: u64) {
     for (i, step) in steps.iter().enumerate() {
         cpu.step(step).unwrap();
         oracle.step(step).unwrap();
+        if random.below(3) == 0 {
+            // The host changes a vertex: what lies around it is no longer at rest.
+            let (v, word) = (random.below(n) as u32, Int(random.below(1 << 20) as i32));
+            let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
+                layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
+            };
+            let layouts = [cpu.host.ground.layout.clone(), oracle.host.layout.clone()];
+            cpu.edit(&mut |mut state| set(&layouts[0], &mut state)).unwrap();
+            oracle.edit(&mut |mut state| set(&layouts[1], &mut state)).unwrap();
+        }
         assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "after step {i}");
     }
     let words = |layout: &Layout<Int>, view: View<Int>| -> Vec<[Int; 2]> {
@@ -163,6 +182,7 @@ fn check(seed: u64) {
     let own = words(&cpu.host.ground.layout, cpu.state().unwrap());
     assert_eq!(own, words(&oracle.host.layout, oracle.state().unwrap()));
     assert_eq!((audit.breach(), audit.miscounted(cpu.progress().rounds as u32)), (None, None));
+    cpu.facts().left_out
 }
 
 /// `SEED=17 cargo test stress` repeats one case.
@@ -172,10 +192,15 @@ fn any_graph_step_policy_and_number_of_threads_gives_the_bits_of_the_oracle() {
         Ok(seed) => seed.parse().map(|seed| seed..seed + 1).expect("SEED is an integer"),
         Err(_) => 0..200,
     };
-    for seed in seeds {
-        if let Err(panic) = std::panic::catch_unwind(|| check(seed)) {
-            eprintln!("this case again: SEED={seed} cargo test -p meshweft --lib stress");
-            std::panic::resume_unwind(panic);
+    let mut calm = 0;
+    for seed in seeds.clone() {
+        match std::panic::catch_unwind(|| check(seed)) {
+            Ok(left_out) => calm += usize::from(left_out > 0),
+            Err(panic) => {
+                eprintln!("this case again: SEED={seed} cargo test -p meshweft --lib stress");
+                std::panic::resume_unwind(panic);
+            }
         }
     }
+    assert!(seeds.count() == 1 || calm > 40, "updates were left out in {calm} cases");
 }

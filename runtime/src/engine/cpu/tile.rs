@@ -21,6 +21,8 @@ pub(crate) struct Visit<'a, T> {
     pub(super) uniform: &'a Uniform<T>,
     pub(super) audit: Option<&'a Audit>,
     pub(super) rule: Rule,
+    /// Of the stage.
+    pub(super) round: u32,
     /// Which array holds the shared state before the update.
     pub(super) source: usize,
 }
@@ -72,7 +74,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     halo: &[u32],
     stars: &[Wide<T>],
 ) -> bool {
-    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>());
+    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
@@ -120,7 +122,7 @@ pub(in crate::engine) fn map_tile<P: Kernels, T: Number, K: Map<P>, L: Lanes<Sca
     if visit.layout.width == 1 {
         return map_rows::<P, T, K>(visit, tile);
     }
-    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>());
+    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
     let mut probe = L::lit(0.0);
     for group in tile.own().start / L::WIDTH..tile.own().end / L::WIDTH {
         let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
@@ -165,7 +167,7 @@ pub(in crate::engine) fn measure_tile<P: Kernels, T: Number, K: Reduce<P>, L: La
             cells.measured(own.start, (0..*vertices as usize).map(value));
         }
         Form::Wide { halo, stars } => table::with(TABLE * stride, |table| {
-            let mut given = visit.uniform.splat::<P, L>();
+            let mut given = visit.uniform.splat::<P, L>(visit.round);
             cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
             for group in 0..own.len() / L::WIDTH {
                 let first = own.start + group * L::WIDTH;
@@ -203,7 +205,7 @@ impl<T: Number> Visit<'_, T> {
 
     #[inline(always)]
     fn given<P: Kernels>(&self, tile: &Tile<T>, slot: usize) -> Given<P, T> {
-        self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0))
+        self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0), self.round)
     }
 
     /// Places of the vertices in some slots; padding does not count.

@@ -18,6 +18,7 @@
 //! running, and the next of its sequence: some thread finds it, whatever the graph and however few threads.
 
 use super::cells::Memory;
+use super::quiet::Watch;
 use super::team::{Job, Wait};
 use super::tile::Visit;
 use crate::engine::Audit;
@@ -118,6 +119,8 @@ pub(super) struct Ground<T> {
 pub(super) struct Walk<T> {
     ground: Arc<Ground<T>>,
     legs: Vec<Leg<T>>,
+    /// Of walks in which some task may have nothing to do.
+    watch: Option<Watch>,
     /// Rounds of all passes.
     rounds: u32,
     /// Rounds that each task has done.
@@ -137,6 +140,8 @@ pub(super) struct Walk<T> {
 /// A pass, and where it begins.
 struct Leg<T> {
     pass: Pass<T>,
+    /// Which of the passes it is.
+    number: usize,
     first: u32,
     /// Which array holds the shared state before it.
     source: usize,
@@ -165,15 +170,15 @@ impl<T: Number> Walk<T> {
     /// `source`: which array holds the shared state. `threads` may take part; each spins for `spin` before it sleeps.
     pub(super) fn new(
         ground: Arc<Ground<T>>,
-        passes: Vec<Pass<T>>,
+        (passes, watch): (Vec<Pass<T>>, Option<Watch>),
         source: usize,
         threads: usize,
         spin: Duration,
     ) -> Walk<T> {
         let (mut rounds, mut current) = (0, source);
         let mut legs = Vec::new();
-        for pass in passes {
-            let leg = Leg { first: rounds, source: current, pass };
+        for (number, pass) in passes.into_iter().enumerate() {
+            let leg = Leg { first: rounds, source: current, number, pass };
             rounds += leg.pass.rounds;
             current = leg.source(rounds);
             legs.push(leg);
@@ -182,6 +187,7 @@ impl<T: Number> Walk<T> {
         let tasks = ground.layout.schedule.graph().len();
         Walk {
             legs,
+            watch,
             rounds,
             epochs: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
             drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
@@ -210,7 +216,7 @@ impl<T: Number> Walk<T> {
         let tasks = self.epochs.len() as u32;
         for leg in &self.legs {
             for epoch in leg.first..leg.first + leg.pass.rounds {
-                (0..tasks).for_each(|i| self.task(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+                (0..tasks).for_each(|i| self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
             }
         }
     }
@@ -219,13 +225,32 @@ impl<T: Number> Walk<T> {
         &self.legs[self.legs.partition_point(|leg| leg.first <= epoch) - 1]
     }
 
+    /// Updates a task, unless it has nothing to do.
+    fn visit(&self, leg: &Leg<T>, t: u32, epoch: u32) {
+        let Some(watch) = &self.watch else { return self.task(leg, t, epoch) };
+        let Ground { layout, memory, audit, .. } = &*self.ground;
+        let (graph, rule) = (layout.schedule.graph(), leg.pass.rule);
+        let slots = layout.slots_of_task(t as usize);
+        if watch.is_quiet(leg.number, graph, t, rule) {
+            if let Some(audit) = audit {
+                let places = layout.schedule.tasks();
+                audit.left_out(rule, places[t as usize] as usize..places[t as usize + 1] as usize);
+            }
+            return watch.leave_out(slots.len());
+        }
+        let before = memory.copy(slots.clone(), leg.source(epoch));
+        self.task(leg, t, epoch);
+        watch.note(leg.number, t, epoch, before != memory.copy(slots, leg.source(epoch + 1)));
+    }
+
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
         let Ground { layout, memory, audit, .. } = &*self.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
         let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
         let tile = tile[usize::from(layout.width == T::Full::WIDTH)];
         let source = leg.source(epoch);
-        let visit = Visit { layout, memory, uniform, audit: audit.as_deref(), rule: *rule, source };
+        let (rule, round) = (*rule, epoch - leg.first);
+        let visit = Visit { layout, memory, uniform, audit: audit.as_deref(), rule, round, source };
         let tiles = &layout.tiles[layout.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {
@@ -341,7 +366,7 @@ impl<T: Number> Job for Walk<T> {
         // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
         self.busy[worker].store(true, Ordering::SeqCst);
         while let Some((t, epoch)) = self.next(worker) {
-            self.task(self.leg(epoch), t, epoch);
+            self.visit(self.leg(epoch), t, epoch);
             self.finish(t, epoch);
         }
         self.busy[worker].store(false, Ordering::SeqCst);

@@ -4,7 +4,7 @@ use super::{Scene, Work, levels};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::schedule::Rule;
-use crate::step::{Settings, Stage};
+use crate::step::{Settings, Stage, draw};
 use meshweft_shaders::layout::Status as Words;
 
 /// Iterations that are asked for before the host looks whether they are enough, at most.
@@ -59,9 +59,10 @@ impl Work {
             let before = (self.arrays.current(), self.rounds, self.swept);
             let count = batch.min(most - asked);
             for i in 0..count {
-                let given = self.given(scene, settings, Some(asked + i == 0))?;
+                let given = self.given(scene, settings, asked + i == 0)?;
                 self.once(test, given)?;
-                self.stages(inside, stages)?;
+                let draw = draw(scene.draw, (asked + i) as usize);
+                self.stages(Scene { draw, ..inside }, stages)?;
             }
             let status = self.queue.settle(&self.device)?;
             // Frozen, every kernel passes the state on as it is.

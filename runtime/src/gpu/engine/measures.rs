@@ -93,7 +93,7 @@ impl Work {
         let Kind::Measure(how) = self.kinds[kernel] else {
             return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
         };
-        let given = self.given(scene, settings, None)?;
+        let given = self.given(scene, settings, false)?;
         let walk = self.walk(scene.layout, Rule::AtOnce, 1)?;
         self.visit(&walk, kernel, given, false)?;
         Ok(how)
