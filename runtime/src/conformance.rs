@@ -18,6 +18,8 @@ use crate::{
     record, stars, vertex,
 };
 use nalgebra::SVector;
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An engine that is tried.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,25 @@ pub fn cases() -> impl Iterator<Item = Case> {
     let sizes = || SIZES.iter().copied();
     let kinds = move || Kind::ALL.into_iter().flat_map(move |stages| sizes().map(move |size| (stages, size)));
     Order::ALL.into_iter().flat_map(move |order| kinds().map(move |(stages, size)| Case { stages, size, order }))
+}
+
+/// The GPU to test with, if this machine has one. A test without it says that it is skipped, one line a test, counted; with the
+/// environment variable `REQUIRE_GPU` set it fails instead.
+///
+/// # Panics
+/// If a GPU is required and there is none.
+pub fn gpu_or_skip() -> Option<Backend> {
+    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+    if crate::adapters().is_empty() {
+        assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set, and this machine has no adapter");
+        let test = std::thread::current().name().unwrap_or("a test").to_string();
+        let count = 1 + SKIPPED.fetch_add(1, Ordering::Relaxed);
+        let why = "needs a GPU, and this machine has no driver of one";
+        // One write, or lines of tests that run side by side mix.
+        let _ = std::io::stderr().write_all(format!("skipped, {count} so far: {test} {why}\n").as_bytes());
+        return None;
+    }
+    Some(Backend::Gpu { adapter: 0 })
 }
 
 impl Candidate {
@@ -375,6 +396,14 @@ mod tests {
     #[test]
     fn lanes_of_512_bits_have_the_bits_of_the_oracle() {
         check(Simd::Bits512);
+    }
+
+    #[test]
+    fn a_gpu_is_as_near_to_the_oracle_as_rounding_allows() {
+        let Some(backend) = gpu_or_skip() else { return };
+        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Within(1e-4) };
+        // Every kind, size and order, if not all of each other.
+        cases().step_by(7).for_each(|case| candidate.check::<f32>(case));
     }
 
     #[test]

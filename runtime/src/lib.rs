@@ -22,9 +22,13 @@ pub use program::{
     Scalar, SharedOf, Star, Stars, Test, Update, Vertex, VertexOf,
 };
 pub use schedule::{Key, Order, Schedule};
+#[cfg(feature = "gpu")]
+pub use simulation::DeviceField;
 pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
 pub use step::Stages;
 
 pub use meshweft_mesh as mesh;
 pub use meshweft_mesh::{Curve, Mesh};
 pub use nalgebra;
+#[cfg(feature = "gpu")]
+pub use wgpu;

@@ -4,8 +4,6 @@ mod backend;
 mod builder;
 mod fields;
 #[cfg(test)]
-mod methods;
-#[cfg(test)]
 mod robust;
 mod saved;
 #[cfg(test)]
@@ -22,6 +20,8 @@ use crate::schedule::{Order, Schedule};
 use crate::step::{Settings, Stages, Step, record, settings_of};
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
+#[cfg(feature = "gpu")]
+pub use fields::DeviceField;
 pub use fields::FieldView;
 use meshweft_mesh::Mesh;
 pub use saved::Saved;
@@ -139,7 +139,14 @@ impl<P: Program, T: Number> Simulation<P, T> {
         let (steps, time) = (self.clock.steps, self.clock.time);
         let result = self.advance(stages, 0.0).and_then(|()| self.wait());
         (self.clock.steps, self.clock.time, self.clock.first_pending) = (steps, time, steps);
-        result
+        result.map_err(|error| match self.health {
+            // It was no step of its own.
+            Health::Diverged(_) => {
+                self.health = Health::Diverged(steps);
+                self.find_fault(steps).unwrap_or(error)
+            }
+            _ => error,
+        })
     }
 
     fn advance(&mut self, stages: Vec<crate::step::Stage>, dt: f64) -> Result<()> {
@@ -340,6 +347,21 @@ impl<P: Program, T: Number> Simulation<P, T> {
         }
         let globals = self.engine.globals()?;
         Ok(Record::build(|k| P::Globals::<f64>::kind(k).decode(globals[k])))
+    }
+
+    /// Replaces the globals.
+    ///
+    /// # Errors
+    /// One that is not finite; otherwise as [`Simulation::wait`].
+    pub fn set_globals(&mut self, globals: P::Globals<f64>) -> Result<()> {
+        self.wait()?;
+        let reals = leaves::<_, T>(&globals);
+        let is_wrong = |&k: &usize| P::Globals::<f64>::kind(k) == Kind::Real && !reals[k].finite();
+        if let Some(k) = (0..reals.len()).find(is_wrong) {
+            let (name, value) = (real_name(&P::Globals::<f64>::parts(""), k).0, reals[k].to_f64());
+            return Err(Error::Invalid(format!("global {name} would be {value:?}, which is not a finite {}", T::NAME)));
+        }
+        self.engine.set_globals(&reals)
     }
 
     /// Measures all quantities that the program labels.

@@ -4,27 +4,11 @@
 
 use crate::determinism::Case;
 use crate::extremes::extremes;
-use meshweft::{Backend, Error, Order, adapters};
+use meshweft::conformance::gpu_or_skip;
+use meshweft::{Backend, Error, Order};
 use meshweft_examples::{EXAMPLES, Options, Settings};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, start};
-use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// The GPU to test with, if there is one.
-fn gpu_or_skip() -> Option<Backend> {
-    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
-    if adapters().is_empty() {
-        assert!(std::env::var_os("REQUIRE_GPU").is_none(), "REQUIRE_GPU is set, and this machine has no adapter");
-        let test = std::thread::current().name().unwrap_or("a test").to_string();
-        let count = 1 + SKIPPED.fetch_add(1, Ordering::Relaxed);
-        let why = "needs a GPU, and this machine has no driver of one";
-        // One write, or lines of tests that run side by side mix.
-        let _ = std::io::stderr().write_all(format!("skipped, {count} so far: {test} {why}\n").as_bytes());
-        return None;
-    }
-    Some(Backend::Gpu { adapter: 0 })
-}
 
 /// Every kernel of every example.
 const CASES: &[Case] = &[

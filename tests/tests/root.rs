@@ -5,6 +5,7 @@
 //! - `audit`: every vertex once a round, in order.
 //! - `extremes`: meshes at the edge of what a mesh is, and runs that must stop.
 //! - `gpu`: every example and order on a GPU, and what happens when it fails.
+//! - `methods`: numerical methods as short as on paper, on every engine.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `cli`: the command.
@@ -17,6 +18,7 @@ mod embed;
 mod extremes;
 mod gpu;
 mod lanes;
+mod methods;
 mod physics;
 #[path = "../../examples/template/src/main.rs"]
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]

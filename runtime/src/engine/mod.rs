@@ -16,6 +16,7 @@ pub(crate) use audit::Audit;
 pub(crate) use compiled::{Code, Compiled, Table};
 pub(crate) use cpu::Cpu;
 pub(crate) use interpreter::Interpreter;
+#[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
 
@@ -51,8 +52,22 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     /// Replaces the globals.
     fn set_globals(&mut self, globals: &[T]) -> Result<()>;
 
+    /// Where the shared state lies on a device after all steps, if it does.
+    #[cfg(feature = "gpu")]
+    fn shared(&mut self) -> Result<Option<Shared>> {
+        Ok(None)
+    }
+
     /// What there is to know of it.
     fn facts(&self) -> Facts;
+}
+
+/// An array on a device.
+#[cfg(feature = "gpu")]
+pub(crate) struct Shared {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) buffer: wgpu::Buffer,
 }
 
 /// How far an engine is, counted from its start or from the last change of its state.

@@ -3,6 +3,7 @@
 //! wgpu 30 swallows errors of a lost device and panics at others by default. Here both are caught where the device is made,
 //! and every call that may meet them ends in [`Device::check`]: what comes back is a result or an error, never stale.
 
+use super::adapter::{Adapter, AdapterKind};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,60 +15,6 @@ use wgpu::BufferUsages as Usage;
 const CLOCK: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 /// How long to wait for work that was submitted before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What an adapter is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AdapterKind {
-    /// A card with memory of its own.
-    Discrete,
-    /// Part of the processor.
-    Integrated,
-    /// Behind a hypervisor, or unknown.
-    Virtual,
-    /// A program on the CPU that behaves like a GPU: for tests.
-    Software,
-}
-
-impl AdapterKind {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AdapterKind::Discrete => "discrete",
-            AdapterKind::Integrated => "integrated",
-            AdapterKind::Virtual => "virtual",
-            AdapterKind::Software => "software",
-        }
-    }
-}
-
-/// A GPU of this machine, as its driver describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adapter {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub kind: AdapterKind,
-    /// By which interface it is reached: Vulkan, Metal, Dx12.
-    pub api: String,
-    /// Name and version of the driver.
-    pub driver: String,
-    /// Bytes that one kernel can see of one array.
-    pub binding_bytes: u64,
-    /// Bytes of the largest array.
-    pub buffer_bytes: u64,
-    /// Bytes of memory that a workgroup shares.
-    pub workgroup_bytes: u32,
-    /// The most invocations of a workgroup.
-    pub invocations: u32,
-    /// The most workgroups of a dispatch in one dimension.
-    pub workgroups: u32,
-    /// Invocations that run in lockstep, at least and at most.
-    pub subgroup: [u32; 2],
-    /// Arrays that one kernel can see.
-    pub bindings: u32,
-    /// Whether it can tell the time.
-    pub timestamps: bool,
-}
 
 /// The adapters of this machine, the best first: discrete, integrated, virtual, software; by name among equals.
 ///

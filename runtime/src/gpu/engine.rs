@@ -8,10 +8,11 @@ mod loops;
 mod measures;
 
 use super::device::Device;
-use super::kernels::{Kernel, Kind, Pipelines};
+use super::kernels::{Kernel, Kind};
+use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
-use crate::engine::{Engine, Facts, Progress};
+use crate::engine::{Engine, Facts, Progress, Shared};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, View, ViewMut};
 use crate::number::Number;
@@ -21,10 +22,11 @@ use arrays::Arrays;
 use measures::Measures;
 use meshweft_shaders::layout::Given;
 use meshweft_shaders::{Entry, Physics, TICK};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What runs steps on a GPU.
-pub(crate) struct Gpu<T> {
+struct Gpu<T> {
     layout: Arc<Layout<T>>,
     work: Mutex<Work>,
     /// A copy of the state, if there is one that is not out of date.
@@ -46,8 +48,10 @@ struct Work {
     /// Steps asked for so far, and those that were before the device began to count.
     steps: u64,
     since: u64,
-    rounds: u64,
-    swept: u64,
+    /// Rounds asked for, and how many of them an order bound.
+    rounds: [u64; 2],
+    /// The same after each of the last steps, of which the device may not have taken all.
+    taken: VecDeque<(u64, [u64; 2])>,
 }
 
 #[cfg(test)]
@@ -71,9 +75,20 @@ struct Scene<'a, T> {
     depth: usize,
 }
 
+/// The engine that runs a program on a device.
+pub(crate) fn engine<T: Number>(
+    device: Device,
+    layout: Arc<Layout<T>>,
+    (physics, kernels): (&Physics, Vec<Kernel>),
+    state: State<T>,
+    globals: Vec<T>,
+) -> Result<Box<dyn Engine<T>>> {
+    Ok(Box::new(Gpu::new(device, layout, (physics, kernels), state, globals)?))
+}
+
 impl<T: Number> Gpu<T> {
     /// Lays a program out on a device, and compiles its kernels.
-    pub(crate) fn new(
+    fn new(
         #[cfg_attr(not(test), expect(unused_mut))] mut device: Device,
         layout: Arc<Layout<T>>,
         (physics, kernels): (&Physics, Vec<Kernel>),
@@ -104,9 +119,9 @@ impl<T: Number> Gpu<T> {
         let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &layout, arrays.pipeline_layout())?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
-        let (steps, since, rounds, swept) = (0, 0, 0, 0);
+        let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
         let work =
-            Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, draws, steps, since, rounds, swept };
+            Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, draws, steps, since, rounds, taken };
         work.arrays.upload(&work.device, &state)?;
         Ok(Gpu { layout, work: Mutex::new(work), here: OnceLock::from(state) })
     }
@@ -131,6 +146,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.steps += 1;
         let tick =
             work.begin().and_then(|()| work.stages(scene, &step.stages)).and_then(|()| work.queue.pace(&work.device));
+        work.note();
         // Half a step is on the device: nothing can go on from there.
         tick.map_err(|error| match error {
             Error::Gpu(_) => error,
@@ -191,6 +207,14 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.queue.set_globals(&work.device, words(globals))
     }
 
+    fn shared(&mut self) -> Result<Option<Shared>> {
+        let work = self.work_mut();
+        work.queue.settle(&work.device)?;
+        let Device { device, queue, .. } = &work.device;
+        let buffer = work.arrays.shared().clone();
+        Ok(Some(Shared { device: device.clone(), queue: queue.clone(), buffer }))
+    }
+
     fn facts(&self) -> Facts {
         let work = self.work();
         let gpu = Some((work.device.about.clone(), work.queue.counters));
@@ -204,14 +228,26 @@ impl Work {
         let spoilt = status.is_spoilt();
         // What was asked for after that step was not taken.
         let steps = if spoilt { self.since + u64::from(status.words.steps) } else { self.steps };
-        let is_pending = self.queue.is_pending();
-        Progress { steps, rounds: self.rounds, swept: self.swept, spoilt, is_pending }
+        let known = self.taken.iter().find(|(after, _)| spoilt && *after == steps);
+        let [rounds, swept] = known.map_or(self.rounds, |(_, rounds)| *rounds);
+        Progress { steps, rounds, swept, spoilt, is_pending: self.queue.is_pending() }
+    }
+
+    /// Notes the rounds of the step that was asked for, and forgets those of steps that are done.
+    fn note(&mut self) {
+        self.taken.push_back((self.steps, self.rounds));
+        let status = self.queue.status();
+        let done = if status.is_spoilt() { 0 } else { self.since + u64::from(status.words.steps) };
+        while self.taken.front().is_some_and(|(after, _)| *after < done) {
+            self.taken.pop_front();
+        }
     }
 
     /// Counts steps from here.
     fn reset(&mut self) -> Result<()> {
-        self.steps = self.progress().steps;
-        self.since = self.steps;
+        let Progress { steps, rounds, swept, .. } = self.progress();
+        (self.steps, self.since, self.rounds) = (steps, steps, [rounds, swept]);
+        self.taken = VecDeque::from([(steps, self.rounds)]);
         self.queue.reset(&self.device)
     }
 
@@ -288,8 +324,8 @@ impl Work {
             left -= walk.rounds;
         }
         if rule != Rule::Alone {
-            self.rounds += u64::from(rounds);
-            self.swept += if double { 0 } else { u64::from(rounds) };
+            self.rounds[0] += u64::from(rounds);
+            self.rounds[1] += if double { 0 } else { u64::from(rounds) };
         }
         Ok(())
     }

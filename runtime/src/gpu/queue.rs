@@ -3,6 +3,7 @@
 //! Dispatches are recorded into one pass and submitted together. After each submission a few status words travel to the
 //! host, through a small ring of buffers: the host reads them when they are there, and waits only when the ring is full.
 
+use super::adapter::Counters;
 use super::device::{Device, map, mapped};
 use crate::error::Result;
 use meshweft_shaders::layout::Status as Words;
@@ -21,17 +22,6 @@ const FIRST_DISPATCHES: usize = 128;
 const LONGEST_S: f64 = 0.05;
 /// Bytes of the buffer of records: what stages are given.
 const RECORDS: u64 = 256 << 10;
-
-/// What has been asked of a GPU since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counters {
-    /// Kernels that were launched.
-    pub dispatches: u64,
-    /// How often work was handed over.
-    pub submissions: u64,
-    /// Seconds in which the device was at work on what is known to be done; 0 if it cannot tell the time.
-    pub busy_s: f64,
-}
 
 /// What a device tells of itself, as it was when the last work that is known to be done was.
 #[derive(Clone, Debug, Default)]

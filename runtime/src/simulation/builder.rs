@@ -3,7 +3,7 @@
 use super::{Backend, Clock, Health, Simd, Simulation};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, Serial, Table};
 use crate::error::{Error, Result};
-use crate::gpu::{self, Device, Gpu, Shader};
+use crate::gpu::{self, Device, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
 use crate::number::{Int, Number, Real};
 use crate::program::{Kernels, PrivateOf, Program, Record, SharedOf, StarPlan, Stars, Vertex, convert, leaves};
@@ -187,7 +187,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         let engine: Box<dyn Engine<T>> = match (device, backend) {
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
-                Box::new(Gpu::new(device, layout.clone(), (&physics, kernels), state, globals)?)
+                gpu::engine(device, layout.clone(), (&physics, kernels), state, globals)?
             }
             (None, Backend::Cpu { threads }) => {
                 let cpu = Cpu::new(threads, layout.clone(), audit.clone(), state)?;

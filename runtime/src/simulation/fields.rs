@@ -1,7 +1,11 @@
 //! The state by the names of its parts, and by vertex.
 
 use super::{Health, Simulation, real_name};
+#[cfg(feature = "gpu")]
+use crate::engine::Shared;
 use crate::error::{Error, Result};
+#[cfg(feature = "gpu")]
+use crate::layout::shared_stride;
 use crate::layout::{Layout, View};
 use crate::number::Number;
 use crate::program::{Kind, Part, PrivateOf, Program, Record, SharedOf, Vertex, VertexOf};
@@ -26,7 +30,70 @@ impl<T: Number> FieldView<'_, T> {
     }
 }
 
+/// A shared part of the state where it lies on a GPU. See [`Simulation::device_field`].
+#[cfg(feature = "gpu")]
+#[derive(Clone, Debug)]
+pub struct DeviceField {
+    /// The device that runs the simulation.
+    pub device: wgpu::Device,
+    /// Its queue. What is submitted to it sees the state after all steps so far.
+    pub queue: wgpu::Queue,
+    /// The shared state of all slots, words of 32 bits: a storage buffer that can be copied from.
+    pub buffer: wgpu::Buffer,
+    /// Where the part begins in the words of a slot, and how many it has.
+    pub first: usize,
+    /// Number of its words.
+    pub components: usize,
+    /// Words from one slot to the next.
+    pub stride: usize,
+    /// The slot of each vertex of the mesh. It never changes.
+    pub slots: Vec<u32>,
+}
+
 impl<P: Program, T: Number> Simulation<P, T> {
+    /// Finds one shared part of the state on the GPU that runs it, for a host that draws or computes there itself. It may read
+    /// until the next step; steps that are double-buffered may leave the state in another buffer, so ask again after each.
+    ///
+    /// ```
+    /// # use meshweft::{Backend, Mesh, Program, Real, Simulation, Stages, kernels, vertex};
+    /// # use meshweft::mesh::generate::generate;
+    /// # vertex! { pub struct Height<R> { shared height: R } }
+    /// # struct Flat;
+    /// # kernels! { for Flat: Height; }
+    /// # impl Program for Flat {
+    /// #     fn initial(&self, _: &Mesh, v: u32) -> Height<f64> { Height { height: f64::from(v) } }
+    /// #     fn step(&self, _: &mut Stages<Self>) {}
+    /// # }
+    /// let build = |backend| Simulation::builder(generate("chain:3", 1)?, Flat).backend(backend).build();
+    /// if !meshweft::adapters().is_empty() {
+    ///     let field = build(Backend::Gpu { adapter: 0 })?.device_field("height")?;
+    ///     assert_eq!((field.slots.len(), field.components), (3, 1));
+    ///     assert!(field.buffer.size() >= 3 * 4);
+    /// }
+    /// assert!(build(Backend::Serial)?.device_field("height").is_err());
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A simulation that runs on no GPU; an unknown name, or that of a private part; otherwise as [`Simulation::wait`].
+    #[cfg(feature = "gpu")]
+    pub fn device_field(&mut self, name: &str) -> Result<DeviceField> {
+        self.wait()?;
+        let (first, part) = self.locate(name)?;
+        let components = part.components;
+        if first >= self.layout.shape.shared {
+            return Err(Error::Invalid(format!(
+                "{name} is private: neighbors cannot see it, nor can the host on the device"
+            )));
+        }
+        let Some(Shared { device, queue, buffer }) = self.engine.shared()? else {
+            return Err(Error::Invalid("this simulation runs on no GPU: give it `Backend::Gpu`".into()));
+        };
+        let stride = shared_stride(self.layout.shape.shared);
+        let slots = (0..self.vertices()).map(|v| self.layout.slot(v) as u32).collect();
+        Ok(DeviceField { device, queue, buffer, first, components, stride, slots })
+    }
+
     /// Names the parts of the state that can be read and written: shared ones first, then private ones.
     pub fn fields(&self) -> Vec<Part> {
         self.parts.clone()

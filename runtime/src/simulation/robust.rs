@@ -195,6 +195,20 @@ fn a_global_that_is_no_longer_finite_is_an_error_with_its_name() {
 }
 
 #[test]
+fn globals_are_replaced_and_those_that_are_not_finite_refused() {
+    for backend in ENGINES {
+        let mut toy = build(TOY, backend);
+        let mut globals = toy.globals().unwrap();
+        globals.mean = 7.5;
+        toy.set_globals(globals).unwrap();
+        assert_eq!(toy.globals().unwrap().mean, 7.5);
+        globals.mean = f64::NAN;
+        assert!(toy.set_globals(globals).unwrap_err().to_string().contains("global mean would be NaN"));
+        assert_eq!(toy.globals().unwrap().mean, 7.5);
+    }
+}
+
+#[test]
 fn time_is_the_sum_of_steps_and_runs_change_neither() {
     for backend in ENGINES {
         let mut toy = build(TOY, backend);
@@ -207,7 +221,9 @@ fn time_is_the_sum_of_steps_and_runs_change_neither() {
         assert_eq!((toy.time(), toy.rounds()), (2.75, 12));
         // Nor does a run that diverges; and the next step that does has its own number.
         let saved = toy.save().unwrap();
-        toy.run(|stages| stages.sweep(Blur { rate: 3e38 }, 3)).unwrap_err();
+        let error = toy.run(|stages| stages.sweep(Blur { rate: 3e38 }, 3)).unwrap_err();
+        assert!(matches!(error, Error::Diverged { step: 4, .. }), "{error}");
+        assert!(matches!(toy.step(), Err(Error::Diverged { step: 4, .. })));
         assert_eq!((toy.steps(), toy.time()), (4, 2.75));
         toy.restore(&saved).unwrap();
         toy.run(|stages| stages.map(Shake)).unwrap();

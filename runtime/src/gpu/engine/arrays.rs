@@ -97,6 +97,11 @@ impl Arrays {
         number * self.stride as u32
     }
 
+    /// The array that holds the shared state.
+    pub(super) fn shared(&self) -> &wgpu::Buffer {
+        &self.shared[usize::from(self.current)]
+    }
+
     /// Whether the second array holds the state.
     pub(super) fn current(&self) -> bool {
         self.current

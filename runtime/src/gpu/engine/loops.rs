@@ -56,7 +56,7 @@ impl Work {
         let batch_most = if depth(stages) > 0 { 1 } else { BATCH };
         let (mut asked, mut batch) = (0, 1);
         while asked < most {
-            let before = (self.arrays.current(), self.rounds, self.swept);
+            let before = (self.arrays.current(), self.rounds);
             let count = batch.min(most - asked);
             for i in 0..count {
                 let given = self.given(scene, settings, asked + i == 0)?;
@@ -76,7 +76,7 @@ impl Work {
                 // The device did not do the rest.
                 let [swaps, rounds, swept] = iteration(stages).map(|each| each * u64::from(ran));
                 self.arrays.set_current(before.0 ^ (swaps % 2 == 1));
-                (self.rounds, self.swept) = (before.1 + rounds, before.2 + swept);
+                self.rounds = [before.1[0] + rounds, before.1[1] + swept];
                 return Ok(());
             }
             asked += count;

@@ -1,33 +1,50 @@
-//! Numerical methods as short as on paper, with the same bits on every CPU engine, each against what is known of it.
+//! Numerical methods as short as on paper: the same bits on every CPU engine, close to them on a GPU, each against what is known
+//! of it.
 
-use super::*;
-use crate::number::{Int, Integer};
-use crate::program::{Incidence, Stars};
-use crate::schedule::Order;
-use crate::{kernels, record, stars, vertex};
-use meshweft_mesh::generate::generate;
+use meshweft::conformance::gpu_or_skip;
+use meshweft::mesh::CellKind;
+use meshweft::mesh::generate::generate;
+use meshweft::{
+    Backend, Incidence, Int, Integer, Mesh, Number, Order, Program, Real, Result, Simd, Simulation, Stages, Stars,
+    kernels, record, stars, vertex,
+};
 
-/// Engines that must agree in every bit, the oracle first.
-fn backends() -> Vec<(Backend, Simd)> {
-    let cpus = [(1, Simd::Bits256), (2, Simd::Off), (3, Simd::Bits512)];
-    let cpus = cpus.map(|(threads, simd)| (Backend::Cpu { threads }, simd));
-    std::iter::once((Backend::Serial, Simd::Off)).chain(cpus).collect()
+/// A program after some steps.
+fn run<P: Program + Clone, T: Number>(
+    steps: usize,
+    mesh: &Mesh,
+    program: &P,
+    (order, backend, simd): (Order, Backend, Simd),
+) -> Simulation<P, T> {
+    let builder = Simulation::builder(mesh.clone(), program.clone()).order(order).backend(backend).simd(simd);
+    let mut simulation = builder.precision::<T>().build().unwrap();
+    (0..steps).for_each(|_| simulation.step().unwrap());
+    simulation.wait().unwrap();
+    simulation
 }
 
-/// A program after some steps, in 64 bits, once all engines agree on it.
+/// A program after some steps, in 64 bits, once all engines on CPUs agree on it.
 fn after<P: Program + Clone>(steps: usize, mesh: &Mesh, program: &P, order: Order) -> Simulation<P, f64> {
-    let run = |(backend, simd)| {
-        let builder = Simulation::builder(mesh.clone(), program.clone()).order(order).backend(backend).simd(simd);
-        let mut simulation = builder.precision::<f64>().build().unwrap();
-        (0..steps).for_each(|_| simulation.step().unwrap());
-        simulation
-    };
-    let mut all = backends().into_iter().map(|engine| (engine, run(engine)));
-    let (_, oracle) = all.next().expect("the oracle");
-    for (engine, other) in all {
-        other.compare(&oracle).unwrap_or_else(|e| panic!("{order}, {engine:?}: {e}"));
+    let oracle = run(steps, mesh, program, (order, Backend::Serial, Simd::Off));
+    for (threads, simd) in [(1, Simd::Bits256), (2, Simd::Off), (3, Simd::Bits512)] {
+        let other = run(steps, mesh, program, (order, Backend::Cpu { threads }, simd));
+        other.compare(&oracle).unwrap_or_else(|e| panic!("{order}, {threads} threads, {simd:?}: {e}"));
     }
     oracle
+}
+
+/// The same in 32 bits on a GPU, if there is one: every field is that of the oracle in 32 bits, but for `bound` times its largest
+/// value.
+fn on_gpu<P: Program + Clone>(steps: usize, mesh: &Mesh, program: &P, order: Order, bound: f64) {
+    let Some(backend) = gpu_or_skip() else { return };
+    let oracle = run::<P, f32>(steps, mesh, program, (order, Backend::Serial, Simd::Off));
+    let gpu = run::<P, f32>(steps, mesh, program, (order, backend, Simd::Off));
+    for field in oracle.fields() {
+        let [own, expected] = [&gpu, &oracle].map(|simulation| simulation.field(&field.name).unwrap().values);
+        let scale = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let off = distance(&own, &expected);
+        assert!(off <= bound * scale, "{order}, {}: {off} of {scale}", field.name);
+    }
 }
 
 fn values<P: Program>(simulation: &Simulation<P, f64>, field: &str) -> Vec<f64> {
@@ -84,7 +101,9 @@ mod conjugate_gradients {
     record! { pub struct Dots<R> { rr: R, pap: R, next: R } }
 
     #[derive(Clone)]
-    struct Poisson;
+    struct Poisson {
+        tolerance: f64,
+    }
 
     kernels! {
         for Poisson: Row, (), Dots;
@@ -117,7 +136,7 @@ mod conjugate_gradients {
         fn step(&self, stages: &mut Stages<Self>) {
             stages.reduce(Square, |g| &mut g.rr);
             stages.reduce(Square, |g| &mut g.next);
-            stages.until(Converged { tolerance: 1e-11 }, 1000, |stages| {
+            stages.until(Converged { tolerance: self.tolerance }, 1000, |stages| {
                 stages.sweep(Apply, 1);
                 stages.reduce(Curvature, |g| &mut g.pap);
                 stages.map(Descend);
@@ -132,10 +151,11 @@ mod conjugate_gradients {
     fn conjugate_gradients_solve_a_poisson_problem() {
         let mesh = generate("sheet:13", 4).unwrap();
         let fixed = mesh.boundary();
-        let b = (0..fixed.len()).map(|v| Poisson.initial(&mesh, v as u32).r).collect();
+        let b = (0..fixed.len()).map(|v| Poisson { tolerance: 0.0 }.initial(&mesh, v as u32).r).collect();
         let exact = solve(laplacian(&mesh, &fixed), b);
         for order in Order::ALL {
-            let solved = after(1, &mesh, &Poisson, order);
+            let solved = after(1, &mesh, &Poisson { tolerance: 1e-11 }, order);
+            on_gpu(1, &mesh, &Poisson { tolerance: 1e-4 }, order, 1e-4);
             assert!(distance(&values(&solved, "x"), &exact) < 1e-11, "{order}");
             // In exact arithmetic as many rounds as unknowns; with that many eigenvalues far fewer.
             assert!((10..80).contains(&solved.rounds()), "{} rounds", solved.rounds());
@@ -196,6 +216,7 @@ mod gauss_seidel {
                 x[v as usize] = (b[v as usize] + sum) / around.len() as f64;
             }
             assert_eq!(values(&simulation, "x"), x, "{order}");
+            on_gpu(3, &mesh, &Symmetric, order, 1e-6);
         }
     }
 }
@@ -264,6 +285,7 @@ mod adaptive_step {
             time += dt;
         }
         assert!(distance(&values(&simulation, "u"), &u) < 1e-12);
+        on_gpu(1, &mesh, &Porous, Order::BLOCKED, 1e-4);
     }
 }
 
@@ -315,6 +337,7 @@ mod gray_scott {
         assert!((square - 1.0).abs() < 5.0 * f64::sqrt(2.0 / 400.0), "{square}");
         let [a, b] = [quiet, noisy].map(|mut simulation| simulation.metric("u").unwrap());
         assert!(a != b && (a - b).abs() < 20.0, "{a} {b}");
+        on_gpu(60, &mesh, &GrayScott { noise: 1e-3 }, Order::BLOCKED, 1e-4);
     }
 }
 
@@ -394,6 +417,8 @@ mod ising {
         assert!(order(1.0) > 0.98 && order(0.1).abs() < 0.3, "{} {}", order(1.0), order(0.1));
         // Without a field nothing is flipped back: at no temperature at all, every flip is taken.
         assert_eq!(order(0.0), 1.0);
+        // Spins are integers: none may differ.
+        on_gpu(100, &mesh, &Ising { beta: 0.4 }, Order::COLOR, 0.0);
     }
 }
 
@@ -412,6 +437,7 @@ mod page_rank {
     struct PageRank {
         links: Vec<[u32; 2]>,
         pages: usize,
+        tolerance: f64,
     }
 
     kernels! {
@@ -446,7 +472,7 @@ mod page_rank {
             Largest { change: 1.0 }
         }
         fn step(&self, stages: &mut Stages<Self>) {
-            stages.until(Settled { tolerance: 1e-15 }, 500, |stages| {
+            stages.until(Settled { tolerance: self.tolerance }, 500, |stages| {
                 stages.jacobi(Surf, 1);
                 stages.reduce(Change, |g| &mut g.change);
             });
@@ -465,7 +491,9 @@ mod page_rank {
             .collect::<std::collections::BTreeSet<_>>()
             .into_iter()
             .collect();
-        let mut simulation = after(1, &mesh, &PageRank { links: links.clone(), pages }, Order::BLOCKED);
+        let ranked = |tolerance| PageRank { links: links.clone(), pages, tolerance };
+        let mut simulation = after(1, &mesh, &ranked(1e-15), Order::BLOCKED);
+        on_gpu(1, &mesh, &ranked(1e-6), Order::BLOCKED, 1e-4);
         assert!((simulation.metric("total").unwrap() - 1.0).abs() < 1e-12);
         assert!((30..100).contains(&simulation.rounds()), "{}", simulation.rounds());
         let out = |v: u32| links.iter().filter(|link| link[0] == v).count() as f64;
@@ -536,5 +564,171 @@ mod chebyshev {
         let (start, plain, accelerated) = (error(0.0, 0), error(0.0, 40), error(radius, 40));
         assert!(accelerated <= start / polynomial * 1.000_001, "{accelerated} {}", start / polynomial);
         assert!(plain > 50.0 * accelerated, "{plain} {accelerated}");
+        on_gpu(1, &mesh, &Accelerated { radius, rounds: 40 }, Order::BLOCKED, 1e-5);
+    }
+}
+
+mod finite_volumes {
+    use super::*;
+
+    vertex! { pub struct Cell<R> { shared density: R, volume: R } }
+    record! { pub struct Parameters<R> { dt: R } }
+    stars! {
+        /// How much flows out of this cell a second.
+        Faces[1]: R;
+    }
+
+    /// Upwind advection on the dual of a mesh: what leaves one cell enters the next.
+    #[derive(Clone)]
+    struct Advection {
+        edges: Vec<[u32; 2]>,
+        flow: Vec<f64>,
+        volumes: Vec<f64>,
+        dt: f64,
+    }
+
+    kernels! {
+        for Advection: Cell, Parameters;
+        update Transport |p, own, around| {
+            let out = around.sum(Faces, |[other], flow| {
+                flow * R::select(flow.greater(R::lit(0.0)), own.density, other.density)
+            });
+            Cell { density: own.density - p.dt * out / own.volume, ..own }
+        };
+        sum Content("content", "kg") |_, own, _| own.density * own.volume;
+        min Least("least", "kg/m^3") |_, own, _| own.density;
+    }
+
+    impl Program for Advection {
+        fn parameters(&self, _: f64) -> Parameters<f64> {
+            Parameters { dt: self.dt }
+        }
+        fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+            let flow = self.flow.clone();
+            stars.add(Faces, self.edges.clone(), move |i: Incidence<2>| match i.corner {
+                0 => flow[i.element],
+                _ => -flow[i.element],
+            });
+            Ok(())
+        }
+        fn initial(&self, mesh: &Mesh, v: u32) -> Cell<f64> {
+            let density = if mesh.points()[v as usize][0] < 0.3 { 1.0 } else { 0.0 };
+            Cell { density, volume: self.volumes[v as usize] }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.jacobi(Transport, 1);
+        }
+    }
+
+    #[test]
+    fn finite_volumes_on_a_dual_mesh_keep_their_content_and_sign_and_drift_with_the_wind() {
+        let dual = generate("box:7", 2).unwrap().dual().unwrap();
+        let flow = dual.faces.iter().map(|face| face.area * face.normal[0]).collect();
+        let edges = dual.faces.iter().map(|face| face.cells).collect();
+        let program = Advection { edges, flow, volumes: dual.volumes.clone(), dt: 0.002 };
+        let center = |simulation: &Simulation<Advection, f64>| {
+            let mass =
+                values(simulation, "density").into_iter().zip(&dual.volumes).map(|(density, volume)| density * volume);
+            mass.zip(dual.mesh.points()).map(|(mass, p)| mass * p[0]).sum::<f64>()
+        };
+        let [mut start, mut end] = [0, 40].map(|steps| after(steps, &dual.mesh, &program, Order::COLOR));
+        assert!((start.metric("content").unwrap() - end.metric("content").unwrap()).abs() < 1e-12);
+        assert!(end.metric("least").unwrap() >= 0.0);
+        // Content times the wind's unit speed, while none of it has reached the far wall.
+        let drift = center(&end) - center(&start);
+        let expected = start.metric("content").unwrap() * 40.0 * program.dt;
+        assert!((drift / expected - 1.0).abs() < 0.1, "{drift} {expected}");
+        on_gpu(40, &dual.mesh, &program, Order::COLOR, 1e-5);
+    }
+}
+
+mod elements {
+    use super::*;
+
+    vertex! { pub struct Sum<R> { shared x: R, of: [R; 4] } }
+    stars! {
+        Quads[3]: R;
+        Pyramids[4]: R;
+        Wedges[5]: R;
+        Hexes[7]: R;
+    }
+
+    /// Sums over the elements of each shape, every other corner with a weight of its own.
+    #[derive(Clone)]
+    struct Corners;
+
+    kernels! {
+        for Corners: Sum;
+        update Add |_, own, around| {
+            let quads = around.sum(Quads, |o, w| w * (o[0].x + R::lit(10.0) * o[1].x + R::lit(100.0) * o[2].x));
+            let pyramids = around.sum(Pyramids, |o, w| w * weigh(o.map(|other| other.x)));
+            let wedges = around.sum(Wedges, |o, w| w * weigh(o.map(|other| other.x)));
+            let hexes = around.sum(Hexes, |o, w| w * weigh(o.map(|other| other.x)));
+            Sum { x: own.x, of: [quads, pyramids, wedges, hexes] }
+        };
+    }
+
+    /// The `k`-th value has the weight `3^k`.
+    fn weigh<R: Real, const N: usize>(values: [R; N]) -> R {
+        values.into_iter().rev().fold(R::lit(0.0), |sum, x| sum * R::lit(3.0) + x)
+    }
+
+    /// Elements of `K` corners of the hexes of a mesh: some of the corners of each.
+    fn pick<const K: usize>(mesh: &Mesh) -> Vec<[u32; K]> {
+        let hexes = mesh.cells().corners_of(CellKind::Hex);
+        hexes.as_chunks::<8>().0.iter().map(|hex| std::array::from_fn(|k| hex[k])).collect()
+    }
+
+    fn weight<const K: usize>(incidence: &Incidence<K>) -> f64 {
+        f64::from(incidence.vertices[0] % 5) + incidence.corner as f64
+    }
+
+    impl Program for Corners {
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add_cells(Quads, CellKind::Quad, pick::<4>(mesh), |i| weight(&i));
+            stars.add(Pyramids, pick::<5>(mesh), |i| weight(&i));
+            stars.add(Wedges, pick::<6>(mesh), |i| weight(&i));
+            stars.add(Hexes, pick::<8>(mesh), |i| weight(&i));
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Sum<f64> {
+            Sum { x: f64::from(v % 11), of: [0.0; 4] }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.sweep(Add, 1);
+        }
+    }
+
+    /// What every vertex gathers of the elements of one shape, by the turns of that shape. All of it is integers, so no order of
+    /// sums shows.
+    fn by_hand<const K: usize>(mesh: &Mesh, shape: CellKind, weigh: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; mesh.points().len()];
+        for element in pick::<K>(mesh) {
+            for corner in 0..K {
+                let turned: Vec<u32> = shape.turn(corner).iter().map(|&k| element[k]).collect();
+                let values: Vec<f64> = turned[1..].iter().map(|&v| f64::from(v % 11)).collect();
+                sums[turned[0] as usize] += (f64::from(turned[0] % 5) + corner as f64) * weigh(&values);
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn elements_of_four_to_eight_corners_are_gathered_in_their_turns() {
+        let mesh = generate("hexes:5", 1).unwrap();
+        let powers = |values: &[f64]| values.iter().rev().fold(0.0, |sum, x| sum * 3.0 + x);
+        let expected = [
+            by_hand::<4>(&mesh, CellKind::Quad, |x| x[0] + 10.0 * x[1] + 100.0 * x[2]),
+            by_hand::<5>(&mesh, CellKind::Pyramid, powers),
+            by_hand::<6>(&mesh, CellKind::Wedge, powers),
+            by_hand::<8>(&mesh, CellKind::Hex, powers),
+        ];
+        for order in Order::ALL {
+            let sums = values(&after(1, &mesh, &Corners, order), "of");
+            for (v, sum) in sums.as_chunks::<4>().0.iter().enumerate() {
+                assert_eq!(*sum, expected.each_ref().map(|values| values[v]), "{order}, vertex {v}");
+            }
+            on_gpu(1, &mesh, &Corners, order, 0.0);
+        }
     }
 }

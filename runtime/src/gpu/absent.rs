@@ -1,0 +1,51 @@
+//! What stands for the GPU engine in a build without it.
+
+use super::Adapter;
+use super::kernels::Kernel;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::layout::{Layout, State};
+use crate::number::Number;
+use meshweft_shaders::Physics;
+use std::sync::Arc;
+
+fn absent<A>() -> Result<A> {
+    Err(Error::Gpu("this build knows no GPUs: build it with the feature `gpu`, or take another backend".into()))
+}
+
+/// No adapters: this build knows no GPUs.
+pub fn adapters() -> Vec<Adapter> {
+    Vec::new()
+}
+
+/// How fast a GPU copies: this build knows none.
+///
+/// # Errors
+/// Always.
+pub fn copy_bandwidth(_: usize) -> Result<f64> {
+    absent()
+}
+
+/// There is none.
+pub(crate) enum Device {}
+
+impl Device {
+    pub(crate) fn open(_: usize) -> Result<Device> {
+        absent()
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        match *self {}
+    }
+}
+
+/// An engine on the device, of which there is none.
+pub(crate) fn engine<T: Number>(
+    device: Device,
+    _: Arc<Layout<T>>,
+    _: (&Physics, Vec<Kernel>),
+    _: State<T>,
+    _: Vec<T>,
+) -> Result<Box<dyn Engine<T>>> {
+    match device {}
+}

@@ -1,0 +1,50 @@
+//! The kernels of a program on a device: all are compiled when a simulation is built.
+
+use super::device::Device;
+use super::kernels::Kernel;
+use super::plan::Plan;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::number::Number;
+use meshweft_shaders::{Entry, Physics, module};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Compiled kernels, by number, entry point and whether they are double-buffered.
+pub(super) struct Pipelines(BTreeMap<(usize, Entry, bool), wgpu::ComputePipeline>);
+
+impl Pipelines {
+    /// Compiles all variants of all kernels, side by side.
+    ///
+    /// # Errors
+    /// What the driver refuses.
+    pub(super) fn new(
+        device: &Device,
+        physics: &Physics,
+        (kernels, plan): (&[Kernel], &Plan),
+        layout: &Layout<impl Number>,
+        pipeline: &wgpu::PipelineLayout,
+    ) -> Result<Pipelines> {
+        let variants = |(number, kernel): (usize, &Kernel)| {
+            kernel.variants(plan, layout).into_iter().map(move |(entry, double)| (number, entry, double))
+        };
+        let all: Vec<_> = kernels.iter().enumerate().flat_map(variants).collect();
+        let compile = |key: (usize, Entry, bool)| {
+            let (number, entry, double) = key;
+            let kernel = &kernels[number];
+            let text = module(physics, &plan.harness, &kernel.body, entry, double);
+            Ok((key, device.compile(kernel.name, &text, entry.name(), Some(pipeline))?))
+        };
+        Ok(Pipelines(all.into_par_iter().map(compile).collect::<Result<_>>()?))
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if no such variant was foreseen.
+    pub(super) fn get(&self, kernel: usize, entry: Entry, double: bool) -> Result<&wgpu::ComputePipeline> {
+        self.0
+            .get(&(kernel, entry, double))
+            .ok_or_else(|| Error::Internal(format!("kernel {kernel} was not compiled as {} {double}", entry.name())))
+    }
+}
