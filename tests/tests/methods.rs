@@ -155,7 +155,7 @@ mod conjugate_gradients {
         let exact = solve(laplacian(&mesh, &fixed), b);
         for order in Order::ALL {
             let solved = after(1, &mesh, &Poisson { tolerance: 1e-11 }, order);
-            on_gpu(1, &mesh, &Poisson { tolerance: 1e-4 }, order, 1e-4);
+            on_gpu(1, &mesh, &Poisson { tolerance: 1e-4 }, order, 1e-3);
             assert!(distance(&values(&solved, "x"), &exact) < 1e-11, "{order}");
             // In exact arithmetic as many rounds as unknowns; with that many eigenvalues far fewer.
             assert!((10..80).contains(&solved.rounds()), "{} rounds", solved.rounds());

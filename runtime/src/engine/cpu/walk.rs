@@ -232,11 +232,13 @@ impl<T: Number> Walk<T> {
         let (graph, rule) = (layout.schedule.graph(), leg.pass.rule);
         let slots = layout.slots_of_task(t as usize);
         if watch.is_quiet(leg.number, graph, t, rule) {
+            let tasks = layout.schedule.tasks();
+            let places = tasks[t as usize] as usize..tasks[t as usize + 1] as usize;
+            watch.leave_out(places.len());
             if let Some(audit) = audit {
-                let places = layout.schedule.tasks();
-                audit.left_out(rule, places[t as usize] as usize..places[t as usize + 1] as usize);
+                audit.left_out(rule, places);
             }
-            return watch.leave_out(slots.len());
+            return;
         }
         let before = memory.copy(slots.clone(), leg.source(epoch));
         self.task(leg, t, epoch);
