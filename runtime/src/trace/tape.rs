@@ -309,96 +309,97 @@ impl Tape {
     /// What a node comes to when it is known now, or when an operand is the literal zero or one. Sums and products with
     /// literals are the ones that `nalgebra` makes; a product with the literal zero is zero. `C`: what its operands are.
     fn simpler<C: Constant>(&mut self, node: Node) -> Option<Id> {
-        let value = |id| self.node(id).value::<C>();
-        let is = |x: Option<C>, number: f64| x == Some(C::lit(number));
-        let truth = |id| match self.node(id) {
-            Node::Truth(truth) => Some(truth),
-            _ => None,
-        };
-        // The type of the operands, and of the result of arithmetic.
-        let kind = node.operands().last().map_or(Type::Real, |id| self.type_of(id));
-        let literal = |value: C| Node::Literal(kind, value.bits());
-        let constant = match node {
-            Node::Unary(Unary::Neg, a) => match self.node(a) {
-                Node::Unary(Unary::Neg, b) => return Some(b),
-                _ => literal(-value(a)?),
+        match node {
+            Node::Unary(op, a) => self.simpler_unary::<C>(op, a),
+            Node::Select { mask, yes, no } => match self.truth(mask) {
+                Some(truth) => Some(if truth { yes } else { no }),
+                None => (yes == no).then_some(yes),
             },
-            Node::Unary(Unary::Not, a) => Node::Truth(!truth(a)?),
-            // Integers that go into the slot of a real and come out again are those that they were.
-            Node::Unary(Unary::Hold, a) => match self.node(a) {
-                Node::Unary(Unary::Held, slot) => return Some(slot),
-                _ if self.scalar == Scalar::I32 => return Some(a),
-                _ => return None,
-            },
-            Node::Unary(Unary::Held, a) => match self.node(a) {
-                Node::Unary(Unary::Hold, integer) => return Some(integer),
-                // What a fold gathers is kept as what it is.
-                _ if kind == self.integers() => return Some(a),
-                _ => return None,
-            },
-            Node::Unary(Unary::FromInt | Unary::ToInt, a) if self.scalar == Scalar::I32 => return Some(a),
-            Node::Unary(Unary::FromInt, a) => self.literal(value(a)?.to_int().0.into()),
-            Node::Unary(Unary::ToInt, a) => self.integer(value(a)?.to_int().0),
-            Node::Unary(Unary::ShiftLeft(0) | Unary::ShiftRight(0) | Unary::ShiftRightLogical(0), a) => return Some(a),
-            Node::Unary(op, a) => {
-                let x = value(a)?;
-                let integer = x.to_int();
-                match op {
-                    Unary::Sqrt => literal(Real::sqrt(x)),
-                    Unary::Abs => literal(Real::abs(x)),
-                    Unary::Floor => literal(Real::floor(x)),
-                    Unary::Exp => literal(Real::exp(x)),
-                    Unary::Ln => literal(Real::ln(x)),
-                    Unary::Sin => literal(Real::sin(x)),
-                    Unary::Cos => literal(Real::cos(x)),
-                    Unary::Acos => literal(Real::acos(x)),
-                    Unary::Tanh => literal(Real::tanh(x)),
-                    Unary::ShiftLeft(bits) => self.integer(integer.shift_left(bits.into()).0),
-                    Unary::ShiftRight(bits) => self.integer(integer.shift_right(bits.into()).0),
-                    Unary::ShiftRightLogical(bits) => self.integer(integer.shift_right_logical(bits.into()).0),
-                    Unary::Neg | Unary::Not | Unary::FromInt | Unary::ToInt | Unary::Hold | Unary::Held => return None,
-                }
-            }
-            Node::Select { mask, yes, no } => match truth(mask) {
-                Some(truth) => return Some(if truth { yes } else { no }),
-                None if yes == no => return Some(yes),
-                None => return None,
-            },
-            Node::Binary(op @ (Binary::BitAnd | Binary::BitOr), a, b) if kind == Type::Truth => {
+            Node::Binary(op @ (Binary::BitAnd | Binary::BitOr), a, b) if self.type_of(b) == Type::Truth => {
                 let decides = op == Binary::BitOr;
-                return match (truth(a), truth(b)) {
+                match (self.truth(a), self.truth(b)) {
                     (Some(x), _) if x == decides => Some(a),
                     (_, Some(y)) if y == decides => Some(b),
                     (Some(_), _) => Some(b),
                     (_, Some(_)) => Some(a),
                     _ => None,
-                };
+                }
             }
-            Node::Binary(op, a, b) => match (op, value(a), value(b)) {
-                (Binary::Add, Some(x), Some(y)) => literal(x + y),
-                (Binary::Sub, Some(x), Some(y)) => literal(x - y),
-                (Binary::Mul, Some(x), Some(y)) => literal(x * y),
-                (Binary::Div, Some(x), Some(y)) => literal(x / y),
-                (Binary::Pow, Some(x), Some(y)) => literal(Real::pow(x, y)),
-                (Binary::Atan2, Some(x), Some(y)) => literal(Real::atan2(x, y)),
-                (Binary::Rem, Some(x), Some(y)) => literal(Real::rem(x, y)),
-                (Binary::Less, Some(x), Some(y)) => Node::Truth(Real::less(x, y)),
-                (Binary::AtMost, Some(x), Some(y)) => Node::Truth(Real::at_most(x, y)),
-                (Binary::Equals, Some(x), Some(y)) => Node::Truth(Real::equals(x, y)),
-                (Binary::BitAnd, Some(x), Some(y)) => Node::Literal(kind, x.bits() & y.bits()),
-                (Binary::BitOr, Some(x), Some(y)) => Node::Literal(kind, x.bits() | y.bits()),
-                (Binary::BitXor, Some(x), Some(y)) => Node::Literal(kind, x.bits() ^ y.bits()),
-                (Binary::Add, x, _) if is(x, 0.0) => return Some(b),
-                (Binary::Mul, x, _) if is(x, 1.0) => return Some(b),
-                (Binary::Add | Binary::Sub, _, y) if is(y, 0.0) => return Some(a),
-                (Binary::Mul | Binary::Div, _, y) if is(y, 1.0) => return Some(a),
-                (Binary::Mul, x, y) if is(x, 0.0) || is(y, 0.0) => literal(C::lit(0.0)),
-                (Binary::Sub, x, _) if is(x, 0.0) => Node::Unary(Unary::Neg, b),
-                _ => return None,
-            },
+            Node::Binary(op, a, b) => self.simpler_binary::<C>(op, a, b),
+            _ => None,
+        }
+    }
+
+    fn truth(&self, id: Id) -> Option<bool> {
+        match self.node(id) {
+            Node::Truth(truth) => Some(truth),
+            _ => None,
+        }
+    }
+
+    fn simpler_unary<C: Constant>(&mut self, op: Unary, a: Id) -> Option<Id> {
+        let kind = self.type_of(a);
+        let value = || self.node(a).value::<C>();
+        let literal = |value: C| Node::Literal(kind, value.bits());
+        let simpler = match (op, self.node(a)) {
+            (Unary::Neg, Node::Unary(Unary::Neg, b)) => return Some(b),
+            (Unary::Neg, _) => literal(-value()?),
+            (Unary::Not, _) => Node::Truth(!self.truth(a)?),
+            // Integers that go into the slot of a real and come out again are those that they were.
+            (Unary::Hold, Node::Unary(Unary::Held, slot)) => return Some(slot),
+            (Unary::Hold, _) => return (self.scalar == Scalar::I32).then_some(a),
+            (Unary::Held, Node::Unary(Unary::Hold, integer)) => return Some(integer),
+            // What a fold gathers is kept as what it is.
+            (Unary::Held, _) => return (kind == self.integers()).then_some(a),
+            (Unary::FromInt | Unary::ToInt, _) if self.scalar == Scalar::I32 => return Some(a),
+            (Unary::FromInt, _) => self.literal(value()?.to_int().0.into()),
+            (Unary::ToInt, _) => self.integer(value()?.to_int().0),
+            (Unary::ShiftLeft(0) | Unary::ShiftRight(0) | Unary::ShiftRightLogical(0), _) => return Some(a),
+            (Unary::ShiftLeft(bits), _) => self.integer(value()?.to_int().shift_left(bits.into()).0),
+            (Unary::ShiftRight(bits), _) => self.integer(value()?.to_int().shift_right(bits.into()).0),
+            (Unary::ShiftRightLogical(bits), _) => self.integer(value()?.to_int().shift_right_logical(bits.into()).0),
+            (Unary::Sqrt, _) => literal(Real::sqrt(value()?)),
+            (Unary::Abs, _) => literal(Real::abs(value()?)),
+            (Unary::Floor, _) => literal(Real::floor(value()?)),
+            (Unary::Exp, _) => literal(Real::exp(value()?)),
+            (Unary::Ln, _) => literal(Real::ln(value()?)),
+            (Unary::Sin, _) => literal(Real::sin(value()?)),
+            (Unary::Cos, _) => literal(Real::cos(value()?)),
+            (Unary::Acos, _) => literal(Real::acos(value()?)),
+            (Unary::Tanh, _) => literal(Real::tanh(value()?)),
+        };
+        Some(self.put(simpler))
+    }
+
+    fn simpler_binary<C: Constant>(&mut self, op: Binary, a: Id, b: Id) -> Option<Id> {
+        // The type of the operands, and of the result of arithmetic.
+        let kind = self.type_of(b);
+        let value = |id| self.node(id).value::<C>();
+        let is = |x: Option<C>, number: f64| x == Some(C::lit(number));
+        let literal = |value: C| Node::Literal(kind, value.bits());
+        let simpler = match (op, value(a), value(b)) {
+            (Binary::Add, Some(x), Some(y)) => literal(x + y),
+            (Binary::Sub, Some(x), Some(y)) => literal(x - y),
+            (Binary::Mul, Some(x), Some(y)) => literal(x * y),
+            (Binary::Div, Some(x), Some(y)) => literal(x / y),
+            (Binary::Pow, Some(x), Some(y)) => literal(Real::pow(x, y)),
+            (Binary::Atan2, Some(x), Some(y)) => literal(Real::atan2(x, y)),
+            (Binary::Rem, Some(x), Some(y)) => literal(Real::rem(x, y)),
+            (Binary::Less, Some(x), Some(y)) => Node::Truth(Real::less(x, y)),
+            (Binary::AtMost, Some(x), Some(y)) => Node::Truth(Real::at_most(x, y)),
+            (Binary::Equals, Some(x), Some(y)) => Node::Truth(Real::equals(x, y)),
+            (Binary::BitAnd, Some(x), Some(y)) => Node::Literal(kind, x.bits() & y.bits()),
+            (Binary::BitOr, Some(x), Some(y)) => Node::Literal(kind, x.bits() | y.bits()),
+            (Binary::BitXor, Some(x), Some(y)) => Node::Literal(kind, x.bits() ^ y.bits()),
+            (Binary::Add, x, _) if is(x, 0.0) => return Some(b),
+            (Binary::Mul, x, _) if is(x, 1.0) => return Some(b),
+            (Binary::Add | Binary::Sub, _, y) if is(y, 0.0) => return Some(a),
+            (Binary::Mul | Binary::Div, _, y) if is(y, 1.0) => return Some(a),
+            (Binary::Mul, x, y) if is(x, 0.0) || is(y, 0.0) => literal(C::lit(0.0)),
+            (Binary::Sub, x, _) if is(x, 0.0) => Node::Unary(Unary::Neg, b),
             _ => return None,
         };
-        Some(self.put(constant))
+        Some(self.put(simpler))
     }
 
     /// Starts a fold inside of those that are open, and returns its number.

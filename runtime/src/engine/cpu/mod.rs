@@ -1,6 +1,7 @@
 //! The threads of this machine.
 
 mod cells;
+mod pace;
 mod quiet;
 #[cfg(test)]
 mod stress;
@@ -21,21 +22,19 @@ use crate::number::{Lanes, Number};
 use crate::program::Uniform;
 use crate::schedule::Rule;
 use cells::Memory;
+use pace::Pace;
 use quiet::Quiet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
-use team::{Job, Team, Wait};
+use std::time::{Duration, Instant};
+use team::{Job, Longest, Team, Wait};
 use walk::{Ground, Policy, Walk};
-
-/// Vertices of a mesh from which more than one thread takes part: below, to share the work takes longer than to do it. Tests
-/// share small ones too.
-const WORTH_SHARING: usize = if cfg!(test) { 2 } else { 4096 };
 
 /// Walks the task graph on a team of threads.
 pub(crate) struct Cpu<T> {
     ground: Arc<Ground<T>>,
     team: Team,
+    pace: Pace,
     quiet: Quiet<T>,
     /// Which array holds the shared state.
     current: usize,
@@ -69,26 +68,45 @@ impl<T: Number> Cpu<T> {
         let policy = Policy::new(&layout.schedule, wanted);
         let quiet = Quiet::new(layout.schedule.graph().len());
         let ground = Arc::new(Ground { layout, memory: Memory::new(state), policy, audit });
-        Ok(Cpu { ground, team, quiet, current: 0 })
+        Ok(Cpu { ground, team, pace: Pace::default(), quiet, current: 0 })
     }
 
-    /// Whether to do without helpers this time.
-    fn is_alone(&mut self) -> bool {
-        self.team.threads() == 1
-            || self.ground.layout.schedule.permutation().len() < WORTH_SHARING
-            || self.team.is_alone()
+    /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.
+    fn work(&mut self, kind: u64, work: impl FnOnce(&mut Team, bool)) {
+        if self.team.threads() == 1 {
+            return work(&mut self.team, true);
+        }
+        // Tests share everything.
+        let is_left_out = self.team.is_alone();
+        let alone = is_left_out || (!cfg!(test) && self.pace.is_alone(kind));
+        let clock = Instant::now();
+        work(&mut self.team, alone);
+        if !is_left_out {
+            self.pace.note(kind, alone, clock.elapsed());
+        }
     }
 
     /// Runs `each(i)` for all `i` below `count`, in any order.
-    fn each(&mut self, count: usize, each: impl Fn(usize) + Send + Sync + 'static) {
-        if self.is_alone() {
-            return (0..count).for_each(each);
-        }
-        let [next, done, last] = [0, 0, count].map(AtomicUsize::new);
-        let (stopped, held_up) = (AtomicBool::new(false), AtomicBool::new(false));
-        let spin = self.team.spin();
-        self.team.run(Arc::new(Each { count, next, done, last, stopped, held_up, spin, each }));
+    fn each(&mut self, kind: u64, count: usize, each: impl Fn(usize) + Send + Sync + 'static) {
+        self.work(kind, |team, alone| match alone {
+            true => (0..count).for_each(each),
+            false => Each::run(team, count, each),
+        });
     }
+}
+
+impl<F: Fn(usize) + Send + Sync + 'static> Each<F> {
+    fn run(team: &mut Team, count: usize, each: F) {
+        let [next, done, last] = [0, 0, count].map(AtomicUsize::new);
+        let (stopped, waited) = (AtomicBool::new(false), Longest::default());
+        let spin = team.spin();
+        team.run(Arc::new(Each { count, next, done, last, stopped, waited, spin, each }));
+    }
+}
+
+/// What tells some work from other work.
+fn kind(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, |hash, x| (hash ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
 }
 
 /// Many small pieces of work.
@@ -99,7 +117,7 @@ struct Each<F> {
     /// How many are to be done: fewer than all once one panicked.
     last: AtomicUsize,
     stopped: AtomicBool,
-    held_up: AtomicBool,
+    waited: Longest,
     spin: Duration,
     each: F,
 }
@@ -118,8 +136,8 @@ impl<F: Fn(usize) + Send + Sync> Job for Each<F> {
         }
     }
 
-    fn was_held_up(&self) -> bool {
-        self.held_up.load(Ordering::Relaxed)
+    fn longest_wait(&self) -> Duration {
+        self.waited.get()
     }
 
     fn has_failed(&self) -> bool {
@@ -148,24 +166,18 @@ impl<F> Drop for WaitForAll<'_, F> {
     fn drop(&mut self) {
         let (each, mut wait) = (self.0, Wait::new(self.0.spin));
         while each.done.load(Ordering::Acquire) < each.last.load(Ordering::Acquire) {
-            if wait.rest() {
-                each.held_up.store(true, Ordering::Relaxed);
-            }
+            each.waited.rest(&mut wait);
         }
     }
 }
 
 impl<T: Number> Host<T> for Cpu<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
-        let alone = self.is_alone();
-        let threads = if alone { 1 } else { self.team.threads() };
+        let kind = kind(passes.iter().flat_map(|pass| [pass.kernel as u64, pass.rule as u64, pass.rounds.into()]));
         let watch = self.quiet.begin(&passes);
-        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), self.current, threads, self.team.spin()));
-        if alone {
-            walk.alone();
-        } else {
-            self.team.run(walk.clone());
-        }
+        let (threads, spin) = (self.team.threads(), self.team.spin());
+        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), self.current, threads, spin));
+        self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) });
         self.current = walk.target();
         walk.is_finite()
     }
@@ -173,7 +185,8 @@ impl<T: Number> Host<T> for Cpu<T> {
     fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64 {
         let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
         let (ground, source) = (self.ground.clone(), self.current);
-        self.each(ground.layout.tiles.len(), move |i| {
+        let kind = tile[0] as usize as u64;
+        self.each(kind, ground.layout.tiles.len(), move |i| {
             let tile = tile[usize::from(ground.layout.width == T::Full::WIDTH)];
             let Ground { layout, memory, .. } = &*ground;
             tile(
@@ -185,7 +198,7 @@ impl<T: Number> Host<T> for Cpu<T> {
         let leaves = reduce::leaves(&ground.layout);
         let sums: Arc<[AtomicU64]> = (0..leaves).map(|_| AtomicU64::new(0)).collect();
         let found = sums.clone();
-        self.each(leaves, move |leaf| {
+        self.each(u64::MAX, leaves, move |leaf| {
             let values = ground.memory.values();
             let sum = reduce::leaf(how, &ground.layout, &|slot| values[slot].to_f64(), leaf);
             found[leaf].store(sum.to_bits(), Ordering::Release);

@@ -19,8 +19,10 @@ use std::time::{Duration, Instant};
 const SPIN: Duration = Duration::from_micros(150);
 /// How long it sleeps then, and again.
 const NAP: Duration = Duration::from_micros(50);
-/// A wait of this length is none for a task, but for a thread that does not run.
+/// A wait of this length is none for a task, but for a thread that does not run. It counts if it is a good part of the run.
 const STALL: Duration = Duration::from_millis(1);
+/// How many such waits would make up a run, at most.
+const WAITS: u32 = 4;
 /// Runs for which helpers are left out, at most.
 const LONGEST_PENALTY: usize = 256;
 
@@ -29,8 +31,8 @@ pub(super) trait Job: Send + Sync {
     /// Works until there is nothing left to do. The caller's own call, as worker 0, returns when all is done, by whomever.
     fn work(&self, worker: usize);
 
-    /// Whether worker 0 had to wait for a thread that did not run.
-    fn was_held_up(&self) -> bool;
+    /// The longest time that somebody waited for another thread.
+    fn longest_wait(&self) -> Duration;
 
     /// Whether a panic ended it.
     fn has_failed(&self) -> bool;
@@ -121,7 +123,9 @@ impl Team {
         if self.board.sleepers.load(Ordering::SeqCst) > 0 {
             self.board.posted.notify_all();
         }
+        let clock = Instant::now();
         let own = catch_unwind(AssertUnwindSafe(|| job.work(0)));
+        let took = clock.elapsed();
         self.board.lock().job = None;
         if let Err(panic) = own {
             resume_unwind(panic);
@@ -133,7 +137,8 @@ impl Team {
             }
             std::thread::yield_now();
         }
-        if job.was_held_up() {
+        let waited = job.longest_wait();
+        if waited > STALL && waited * WAITS > took {
             self.stalls += 1;
             self.left_out = self.penalty;
             self.penalty = (2 * self.penalty).min(LONGEST_PENALTY);
@@ -190,6 +195,23 @@ impl Board {
     }
 }
 
+/// The longest of some waits.
+#[derive(Default)]
+pub(super) struct Longest(AtomicU64);
+
+impl Longest {
+    /// Rests, and notes how long that has taken.
+    pub(super) fn rest(&self, wait: &mut Wait) {
+        if let Some(waited) = wait.rest() {
+            self.0.fetch_max(waited.as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// Waits for something that other threads will do soon.
 pub(super) struct Wait {
     spin: Duration,
@@ -214,13 +236,13 @@ impl Wait {
         self.since.get_or_insert_with(Instant::now).elapsed() < self.spin
     }
 
-    /// Spins, or sleeps once that has taken too long. Tells whether it has taken so long that somebody does not run.
-    pub(super) fn rest(&mut self) -> bool {
+    /// Spins, or sleeps once that has taken too long. Tells how long it has taken then.
+    pub(super) fn rest(&mut self) -> Option<Duration> {
         if self.spins() {
-            return false;
+            return None;
         }
         std::thread::sleep(NAP);
-        self.since.get_or_insert_with(Instant::now).elapsed() > STALL
+        Some(self.since.get_or_insert_with(Instant::now).elapsed())
     }
 }
 
@@ -253,8 +275,8 @@ mod tests {
             }
         }
 
-        fn was_held_up(&self) -> bool {
-            self.slow
+        fn longest_wait(&self) -> Duration {
+            if self.slow { Duration::from_secs(1) } else { Duration::ZERO }
         }
 
         fn has_failed(&self) -> bool {

@@ -19,7 +19,7 @@
 
 use super::cells::Memory;
 use super::quiet::Watch;
-use super::team::{Job, Wait};
+use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
 use crate::engine::Audit;
 use crate::engine::compiled::Code;
@@ -133,7 +133,7 @@ pub(super) struct Walk<T> {
     busy: Vec<CachePadded<AtomicBool>>,
     finite: AtomicBool,
     stopped: AtomicBool,
-    held_up: AtomicBool,
+    waited: Longest,
     spin: Duration,
 }
 
@@ -195,7 +195,7 @@ impl<T: Number> Walk<T> {
             busy: (0..threads).map(|_| CachePadded::new(AtomicBool::new(false))).collect(),
             finite: AtomicBool::new(true),
             stopped: AtomicBool::new(false),
-            held_up: AtomicBool::new(false),
+            waited: Longest::default(),
             spin,
             ground,
         }
@@ -286,15 +286,9 @@ impl<T: Number> Walk<T> {
                 return None;
             }
             turns += 1;
-            self.rest(own, &mut wait);
+            self.waited.rest(&mut wait);
         }
         None
-    }
-
-    fn rest(&self, worker: usize, wait: &mut Wait) {
-        if wait.rest() && worker == 0 {
-            self.held_up.store(true, Ordering::Relaxed);
-        }
     }
 
     fn draw(&self, sequence: usize) -> Draw {
@@ -377,8 +371,8 @@ impl<T: Number> Job for Walk<T> {
         }
     }
 
-    fn was_held_up(&self) -> bool {
-        self.held_up.load(Ordering::Relaxed)
+    fn longest_wait(&self) -> Duration {
+        self.waited.get()
     }
 
     fn has_failed(&self) -> bool {
@@ -402,7 +396,7 @@ impl<T: Number> Walk<T> {
             if all {
                 return;
             }
-            self.rest(0, &mut wait);
+            self.waited.rest(&mut wait);
         }
         self.wait_for_the_others();
     }
@@ -411,7 +405,7 @@ impl<T: Number> Walk<T> {
     fn wait_for_the_others(&self) {
         let mut wait = Wait::new(self.spin);
         while self.busy[1..].iter().any(|busy| busy.load(Ordering::SeqCst)) {
-            self.rest(0, &mut wait);
+            self.waited.rest(&mut wait);
         }
     }
 }
