@@ -184,13 +184,13 @@ fn a_case_file_has_the_same_keys_and_the_command_line_wins() {
     );
     let common = ["--json", "--quiet", "--out", out.to_str().unwrap()];
     let report = json(&[&["run", &case], &common[..]].concat());
-    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("color"), Some(4)));
+    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("morton/color"), Some(4)));
     assert_eq!((report["threads"].as_u64(), report["settings"]["rounds"].as_f64()), (Some(2), Some(3.0)));
     assert!(report["verified"].is_string());
 
     let over = ["--case", &case, "--steps", "2", "--set", "rounds=5", "--order", "jacobi"];
     let report = json(&[&["run", "heat"], &over[..], &common[..]].concat());
-    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("jacobi"), Some(2)));
+    assert_eq!((report["order"].as_str(), report["steps"].as_u64()), (Some("morton/jacobi"), Some(2)));
     assert_eq!(report["settings"]["rounds"].as_f64(), Some(5.0));
     assert_eq!(report["settings"]["diffusivity"].as_f64(), Some(1e-4));
 
@@ -327,7 +327,11 @@ fn bench_of_all_writes_tables_plots_and_figures_that_parse() {
     let out = folder.path().join("a/perf");
     let ended = meshweft(&["bench", "--all", "--tiny", "--out", out.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(ended.err.contains("tolerance, box:6, jacobi") && ended.out.contains("measurements in"), "{}", ended.err);
+    assert!(
+        ended.err.contains("tolerance, box:6, morton/jacobi") && ended.out.contains("measurements in"),
+        "{}",
+        ended.err
+    );
     let plots = ["bandwidth.svg", "numberings.svg", "orders.svg", "sizes.svg", "tolerance.svg"];
     let mut all = [&plots[..], &["results.csv", "results.md", "tolerance.csv"]].concat();
     all.sort_unstable();
@@ -357,7 +361,10 @@ fn bench_of_all_writes_tables_plots_and_figures_that_parse() {
         let widths: Vec<usize> = table.lines().map(|line| line.matches('|').count()).collect();
         assert!(widths.len() > 2 && widths.iter().all(|&width| width == widths[0]), "{table}");
     }
-    assert!(page.contains("| random |") && page.contains("| f64 |") && page.contains("| jacobi |"), "{page}");
+    assert!(
+        page.contains("| random/color |") && page.contains("| f64 |") && page.contains("| morton/jacobi |"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
 
 use crate::error::Result;
+#[cfg(feature = "gpu")]
+use crate::gpu::Shared;
 use crate::gpu::{Adapter, Counters};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
@@ -60,14 +62,6 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 
     /// What there is to know of it.
     fn facts(&self) -> Facts;
-}
-
-/// An array on a device.
-#[cfg(feature = "gpu")]
-pub(crate) struct Shared {
-    pub(crate) device: wgpu::Device,
-    pub(crate) queue: wgpu::Queue,
-    pub(crate) buffer: wgpu::Buffer,
 }
 
 /// How far an engine is, counted from its start or from the last change of its state.

@@ -75,6 +75,13 @@ fn describe(adapter: &wgpu::Adapter) -> Adapter {
     }
 }
 
+/// Where the shared state of a simulation lies.
+pub(crate) struct Shared {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) buffer: wgpu::Buffer,
+}
+
 /// A device in use, and what went wrong with it.
 pub(crate) struct Device {
     pub(super) about: Adapter,

@@ -7,12 +7,12 @@ mod arrays;
 mod loops;
 mod measures;
 
-use super::device::Device;
+use super::device::{Device, Shared};
 use super::kernels::{Kernel, Kind};
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
-use crate::engine::{Engine, Facts, Progress, Shared};
+use crate::engine::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, View, ViewMut};
 use crate::number::Number;

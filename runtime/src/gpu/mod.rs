@@ -43,9 +43,9 @@ pub(crate) use absent::{Device, engine};
 pub use absent::{adapters, copy_bandwidth};
 pub use adapter::{Adapter, AdapterKind, Counters};
 #[cfg(feature = "gpu")]
-pub(crate) use device::Device;
-#[cfg(feature = "gpu")]
 pub use device::adapters;
+#[cfg(feature = "gpu")]
+pub(crate) use device::{Device, Shared};
 #[cfg(feature = "gpu")]
 pub(crate) use engine::engine;
 pub(crate) use kernels::{scalar, sources};

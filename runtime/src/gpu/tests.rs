@@ -446,6 +446,96 @@ fn boundary_values_are_packed_and_unpacked() {
         }
     }
 }
+
+/// A kernel that a person wrote, between the functions that surround every traced one.
+mod by_hand {
+    use super::*;
+    use crate::engine::{Engine, Table};
+    use crate::gpu::{scalar, sources};
+    use crate::layout::{Layout, Shape, State, data_graph};
+    use crate::program::Vertex;
+    use crate::schedule::{Rule, Schedule};
+    use crate::step::{Stage, Step};
+    use crate::trace;
+    use meshweft_shaders::Body;
+    use std::sync::Arc;
+
+    vertex! { struct Counted<R> { shared count: R, from: R } }
+    struct Count;
+    kernels! {
+        for Count: Counted;
+        update Next |_, own, around| {
+            let zero = R::lit(0.0);
+            let most = around.fold(Edges, zero, |most, [other], edge| most.max(other.count + edge.weight));
+            Counted { count: most + own.count, from: own.count }
+        };
+    }
+    impl Program for Count {
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Edges, mesh.edges(), |i| Edge { label: crate::Int(0), weight: f64::from(i.element as u32 % 3) });
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Counted<f64> {
+            Counted { count: f64::from(v % 3), from: 0.0 }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.jacobi(Next, 4);
+        }
+    }
+
+    const NEXT: &str = "    let edges = things_0(place);
+    var most = 0.0;
+    for (var j = 0u; j < edges.count; j++) {
+        most = max(most, other_0(edges, j, 0u).count + data_0(edges, j).weight);
+    }
+    return New(Shared(most + own.count), Private(own.count));
+";
+
+    /// The engine with that kernel instead of the traced one.
+    fn engine(mesh: &Mesh, order: Order) -> (Arc<Layout<f32>>, Box<dyn Engine<f32>>) {
+        let mut stars = Stars::default();
+        Count.stars(mesh, &mut stars).unwrap();
+        let physics = trace::physics::<Count>(&stars.plans, scalar::<f32>().unwrap());
+        let traced = trace::kernels::<Count>(&physics, &stars.plans).unwrap();
+        let mut kernels = sources(&Table::<f32>::of::<Count>(), traced).unwrap();
+        assert_ne!(kernels[0].body.function(), NEXT);
+        kernels[0].body = Body::update(NEXT.into(), true, vec![true]);
+        let device = Device::open(0).unwrap();
+        let numbers = order.curve.order(mesh.points());
+        let graph = data_graph(&numbers, &stars.plans).unwrap();
+        let schedule = Schedule::new(&graph, order, 64).unwrap();
+        let shape = Shape { width: device.width(), shared: 1, private: 1 };
+        let layout = Arc::new(Layout::new(schedule, &numbers, stars.plans, shape).unwrap());
+        let state = State::new(layout.slots(), shape.width, |slot| {
+            let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
+            Counted { count: start.count as f32, from: 0.0 }.split()
+        });
+        let engine = crate::gpu::engine(device, layout.clone(), (&physics, kernels), state, Vec::new()).unwrap();
+        (layout, engine)
+    }
+
+    #[test]
+    fn a_kernel_written_by_hand_has_the_bits_of_the_one_that_was_traced() {
+        let Some(_) = gpu_or_skip() else { return };
+        let mesh = mesh();
+        for order in [Order::COLOR, Order::JACOBI, Order::blocked(64)] {
+            // In integers below 2^24, which no driver rounds.
+            let mut oracle =
+                Simulation::builder(mesh.clone(), Count).order(order).backend(Backend::Serial).build().unwrap();
+            oracle.step().unwrap();
+            let (layout, mut engine) = engine(&mesh, order);
+            let stages = vec![Stage::Update { kernel: 0, settings: Default::default(), rule: Rule::AtOnce, rounds: 4 }];
+            engine.step(&Step { number: 0, parameters: Vec::new(), stages }).unwrap();
+            let state = engine.state().unwrap();
+            for v in 0..mesh.points().len() as u32 {
+                let expected = oracle.vertex(v).unwrap();
+                let own = [0, 1].map(|k| state.real(layout.slot(v), k));
+                assert_eq!(own, [expected.count, expected.from], "{order}, vertex {v}");
+            }
+        }
+    }
+}
+
 /// `f(x, y)` as a shader computes it, for pairs of numbers.
 fn on_device(device: &Device, f: &str, pairs: &[[f32; 2]]) -> Vec<f32> {
     let text = format!(

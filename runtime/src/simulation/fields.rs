@@ -1,9 +1,9 @@
 //! The state by the names of its parts, and by vertex.
 
 use super::{Health, Simulation, real_name};
-#[cfg(feature = "gpu")]
-use crate::engine::Shared;
 use crate::error::{Error, Result};
+#[cfg(feature = "gpu")]
+use crate::gpu::Shared;
 #[cfg(feature = "gpu")]
 use crate::layout::shared_stride;
 use crate::layout::{Layout, View};
