@@ -230,7 +230,7 @@ impl Cloth {
         let scene = Scene::set(mesh, options)?;
         let (young, poisson) = (options.stretch, options.poisson);
         // Double-buffered, neighbors move at the same time and overshoot together.
-        let relaxation = options.relaxation.unwrap_or(if order == Order::JACOBI { 0.4 } else { 1.0 });
+        let relaxation = options.relaxation.unwrap_or(if order.key.is_double_buffered() { 0.4 } else { 1.0 });
         let pressure = options.pressure.unwrap_or(if scene.outward != 0.0 { 30.0 } else { 0.0 });
         Ok(Cloth {
             scene,
@@ -436,4 +436,22 @@ impl Example for Cloth {
 
 const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
     Setting { name, about, kind: Kind::Number { default, unit, range } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshweft_mesh::Curve;
+    use meshweft_mesh::generate::generate;
+
+    #[test]
+    fn neighbors_that_move_at_the_same_time_move_less_along_every_curve() {
+        for curve in Curve::ALL {
+            let relaxation = |order: Order| {
+                let mut mesh = generate("sheet:4", 1).unwrap();
+                Cloth::with(&mut mesh, &ClothOptions::default(), order.along(curve)).unwrap().relaxation
+            };
+            assert_eq!((relaxation(Order::JACOBI), relaxation(Order::COLOR)), (0.4, 1.0), "{curve}");
+        }
+    }
 }

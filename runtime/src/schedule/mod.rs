@@ -127,7 +127,7 @@ impl Schedule {
 
     /// Whether sweeps read the old values of all neighbors.
     pub fn is_double_buffered(&self) -> bool {
-        self.order.key == Key::Jacobi
+        self.order.key.is_double_buffered()
     }
 
     /// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave

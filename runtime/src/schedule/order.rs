@@ -67,6 +67,11 @@ impl Key {
             Key::Own => "own",
         }
     }
+
+    /// Whether sweeps read the old values of all neighbors, which then move at the same time.
+    pub const fn is_double_buffered(self) -> bool {
+        matches!(self, Key::Jacobi)
+    }
 }
 
 impl Order {
