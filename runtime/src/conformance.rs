@@ -165,7 +165,7 @@ fn outcome<P: Program + Clone, T: Number>(
     backend: Backend,
     simd: Simd,
 ) -> Result<(Simulation<P, T>, Numbers)> {
-    let builder = Simulation::builder(uneven(), program.clone()).order(order).backend(backend).simd(simd);
+    let builder = Simulation::builder(uneven(), program.clone()).order(order.resolved(50)).backend(backend).simd(simd);
     let mut simulation = builder.precision::<T>().build()?;
     // Padding lanes must follow what is written from outside.
     let last = simulation.mesh().points().len() as u32 - 1;

@@ -174,10 +174,9 @@ impl<P: Program, T: Number> Simulation<P, T> {
     fn parameters(&self) -> Result<Vec<T>> {
         let parameters = self.program.parameters(self.clock.time);
         let reals = leaves::<_, T>(&parameters);
-        match reals.iter().position(|x| !x.finite()) {
+        match first_not_finite::<P::Parameters<f64>, T>(&reals) {
             None => Ok(reals),
-            Some(k) => {
-                let (name, value) = (real_name(&P::Parameters::<f64>::parts(""), k).0, reals[k].to_f64());
+            Some((name, value)) => {
                 let why = if value.is_nan() { "set it in `Program::parameters`" } else { "use f64, or other units" };
                 Err(Error::Program(format!("parameter {name} is {value}, which is not finite: {why}")))
             }
@@ -356,9 +355,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     pub fn set_globals(&mut self, globals: P::Globals<f64>) -> Result<()> {
         self.wait()?;
         let reals = leaves::<_, T>(&globals);
-        let is_wrong = |&k: &usize| P::Globals::<f64>::kind(k) == Kind::Real && !reals[k].finite();
-        if let Some(k) = (0..reals.len()).find(is_wrong) {
-            let (name, value) = (real_name(&P::Globals::<f64>::parts(""), k).0, reals[k].to_f64());
+        if let Some((name, value)) = first_not_finite::<P::Globals<f64>, T>(&reals) {
             return Err(Error::Invalid(format!("global {name} would be {value:?}, which is not a finite {}", T::NAME)));
         }
         self.engine.set_globals(&reals)
@@ -513,10 +510,8 @@ impl<P: Program, T: Number> Simulation<P, T> {
             }
         }
         let globals = self.engine.globals().ok()?;
-        let spoilt = |&k: &usize| P::Globals::<f64>::kind(k) == Kind::Real && !globals[k].finite();
-        let k = (0..globals.len()).find(spoilt)?;
-        let name = real_name(&P::Globals::<f64>::parts(""), k).0;
-        Some(Error::Global { name, step, value: globals[k].to_f64() })
+        let (name, value) = first_not_finite::<P::Globals<f64>, T>(&globals)?;
+        Some(Error::Global { name, step, value })
     }
 
     /// What each real of the state is.
@@ -549,6 +544,12 @@ fn bits<T: Number>(kind: Kind, x: T) -> u64 {
         Kind::Real => x.canonical_bits(),
         Kind::Integer => u64::from((kind.decode(x) as i32).cast_unsigned()),
     }
+}
+
+/// The name and value of the first real of a record that is not finite.
+fn first_not_finite<A: Record<f64>, T: Number>(reals: &[T]) -> Option<(String, f64)> {
+    let k = (0..reals.len()).find(|&k| A::kind(k) == Kind::Real && !reals[k].finite())?;
+    Some((real_name(&A::parts(""), k).0, reals[k].to_f64()))
 }
 
 /// The part and component of real `k` of some parts.

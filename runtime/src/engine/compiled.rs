@@ -16,8 +16,6 @@ pub(crate) struct Compiled<T> {
     pub(crate) id: TypeId,
     /// Label and unit of a measure that is a metric.
     pub(crate) metric: Option<(&'static str, &'static str)>,
-    /// Whether an update may be left out where nothing has changed.
-    pub(crate) is_quiet: bool,
     pub(crate) code: Code<T>,
 }
 
@@ -30,8 +28,8 @@ type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
 #[derive(Clone, Copy)]
 pub(crate) enum Code<T> {
     /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
-    /// came out finite.
-    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2] },
+    /// came out finite; whether it may be left out where nothing has changed.
+    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2], is_quiet: bool },
     /// Of a measure: how values are combined; that of one vertex; those of a tile.
     Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
     /// New globals.
@@ -73,21 +71,19 @@ struct List<P, T> {
 
 impl<P: Kernels, T: Number> List<P, T> {
     fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, code: Code<T>) {
-        let (name, id) = (K::NAME, TypeId::of::<K>());
-        self.table.kernels.push(Compiled { name, id, metric, is_quiet: false, code });
+        self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code });
     }
 }
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
         let tile = [cpu::map_tile::<P, T, K, T::Half>, cpu::map_tile::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: serial::map::<P, T, K>, tile });
+        self.push::<K>(None, Code::Vertex { one: serial::map::<P, T, K>, tile, is_quiet: false });
     }
 
     fn update<K: Update<P>>(&mut self) {
         let tile = [cpu::update_tile::<P, T, K, T::Half>, cpu::update_tile::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: serial::update::<P, T, K>, tile });
-        self.table.kernels.iter_mut().last().into_iter().for_each(|kernel| kernel.is_quiet = K::QUIET);
+        self.push::<K>(None, Code::Vertex { one: serial::update::<P, T, K>, tile, is_quiet: K::QUIET });
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {

@@ -15,12 +15,17 @@ use std::sync::Arc;
 pub(crate) struct Pass<T> {
     /// The number of its kernel.
     pub(crate) kernel: usize,
-    /// Whether it may be left out where nothing has changed.
-    pub(crate) is_quiet: bool,
     pub(crate) code: Code<T>,
     pub(crate) rule: Rule,
     pub(crate) rounds: u32,
     pub(crate) uniform: Uniform<T>,
+}
+
+impl<T> Pass<T> {
+    /// Whether it may be left out where nothing has changed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.code, Code::Vertex { is_quiet: true, .. })
+    }
 }
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
@@ -128,8 +133,7 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                         self.engine.progress.swept += if rule == Rule::AtOnce { 0 } else { u64::from(rounds) };
                     }
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    let is_quiet = self.engine.table.kernels[kernel].is_quiet;
-                    self.passes.push(Pass { kernel, is_quiet, code, rule, rounds, uniform });
+                    self.passes.push(Pass { kernel, code, rule, rounds, uniform });
                 }
                 &Stage::Reduce { kernel, settings, into } => {
                     self.flush();

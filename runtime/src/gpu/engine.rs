@@ -218,7 +218,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
     fn facts(&self) -> Facts {
         let work = self.work();
         let gpu = Some((work.device.about.clone(), work.queue.counters));
-        Facts { threads: 1, stalls: 0, left_out: 0, round_bytes: Some(work.arrays.round_bytes()), gpu }
+        Facts { threads: 1, round_bytes: Some(work.arrays.round_bytes()), gpu, ..Facts::default() }
     }
 }
 
@@ -304,20 +304,17 @@ impl Work {
         if double {
             self.arrays.make_double(&self.device, &self.queue)?;
         }
-        // Every round draws other numbers.
-        let most = if self.draws[kernel] { 1 } else { rounds };
-        let mut given = None;
+        let draws = self.draws[kernel];
+        let most = if draws { 1 } else { rounds };
+        let mut given = self.given(scene, settings, false)?;
         let mut left = rounds;
         while left > 0 {
             let walk = self.walk(scene.layout, rule, left.min(most))?;
-            let record = match given.filter(|_| !self.draws[kernel]) {
-                Some(record) => record,
-                None => {
-                    let scene = Scene { draw: scene.draw.wrapping_add(rounds - left), ..scene };
-                    *given.insert(self.given(scene, settings, false)?)
-                }
-            };
-            self.visit(&walk, kernel, record, double)?;
+            if draws && left < rounds {
+                // Every round draws other numbers.
+                given = self.given(Scene { draw: scene.draw.wrapping_add(rounds - left), ..scene }, settings, false)?;
+            }
+            self.visit(&walk, kernel, given, double)?;
             if double {
                 self.arrays.swap();
             }

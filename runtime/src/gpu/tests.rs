@@ -498,8 +498,9 @@ mod by_hand {
         let physics = trace::physics::<Count>(&stars.plans, scalar::<f32>().unwrap());
         let traced = trace::kernels::<Count>(&physics, &stars.plans).unwrap();
         let mut kernels = sources(&Table::<f32>::of::<Count>(), traced).unwrap();
-        assert_ne!(kernels[0].body.function(), NEXT);
-        kernels[0].body = Body::update(NEXT.into(), true, vec![true]);
+        let by_hand = Body::update(NEXT.into(), true, vec![true]);
+        assert_ne!(kernels[0].body, by_hand);
+        kernels[0].body = by_hand;
         let device = Device::open(0).unwrap();
         let numbers = order.curve.order(mesh.points());
         let graph = data_graph(&numbers, &stars.plans).unwrap();

@@ -187,13 +187,13 @@ impl<T: Number> Layout<T> {
 
     /// Visits every vertex of a layout of rows, as its tile and its number there, in the order or backward.
     pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile<T>, usize)) {
-        let mut each = |tile: &Tile<T>| {
+        let each = |tile: &Tile<T>| {
             let n = tile.own().len();
             (0..n).for_each(|i| visit(tile, if backward { n - 1 - i } else { i }));
         };
         match backward {
             false => self.tiles.iter().for_each(each),
-            true => self.tiles.iter().rev().for_each(&mut each),
+            true => self.tiles.iter().rev().for_each(each),
         }
     }
 
@@ -202,9 +202,9 @@ impl<T: Number> Layout<T> {
         self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
     }
 
-    /// Slots of a task of the schedule.
-    pub(crate) fn slots_of_task(&self, task: usize) -> Range<usize> {
-        match &self.tiles[self.tiles_of(task..task + 1)] {
+    /// Slots of some consecutive tiles.
+    pub(crate) fn slots_of_tiles(&self, tiles: Range<usize>) -> Range<usize> {
+        match &self.tiles[tiles] {
             [] => 0..0,
             tiles => tiles[0].own().start..tiles[tiles.len() - 1].own().end,
         }

@@ -24,12 +24,12 @@ pub struct Builder<P, T> {
     backend: Backend,
     simd: Simd,
     audit: bool,
-    key: Option<KeyOf>,
+    key: Option<OwnKey>,
     precision: PhantomData<T>,
 }
 
 /// An order of the host's own.
-type KeyOf = Box<dyn Fn(u32) -> u64 + Send + Sync>;
+type OwnKey = Box<dyn Fn(u32) -> u64 + Send + Sync>;
 
 impl<P: Program> Simulation<P, f32> {
     /// Starts to build a simulation in 32 bits, in the default order, on all cores.
@@ -239,7 +239,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
 ///
 /// # Errors
 /// An order by a key of the host's own, and no key.
-fn number(mesh: &Mesh, order: Order, key: Option<&KeyOf>) -> Result<Permutation> {
+fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>) -> Result<Permutation> {
     let numbers = order.curve.order(mesh.points());
     match (order.key, key) {
         (Key::Own, Some(key)) => {

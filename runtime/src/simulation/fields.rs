@@ -40,13 +40,13 @@ pub struct DeviceField {
     pub queue: wgpu::Queue,
     /// The shared state of all slots, words of 32 bits: a storage buffer that can be copied from.
     pub buffer: wgpu::Buffer,
-    /// Where the part begins in the words of a slot, and how many it has.
+    /// Where the part begins in the words of a slot.
     pub first: usize,
-    /// Number of its words.
+    /// Number of its words: floats, or the bits of integers.
     pub components: usize,
     /// Words from one slot to the next.
     pub stride: usize,
-    /// The slot of each vertex of the mesh. It never changes.
+    /// The slot of each vertex of the mesh, shape [vertices]. It never changes.
     pub slots: Vec<u32>,
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Traced {
     pub(crate) body: Result<Body, String>,
     /// Whether it asks for the number of the vertex.
     pub(crate) reads_vertex: bool,
+    /// Whether it asks for the number of the step.
+    reads_step: bool,
     /// Whether it draws random numbers.
     pub(crate) draws: bool,
     /// Whether it is a map.
@@ -96,7 +98,6 @@ impl<P: Kernels> Tracer<'_, P> {
     /// Runs a kernel on an empty tape and writes down what it leaves there.
     fn trace<K: Kernel, A>(
         &mut self,
-        is_quiet: bool,
         run: impl FnOnce(&Given<P, Expr>, &Recorder) -> A,
         write: impl FnOnce(&Physics, A) -> Result<Body, String>,
     ) {
@@ -126,31 +127,30 @@ impl<P: Kernels> Tracer<'_, P> {
         let body = write(self.physics, output);
         with_tape(|tape| *tape = outer);
         let reads = |what| body.as_ref().map_or(true, |body| body.function().contains(what));
-        let (reads_vertex, draws) = (reads("vertex(place)"), reads("draw()"));
-        if is_quiet && (draws || reads("step()")) {
-            self.fault.get_or_insert(format!(
-                "kernel {} is quiet, but reads the step or draws random numbers: it changes by itself, so leave out `quiet`",
-                K::NAME
-            ));
-        }
+        let (reads_vertex, reads_step, draws) = (reads("vertex(place)"), reads("step()"), reads("draw()"));
         let body = body.map_err(|fault| format!("kernel {} cannot run on a GPU: {fault}", K::NAME));
-        self.traced.push(Traced { body, reads_vertex, draws, is_map: false });
+        self.traced.push(Traced { body, reads_vertex, reads_step, draws, is_map: false });
     }
 }
 
 impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
     fn map<K: Map<P>>(&mut self) {
-        self.trace::<K, _>(false, |given, _| K::map(given, own::<P>()), vertex::<P>);
+        self.trace::<K, _>(|given, _| K::map(given, own::<P>()), vertex::<P>);
         self.traced.iter_mut().last().into_iter().for_each(|kernel| kernel.is_map = true);
     }
 
     fn update<K: Update<P>>(&mut self) {
-        self.trace::<K, _>(K::QUIET, |given, around| K::update(given, own::<P>(), around), vertex::<P>);
+        self.trace::<K, _>(|given, around| K::update(given, own::<P>(), around), vertex::<P>);
+        if K::QUIET && self.traced.last().is_some_and(|kernel| kernel.reads_step || kernel.draws) {
+            self.fault.get_or_insert(format!(
+                "kernel {} is quiet, but reads the step or draws random numbers: it changes by itself, so leave out `quiet`",
+                K::NAME
+            ));
+        }
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
         self.trace::<K, _>(
-            false,
             |given, around| K::measure(given, own::<P>(), around).0,
             |physics, output| {
                 let statements = write(physics, &[output], |outputs| outputs[0].clone())?;
@@ -161,7 +161,6 @@ impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
 
     fn scalar<K: Scalar<P>>(&mut self) {
         self.trace::<K, _>(
-            false,
             |given, _| ids(&K::compute(given)),
             |physics, outputs| {
                 let globals = |reals: &[String]| physics.globals.build(|k| reals[k].clone());
@@ -172,7 +171,6 @@ impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
 
     fn test<K: Test<P>>(&mut self) {
         self.trace::<K, _>(
-            false,
             |given, _| K::test::<Expr>(given).id(),
             |physics, output| Ok(Body::test(write(physics, &[output], |outputs| outputs[0].clone())?)),
         );

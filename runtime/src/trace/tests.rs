@@ -58,7 +58,7 @@ fn traced<P: Kernels>(
     let physics = physics::<P>(&plans, scalar);
     let (traced, names, fault, program) = (Vec::new(), Vec::new(), None, PhantomData::<P>);
     let mut tracer = Tracer { physics: &physics, plans: &plans, traced, names, fault, program };
-    tracer.trace::<Probe, _>(false, |_, recorder| run(own::<P>(), &Around(recorder, PhantomData)), vertex::<P>);
+    tracer.trace::<Probe, _>(|_, recorder| run(own::<P>(), &Around(recorder, PhantomData)), vertex::<P>);
     if let Some(fault) = tracer.fault {
         return Err(Error::Program(fault));
     }

@@ -61,14 +61,14 @@ impl<T: Number> Quiet<T> {
 
     /// Begins a walk over some passes, or tells that none of them can be quiet, nor has been before.
     pub(super) fn begin(&mut self, passes: &[Pass<T>]) -> Option<Watch> {
-        if self.kernels.is_empty() && !passes.iter().any(|pass| pass.is_quiet) {
+        if self.kernels.is_empty() && !passes.iter().any(Pass::is_quiet) {
             return None;
         }
         let start = self.age;
         let ran = passes.iter().map(|pass| {
             let since = self.age;
             self.age += u64::from(pass.rounds);
-            pass.is_quiet.then(|| self.ran(pass, since))
+            pass.is_quiet().then(|| self.ran(pass, since))
         });
         let ran = ran.collect();
         Some(Watch { start, changed: self.changed.clone(), ran, left_out: self.left_out.clone() })

@@ -230,7 +230,7 @@ impl<T: Number> Walk<T> {
         let Some(watch) = &self.watch else { return self.task(leg, t, epoch) };
         let Ground { layout, memory, audit, .. } = &*self.ground;
         let (graph, rule) = (layout.schedule.graph(), leg.pass.rule);
-        let slots = layout.slots_of_task(t as usize);
+        let slots = layout.slots_of_tiles(layout.tiles_of(t as usize..t as usize + 1));
         if watch.is_quiet(leg.number, graph, t, rule) {
             let tasks = layout.schedule.tasks();
             let places = tasks[t as usize] as usize..tasks[t as usize + 1] as usize;

@@ -25,7 +25,7 @@ impl Chunk {
         let tiles = parts.first().map_or(0, |part| part.tiles.start)..parts.last().map_or(0, |part| part.tiles.end);
         let groups = groups_of(layout, &tiles);
         let width = layout.width;
-        let slots = groups.start as usize * width..groups.end as usize * width;
+        let slots = layout.slots_of_tiles(tiles.clone());
         let mut words = Vec::new();
         let mut range = Range { slot0: slots.start as u32, ..Range::default() };
         range.counts = words.len() as u32;
@@ -117,17 +117,12 @@ fn push_tasks<T: Number>(
 
 /// Small waves in sequence: one tile without a table, with a run for each wave.
 fn sequence<T: Number>(layout: &Layout<T>, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
-    let own = slots_of(layout, &part.tiles);
+    let own = layout.slots_of_tiles(part.tiles.clone());
     let runs = words.len() as u32;
     words.extend(cuts[..cuts.len() - 1].iter().map(|&tile| layout.tiles[tile].slots.start));
-    words.push(own.end);
+    words.push(own.end as u32);
     let run_count = cuts.len() as u32 - 1;
-    shaders::Tile { first: own.start, own: own.end - own.start, runs, run_count, ..shaders::Tile::default() }
-}
-
-fn slots_of<T>(layout: &Layout<T>, tiles: &std::ops::Range<usize>) -> std::ops::Range<u32> {
-    let (groups, width) = (groups_of(layout, tiles), layout.width as u32);
-    groups.start * width..groups.end * width
+    shaders::Tile { first: own.start as u32, own: own.len() as u32, runs, run_count, ..shaders::Tile::default() }
 }
 
 /// A tile of the layout, with its halo if it has a table.

@@ -269,14 +269,9 @@ fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> V
     parts
 }
 
-fn groups_of<T>(layout: &Layout<T>, tiles: &Range<usize>) -> Range<u32> {
-    let width = layout.width as u32;
-    let groups = |slots: Range<u32>| slots.start / width..slots.end / width;
-    match layout.tiles.get(tiles.clone()) {
-        Some([first, .., last]) => groups(first.slots.start..last.slots.end),
-        Some([only]) => groups(only.slots.clone()),
-        _ => 0..0,
-    }
+fn groups_of<T: Number>(layout: &Layout<T>, tiles: &Range<usize>) -> Range<u32> {
+    let (slots, width) = (layout.slots_of_tiles(tiles.clone()), layout.width);
+    (slots.start / width) as u32..(slots.end / width) as u32
 }
 
 /// The slots of some groups, cut where chunks are.
@@ -307,7 +302,7 @@ fn tasks(waves: &[u32], cuts: &[u32]) -> Vec<Wave> {
 }
 
 /// Waves of phases: slots of large ones, and sequences of small ones that a workgroup walks.
-fn phases<T>(layout: &Layout<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
+fn phases<T: Number>(layout: &Layout<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
     let mut number = 0;
     let mut found = Vec::new();
     for same in parts.chunk_by(|a, b| a.walked.is_none() && b.walked.is_none() && a.waves == b.waves) {
