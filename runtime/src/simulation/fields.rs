@@ -46,7 +46,7 @@ pub struct DeviceField {
     pub components: usize,
     /// Words from one slot to the next.
     pub stride: usize,
-    /// The slot of each vertex of the mesh, shape [vertices]. It never changes.
+    /// The slot of each vertex of the mesh, shape `[vertices]`. It never changes.
     pub slots: Vec<u32>,
 }
 
