@@ -1,42 +1,12 @@
-//! The kernels of a program, compiled for a number type: plain functions, so that engines know no program.
+//! The kernels of a program, compiled for a number type.
 
-use super::cpu::{self, Visit};
-use super::serial::{self, One};
-use crate::layout::Tile;
+use super::code::{Code, Compiled};
+use super::cpu::tile;
+use super::one;
 use crate::number::Number;
-use crate::program::{
-    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Scalar, Test, Uniform, Update,
-};
+use crate::program::{Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Scalar, Test, Uniform, Update};
 use std::any::TypeId;
 use std::marker::PhantomData;
-
-/// One kernel.
-pub(crate) struct Compiled<T> {
-    pub(crate) name: &'static str,
-    pub(crate) id: TypeId,
-    /// Label and unit of a measure that is a metric.
-    pub(crate) metric: Option<(&'static str, &'static str)>,
-    pub(crate) code: Code<T>,
-}
-
-/// What updates a tile. Tells whether all came out finite.
-type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
-/// What measures a tile.
-type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
-
-/// Its functions.
-#[derive(Clone, Copy)]
-pub(crate) enum Code<T> {
-    /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
-    /// came out finite; whether it may be left out where nothing has changed.
-    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2], is_quiet: bool },
-    /// Of a measure: how values are combined; that of one vertex; those of a tile.
-    Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
-    /// New globals.
-    Scalar(fn(&Uniform<T>) -> Vec<T>),
-    /// Whether a test holds.
-    Test(fn(&Uniform<T>) -> bool),
-}
 
 /// All kernels of a program, in the order in which it names them.
 pub(crate) struct Table<T> {
@@ -77,18 +47,18 @@ impl<P: Kernels, T: Number> List<P, T> {
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
-        let tile = [cpu::map_tile::<P, T, K, T::Half>, cpu::map_tile::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: serial::map::<P, T, K>, tile, is_quiet: false });
+        let tile = [tile::map::<P, T, K, T::Half>, tile::map::<P, T, K, T::Full>];
+        self.push::<K>(None, Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false });
     }
 
     fn update<K: Update<P>>(&mut self) {
-        let tile = [cpu::update_tile::<P, T, K, T::Half>, cpu::update_tile::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: serial::update::<P, T, K>, tile, is_quiet: K::QUIET });
+        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
+        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET });
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
-        let tile = [cpu::measure_tile::<P, T, K, T::Half>, cpu::measure_tile::<P, T, K, T::Full>];
-        let code = Code::Measure { how: K::COMBINE, one: serial::measure::<P, T, K>, tile };
+        let tile = [tile::measure::<P, T, K, T::Half>, tile::measure::<P, T, K, T::Full>];
+        let code = Code::Measure { how: K::COMBINE, one: one::measure::<P, T, K>, tile };
         self.push::<K>(K::METRIC, code);
     }
 

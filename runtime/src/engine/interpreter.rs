@@ -1,6 +1,7 @@
 //! The stages of a step, one after the other, for engines that run where the host does.
 
-use super::compiled::{Code, Table};
+use super::code::{Code, Pass};
+use super::compiled::Table;
 use super::{Engine, Facts, Progress};
 use crate::error::Result;
 use crate::layout::{View, ViewMut};
@@ -9,24 +10,6 @@ use crate::program::Uniform;
 use crate::schedule::Rule;
 use crate::step::{self, Settings, Stage, Step};
 use std::sync::Arc;
-
-/// An update of all vertices, some rounds of it.
-#[derive(Clone)]
-pub(crate) struct Pass<T> {
-    /// The number of its kernel.
-    pub(crate) kernel: usize,
-    pub(crate) code: Code<T>,
-    pub(crate) rule: Rule,
-    pub(crate) rounds: u32,
-    pub(crate) uniform: Uniform<T>,
-}
-
-impl<T> Pass<T> {
-    /// Whether it may be left out where nothing has changed.
-    pub(crate) fn is_quiet(&self) -> bool {
-        matches!(self.code, Code::Vertex { is_quiet: true, .. })
-    }
-}
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
 pub(crate) trait Host<T: Number>: Send + Sync {

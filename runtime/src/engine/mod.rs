@@ -6,14 +6,17 @@
 //! kernels.
 
 mod audit;
+mod code;
 mod compiled;
 mod cpu;
 mod interpreter;
+mod one;
 mod reduce;
 mod serial;
 
 pub(crate) use audit::Audit;
-pub(crate) use compiled::{Code, Compiled, Table};
+pub(crate) use code::{Code, Compiled};
+pub(crate) use compiled::Table;
 pub(crate) use cpu::Cpu;
 pub(crate) use interpreter::Interpreter;
 #[cfg(feature = "gpu")]

@@ -7,14 +7,11 @@ mod quiet;
 mod stress;
 mod table;
 mod team;
-mod tile;
+pub(super) mod tile;
 mod walk;
 
-pub(crate) use tile::Visit;
-pub(super) use tile::{map_tile, measure_tile, update_tile};
-
-use super::compiled::Code;
-use super::interpreter::{Host, Pass};
+use super::code::{Code, Pass};
+use super::interpreter::Host;
 use super::{Audit, Facts, reduce};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, State, View, ViewMut};
@@ -28,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use team::{Job, Longest, Team, Wait};
+use tile::Visit;
 use walk::{Ground, Policy, Walk};
 
 /// Walks the task graph on a team of threads.

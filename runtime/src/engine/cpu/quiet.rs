@@ -10,7 +10,7 @@
 //! the meantime can only be missed under [`Rule::AtOnce`], where neighbors run side by side; but what they write then is not
 //! what is read.
 
-use crate::engine::interpreter::Pass;
+use crate::engine::code::Pass;
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::schedule::Rule;

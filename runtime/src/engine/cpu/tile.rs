@@ -28,7 +28,7 @@ pub(crate) struct Visit<'a, T> {
 }
 
 /// Updates the vertices of a tile. Tells whether all came out finite.
-pub(in crate::engine) fn update_tile<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
+pub(in crate::engine) fn update<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile<T>,
 ) -> bool {
@@ -115,7 +115,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
 }
 
 /// Updates the vertices of a tile by a map: none reads another.
-pub(in crate::engine) fn map_tile<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(
+pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile<T>,
 ) -> bool {
@@ -151,7 +151,7 @@ fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) 
 }
 
 /// Measures the vertices of a tile.
-pub(in crate::engine) fn measure_tile<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
+pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile<T>,
 ) {

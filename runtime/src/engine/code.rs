@@ -1,0 +1,54 @@
+//! A kernel as plain functions, so that engines know no program.
+
+use super::cpu::tile::Visit;
+use super::one::One;
+use crate::layout::Tile;
+use crate::program::{Combine, Uniform};
+use crate::schedule::Rule;
+use std::any::TypeId;
+
+/// One kernel.
+pub(crate) struct Compiled<T> {
+    pub(crate) name: &'static str,
+    pub(crate) id: TypeId,
+    /// Label and unit of a measure that is a metric.
+    pub(crate) metric: Option<(&'static str, &'static str)>,
+    pub(crate) code: Code<T>,
+}
+
+/// What updates a tile. Tells whether all came out finite.
+type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
+/// What measures a tile.
+type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
+
+/// Its functions.
+#[derive(Clone, Copy)]
+pub(crate) enum Code<T> {
+    /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
+    /// came out finite; whether it may be left out where nothing has changed.
+    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2], is_quiet: bool },
+    /// Of a measure: how values are combined; that of one vertex; those of a tile.
+    Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
+    /// New globals.
+    Scalar(fn(&Uniform<T>) -> Vec<T>),
+    /// Whether a test holds.
+    Test(fn(&Uniform<T>) -> bool),
+}
+
+/// An update of all vertices, some rounds of it.
+#[derive(Clone)]
+pub(crate) struct Pass<T> {
+    /// The number of its kernel.
+    pub(crate) kernel: usize,
+    pub(crate) code: Code<T>,
+    pub(crate) rule: Rule,
+    pub(crate) rounds: u32,
+    pub(crate) uniform: Uniform<T>,
+}
+
+impl<T> Pass<T> {
+    /// Whether it may be left out where nothing has changed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.code, Code::Vertex { is_quiet: true, .. })
+    }
+}
