@@ -19,13 +19,12 @@ pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce,
-    Scalar, SharedOf, Star, Stars, Test, Update, Vertex, VertexOf,
+    Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
 };
 pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
 pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
-pub use step::Stages;
 
 pub use meshweft_mesh as mesh;
 pub use meshweft_mesh::{Curve, Mesh};

@@ -15,9 +15,9 @@ use crate::gpu::Adapter;
 pub use crate::gpu::Counters as GpuCounters;
 use crate::layout::{Layout, View};
 use crate::number::Number;
-use crate::program::{Kind, Part, Program, Record, Reduce, leaves};
+use crate::program::{Kind, Part, Program, Record, Reduce, Stages, leaves, settings_of};
 use crate::schedule::{Order, Schedule};
-use crate::step::{Settings, Stages, Step, record, settings_of};
+use crate::step::{Settings, Step};
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
 #[cfg(feature = "gpu")]
@@ -106,7 +106,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
         if !dt.is_finite() {
             return Err(Error::Program(format!("the time step is {dt}: it must be finite")));
         }
-        let stages = record::<P, T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
+        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
             self.program.step(stages);
         })?;
         self.advance(stages, dt)
@@ -133,7 +133,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// As [`Simulation::step`].
     pub fn run(&mut self, tell: impl FnOnce(&mut Stages<P>)) -> Result<()> {
-        let stages = record::<P, T>(self.table.ids(), self.schedule().is_double_buffered(), tell)?;
+        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), tell)?;
         // Steps that a device has not taken yet have their own numbers.
         self.wait()?;
         let (steps, time) = (self.clock.steps, self.clock.time);

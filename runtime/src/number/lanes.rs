@@ -8,12 +8,17 @@
 //! a list of 16-bit indices names. The latter, and the hint to fetch memory ahead, have `unsafe` blocks: both are safe
 //! whatever their arguments, and say why.
 //!
-//! Integers side by side are plain arrays in [`Int`](super::Int)'s own file: their operations have no vector form here.
+//! Integers side by side are plain arrays in a file of their own: their operations have no vector form here.
 
 #![expect(unsafe_code, reason = "vector loads from a table whose size is asserted, and prefetch hints")]
 
-use super::int::{Int, Ints, Truth};
-use super::real::{Number, Real};
+use super::int::Int;
+use super::ints::{Ints, Truth};
+pub use super::precision::Lanes;
+#[doc(hidden)]
+pub use super::precision::TABLE;
+use super::precision::holds;
+use super::real::Real;
 use super::sealed::Sealed;
 use num_traits::{One, Zero};
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
@@ -22,80 +27,6 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 unsafe impl bytemuck::Zeroable for Int {}
 // SAFETY: as above; it has no padding, and no place to change through a shared reference.
 unsafe impl bytemuck::Pod for Int {}
-
-/// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
-#[doc(hidden)]
-pub const TABLE: usize = 1 << 16;
-
-/// A pack of [`Lanes::WIDTH`] numbers that are computed with side by side.
-///
-/// ```
-/// use meshweft::{Lanes, Real, lanes::F32x8};
-/// let x = F32x8::load(&[1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0]);
-/// let mut roots = [0.0; 8];
-/// (x.sqrt() * F32x8::lit(0.5)).store(&mut roots);
-/// assert_eq!(roots[2], 1.5);
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a pack of lanes",
-    note = "the packs are `F32x8`, `F32x16`, `F64x4` and `F64x8` of `meshweft::lanes`"
-)]
-pub trait Lanes: Real {
-    /// The number in each lane.
-    type Scalar: Number;
-    /// Number of lanes.
-    const WIDTH: usize;
-
-    /// The first [`Lanes::WIDTH`] numbers.
-    ///
-    /// # Panics
-    /// If there are fewer.
-    fn load(from: &[Self::Scalar]) -> Self;
-
-    /// Writes the first [`Lanes::WIDTH`] numbers.
-    ///
-    /// # Panics
-    /// If there is room for fewer.
-    fn store(self, to: &mut [Self::Scalar]);
-
-    /// Lane `i` is `f(i)`.
-    fn from_fn(f: impl FnMut(usize) -> Self::Scalar) -> Self;
-
-    /// Lane `i` is the number at `scale ids[i] + offset`.
-    ///
-    /// # Panics
-    /// If `ids` are fewer than lanes, `table` is shorter than `scale` [`TABLE`], or `offset` is not below `scale`.
-    #[doc(hidden)]
-    fn pick(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> Self;
-
-    /// The four numbers from `4 (scale ids[i] + offset)` on for every lane `i`: pack `k` of the result has number `k` of each.
-    ///
-    /// # Panics
-    /// If `ids` are fewer than lanes, `table` is shorter than `4 scale` [`TABLE`], or `offset` is not below `scale`.
-    #[doc(hidden)]
-    fn pick_quads(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> [Self; 4];
-
-    /// The same for consecutive rows: lane `i` has the four numbers from `4 (scale i + offset)` on.
-    ///
-    /// # Panics
-    /// If `rows` are shorter than `4 scale` times the lanes, or `offset` is not below `scale`.
-    #[doc(hidden)]
-    fn load_quads(rows: &[Self::Scalar], scale: usize, offset: usize) -> [Self; 4];
-
-    /// Writes what [`Lanes::load_quads`] reads.
-    ///
-    /// # Panics
-    /// As there.
-    #[doc(hidden)]
-    fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
-}
-
-/// Whether `offset` is below `scale` and a slice has `rows` times `scale` numbers. What does not fit into a `usize` is longer
-/// than any slice: a product that wrapped around would let indices past the end through.
-#[inline(always)]
-pub(super) fn holds<A>(slice: &[A], rows: usize, scale: usize, offset: usize) -> bool {
-    offset < scale && rows.checked_mul(scale).is_some_and(|numbers| slice.len() >= numbers)
-}
 
 /// Asks the CPU to fetch the cache line that `slice[index]` lies in, into the second-level cache: the first holds too
 /// little to be filled ahead. A hint: it changes no result.
@@ -540,6 +471,7 @@ mod f64x8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::Number;
 
     fn check<L: Lanes>() {
         let number = |i: usize| L::Scalar::from_f64(i as f64);

@@ -6,16 +6,20 @@
 //! otherwise is said there.
 
 mod int;
+mod ints;
 pub mod lanes;
+mod plain;
+mod precision;
 pub mod random;
 mod real;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use int::TOO_FAR;
 pub use int::{Int, Integer};
-pub(crate) use int::{Ints, TOO_FAR};
-pub use lanes::Lanes;
-pub use real::{Length, Number, Real};
+pub(crate) use ints::Ints;
+pub use precision::{Lanes, Number};
+pub use real::{Kind, Length, Part, Real, Record};
 
 pub(crate) mod sealed {
     /// What only this crate can implement: engines rely on what its numbers do, also where they are `unsafe`.

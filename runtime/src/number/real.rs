@@ -1,9 +1,8 @@
-//! The number type a program is written over.
+//! The number type a program is written over, and the records that are made of it: each is defined by the other, since an
+//! integer beside a real is stored in the slot of one.
 
-use super::int::{Int, Integer};
-use super::lanes::{F32x8, F32x16, F64x4, F64x8, Lanes};
+use super::int::Integer;
 use super::sealed::Sealed;
-use crate::program::Record;
 use nalgebra::{ClosedAddAssign, ClosedDivAssign, ClosedMulAssign, ClosedSubAssign, SVector};
 use num_traits::{One, Zero};
 use std::ops::{BitAnd, BitOr, Neg, Not};
@@ -187,144 +186,87 @@ pub trait Real:
     }
 }
 
-/// A plain number: what state is stored as.
+/// A plain value of [`Record::LEN`] leaves, reals or integers: `R` or [`R::Int`](Real::Int), a static vector or matrix of
+/// reals, an array or a tuple of records, or a struct made by [`record!`](crate::record).
+///
+/// An integer is stored in the slot of a real: by its bits in 32 bits, by its value in 64. [`Record::kind`] tells which
+/// leaves are integers.
+///
+/// ```
+/// use meshweft::{Record, record};
+/// use nalgebra::Vector3;
+/// record! {
+///     /// A point mass.
+///     pub struct Body<R> { position: Vector3<R>, mass: R, label: R::Int }
+/// }
+/// let body = Body::<f64>::build(|k| k as f64);
+/// assert_eq!((<Body<f64> as Record<f64>>::LEN, body.position.z, body.mass, body.label.0), (5, 2.0, 3.0, 4));
+/// assert_eq!(<Body<f64> as Record<f64>>::parts("")[0].name, "position");
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a number that state is stored as",
-    note = "the precisions are `f32`, `f64` and `meshweft::Int`"
+    message = "`{Self}` is not a record of reals `{R}`",
+    note = "a record is `R`, `R::Int`, a static nalgebra vector or matrix of `R`, an array or tuple of records, or a struct \
+            made by `record!`"
 )]
-pub trait Number: Real<Mask = bool, Int = Int> + PartialOrd + bytemuck::Pod {
-    /// As many of them as 256 bits hold.
-    #[doc(hidden)]
-    type Half: Lanes<Scalar = Self>;
-    /// As many of them as 512 bits hold.
-    #[doc(hidden)]
-    type Full: Lanes<Scalar = Self>;
-    /// The word for the precision: `f32`, `f64` or `i32`.
-    const NAME: &'static str;
-    /// Bytes of one number.
-    const BYTES: usize;
+pub trait Record<R: Real>: Copy + Send + Sync {
+    /// Number of leaves.
+    const LEN: usize;
 
-    /// Rounds to this precision.
-    fn from_f64(value: f64) -> Self;
-    /// The exact value.
-    fn to_f64(self) -> f64;
-    /// The bits, with one pattern for both zeros and one for every NaN.
-    #[doc(hidden)]
-    fn canonical_bits(self) -> u64;
-    /// Whether this is neither infinite nor NaN.
-    fn finite(self) -> bool;
+    /// Puts a record together; `leaf(k)` gives leaf `k`, asked in ascending order.
+    fn build(leaf: impl FnMut(usize) -> R) -> Self;
+
+    /// Takes a record apart; `leaf(k, x)` receives leaf `k`, in ascending order.
+    fn each(&self, leaf: impl FnMut(usize, R));
+
+    /// Combines two records leaf by leaf. Leaves may be integers: `f` chooses one of both, it does not compute.
+    fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self;
+
+    /// Names the parts, in the order of the leaves; `name` is that of the whole, empty at the top.
+    fn parts(name: &str) -> Vec<Part>;
+
+    /// What leaf `k` is.
+    fn kind(k: usize) -> Kind;
+
+    /// Zero if all reals are finite, else NaN. Integers do not count: their bits may look like those of NaN.
+    #[inline(always)]
+    fn probe(&self) -> R {
+        let (mut sum, zero) = (R::lit(0.0), R::lit(0.0));
+        self.each(|k, x| {
+            if Self::kind(k) == Kind::Real {
+                sum += x * zero;
+            }
+        });
+        sum
+    }
 }
 
-macro_rules! float {
-    ($float:ident, $half:ident, $full:ident, |$int:ident| $hold:expr, |$slot:ident| $held:expr, {$($function:ident $libm:path),*}, $pow:path, $atan2:path) => {
-        impl Sealed for $float {}
-
-        impl Real for $float {
-            type Mask = bool;
-            type Int = Int;
-            #[inline(always)]
-            fn lit(value: f64) -> Self {
-                value as $float
-            }
-            #[inline(always)]
-            fn sqrt(self) -> Self {
-                $float::sqrt(self)
-            }
-            #[inline(always)]
-            fn abs(self) -> Self {
-                $float::abs(self)
-            }
-            #[inline(always)]
-            fn floor(self) -> Self {
-                $float::floor(self)
-            }
-            $(
-                #[inline]
-                fn $function(self) -> Self {
-                    $libm(self)
-                }
-            )*
-            #[inline]
-            fn pow(self, exponent: Self) -> Self {
-                $pow(self, exponent)
-            }
-            #[inline]
-            fn atan2(self, x: Self) -> Self {
-                $atan2(self, x)
-            }
-            #[inline(always)]
-            fn less(self, other: Self) -> bool {
-                self < other
-            }
-            #[inline(always)]
-            fn at_most(self, other: Self) -> bool {
-                self <= other
-            }
-            #[inline(always)]
-            fn equals(self, other: Self) -> bool {
-                self == other
-            }
-            #[inline(always)]
-            fn select(mask: bool, yes: Self, no: Self) -> Self {
-                if mask { yes } else { no }
-            }
-            #[inline(always)]
-            fn from_int(integer: Int) -> Self {
-                integer.0 as $float
-            }
-            #[inline(always)]
-            fn to_int(self) -> Int {
-                // Rounds toward zero, stays in range, and takes NaN to zero.
-                Int(self as i32)
-            }
-            #[inline(always)]
-            fn hold_int($int: Int) -> Self {
-                $hold
-            }
-            #[inline(always)]
-            fn held_int(self) -> Int {
-                let $slot = self;
-                $held
-            }
-        }
-
-        impl Number for $float {
-            type Half = $half;
-            type Full = $full;
-            const NAME: &'static str = stringify!($float);
-            const BYTES: usize = size_of::<$float>();
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as $float
-            }
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                self.into()
-            }
-            fn canonical_bits(self) -> u64 {
-                if self.is_nan() { $float::NAN.to_bits().into() } else { (self + 0.0).to_bits().into() }
-            }
-            #[inline(always)]
-            fn finite(self) -> bool {
-                self.is_finite()
-            }
-        }
-    };
+/// What a leaf of a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A real.
+    Real,
+    /// An integer in the slot of a real.
+    Integer,
 }
-float!(
-    f32, F32x8, F32x16,
-    |integer| f32::from_bits(integer.0.cast_unsigned()),
-    |slot| Int(slot.to_bits().cast_signed()),
-    { exp libm::expf, ln libm::logf, sin libm::sinf, cos libm::cosf, acos libm::acosf, tanh libm::tanhf },
-    libm::powf, libm::atan2f
-);
-float!(
-    f64, F64x4, F64x8,
-    |integer| integer.0.into(),
-    |slot| Int(slot as i32),
-    { exp libm::exp, ln libm::log, sin libm::sin, cos libm::cos, acos libm::acos, tanh libm::tanh },
-    libm::pow, libm::atan2
-);
+
+/// One named part of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name, such as `position`.
+    pub name: String,
+    /// Leaves it consists of: 1 a scalar, 3 a vector, 9 a 3×3 matrix (column after column).
+    pub components: usize,
+    /// What they are.
+    pub kind: Kind,
+}
+
+impl Part {
+    /// The part that so many leaves of one kind are. A vector of no reals is none.
+    pub(crate) fn new(name: &str, components: usize, kind: Kind) -> Vec<Part> {
+        let name = if name.is_empty() { "value" } else { name };
+        if components == 0 { Vec::new() } else { vec![Part { name: name.into(), components, kind }] }
+    }
+}
 
 /// Lengths of static vectors over any [`Real`]; `nalgebra`'s own need a number that can be compared and ordered.
 ///
@@ -348,24 +290,5 @@ impl<R: Real, const N: usize> Length<R> for SVector<R, N> {
     #[inline(always)]
     fn unit(&self) -> Self {
         *self / self.length()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zeros_have_one_bit_pattern_and_so_does_nan() {
-        assert_eq!((-0.0f32).canonical_bits(), 0.0f32.canonical_bits());
-        assert_eq!((-f64::NAN).canonical_bits(), f64::NAN.canonical_bits());
-        assert_ne!(1.0f64.canonical_bits(), 2.0f64.canonical_bits());
-    }
-
-    #[test]
-    fn min_and_max_keep_self_on_ties() {
-        assert!(Real::max(-0.0f32, 0.0).is_sign_negative());
-        assert!(Real::min(0.0f32, -0.0).is_sign_positive());
-        assert_eq!(Real::max(1.0f64, f64::NAN), 1.0);
     }
 }

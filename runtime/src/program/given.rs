@@ -2,6 +2,7 @@
 
 use super::{Kernels, Record};
 use crate::number::{Int, Integer, Lanes, Number, Real, random};
+use crate::step::SETTINGS;
 use std::ops::Deref;
 
 /// What a kernel reads besides the vertex. It derefs to the program's parameters: `p.dt` is a parameter, `p.globals.residual`
@@ -11,7 +12,7 @@ pub struct Given<P: Kernels, R: Real> {
     parameters: P::Parameters<R>,
     /// What earlier stages measured and computed.
     pub globals: P::Globals<R>,
-    settings: [R; Uniform::<f32>::SETTINGS],
+    settings: [R; SETTINGS],
     step: R::Int,
     vertex: R::Int,
     /// Tells the stages of a step and their rounds apart.
@@ -34,7 +35,7 @@ impl<P: Kernels, R: Real> Given<P, R> {
         Given {
             parameters,
             globals,
-            settings: [zero; Uniform::<f32>::SETTINGS],
+            settings: [zero; SETTINGS],
             step: R::Int::lit(0),
             vertex: R::Int::lit(0),
             draw: R::Int::lit(0),
@@ -100,15 +101,10 @@ impl<P: Kernels, R: Real> Given<P, R> {
 pub(crate) struct Uniform<T> {
     pub(crate) parameters: Vec<T>,
     pub(crate) globals: Vec<T>,
-    pub(crate) settings: [T; Uniform::<f32>::SETTINGS],
+    pub(crate) settings: [T; SETTINGS],
     pub(crate) step: u32,
     /// What its stage draws random numbers by; each round adds one.
     pub(crate) draw: u32,
-}
-
-impl Uniform<f32> {
-    /// The most settings of a kernel.
-    pub(crate) const SETTINGS: usize = 4;
 }
 
 impl<T: Number> Uniform<T> {

@@ -15,19 +15,22 @@
 mod given;
 mod kernel;
 mod record;
+mod stages;
 mod star;
 
+pub use crate::number::{Kind, Part, Record};
 pub use given::Given;
 pub(crate) use given::Uniform;
 pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
-pub use record::{Kind, Part, Record, Vertex};
-pub(crate) use record::{convert, leaves};
+pub use record::Vertex;
+pub(crate) use record::{convert, integers, leaves};
+pub use stages::Stages;
+pub(crate) use stages::settings_of;
 pub(crate) use star::{CORNERS, StarPlan, check_shape};
 pub use star::{Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;
 use crate::number::Real;
-use crate::step::Stages;
 use meshweft_mesh::Mesh;
 
 /// The state of a vertex of `P`, at number type `R`.

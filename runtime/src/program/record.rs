@@ -1,90 +1,10 @@
 //! Records: plain structs of reals that can be taken apart, stored in any layout, and put together again.
+//!
+//! The trait [`Record`] stands beside [`Real`]. Here is what has it, how a struct gets it, and how records change their precision.
 
 use crate::number::lanes::{F32x8, F32x16, F64x4, F64x8, Mask};
-use crate::number::{Int, Ints, Number, Real};
+use crate::number::{Int, Ints, Kind, Number, Part, Real, Record};
 use nalgebra::SMatrix;
-
-/// What a leaf of a record is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A real.
-    Real,
-    /// An integer in the slot of a real.
-    Integer,
-}
-
-/// One named part of a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its name, such as `position`.
-    pub name: String,
-    /// Leaves it consists of: 1 a scalar, 3 a vector, 9 a 3×3 matrix (column after column).
-    pub components: usize,
-    /// What they are.
-    pub kind: Kind,
-}
-
-impl Part {
-    fn new(name: &str, components: usize, kind: Kind) -> Vec<Part> {
-        let name = if name.is_empty() { "value" } else { name };
-        // A vector of no reals is no part.
-        if components == 0 { Vec::new() } else { vec![Part { name: name.into(), components, kind }] }
-    }
-}
-
-/// A plain value of [`Record::LEN`] leaves, reals or integers: `R` or [`R::Int`](Real::Int), a static vector or matrix of
-/// reals, an array or a tuple of records, or a struct made by [`record!`](crate::record).
-///
-/// An integer is stored in the slot of a real: by its bits in 32 bits, by its value in 64. [`Record::kind`] tells which
-/// leaves are integers.
-///
-/// ```
-/// use meshweft::{Record, record};
-/// use nalgebra::Vector3;
-/// record! {
-///     /// A point mass.
-///     pub struct Body<R> { position: Vector3<R>, mass: R, label: R::Int }
-/// }
-/// let body = Body::<f64>::build(|k| k as f64);
-/// assert_eq!((<Body<f64> as Record<f64>>::LEN, body.position.z, body.mass, body.label.0), (5, 2.0, 3.0, 4));
-/// assert_eq!(<Body<f64> as Record<f64>>::parts("")[0].name, "position");
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a record of reals `{R}`",
-    note = "a record is `R`, `R::Int`, a static nalgebra vector or matrix of `R`, an array or tuple of records, or a struct \
-            made by `record!`"
-)]
-pub trait Record<R: Real>: Copy + Send + Sync {
-    /// Number of leaves.
-    const LEN: usize;
-
-    /// Puts a record together; `leaf(k)` gives leaf `k`, asked in ascending order.
-    fn build(leaf: impl FnMut(usize) -> R) -> Self;
-
-    /// Takes a record apart; `leaf(k, x)` receives leaf `k`, in ascending order.
-    fn each(&self, leaf: impl FnMut(usize, R));
-
-    /// Combines two records leaf by leaf. Leaves may be integers: `f` chooses one of both, it does not compute.
-    fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self;
-
-    /// Names the parts, in the order of the leaves; `name` is that of the whole, empty at the top.
-    fn parts(name: &str) -> Vec<Part>;
-
-    /// What leaf `k` is.
-    fn kind(k: usize) -> Kind;
-
-    /// Zero if all reals are finite, else NaN. Integers do not count: their bits may look like those of NaN.
-    #[inline(always)]
-    fn probe(&self) -> R {
-        let (mut sum, zero) = (R::lit(0.0), R::lit(0.0));
-        self.each(|k, x| {
-            if Self::kind(k) == Kind::Real {
-                sum += x * zero;
-            }
-        });
-        sum
-    }
-}
 
 impl<R: Real> Record<R> for R {
     const LEN: usize = 1;
@@ -109,11 +29,11 @@ impl<R: Real> Record<R> for R {
     }
 }
 
-/// The integers beside each type of reals; where those are integers themselves, they are records as reals. Each type is
+/// The integers beside types of reals; where those are integers themselves, they are records as reals. Each type is
 /// spelled out: under its name as `Real::Int` other crates cannot tell it from their own records.
 macro_rules! integers {
     ($($real:ty: $integer:ty;)*) => {$(
-        impl Record<$real> for $integer {
+        impl $crate::Record<$real> for $integer {
             const LEN: usize = 1;
             #[inline(always)]
             fn build(mut leaf: impl FnMut(usize) -> $real) -> Self {
@@ -127,12 +47,12 @@ macro_rules! integers {
             fn zip(self, other: Self, f: &mut impl FnMut($real, $real) -> $real) -> Self {
                 f(<$real>::hold_int(self), <$real>::hold_int(other)).held_int()
             }
-            fn parts(name: &str) -> Vec<Part> {
-                Part::new(name, 1, Kind::Integer)
+            fn parts(name: &str) -> Vec<$crate::Part> {
+                $crate::Part::new(name, 1, $crate::Kind::Integer)
             }
             #[inline(always)]
-            fn kind(_: usize) -> Kind {
-                Kind::Integer
+            fn kind(_: usize) -> $crate::Kind {
+                $crate::Kind::Integer
             }
         }
     )*};
@@ -144,8 +64,8 @@ integers! {
     F32x16: Ints<16, Mask<wide::f32x16>>;
     F64x4: Ints<4, Mask<wide::f64x4>>;
     F64x8: Ints<8, Mask<wide::f64x8>>;
-    crate::trace::Expr: crate::trace::IntExpr;
 }
+pub(crate) use integers;
 
 impl<R: Real> Record<R> for () {
     const LEN: usize = 0;

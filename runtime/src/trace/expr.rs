@@ -3,6 +3,7 @@
 use super::tape::{Binary, Id, Node, Tape, Unary};
 use crate::number::sealed::Sealed;
 use crate::number::{Integer, Real, TOO_FAR};
+use crate::program::integers;
 use meshweft_shaders::Scalar;
 use num_traits::{One, Zero};
 use std::cell::RefCell;
@@ -170,6 +171,8 @@ impl Real for Expr {
         IntExpr(id(Node::Unary(Unary::Held, self.0)))
     }
 }
+
+integers! { Expr: IntExpr; }
 
 impl Integer for IntExpr {
     type Mask = Test;

@@ -21,7 +21,7 @@ use crate::program::{
     Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Scalar, SharedOf,
     Star, StarPlan, Test, Update, Vertex, VertexOf,
 };
-pub(crate) use expr::{Expr, IntExpr};
+pub(crate) use expr::Expr;
 use expr::{put, with_tape};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};

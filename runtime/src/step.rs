@@ -3,16 +3,13 @@
 //! A stage names its kernel by number, so a step is plain data. It can be looked at, compared with the one before, kept by a
 //! device that works on it later, or sent to another process that has the same program.
 
-mod recorder;
-
-pub use recorder::Stages;
-pub(crate) use recorder::{record, settings_of};
-
-use crate::program::Uniform;
 use crate::schedule::Rule;
 
+/// The most settings of a kernel.
+pub(crate) const SETTINGS: usize = 4;
+
 /// Settings of a kernel; those it does not have are zero.
-pub(crate) type Settings = [f64; Uniform::<f32>::SETTINGS];
+pub(crate) type Settings = [f64; SETTINGS];
 
 /// What the `i`-th stage of a list, or iteration of a loop, draws random numbers by, from what the list does: multiples of the
 /// golden ratio lie far apart, so the rounds of one do not run into those of another.

@@ -1,16 +1,15 @@
 //! Records the stages of a step.
 
-use super::{Settings, Stage};
+use super::{Kernel, Kernels, Map, Record, Reduce, Scalar, Test, Update};
 use crate::error::{Error, Result};
 use crate::number::Number;
-#[cfg(doc)]
-use crate::program::Program;
-use crate::program::{Kernel, Kernels, Map, Record, Reduce, Scalar, Test, Update};
 use crate::schedule::Rule;
+use crate::step::{Settings, Stage};
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// Receives the stages of a step, in order; [`Program::step`] and [`Simulation::run`](crate::Simulation::run) are given one.
+/// Receives the stages of a step, in order; [`Program::step`](crate::Program::step) and
+/// [`Simulation::run`](crate::Simulation::run) are given one.
 ///
 /// Nothing runs while it is told: the list is run as a whole afterwards. A kernel that [`kernels!`](crate::kernels) did not
 /// name makes the step fail.
@@ -37,27 +36,27 @@ impl Precision {
     }
 }
 
-/// Records what `tell` says. `known`: identity of each kernel. `is_double_buffered`: whether the order is
-/// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
-///
-/// # Errors
-/// A stage with a kernel that is not known, or that makes no sense.
-pub(crate) fn record<P: Kernels, T: Number>(
-    known: Vec<TypeId>,
-    is_double_buffered: bool,
-    tell: impl FnOnce(&mut Stages<P>),
-) -> Result<Vec<Stage>> {
-    let precision = Precision::of::<T>();
-    let (stages, program) = (Vec::new(), PhantomData);
-    let mut stages = Stages { known, is_double_buffered, precision, stages, fault: None, program };
-    tell(&mut stages);
-    match stages.fault {
-        None => Ok(stages.stages),
-        Some(fault) => Err(Error::Program(fault)),
-    }
-}
-
 impl<P: Kernels> Stages<P> {
+    /// Records what `tell` says. `known`: identity of each kernel. `is_double_buffered`: whether the order is
+    /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
+    ///
+    /// # Errors
+    /// A stage with a kernel that is not known, or that makes no sense.
+    pub(crate) fn record<T: Number>(
+        known: Vec<TypeId>,
+        is_double_buffered: bool,
+        tell: impl FnOnce(&mut Self),
+    ) -> Result<Vec<Stage>> {
+        let precision = Precision::of::<T>();
+        let (stages, program) = (Vec::new(), PhantomData);
+        let mut stages = Stages { known, is_double_buffered, precision, stages, fault: None, program };
+        tell(&mut stages);
+        match stages.fault {
+            None => Ok(stages.stages),
+            Some(fault) => Err(Error::Program(fault)),
+        }
+    }
+
     /// Updates every vertex by itself.
     pub fn map<K: Map<P>>(&mut self, kernel: K) {
         self.update(kernel, Rule::Alone, 1);

@@ -1,0 +1,107 @@
+//! The numbers that state is stored as, and packs of them: each is defined by the other, since a precision names the packs
+//! that registers hold of it.
+
+use super::int::Int;
+use super::real::Real;
+
+/// A plain number: what state is stored as.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number that state is stored as",
+    note = "the precisions are `f32`, `f64` and `meshweft::Int`"
+)]
+pub trait Number: Real<Mask = bool, Int = Int> + PartialOrd + bytemuck::Pod {
+    /// As many of them as 256 bits hold.
+    #[doc(hidden)]
+    type Half: Lanes<Scalar = Self>;
+    /// As many of them as 512 bits hold.
+    #[doc(hidden)]
+    type Full: Lanes<Scalar = Self>;
+    /// The word for the precision: `f32`, `f64` or `i32`.
+    const NAME: &'static str;
+    /// Bytes of one number.
+    const BYTES: usize;
+
+    /// Rounds to this precision.
+    fn from_f64(value: f64) -> Self;
+    /// The exact value.
+    fn to_f64(self) -> f64;
+    /// The bits, with one pattern for both zeros and one for every NaN.
+    #[doc(hidden)]
+    fn canonical_bits(self) -> u64;
+    /// Whether this is neither infinite nor NaN.
+    fn finite(self) -> bool;
+}
+
+/// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
+#[doc(hidden)]
+pub const TABLE: usize = 1 << 16;
+
+/// A pack of [`Lanes::WIDTH`] numbers that are computed with side by side.
+///
+/// ```
+/// use meshweft::{Lanes, Real, lanes::F32x8};
+/// let x = F32x8::load(&[1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0]);
+/// let mut roots = [0.0; 8];
+/// (x.sqrt() * F32x8::lit(0.5)).store(&mut roots);
+/// assert_eq!(roots[2], 1.5);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a pack of lanes",
+    note = "the packs are `F32x8`, `F32x16`, `F64x4` and `F64x8` of `meshweft::lanes`"
+)]
+pub trait Lanes: Real {
+    /// The number in each lane.
+    type Scalar: Number;
+    /// Number of lanes.
+    const WIDTH: usize;
+
+    /// The first [`Lanes::WIDTH`] numbers.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    fn load(from: &[Self::Scalar]) -> Self;
+
+    /// Writes the first [`Lanes::WIDTH`] numbers.
+    ///
+    /// # Panics
+    /// If there is room for fewer.
+    fn store(self, to: &mut [Self::Scalar]);
+
+    /// Lane `i` is `f(i)`.
+    fn from_fn(f: impl FnMut(usize) -> Self::Scalar) -> Self;
+
+    /// Lane `i` is the number at `scale ids[i] + offset`.
+    ///
+    /// # Panics
+    /// If `ids` are fewer than lanes, `table` is shorter than `scale` [`TABLE`], or `offset` is not below `scale`.
+    #[doc(hidden)]
+    fn pick(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> Self;
+
+    /// The four numbers from `4 (scale ids[i] + offset)` on for every lane `i`: pack `k` of the result has number `k` of each.
+    ///
+    /// # Panics
+    /// If `ids` are fewer than lanes, `table` is shorter than `4 scale` [`TABLE`], or `offset` is not below `scale`.
+    #[doc(hidden)]
+    fn pick_quads(table: &[Self::Scalar], ids: &[u16], scale: usize, offset: usize) -> [Self; 4];
+
+    /// The same for consecutive rows: lane `i` has the four numbers from `4 (scale i + offset)` on.
+    ///
+    /// # Panics
+    /// If `rows` are shorter than `4 scale` times the lanes, or `offset` is not below `scale`.
+    #[doc(hidden)]
+    fn load_quads(rows: &[Self::Scalar], scale: usize, offset: usize) -> [Self; 4];
+
+    /// Writes what [`Lanes::load_quads`] reads.
+    ///
+    /// # Panics
+    /// As there.
+    #[doc(hidden)]
+    fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
+}
+
+/// Whether `offset` is below `scale` and a slice has `rows` times `scale` numbers. What does not fit into a `usize` is longer
+/// than any slice: a product that wrapped around would let indices past the end through.
+#[inline(always)]
+pub(super) fn holds<A>(slice: &[A], rows: usize, scale: usize, offset: usize) -> bool {
+    offset < scale && rows.checked_mul(scale).is_some_and(|numbers| slice.len() >= numbers)
+}
