@@ -19,6 +19,9 @@ pub enum Error {
     /// A GPU that is missing, too small, or failed.
     #[error("GPU: {0}")]
     Gpu(String),
+    /// A host of a run that is missing, was refused, or was lost; or a token that lets no one in.
+    #[error("cluster: {0}")]
+    Cluster(String),
     /// The state is no longer finite.
     #[error(
         "the run diverged: {field} of vertex {vertex} is {value} after step {step}; \

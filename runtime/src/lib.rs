@@ -1,6 +1,8 @@
 #![doc = include_str!("../../README.md")]
 #![deny(unsafe_code)]
 
+#[cfg(feature = "cluster")]
+mod cluster;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod engine;

@@ -58,6 +58,8 @@ fn layers_do_not_know_what_is_above_them() {
         ("runtime/src/schedule", &["crate::engine", "Instant", "available_parallelism", "std::thread", "std::net"]),
         ("runtime/src/engine", &["std::fs", "std::net", "wgpu"]),
         ("runtime/src/step.rs", &["crate::engine", "crate::layout", "crate::program", "Instant"]),
+        ("runtime/src/cluster/identity", &["crate::mesh", "meshweft_mesh", "crate::engine", "crate::program"]),
+        ("runtime/src/cluster/transport", &["crate::mesh", "meshweft_mesh", "crate::engine", "crate::program"]),
         ("runtime/src/trace", &["crate::engine", "crate::layout", "crate::gpu", "wgpu"]),
         ("runtime/src/gpu/plan", &["wgpu"]),
         ("shaders/src", &["wgpu", "meshweft_mesh", "meshweft::"]),

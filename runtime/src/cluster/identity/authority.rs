@@ -1,0 +1,156 @@
+//! The authority of a run, and what it signs.
+
+use super::name::{Name, RunId};
+use crate::{Error, Result};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::time::{Duration, SystemTime};
+
+/// SHA-256 of something.
+pub(in crate::cluster) type Digest = [u8; 32];
+
+/// Computes the digest of a certificate or a key.
+pub(in crate::cluster) fn digest(bytes: &[u8]) -> Digest {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// How long before its making a certificate is valid already, and how long after the end of the run: clocks of hosts differ.
+const SLACK: Duration = Duration::from_secs(3600);
+
+/// What signs the certificates of one run.
+pub(in crate::cluster) struct Authority {
+    pub(in crate::cluster) run: RunId,
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+    /// When its certificates become valid, and until when they are.
+    validity: (SystemTime, SystemTime),
+}
+
+/// What a host shows others: its key, and the certificate that says whose it is.
+pub(in crate::cluster) struct Credentials {
+    pub(in crate::cluster) name: Name,
+    pub(in crate::cluster) key: PrivatePkcs8KeyDer<'static>,
+    /// Its own, then the authority's.
+    pub(in crate::cluster) chain: [CertificateDer<'static>; 2],
+}
+
+/// A key that has no certificate yet.
+pub(in crate::cluster) struct Applicant(KeyPair);
+
+/// An Ed25519 key that someone sent.
+struct PublicKey([u8; 32]);
+
+impl rcgen::PublicKeyData for PublicKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_ED25519
+    }
+}
+
+/// What a certificate may be used for.
+const BOTH_SIDES: [ExtendedKeyUsagePurpose; 2] =
+    [ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
+
+impl Authority {
+    /// Makes the authority of a new run that lasts so long at most.
+    pub(in crate::cluster) fn new(run_length: Duration) -> Result<Authority> {
+        let now = SystemTime::now();
+        Authority::valid(now - SLACK, now + run_length + SLACK)
+    }
+
+    /// Makes an authority whose certificates are valid for that time.
+    pub(in crate::cluster) fn valid(from: SystemTime, until: SystemTime) -> Result<Authority> {
+        let run = RunId::random()?;
+        let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(failed)?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, format!("meshweft run {run}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        (params.not_before, params.not_after) = (from.into(), until.into());
+        let certificate = params.self_signed(&key).map_err(failed)?.der().clone();
+        Ok(Authority { run, issuer: Issuer::new(params, key), certificate, validity: (from, until) })
+    }
+
+    /// Its certificate, which tokens name by its digest.
+    pub(in crate::cluster) fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// Until when hosts may join.
+    pub(in crate::cluster) fn ends(&self) -> SystemTime {
+        self.validity.1 - SLACK
+    }
+
+    /// Signs that the holder of an Ed25519 key is that host. Returns the certificate.
+    pub(in crate::cluster) fn sign(&self, public_key: [u8; 32], name: &Name) -> Result<CertificateDer<'static>> {
+        self.sign_for(public_key, &name.to_string(), self.validity, &BOTH_SIDES)
+    }
+
+    /// Signs anything: tests make certificates that must be refused.
+    pub(in crate::cluster) fn sign_for(
+        &self,
+        public_key: [u8; 32],
+        uri: &str,
+        (from, until): (SystemTime, SystemTime),
+        uses: &[ExtendedKeyUsagePurpose],
+    ) -> Result<CertificateDer<'static>> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "meshweft host");
+        params.subject_alt_names = vec![SanType::URI(uri.try_into().map_err(failed)?)];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = uses.to_vec();
+        (params.not_before, params.not_after) = (from.into(), until.into());
+        let certificate = params.signed_by(&PublicKey(public_key), &self.issuer).map_err(failed)?;
+        Ok(certificate.der().clone())
+    }
+
+    /// Makes a key and signs it: the driver's own.
+    pub(in crate::cluster) fn issue(&self, name: Name) -> Result<Credentials> {
+        let applicant = Applicant::new()?;
+        let certificate = self.sign(applicant.public_key(), &name)?;
+        Ok(applicant.accept(name, certificate, self.certificate.clone()))
+    }
+}
+
+impl Applicant {
+    /// Makes a key.
+    pub(in crate::cluster) fn new() -> Result<Applicant> {
+        Ok(Applicant(KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(failed)?))
+    }
+
+    pub(in crate::cluster) fn public_key(&self) -> [u8; 32] {
+        self.0.public_key_raw().try_into().expect("an Ed25519 key has 32 bytes")
+    }
+
+    /// Joins the key with what was signed for it.
+    pub(in crate::cluster) fn accept(
+        self,
+        name: Name,
+        own: CertificateDer<'static>,
+        authority: CertificateDer<'static>,
+    ) -> Credentials {
+        Credentials { name, key: PrivatePkcs8KeyDer::from(self.0.serialize_der()), chain: [own, authority] }
+    }
+}
+
+impl Credentials {
+    pub(in crate::cluster) fn key(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::Pkcs8(self.key.clone_key())
+    }
+
+    /// The certificate of the run's authority.
+    pub(in crate::cluster) fn authority(&self) -> &CertificateDer<'static> {
+        &self.chain[1]
+    }
+}
+
+fn failed(error: rcgen::Error) -> Error {
+    Error::Cluster(format!("no certificate could be made: {error}"))
+}

@@ -1,0 +1,210 @@
+//! What a worker needs to join a run: one line of text.
+
+use super::authority::{Authority, Digest, digest};
+use super::name::{RunId, hex};
+use crate::{Error, Result};
+use ring::hmac;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Lets its holder join one run, as one of so many workers, until it expires.
+///
+/// As text it is `meshweft1/RUN/AUTHORITY/SECRET/EXPIRY/WORKERS/ADDRESSES/CHECK`: hexadecimal numbers, seconds since 1970, a number,
+/// addresses with commas between, and a checksum against typing errors. Whoever holds it can join: keep it in a file that
+/// others cannot read, and pass it by a file or the standard input, since others can see the arguments of a command.
+#[derive(Clone)]
+pub(crate) struct Token {
+    pub(in crate::cluster) run: RunId,
+    /// Of the certificate of the run's authority.
+    pub(in crate::cluster) authority: Digest,
+    secret: [u8; 16],
+    /// Seconds since 1970.
+    expiry: u64,
+    /// How many may join.
+    pub(in crate::cluster) workers: u32,
+    /// Where the driver listens.
+    pub(in crate::cluster) addresses: Vec<SocketAddr>,
+}
+
+/// What versions of tokens begin with.
+const KIND: &str = "meshweft1";
+/// Addresses that a token may have.
+const MOST_ADDRESSES: usize = 16;
+/// Characters that a token may have: far more than any has.
+const LONGEST: usize = 2048;
+
+impl Token {
+    /// Makes a token for a run.
+    pub(in crate::cluster) fn new(authority: &Authority, workers: u32, addresses: Vec<SocketAddr>) -> Result<Token> {
+        let expiry = authority.ends().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let digest = digest(authority.certificate());
+        Ok(Token { run: authority.run, authority: digest, secret: super::random()?, expiry, workers, addresses })
+    }
+
+    /// Writes the token, its secret included.
+    pub(crate) fn reveal(&self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let addresses: Vec<_> = self.addresses.iter().take(MOST_ADDRESSES).map(SocketAddr::to_string).collect();
+        let (authority, secret, addresses) = (hex(&self.authority), hex(&self.secret), addresses.join(","));
+        let text = format!("{KIND}/{}/{authority}/{secret}/{}/{}/{addresses}", self.run, self.expiry, self.workers);
+        format!("{text}/{:08x}", crc32fast::hash(text.as_bytes()))
+    }
+
+    /// Reads a token. Errors say what is wrong with it, and never repeat it.
+    pub(crate) fn parse(text: &str) -> Result<Token> {
+        let wrong = |what: &str| Error::Cluster(format!("the join token {what}"));
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(wrong("is empty: pass the line that the driver wrote"));
+        }
+        if text.len() > LONGEST || !text.is_ascii() || text.contains(char::is_whitespace) {
+            return Err(wrong("is not one line of plain text: pass the line that the driver wrote, and nothing else"));
+        }
+        let parts: Vec<_> = text.split('/').collect();
+        if parts[0] != KIND {
+            let ours = parts[0].strip_prefix("meshweft").is_some_and(|version| version.parse::<u32>().is_ok());
+            return Err(if ours {
+                wrong(&format!(
+                    "is of version {}, this build reads {KIND}: run the same version on all hosts",
+                    parts[0]
+                ))
+            } else {
+                wrong(&format!("does not begin with {KIND}/: is it the line that the driver wrote?"))
+            });
+        }
+        let [_, run, authority, secret, expiry, workers, addresses, check] = parts[..] else {
+            return Err(wrong(&format!("has {} parts of 8: was it cut off when it was copied?", parts.len())));
+        };
+        let body = &text[..text.len() - check.len() - 1];
+        if check != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
+            return Err(wrong("was altered or cut off when it was copied: its checksum does not fit"));
+        }
+        let run = RunId(hex(run).ok_or_else(|| wrong("has no run"))?);
+        let authority = hex(authority).ok_or_else(|| wrong("has no digest of an authority"))?;
+        let secret = hex(secret).ok_or_else(|| wrong("has no secret"))?;
+        let expiry = expiry.parse().map_err(|_| wrong("has no time of expiry"))?;
+        let workers = workers.parse().map_err(|_| wrong("does not say how many may join"))?;
+        let addresses: Result<Vec<SocketAddr>, _> = addresses.split(',').map(str::parse).collect();
+        let addresses = addresses.map_err(|_| wrong("has an address that is none"))?;
+        if addresses.len() > MOST_ADDRESSES {
+            return Err(wrong("has more addresses than a driver writes"));
+        }
+        Ok(Token { run, authority, secret, expiry, workers, addresses })
+    }
+
+    /// Refuses a token whose time is over.
+    pub(in crate::cluster) fn check_time(&self) -> Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        if now <= self.expiry {
+            return Ok(());
+        }
+        let late = now - self.expiry;
+        Err(Error::Cluster(format!(
+            "the join token expired {late} s ago: start the run again, with a longer time for it if need be, or set the clock right"
+        )))
+    }
+
+    /// Proves knowledge of the secret in one TLS session, for one key.
+    pub(in crate::cluster) fn prove(&self, session: &[u8; 32], public_key: &[u8; 32]) -> [u8; 32] {
+        let tag = hmac::sign(&self.hmac_key(), &[&session[..], public_key].concat());
+        tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
+    /// Whether a proof fits; takes as long for every wrong one.
+    pub(in crate::cluster) fn verify(&self, session: &[u8; 32], public_key: &[u8; 32], proof: &[u8; 32]) -> bool {
+        hmac::verify(&self.hmac_key(), &[&session[..], public_key].concat(), proof).is_ok()
+    }
+
+    fn hmac_key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.secret)
+    }
+
+    /// The same at other addresses.
+    pub(in crate::cluster) fn at(&self, addresses: Vec<SocketAddr>) -> Token {
+        Token { addresses, ..self.clone() }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Token { run, workers, addresses, .. } = self;
+        write!(f, "Token {{ run: {run}, secret: hidden, workers: {workers}, addresses: {addresses:?} }}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> Token {
+        let addresses = vec!["127.0.0.1:4000".parse().unwrap(), "[fe80::1]:4000".parse().unwrap()];
+        Token::new(&Authority::new(Duration::from_secs(60)).unwrap(), 3, addresses).unwrap()
+    }
+
+    #[test]
+    fn a_token_is_read_as_it_is_written() {
+        let token = token();
+        let text = token.reveal();
+        let again = Token::parse(&format!("  {text}\n")).unwrap();
+        assert_eq!(again.reveal(), text);
+        assert_eq!(again.addresses, token.addresses);
+        again.check_time().unwrap();
+        let debug = format!("{token:?}");
+        assert!(!debug.contains(text.split('/').nth(3).unwrap()), "{debug}");
+    }
+
+    #[test]
+    fn a_wrong_token_says_what_is_wrong_and_not_its_secret() {
+        let text = token().reveal();
+        let secret = text.split('/').nth(3).unwrap();
+        let with_check = |text: &str| format!("{text}/{:08x}", crc32fast::hash(text.as_bytes()));
+        for (wrong, says) in [
+            (String::new(), "is empty"),
+            ("hello".into(), "does not begin with"),
+            (text.replacen("meshweft1", "meshweft7", 1), "is of version meshweft7"),
+            (text[..text.len() - 20].to_string(), "parts of 8"),
+            (text[..text.len() - 1].to_string(), "cut off"),
+            (text.replacen("127", "128", 1), "altered"),
+            (format!("{text} {text}"), "one line"),
+            (with_check("meshweft1/00/00/00/0/0/x"), "has no run"),
+            (
+                with_check(&format!("meshweft1/{}/{}/{}/9/1/nowhere", "0".repeat(32), "0".repeat(64), "0".repeat(32))),
+                "address",
+            ),
+            ("meshweft1/".repeat(400), "one line"),
+        ] {
+            let error = Token::parse(&wrong).unwrap_err().to_string();
+            assert!(error.contains(says), "{says}: {error}");
+            assert!(!error.contains(secret), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_altered_letter_of_a_token_is_noticed() {
+        let text = token().reveal();
+        for at in 0..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[at] ^= 1;
+            assert!(Token::parse(&String::from_utf8(other).unwrap()).is_err(), "letter {at}");
+        }
+    }
+
+    #[test]
+    fn an_expired_token_is_refused() {
+        let then = SystemTime::now() - Duration::from_secs(7200);
+        let authority = Authority::valid(then, then + Duration::from_secs(3660)).unwrap();
+        let token = Token::new(&authority, 1, Vec::new()).unwrap();
+        assert!(token.check_time().unwrap_err().to_string().contains("expired"));
+    }
+
+    #[test]
+    fn a_proof_holds_for_one_session_and_one_key() {
+        let token = token();
+        let proof = token.prove(&[1; 32], &[2; 32]);
+        assert!(token.verify(&[1; 32], &[2; 32], &proof));
+        assert!(!token.verify(&[3; 32], &[2; 32], &proof));
+        assert!(!token.verify(&[1; 32], &[3; 32], &proof));
+        assert!(!self::token().verify(&[1; 32], &[2; 32], &proof));
+    }
+}

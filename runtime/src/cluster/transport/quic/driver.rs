@@ -1,0 +1,438 @@
+//! The driver's side of putting a run together.
+
+use super::channel::{Channel, Incoming, Outgoing, Why, by, peer, protocol, soon};
+use super::door::{Caller, Door};
+use super::frame::{Kind, Violation};
+use super::limits::{self, code};
+use super::network::{Network, anywhere, reachable_at};
+use super::wire::{Reader, Writer};
+use super::{Quic, Settings, Sink};
+use crate::cluster::identity::{Authority, Credentials, Digest, JOIN_ALPN, Name, Token};
+use crate::cluster::transport::Host;
+use crate::{Error, Result};
+use quinn::Connection;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, mpsc as std_mpsc};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Workers of a run at most: every host is connected with every other.
+pub(super) const MOST_WORKERS: u32 = 256;
+/// Addresses of one host at most.
+pub(super) const MOST_ADDRESSES: u32 = 16;
+/// A worker that was let in and then does not come back for so long loses its number.
+const COMES_BACK: Duration = Duration::from_secs(10);
+
+/// A run that workers may join, or that may be begun again.
+#[derive(Clone)]
+pub(crate) struct Run {
+    pub(in crate::cluster) authority: Arc<Authority>,
+    pub(in crate::cluster) token: Token,
+    pub(in crate::cluster) incarnation: u32,
+}
+
+/// What happens while a run comes together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// A worker is here.
+    Joined { host: Host, address: SocketAddr },
+    /// Someone was not let in.
+    Refused { address: SocketAddr, why: String },
+    /// A worker left before the run began; another may have its number.
+    Left { host: Host, why: String },
+}
+
+/// A driver that workers can reach.
+pub(crate) struct Listening {
+    network: Network,
+    door: Door,
+    own: Credentials,
+    pub(super) run: Run,
+    settings: Settings,
+    sink: Sink,
+}
+
+impl Listening {
+    /// Makes a run for so many workers. Events of it will go to `sink`.
+    pub(crate) fn start(workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
+        if !(1..=MOST_WORKERS).contains(&workers) {
+            return Err(Error::Cluster(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
+        }
+        let authority = Arc::new(Authority::new(settings.run_length)?);
+        let token = Token::new(&authority, workers, Vec::new())?;
+        Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
+    }
+
+    /// Begins a run again: the same token lets as many workers in, at the same port, and whoever still has a certificate of before
+    /// is kept out. The transport of before must be closed or dropped.
+    pub(crate) fn resume(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        let mut settings = settings;
+        if let Some(address) = run.token.addresses.first()
+            && settings.listen.port() == 0
+        {
+            settings.listen.set_port(address.port());
+        }
+        Listening::begin(Run { incarnation: run.incarnation + 1, ..run }, settings, sink)
+    }
+
+    fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        settings.check()?;
+        let network = Network::start()?;
+        let endpoint = network.endpoint(settings.listen)?;
+        let bound = endpoint.local_addr().map_err(|error| Error::Cluster(error.to_string()))?;
+        let mut addresses = settings.addresses.clone();
+        if addresses.is_empty() {
+            addresses = reachable_at(bound, &anywhere());
+        }
+        if addresses.is_empty() {
+            return Err(Error::Cluster(format!(
+                "no one can reach this host at {bound}: say at which address it listens"
+            )));
+        }
+        let run = Run { token: run.token.at(addresses), ..run };
+        let own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
+        let door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
+        Ok(Listening { network, door, own, run, settings, sink })
+    }
+
+    /// What workers join with.
+    pub(crate) fn token(&self) -> &Token {
+        &self.run.token
+    }
+
+    /// Waits until all workers are here and connected with each other.
+    pub(crate) fn wait_for_workers(self, deadline: Instant, mut progress: impl FnMut(Progress)) -> Result<Quic> {
+        let Listening { network, door, own, run, settings, sink } = self;
+        let (report, reports) = std_mpsc::channel();
+        let (done, result) = std_mpsc::channel();
+        let endpoint = door.endpoint.clone();
+        let gathering = Gathering {
+            own: own.name,
+            admission: Mutex::new((0..run.token.workers).map(|_| None).collect()),
+            run: run.clone(),
+            deadline,
+        };
+        network.handle().spawn(async move {
+            let _ = done.send(Arc::new(gathering).gather(door, report).await);
+        });
+        // Reports end when gathering does.
+        reports.iter().for_each(&mut progress);
+        let gathered = result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))?;
+        match gathered {
+            Ok(channels) => {
+                let mut quic = Quic::start(0, channels, endpoint, network, &settings, &sink);
+                quic.run = Some(run);
+                Ok(quic)
+            }
+            Err(error) => {
+                network.give_up(endpoint)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A number that was given to a worker.
+struct Place {
+    /// Of the worker's key.
+    key: Digest,
+    since: Instant,
+    connected: bool,
+}
+
+/// A run that comes together.
+struct Gathering {
+    own: Name,
+    run: Run,
+    deadline: Instant,
+    /// Numbers from 1 on.
+    admission: Mutex<Vec<Option<Place>>>,
+}
+
+/// What the tasks for single callers tell the one that gathers.
+enum News {
+    Here(Host, Box<Channel>, Vec<SocketAddr>),
+    Refused(SocketAddr, Why),
+    Left(Host, Why),
+}
+
+/// A worker that is here.
+struct Worker {
+    channel: Channel,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Gathering {
+    /// Lets workers in until all are connected with each other. Returns channels by number.
+    async fn gather(self: Arc<Self>, door: Door, report: std_mpsc::Sender<Progress>) -> Result<Vec<Option<Channel>>> {
+        let expected = self.run.token.workers as usize;
+        let mut workers: Vec<Option<Worker>> = (0..expected).map(|_| None).collect();
+        let (tell, mut news) = mpsc::unbounded_channel();
+        // Callers that are still in the doorway when all are here are let go.
+        let mut callers = JoinSet::new();
+        while workers.iter().any(Option::is_none) {
+            tokio::select! {
+                biased;
+                heard = news.recv() => match heard.expect("this task holds a sender") {
+                    News::Here(host, channel, addresses) => {
+                        let address = channel.connection.remote_address();
+                        let connection = channel.connection.clone();
+                        workers[host as usize - 1] = Some(Worker { channel: *channel, addresses });
+                        let _ = report.send(Progress::Joined { host, address });
+                        let tell = tell.clone();
+                        callers.spawn(async move {
+                            let error = connection.closed().await;
+                            let _ = tell.send(News::Left(host, super::channel::lost(&error)));
+                        });
+                    }
+                    News::Left(host, why) => {
+                        workers[host as usize - 1] = None;
+                        self.places()[host as usize - 1] = None;
+                        let _ = report.send(Progress::Left { host, why });
+                    }
+                    News::Refused(address, why) => {
+                        let _ = report.send(Progress::Refused { address, why });
+                    }
+                },
+                caller = door.next() => {
+                    let caller = caller.ok_or_else(|| Error::Cluster("the socket was closed".into()))?;
+                    let (this, tell) = (self.clone(), tell.clone());
+                    callers.spawn(async move {
+                        let address = caller.address;
+                        match this.meet(caller).await {
+                            Ok(Some((host, channel, addresses))) => {
+                                let _ = tell.send(News::Here(host, Box::new(channel), addresses));
+                            }
+                            Ok(None) => {}
+                            Err(why) => {
+                                let _ = tell.send(News::Refused(address, why));
+                            }
+                        }
+                    });
+                }
+                () = tokio::time::sleep_until(self.deadline.into()) => {
+                    let here = workers.iter().flatten().count();
+                    return Err(Error::Cluster(format!(
+                        "{here} of {expected} workers joined before the deadline: start the others, or give them more time"
+                    )));
+                }
+            }
+            // Tasks that are done are let go of.
+            while callers.try_join_next().is_some() {}
+        }
+        callers.abort_all();
+        self.connect(workers.into_iter().flatten().collect()).await
+    }
+
+    fn places(&self) -> std::sync::MutexGuard<'_, Vec<Option<Place>>> {
+        self.admission.lock().expect("no holder of the lock panics")
+    }
+
+    /// Deals with one who calls: someone who wants to join, or a member. Returns a member.
+    async fn meet(&self, caller: Caller) -> Result<Option<(Host, Channel, Vec<SocketAddr>)>, Why> {
+        let (connection, _place) = caller.enter(self.deadline).await?;
+        if protocol(&connection).as_deref() == Some(JOIN_ALPN) {
+            return self.admit(connection).await.map(|()| None);
+        }
+        let host = self.recognize(&connection).inspect_err(|why| connection.close(code::REFUSED, why.as_bytes()))?;
+        let seen = connection.remote_address();
+        let opened = Channel::open(connection, &hello(&[]), soon(self.deadline)).await;
+        let opened = opened.and_then(|(channel, hello)| {
+            let addresses = addresses(&hello).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Hello)))?;
+            Ok((channel, addresses))
+        });
+        match opened {
+            Ok((channel, mut addresses)) => {
+                if !addresses.contains(&seen) {
+                    addresses.push(seen);
+                }
+                Ok(Some((host, channel, addresses)))
+            }
+            Err(why) => {
+                self.places()[host as usize - 1] = None;
+                Err(why)
+            }
+        }
+    }
+
+    /// Compares who calls with whom this run let in, and notes that it is here.
+    fn recognize(&self, connection: &Connection) -> Result<Host, Why> {
+        let (name, key) = peer(connection).ok_or("it shows no certificate: join with the token first")?;
+        if name.run != self.own.run {
+            return Err("its certificate is for another run".into());
+        }
+        if name.incarnation != self.own.incarnation {
+            let (theirs, ours) = (name.incarnation, self.own.incarnation);
+            return Err(format!("it belongs to incarnation {theirs} of the run, which is in its {ours}: join again"));
+        }
+        let mut places = self.places();
+        let place =
+            (name.host as usize).checked_sub(1).and_then(|place| places.get_mut(place)).and_then(Option::as_mut);
+        match place {
+            Some(place) if place.key == key && !place.connected => {
+                place.connected = true;
+                Ok(name.host)
+            }
+            Some(place) if place.key == key => Err(format!("host {} is here already", name.host)),
+            _ => Err(format!("host {} is someone else now: join again", name.host)),
+        }
+    }
+
+    /// Lets someone in who can prove that it holds the token.
+    async fn admit(&self, connection: Connection) -> Result<(), Why> {
+        let deadline = soon(self.deadline);
+        let streams = by(deadline, connection.accept_bi()).await?.map_err(|error| super::channel::lost(&error))?;
+        let mut channel = Channel { connection, outgoing: Outgoing(streams.0), incoming: Incoming::new(streams.1) };
+        let asked = channel.expect(Kind::Join, deadline).await?;
+        let request = JoinRequest::read(&asked).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Join)))?;
+        let session = session(&channel.connection)?;
+        let answer = match self.give_place(&request, &session) {
+            Ok(answer) => (Kind::Admitted, answer, Ok(())),
+            Err(why) => (Kind::Refused, why.clone().into_bytes(), Err(why)),
+        };
+        channel.send(answer.0, &answer.1, deadline).await?;
+        // The worker closes once it has read the answer; closing here might take the answer back.
+        let _ = by(deadline, channel.connection.closed()).await;
+        channel.connection.close(code::GOODBYE, b"");
+        answer.2
+    }
+
+    /// Checks a proof, and signs the key for the lowest number that is free.
+    fn give_place(&self, request: &JoinRequest, session: &[u8; 32]) -> Result<Vec<u8>, Why> {
+        if !self.run.token.verify(session, &request.public_key, &request.proof) {
+            return Err("the token is not of this run: take the one that this driver wrote".into());
+        }
+        if self.run.token.check_time().is_err() {
+            return Err("the token has expired".into());
+        }
+        let mut places = self.places();
+        let is_free = |place: &Option<Place>| {
+            place.as_ref().is_none_or(|place| !place.connected && place.since.elapsed() > COMES_BACK)
+        };
+        let Some(free) = places.iter().position(is_free) else {
+            return Err(format!("all {} places of the run are taken", places.len()));
+        };
+        let name = Name { host: free as Host + 1, ..self.own };
+        let certificate = self.run.authority.sign(request.public_key, &name).map_err(|error| error.to_string())?;
+        let key = crate::cluster::identity::key_of(&certificate).ok_or("the certificate has a key")?;
+        places[free] = Some(Place { key, since: Instant::now(), connected: false });
+        let left_ms = self.deadline.saturating_duration_since(Instant::now()).as_millis();
+        let left_ms = u32::try_from(left_ms).unwrap_or(u32::MAX);
+        Ok(Writer::default().number(name.host).number(name.incarnation).number(left_ms).text(&certificate).0)
+    }
+
+    /// Tells everyone who the others are, and waits until they are connected.
+    async fn connect(&self, workers: Vec<Worker>) -> Result<Vec<Option<Channel>>> {
+        let roster: Vec<Member> = (1..)
+            .zip(&workers)
+            .zip(&*self.places())
+            .map(|((host, worker), place)| Member {
+                host,
+                key: place.as_ref().expect("who is here has a place").key,
+                addresses: worker.addresses.clone(),
+            })
+            .collect();
+        let bytes = write_roster(&roster);
+        let deadline = self.deadline;
+        let mut waiting = JoinSet::new();
+        for (host, worker) in (1..).zip(workers) {
+            let bytes = bytes.clone();
+            waiting.spawn(async move {
+                let mut channel = worker.channel;
+                let address = channel.connection.remote_address();
+                let ready = async {
+                    channel.send(Kind::Roster, &bytes, deadline).await?;
+                    channel.expect(Kind::Ready, deadline).await
+                };
+                let failed = |why| format!("worker {host} at {address} is not connected with the others: {why}");
+                ready.await.map_err(failed)?;
+                Ok::<_, Why>((host as usize, channel))
+            });
+        }
+        let mut channels: Vec<Option<Channel>> = (0..=waiting.len()).map(|_| None).collect();
+        while let Some(ready) = waiting.join_next().await {
+            let ready = ready.map_err(|error| Error::Internal(error.to_string()))?;
+            let (host, channel) = ready.map_err(Error::Cluster)?;
+            channels[host] = Some(channel);
+        }
+        for channel in channels.iter_mut().flatten() {
+            let address = channel.connection.remote_address();
+            let failed = |why| Error::Cluster(format!("the worker at {address} left before the run began: {why}"));
+            channel.send(Kind::Go, &[], deadline).await.map_err(failed)?;
+        }
+        Ok(channels)
+    }
+}
+
+/// What someone who wants to join says.
+pub(super) struct JoinRequest {
+    pub(super) public_key: [u8; 32],
+    pub(super) proof: [u8; 32],
+}
+
+impl JoinRequest {
+    pub(super) fn write(&self) -> Vec<u8> {
+        Writer::default().fixed(&self.public_key).fixed(&self.proof).0
+    }
+
+    fn read(bytes: &[u8]) -> Option<JoinRequest> {
+        let mut reader = Reader(bytes);
+        let request = JoinRequest { public_key: reader.fixed()?, proof: reader.fixed()? };
+        reader.end().map(|()| request)
+    }
+}
+
+/// What both ends of a TLS session know, and no one else: a proof is bound to it.
+pub(super) fn session(connection: &Connection) -> Result<[u8; 32], Why> {
+    let mut session = [0; 32];
+    let exported = connection.export_keying_material(&mut session, b"EXPORTER-meshweft-join", b"");
+    exported.map_err(|_| "the connection has no secret of its own".to_string())?;
+    Ok(session)
+}
+
+/// A host, as the roster names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Member {
+    pub(super) host: Host,
+    pub(super) key: Digest,
+    pub(super) addresses: Vec<SocketAddr>,
+}
+
+fn write_roster(members: &[Member]) -> Vec<u8> {
+    let write = |writer: Writer, member: &Member| {
+        write_addresses(writer.number(member.host).fixed(&member.key), &member.addresses)
+    };
+    Writer::default().list(members, write).0
+}
+
+/// Reads a roster: hosts 1, 2, ... in this order.
+pub(super) fn read_roster(bytes: &[u8]) -> Option<Vec<Member>> {
+    let mut reader = Reader(bytes);
+    let member = |reader: &mut Reader| {
+        Some(Member { host: reader.number()?, key: reader.fixed()?, addresses: read_addresses(reader)? })
+    };
+    let members = reader.list(MOST_WORKERS, member)?;
+    reader.end()?;
+    (1..).zip(&members).all(|(host, member)| member.host == host).then_some(members)
+}
+
+/// The first words between members: where this one listens.
+pub(super) fn hello(addresses: &[SocketAddr]) -> Vec<u8> {
+    write_addresses(Writer::default(), addresses).0
+}
+
+fn addresses(hello: &[u8]) -> Option<Vec<SocketAddr>> {
+    let mut reader = Reader(hello);
+    let addresses = read_addresses(&mut reader)?;
+    reader.end().map(|()| addresses)
+}
+
+fn write_addresses(writer: Writer, addresses: &[SocketAddr]) -> Writer {
+    writer.list(addresses, |writer, address| writer.text(address.to_string().as_bytes()))
+}
+
+fn read_addresses(reader: &mut Reader) -> Option<Vec<SocketAddr>> {
+    // One more than a host says itself: the address at which it is seen.
+    reader.list(MOST_ADDRESSES + 1, |reader| std::str::from_utf8(reader.text()?).ok()?.parse().ok())
+}
