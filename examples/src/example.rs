@@ -3,8 +3,11 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
+#[cfg(feature = "cluster")]
+use meshweft::Worker;
 use meshweft::{
-    Adapter, Backend, Builder, GpuCounters, Metric, Number, Order, Program, Schedule, Shader, Simd, Simulation,
+    Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Program, Schedule, Shader, Simd,
+    Simulation,
 };
 use meshweft_mesh::{Field, Mesh};
 
@@ -132,6 +135,11 @@ pub struct Entry {
     pub info: Info,
     /// Builds a run on a mesh.
     pub start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
+    /// Works for a driver that runs it, until the run is over.
+    #[cfg(feature = "cluster")]
+    pub work: fn(Worker) -> Result<()>,
+    /// Its program, as workers know it.
+    pub program: fn() -> &'static str,
     /// The shaders that would run it on a GPU.
     pub shaders: fn(Mesh, &Settings, &Options) -> Result<Vec<Shader>>,
     /// Runs its acceptance test.
@@ -147,6 +155,9 @@ impl Entry {
                 Precision::F32 => Ok(Box::new(Running::<P, f32>::new(mesh, settings, options)?)),
                 Precision::F64 => Ok(Box::new(Running::<P, f64>::new(mesh, settings, options)?)),
             },
+            #[cfg(feature = "cluster")]
+            work: |worker| Ok(worker.run::<P>()?),
+            program: std::any::type_name::<P>,
             shaders: |mut mesh, settings, options| {
                 let program = P::new(&mut mesh, settings, options.order)?;
                 let options = Options { backend: Backend::Gpu { adapter: 0 }, ..options.clone() };
@@ -210,6 +221,8 @@ pub trait Run {
     fn gpu_counters(&self) -> Option<GpuCounters>;
     /// Threads that update.
     fn threads(&self) -> usize;
+    /// What each host has done, if it runs on several.
+    fn hosts(&self) -> Vec<HostReport>;
     /// How often they were held up so far because one of them was not given a core.
     fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
@@ -296,7 +309,7 @@ impl<P: Program, T: Number> Oracle<P, T> {
 /// All but the precision. An oracle on another backend keeps the blocks of the one that was asked for.
 fn configure<P: Program>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
     let order = options.order.resolved(options.backend.grain(mesh.points().len()));
-    Simulation::builder(mesh, program).backend(options.backend).order(order).simd(options.simd)
+    Simulation::builder(mesh, program).backend(options.backend.clone()).order(order).simd(options.simd)
 }
 
 impl<P: Example, T: Number> Running<P, T> {
@@ -323,7 +336,7 @@ impl<P: Example, T: Number> Running<P, T> {
                 Some(Oracle { serial, exact, worst: 0.0 })
             }
         };
-        let simulation = build(options.backend, options.verify, &mesh)?;
+        let simulation = build(options.backend.clone(), options.verify, &mesh)?;
         Ok(Running { simulation, oracle })
     }
 
@@ -411,6 +424,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn threads(&self) -> usize {
         self.simulation.threads()
+    }
+
+    fn hosts(&self) -> Vec<HostReport> {
+        self.simulation.hosts()
     }
 
     fn stalls(&self) -> u64 {

@@ -22,7 +22,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An engine that is tried.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Candidate {
     /// Which one.
     pub backend: Backend,
@@ -137,7 +137,7 @@ impl Candidate {
     fn check_program<P: Program + Clone, T: Number>(&self, case: Case, program: P) {
         let what = format!("{} {case:?} on {:?}, {:?}", T::NAME, self.backend, self.simd);
         let run = |backend, simd| outcome::<P, T>(case.order, &program, backend, simd);
-        let (ours, own) = run(self.backend, self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (ours, own) = run(self.backend.clone(), self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
         let (oracle, expected) = run(Backend::Serial, Simd::Off).unwrap_or_else(|e| panic!("{what}: {e}"));
         let Near::Within(bound) = self.near else {
             ours.compare(&oracle).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -149,7 +149,7 @@ impl Candidate {
             let off = left.iter().zip(right).position(|pair| !is_near(pair));
             assert_eq!(off, None, "{what}: {name} {left:?} {right:?}");
         }
-        let (again, repeated) = run(self.backend, self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (again, repeated) = run(self.backend.clone(), self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
         again.compare(&ours).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(repeated, own, "{what}: from run to run");
     }
@@ -396,6 +396,14 @@ mod tests {
     #[test]
     fn lanes_of_512_bits_have_the_bits_of_the_oracle() {
         check(Simd::Bits512);
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn hosts_have_the_bits_of_the_oracle() {
+        let backend = Backend::Cluster(crate::Cluster::inside(3).unwrap());
+        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Bits };
+        cases().step_by(5).for_each(|case| candidate.check::<f32>(case));
     }
 
     #[test]

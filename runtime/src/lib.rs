@@ -5,9 +5,11 @@
 mod cluster;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod engine;
 mod error;
 mod gpu;
+#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
 mod number;
 mod program;
@@ -16,6 +18,9 @@ mod simulation;
 mod step;
 mod trace;
 
+#[cfg(feature = "cluster")]
+pub use cluster::{Cluster, Gathering, Worker};
+pub use engine::HostReport;
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};

@@ -9,7 +9,7 @@ mod saved;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::engine::{Audit, Engine, Progress, Table};
+use crate::engine::{Audit, Engine, HostReport, Progress, Table};
 use crate::error::{Error, Result};
 use crate::gpu::Adapter;
 pub use crate::gpu::Counters as GpuCounters;
@@ -279,6 +279,13 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// Threads that update vertices.
     pub fn threads(&self) -> usize {
         self.engine.facts().threads
+    }
+
+    /// What each host has done since it began, if the simulation runs on several: the share of each, its times, what it sent.
+    ///
+    /// As of the last report of each: [`Simulation::wait`] asks for one.
+    pub fn hosts(&self) -> Vec<HostReport> {
+        self.engine.facts().hosts
     }
 
     /// How often so far the threads were held up because one of them was not given a core: other work runs on this machine.

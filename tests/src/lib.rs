@@ -49,6 +49,8 @@ mod guide {
     struct Embed;
     #[doc = include_str!("../../docs/guide/gpu.md")]
     struct Gpu;
+    #[doc = include_str!("../../docs/guide/run-on-a-lan.md")]
+    struct RunOnALan;
     #[doc = include_str!("../../docs/guide/files.md")]
     struct Files;
     #[doc = include_str!("../../docs/guide/write-a-program.md")]

@@ -29,7 +29,7 @@ fn every_example_and_order_on_a_gpu_is_as_near_to_exact_arithmetic_as_the_oracle
         let mesh = generate(spec, 3).unwrap();
         for order in Order::ALL {
             let what = format!("{name} {spec} {order}");
-            let options = Options { order, backend, verify: true, ..Options::default() };
+            let options = Options { order, backend: backend.clone(), verify: true, ..Options::default() };
             let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{what}: {e:#}"));
             for _ in 0..8 {
                 run.step().unwrap_or_else(|e| panic!("{what}: {e:#}"));
@@ -61,12 +61,12 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
         // Several leaves of the tree of sums.
         let spec = if *name == "spring" { "box:19" } else { spec };
         let mesh = generate(spec, 3).unwrap();
-        let measure = |backend| {
-            let mut run = start(name, &mesh, set, &Options { backend, ..Options::default() }).unwrap();
+        let measure = |backend: Backend| {
+            let mut run = start(name, &mesh, set, &Options { backend: backend.clone(), ..Options::default() }).unwrap();
             run.step().unwrap();
             run.metrics().unwrap()
         };
-        for (gpu, oracle) in measure(backend).iter().zip(measure(Backend::Serial)) {
+        for (gpu, oracle) in measure(backend.clone()).iter().zip(measure(Backend::Serial)) {
             let bound = 1e-5 * oracle.value.abs().max(1e-9);
             assert!((gpu.value - oracle.value).abs() <= bound, "{name} {}: {} {}", gpu.name, gpu.value, oracle.value);
         }
@@ -87,7 +87,7 @@ fn extreme_meshes_run_on_a_gpu() {
                     (0..2).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}")));
                     run.fields().unwrap()
                 };
-                for (gpu, oracle) in fields(backend).iter().zip(fields(Backend::Serial)) {
+                for (gpu, oracle) in fields(backend.clone()).iter().zip(fields(Backend::Serial)) {
                     let scale = oracle.values.iter().fold(1e-3, |most: f64, x| most.max(x.abs()));
                     for (a, b) in gpu.values.iter().zip(&oracle.values) {
                         assert!((a - b).abs() <= 1e-3 * scale, "{name}, {what}, {order}, {}: {a} {b}", gpu.name);
@@ -102,8 +102,10 @@ fn extreme_meshes_run_on_a_gpu() {
 fn a_gpu_stops_at_the_step_that_diverges_however_late_the_host_looks() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = generate("box:6", 1).unwrap();
-    let stop = |backend| {
-        let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+    let stop = |backend: Backend| {
+        let mut run =
+            start("spring", &mesh, &[("dt", "50")], &Options { backend: backend.clone(), ..Options::default() })
+                .unwrap();
         let error = (0..1000).find_map(|_| run.step().err()).expect("it diverges");
         let Some(Error::Diverged { vertex, step, .. }) = error.downcast_ref::<Error>() else { panic!("{error:#}") };
         assert_eq!(*step, run.steps());
@@ -111,12 +113,14 @@ fn a_gpu_stops_at_the_step_that_diverges_however_late_the_host_looks() {
         assert!((*vertex as usize) < mesh.points().len());
         *step
     };
-    assert!(stop(backend).abs_diff(stop(Backend::Serial)) <= 1);
+    assert!(stop(backend.clone()).abs_diff(stop(Backend::Serial)) <= 1);
     // Nobody steps again: who reads or measures is told.
-    let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+    let mut run =
+        start("spring", &mesh, &[("dt", "50")], &Options { backend: backend.clone(), ..Options::default() }).unwrap();
     let stepped = (0..stop(Backend::Serial) + 1).try_for_each(|_| run.step());
     assert!(stepped.and_then(|()| run.metrics().map(|_| ())).is_err());
-    let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+    let mut run =
+        start("spring", &mesh, &[("dt", "50")], &Options { backend: backend.clone(), ..Options::default() }).unwrap();
     let steps = stop(Backend::Serial) + 1;
     let stepped = (0..steps).try_for_each(|_| run.step());
     assert!(stepped.and_then(|()| run.fields().map(|_| ())).is_err());

@@ -4,6 +4,7 @@
 //! - `lanes`: every kernel of every example on SIMD lanes.
 //! - `audit`: every vertex once a round, in order.
 //! - `extremes`: meshes at the edge of what a mesh is, and runs that must stop.
+//! - `hosts`: every example and order on several hosts, in one process and in several.
 //! - `gpu`: every example and order on a GPU, and what happens when it fails.
 //! - `methods`: numerical methods as short as on paper, on every engine.
 //! - `physics`: the acceptance tests of the examples.
@@ -17,6 +18,7 @@ mod determinism;
 mod embed;
 mod extremes;
 mod gpu;
+mod hosts;
 mod lanes;
 mod methods;
 mod physics;

@@ -26,6 +26,8 @@ mod run;
 mod shader;
 mod text;
 mod verify;
+#[cfg(feature = "cluster")]
+mod worker;
 
 use crate::{EXAMPLES, Entry};
 use anyhow::{Result, anyhow, bail};
@@ -74,6 +76,9 @@ enum Command {
     Convert(convert::Arguments),
     /// Make a package with a program of your own, ready to run
     New(new::Arguments),
+    /// Work for a run on another host
+    #[cfg(feature = "cluster")]
+    Worker(worker::Arguments),
 }
 
 /// Where a command writes, and how it is interrupted.
@@ -121,6 +126,15 @@ fn programs() -> &'static [Entry] {
 /// [`EXAMPLES`] or programs of your own; `meshweft new` makes a package that calls this.
 pub fn main(programs: &'static [Entry]) -> ExitCode {
     PROGRAMS.get_or_init(|| programs);
+    #[cfg(feature = "cluster")]
+    match meshweft::Worker::from_env() {
+        Ok(None) => {}
+        Ok(Some(worker)) => return worker::work(worker, &mut std::io::stderr()),
+        Err(error) => {
+            eprintln!("error: worker: {error}");
+            return ExitCode::from(2);
+        }
+    }
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
     let terminal = err.is_terminal();
     let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
@@ -162,6 +176,8 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Doctor(arguments) => doctor::run(&arguments, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
         Command::New(arguments) => new::run(&arguments, console),
+        #[cfg(feature = "cluster")]
+        Command::Worker(arguments) => worker::run(&arguments, console),
     }
 }
 

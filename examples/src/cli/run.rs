@@ -7,9 +7,10 @@ use crate::Run;
 use crate::output::{self, Config, Files, Output};
 use anyhow::{Context, Result};
 use clap::Args;
-use meshweft::Metric;
+use meshweft::{HostReport, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -90,6 +91,8 @@ struct Report {
     threads: usize,
     /// How often threads were held up because other programs had the cores.
     stalls: u64,
+    /// Of a run on several: what each has done.
+    hosts: Vec<Value>,
     precision: &'static str,
     seed: u64,
     settings: Map<String, Value>,
@@ -132,7 +135,12 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut wall = Duration::ZERO;
     while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
         let clock = Instant::now();
-        run.step().with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
+        let stopped = || format!("stopped; the states before are in {}", folder.display());
+        run.step().with_context(stopped)?;
+        if output.is_due(run.steps()) {
+            // Steps may be under way: what they take is not what saving takes.
+            run.wait().with_context(stopped)?;
+        }
         wall += clock.elapsed();
         output.save(run.as_mut())?;
         progress.reach(run.steps(), console);
@@ -185,6 +193,7 @@ impl Report {
             adapter: run.adapter().map(|adapter| adapter.name),
             threads: run.threads(),
             stalls: run.stalls(),
+            hosts: run.hosts().iter().map(|host| as_json(host, run.rounds())).collect(),
             precision: plan.precision(),
             seed: plan.seed,
             settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
@@ -256,6 +265,7 @@ impl Report {
         rows.push(("digest", self.digest.clone()));
         text::pairs(out, &rows)?;
 
+        print_hosts(&self.hosts, out)?;
         let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];
         for (a, b) in end.first.iter().zip(&end.last) {
             rows.push(vec![b.name.to_string(), text::number(a.value), text::number(b.value), b.unit.to_string()]);
@@ -271,6 +281,52 @@ impl Report {
         writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
         Ok(())
     }
+}
+
+/// What a host has done.
+fn as_json(host: &HostReport, rounds: u64) -> Value {
+    let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
+    json!({
+        "host": host.host,
+        "vertices": host.vertices,
+        "boundary": host.boundary,
+        "ghosts": host.ghosts,
+        "neighbors": host.neighbors,
+        "threads": host.threads,
+        "updating_s": host.updating_s,
+        "waiting_s": host.waiting_s,
+        "sent_bytes": host.sent_bytes,
+        "sent_messages": host.sent_messages,
+        "bytes_a_round": a_round(host.sent_bytes),
+        "messages_a_round": a_round(host.sent_messages),
+    })
+}
+
+/// A line for each host.
+fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let head = ["host", "vertices", "boundary", "ghosts", "updating", "waiting", "sent", "a round", "messages a round"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for host in hosts {
+        let number = |key: &str| host[key].as_f64().unwrap_or(0.0);
+        let count = |key: &str| text::count(number(key) as usize);
+        rows.push(vec![
+            count("host"),
+            count("vertices"),
+            count("boundary"),
+            count("ghosts"),
+            text::seconds(number("updating_s")),
+            text::seconds(number("waiting_s")),
+            text::bytes(number("sent_bytes")),
+            text::bytes(number("bytes_a_round")),
+            text::number(number("messages_a_round")),
+        ]);
+    }
+    writeln!(out)?;
+    text::table(out, &rows)?;
+    Ok(())
 }
 
 /// A setting as a number if it is one.

@@ -69,6 +69,16 @@ pub(super) fn seconds(s: f64) -> String {
     }
 }
 
+/// An amount of data: `1.25 MB`, `38 kB`.
+pub(super) fn bytes(n: f64) -> String {
+    match n {
+        n if n >= 1e9 => format!("{:.2} GB", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} MB", n / 1e6),
+        n if n >= 1e3 => format!("{:.1} kB", n / 1e3),
+        n => format!("{n:.0} B"),
+    }
+}
+
 /// A number a second: `52.3 million/s`.
 pub(super) fn rate(x: f64, what: &str) -> String {
     match x {

@@ -145,10 +145,15 @@ impl Output {
     /// A file that cannot be written. Those of earlier steps stay.
     pub fn save(&mut self, run: &mut dyn Run) -> Result<()> {
         let step = run.steps();
-        if step.is_multiple_of(self.config.every) {
+        if self.is_due(step) {
             self.keep(run, step.is_multiple_of(self.config.state_every))?;
         }
         Ok(())
+    }
+
+    /// Whether something is saved after a step.
+    pub fn is_due(&self, step: u64) -> bool {
+        step.is_multiple_of(self.config.every)
     }
 
     /// Saves the state after this step, whether it is due or not, and returns the measured quantities.

@@ -1,11 +1,51 @@
-//! A run on several hosts: who belongs to it, and how they talk.
+//! One simulation on several hosts.
 //!
-//! - [`identity`]: the authority of a run, the token that lets a worker in, certificates that say which host someone is.
-//! - [`transport`]: whole messages between hosts, in order and each once, over QUIC or in memory.
+//! # The idea
 //!
-//! Nothing here knows meshes, programs or schedules: what hosts say to each other is bytes.
+//! A host is one more walker of the task graph. Every host has a *share*: some tasks, their tiles, and *ghosts*, the tasks of
+//! others that its own read. It walks its own tasks by the same inequality as threads do
+//! (`schedule::is_ready`), and a ghost is a task whose epoch somebody else stores: the values that come from another host *are*
+//! a neighbor completing. Both directions cross the wire, new values of predecessors and old ones of successors, as epochs of
+//! one counter. So every partition, number of hosts and network gives the bits of the oracle [C3].
+//!
+//! Nobody can wait in a ring, because tasks are numbered in the whole mesh: of all that are left, the first by round and
+//! length of chain can always run.
+//!
+//! # Who does what
+//!
+//! ```text
+//!  driver                                   worker 1            worker 2
+//!  Simulation ─ Driver (an engine)          Interpreter         Interpreter
+//!       │          │   share, state, steps     │                   │
+//!       │       Exchange ════════════════► Exchange ◄═══════════► Exchange      values, each epoch once
+//!       ▼          │                          ▼  │                ▼  │
+//!  host's loop   Peer ─ Transport           Cpu  Peer            Cpu  Peer
+//! ```
+//!
+//! The [driver](driver) plans the mesh, sends shares and state, and then says what is to be done without waiting for it: a
+//! [worker](worker) that is told of steps in time walks several of them as one. Values go between workers directly. Measures are
+//! combined by the first worker in the tree that one host would use.
+//!
+//! [`peer`] makes whole messages out of whatever a network does to them; [`transport`] carries them.
+//!
+//! # What it does not do
+//!
+//! Go on without a host that was lost: the run ends with an error that names it.
 
-#![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "no engine runs on several hosts yet"))]
-
+mod driver;
+mod exchange;
 mod identity;
+mod launch;
+mod message;
+mod partition;
+mod peer;
+#[cfg(test)]
+mod simulated;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod time;
 mod transport;
+mod worker;
+
+pub use launch::{Cluster, Gathering, Worker};

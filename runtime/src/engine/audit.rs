@@ -39,10 +39,12 @@ impl Audit {
     }
 
     /// Called where some vertices in sequence would have come to what they are.
-    pub(crate) fn left_out(&self, rule: Rule, vertices: std::ops::Range<usize>) {
-        let n = vertices.end - vertices.start;
-        for i in 0..n {
-            let v = vertices.start + if rule == Rule::Backward { n - 1 - i } else { i };
+    pub(crate) fn left_out(&self, rule: Rule, vertices: impl Iterator<Item = usize>) {
+        let mut vertices: Vec<usize> = vertices.collect();
+        if rule == Rule::Backward {
+            vertices.reverse();
+        }
+        for v in vertices {
             self.before(rule, std::iter::once(v));
             self.after(rule, std::iter::once(v));
         }

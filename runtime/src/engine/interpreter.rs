@@ -13,11 +13,17 @@ use std::sync::Arc;
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
 pub(crate) trait Host<T: Number>: Send + Sync {
-    /// Runs updates in sequence. Tells whether all came out finite.
-    fn pass(&mut self, passes: Vec<Pass<T>>) -> bool;
+    /// Runs updates in sequence. Tells the first of them that did not come out finite everywhere.
+    ///
+    /// # Errors
+    /// Another host was lost.
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>>;
 
     /// Measures all vertices with a kernel that measures.
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64;
+    ///
+    /// # Errors
+    /// Another host was lost.
+    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64>;
 
     /// The state.
     fn view(&self) -> View<'_, T>;
@@ -42,21 +48,46 @@ impl<T: Number, H: Host<T>> Interpreter<T, H> {
         Interpreter { host, table, globals, progress: Progress::default() }
     }
 
+    /// Counts progress from here on: the state was changed.
+    pub(crate) fn reset(&mut self) {
+        self.progress = Progress::default();
+    }
+
     /// The functions of a kernel.
     fn code(&self, kernel: usize) -> Code<T> {
         self.table.kernels[kernel].code
+    }
+
+    /// Takes some steps, of which the first that is not finite is the last that counts. Updates in sequence go to the host
+    /// together, across steps.
+    ///
+    /// # Errors
+    /// As those of [`Host`].
+    pub(crate) fn steps(&mut self, steps: &[Step<T>]) -> Result<()> {
+        let mut run = Run { engine: self, step: &steps[0], number: 0, passes: Vec::new(), spoilt: None };
+        let mut after = Vec::with_capacity(steps.len());
+        for (number, step) in steps.iter().enumerate() {
+            (run.step, run.number) = (step, number);
+            run.stages(&step.stages, 0)?;
+            if !run.engine.table.is_finite(&run.engine.globals) {
+                run.spoil(number);
+            }
+            run.engine.progress.steps += 1;
+            after.push(run.engine.progress);
+        }
+        run.flush()?;
+        let spoilt = run.spoilt;
+        if let Some(step) = spoilt {
+            self.progress = after[step];
+        }
+        self.progress.spoilt = spoilt.is_some();
+        Ok(())
     }
 }
 
 impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
-        let mut run = Run { engine: self, step, passes: Vec::new() };
-        run.engine.progress.spoilt = false;
-        run.stages(&step.stages, 0);
-        run.flush();
-        self.progress.spoilt |= !self.table.is_finite(&self.globals);
-        self.progress.steps += 1;
-        Ok(())
+        self.steps(std::slice::from_ref(step))
     }
 
     fn settle(&mut self) -> Result<Progress> {
@@ -70,7 +101,7 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
         let (parameters, globals) = (parameters.to_vec(), self.globals.clone());
         let uniform = Uniform { parameters, globals, settings: settings.map(T::from_f64), step, draw: 0 };
-        Ok(self.host.measure(self.code(kernel), uniform))
+        self.host.measure(self.code(kernel), uniform)
     }
 
     fn state(&self) -> Result<View<'_, T>> {
@@ -96,17 +127,21 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     }
 }
 
-/// A step under way. Updates in sequence go to the engine together, so that it needs no barrier between them.
+/// Steps under way. Updates in sequence go to the engine together, so that it needs no barrier between them.
 struct Run<'a, T, H> {
     engine: &'a mut Interpreter<T, H>,
+    /// The step whose stages are being told, and which of the steps it is.
     step: &'a Step<T>,
-    /// Updates that were told and not run yet.
-    passes: Vec<Pass<T>>,
+    number: usize,
+    /// Updates that were told and not run yet, and the steps they belong to.
+    passes: Vec<(usize, Pass<T>)>,
+    /// The first step that was not finite.
+    spoilt: Option<usize>,
 }
 
 impl<T: Number, H: Host<T>> Run<'_, T, H> {
     /// `outer`: what the list draws random numbers by.
-    fn stages(&mut self, stages: &[Stage], outer: u32) {
+    fn stages(&mut self, stages: &[Stage], outer: u32) -> Result<()> {
         for (i, stage) in stages.iter().enumerate() {
             let draw = step::draw(outer, i);
             match stage {
@@ -116,12 +151,12 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                         self.engine.progress.swept += if rule == Rule::AtOnce { 0 } else { u64::from(rounds) };
                     }
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    self.passes.push(Pass { kernel, code, rule, rounds, uniform });
+                    self.passes.push((self.number, Pass { kernel, code, rule, rounds, uniform }));
                 }
                 &Stage::Reduce { kernel, settings, into } => {
-                    self.flush();
+                    self.flush()?;
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    self.engine.globals[into] = T::from_f64(self.engine.host.measure(code, uniform));
+                    self.engine.globals[into] = T::from_f64(self.engine.host.measure(code, uniform)?);
                 }
                 Stage::Scalar { kernel, settings } => {
                     let uniform = self.uniform(settings, draw);
@@ -135,18 +170,26 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                         if matches!(self.engine.code(*test), Code::Test(holds) if holds(&uniform)) {
                             break;
                         }
-                        self.stages(stages, step::draw(draw, iteration as usize));
+                        self.stages(stages, step::draw(draw, iteration as usize))?;
                     }
                 }
             }
         }
+        Ok(())
     }
 
-    fn flush(&mut self) {
-        let passes = std::mem::take(&mut self.passes);
-        if !passes.is_empty() {
-            self.engine.progress.spoilt |= !self.engine.host.pass(passes);
+    fn flush(&mut self) -> Result<()> {
+        let (steps, passes): (Vec<usize>, _) = std::mem::take(&mut self.passes).into_iter().unzip();
+        if !steps.is_empty()
+            && let Some(pass) = self.engine.host.pass(passes)?
+        {
+            self.spoil(steps[pass]);
         }
+        Ok(())
+    }
+
+    fn spoil(&mut self, step: usize) {
+        self.spoilt = Some(self.spoilt.map_or(step, |first| first.min(step)));
     }
 
     fn uniform(&self, settings: &Settings, draw: u32) -> Uniform<T> {

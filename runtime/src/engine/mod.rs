@@ -8,7 +8,7 @@
 mod audit;
 mod code;
 mod compiled;
-mod cpu;
+pub(crate) mod cpu;
 mod interpreter;
 mod one;
 mod reduce;
@@ -22,6 +22,13 @@ pub(crate) use interpreter::Interpreter;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
+#[cfg(feature = "cluster")]
+pub(crate) use {
+    code::Pass,
+    cpu::{Arrivals, Border},
+    interpreter::Host as Walks,
+    reduce::Reduction,
+};
 
 use crate::error::Result;
 #[cfg(feature = "gpu")]
@@ -92,4 +99,31 @@ pub(crate) struct Facts {
     /// Bytes that a round must move at least, beyond what the layout tells, if the engine has an account of its own.
     pub(crate) round_bytes: Option<usize>,
     pub(crate) gpu: Option<(Adapter, Counters)>,
+    /// What each host has done, if there are several.
+    pub(crate) hosts: Vec<HostReport>,
+}
+
+/// What one host of a run has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostReport {
+    /// Its number: workers count from 1.
+    pub host: u32,
+    /// Vertices that it updates.
+    pub vertices: usize,
+    /// Those of them that other hosts read.
+    pub boundary: usize,
+    /// Vertices of other hosts that it reads.
+    pub ghosts: usize,
+    /// Hosts that it exchanges values with.
+    pub neighbors: usize,
+    /// Threads that update.
+    pub threads: usize,
+    /// Seconds that its threads updated, all together.
+    pub updating_s: f64,
+    /// Seconds that they waited for other hosts, or for each other.
+    pub waiting_s: f64,
+    /// Messages to other workers, and their bytes.
+    pub sent_messages: u64,
+    /// Bytes of them.
+    pub sent_bytes: u64,
 }

@@ -1,23 +1,95 @@
 //! Reductions whose result does not depend on who adds what.
 
-use crate::layout::Layout;
+use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Vertices a leaf of the tree: fixed, because another size would be another result.
 const LEAF: usize = 4096;
 
-/// How many leaves the tree has.
-pub(crate) fn leaves<T: Number>(layout: &Layout<T>) -> usize {
-    layout.schedule.permutation().len().div_ceil(LEAF)
+/// The vertices of the domain in each leaf of the tree, as ranges of those along the curve, with the number of the leaf.
+pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<(usize, Range<usize>)> {
+    let mut leaves: Vec<(usize, Range<usize>)> = Vec::with_capacity(domain.along_curve.len().div_ceil(LEAF));
+    let mut start = 0;
+    while start < domain.along_curve.len() {
+        let leaf = domain.number(start) as usize / LEAF;
+        let rest = domain.along_curve.len().min(start + LEAF) - start;
+        let end = start + (0..rest).take_while(|i| domain.number(start + i) as usize / LEAF == leaf).count();
+        leaves.push((leaf, start..end));
+        start = end;
+    }
+    leaves
 }
 
 /// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
 /// in a slot.
-pub(crate) fn leaf<T: Number>(how: Combine, layout: &Layout<T>, value: &dyn Fn(usize) -> f64, leaf: usize) -> f64 {
-    let places = layout.schedule.permutation().rank();
-    let members = &places[leaf * LEAF..places.len().min((leaf + 1) * LEAF)];
-    members.iter().fold(how.empty(), |sum, &place| combine(how, sum, value(layout.slot_at(place))))
+pub(crate) fn leaf<T: Number>(
+    how: Combine,
+    domain: &Domain<T>,
+    value: &dyn Fn(usize) -> f64,
+    members: Range<usize>,
+) -> f64 {
+    let members = domain.along_curve[members].iter();
+    members.fold(how.empty(), |sum, &slot| combine(how, sum, value(slot as usize)))
+}
+
+/// What a domain has measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reduction {
+    pub(crate) how: Combine,
+    /// Leaves of which all vertices are in the domain, by number.
+    pub(crate) leaves: Vec<(u32, f64)>,
+    /// Vertices of the others, by number along the curve.
+    pub(crate) vertices: Vec<(u32, f64)>,
+}
+
+impl Reduction {
+    /// Sorts out what `leaves` came to; `value`: that of the vertex in a slot.
+    pub(crate) fn new<T: Number>(
+        how: Combine,
+        domain: &Domain<T>,
+        leaves: impl Iterator<Item = ((usize, Range<usize>), f64)>,
+        value: impl Fn(usize) -> f64,
+    ) -> Reduction {
+        let mut reduction = Reduction { how, leaves: Vec::new(), vertices: Vec::new() };
+        for ((leaf, members), sum) in leaves {
+            if members.len() == LEAF.min(domain.vertices() - leaf * LEAF) {
+                reduction.leaves.push((leaf as u32, sum));
+            } else {
+                let vertex = |i: usize| (domain.number(i), value(domain.along_curve[i] as usize));
+                reduction.vertices.extend(members.map(vertex));
+            }
+        }
+        reduction
+    }
+
+    /// What all domains of a mesh of so many vertices measured, together; none if some vertex is missing or was measured twice.
+    pub(crate) fn total(how: Combine, all: Vec<Reduction>, vertices: usize) -> Option<f64> {
+        let (mut sums, mut loose) = (BTreeMap::new(), BTreeMap::new());
+        for reduction in all {
+            for (leaf, sum) in reduction.leaves {
+                sums.insert(leaf, sum).is_none().then_some(())?;
+            }
+            for (number, value) in reduction.vertices {
+                loose.insert(number, value).is_none().then_some(())?;
+            }
+        }
+        let mut loose = loose.into_iter().peekable();
+        while let Some(&(first, _)) = loose.peek() {
+            let start = first as usize / LEAF * LEAF;
+            let end = vertices.min(start + LEAF);
+            let (mut sum, mut count) = (how.empty(), start);
+            while let Some((_, value)) = loose.next_if(|&(number, _)| number as usize == count && count < end) {
+                (sum, count) = (combine(how, sum, value), count + 1);
+            }
+            (count == end && sums.insert((start / LEAF) as u32, sum).is_none()).then_some(())?;
+        }
+        let leaves = vertices.div_ceil(LEAF);
+        let whole = |leaf: &u32| (*leaf as usize) < leaves;
+        (sums.len() == leaves && sums.keys().all(whole)).then(|| pairs(how, sums.into_values().collect()))
+    }
 }
 
 /// Combines values as a binary tree: neighbors in pairs, until one is left. None make the neutral value.

@@ -1,10 +1,12 @@
 //! The oracle: one thread, one loop, in order. It specifies what every other engine must compute, bit for bit [C1].
 
+use super::Facts;
 use super::code::{Code, Pass};
 use super::interpreter::Host;
 use super::one::One;
-use super::{Facts, reduce};
-use crate::layout::{Layout, State, View, ViewMut};
+use super::reduce::{self, pairs};
+use crate::error::Result;
+use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::schedule::Rule;
@@ -12,24 +14,25 @@ use std::sync::Arc;
 
 /// Runs every update by itself, in the order of the schedule.
 pub(crate) struct Serial<T> {
-    pub(super) layout: Arc<Layout<T>>,
+    pub(super) domain: Arc<Domain<T>>,
     state: State<T>,
 }
 
 impl<T: Number> Serial<T> {
-    pub(crate) fn new(layout: Arc<Layout<T>>, state: State<T>) -> Serial<T> {
-        Serial { layout, state }
+    pub(crate) fn new(domain: Arc<Domain<T>>, state: State<T>) -> Serial<T> {
+        Serial { domain, state }
     }
 }
 
 impl<T: Number> Host<T> for Serial<T> {
-    fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
-        let (mut finite, mut reals) = (true, Vec::new());
-        for Pass { code, rule, rounds, uniform, .. } in passes {
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
+        let (mut spoilt, mut reals) = (None, Vec::new());
+        for (pass, Pass { code, rule, rounds, uniform, .. }) in passes.into_iter().enumerate() {
+            let mut finite = true;
             let Code::Vertex { one, .. } = code else { unreachable!("only updates change vertices") };
             for round in 0..rounds {
                 let mut next = (rule == Rule::AtOnce).then(|| self.state.shared.clone());
-                self.layout.clone().each_vertex(rule == Rule::Backward, |tile, i| {
+                self.domain.clone().each_vertex(rule == Rule::Backward, |tile, i| {
                     reals.clear();
                     let slot = tile.own().start + i;
                     finite &= one(&One { tile, i, state: self.state.view(), uniform: &uniform, round }, &mut reals);
@@ -39,18 +42,19 @@ impl<T: Number> Host<T> for Serial<T> {
                 });
                 self.state.shared = next.unwrap_or(std::mem::take(&mut self.state.shared));
             }
+            spoilt = spoilt.or((!finite).then_some(pass));
         }
-        finite
+        Ok(spoilt)
     }
 
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64 {
+    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
         let Code::Measure { how, one: measure, .. } = code else { unreachable!("only measures measure") };
         let mut values = Vec::with_capacity(self.state.len);
-        self.layout.each_vertex(false, |tile, i| {
+        self.domain.each_vertex(false, |tile, i| {
             values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform, round: 0 }).to_f64());
         });
-        let leaf = |i| reduce::leaf(how, &self.layout, &|slot| values[slot], i);
-        reduce::pairs(how, (0..reduce::leaves(&self.layout)).map(leaf).collect())
+        let leaf = |(_, members)| reduce::leaf(how, &self.domain, &|slot| values[slot], members);
+        Ok(pairs(how, reduce::leaves(&self.domain).into_iter().map(leaf).collect()))
     }
 
     fn view(&self) -> View<'_, T> {

@@ -98,13 +98,13 @@ fn every_order_and_rule_has_the_bits_of_the_oracle_in_integers() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = mesh();
     for order in Order::ALL.into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
-        let run = |backend| {
-            let mut simulation = hashes(&mesh, order, backend);
+        let run = |backend: Backend| {
+            let mut simulation = hashes(&mesh, order, backend.clone());
             (0..4).for_each(|_| simulation.step().unwrap());
             simulation.run(|stages| stages.sweep(Look { salt: 1.0 }, 5)).unwrap();
             simulation
         };
-        let (mut gpu, mut oracle) = (run(backend), run(Backend::Serial));
+        let (mut gpu, mut oracle) = (run(backend.clone()), run(Backend::Serial));
         gpu.compare(&oracle).unwrap_or_else(|e| panic!("{order}: {e}"));
         assert_eq!(gpu.globals().unwrap(), oracle.globals().unwrap(), "{order}");
         assert_eq!((gpu.rounds(), gpu.steps()), (oracle.rounds(), oracle.steps()), "{order}");
@@ -117,8 +117,8 @@ fn loops_inside_of_loops_end_on_the_device_where_they_end_on_the_oracle() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = mesh();
     for order in [Order::BLOCKED, Order::COLOR, Order::JACOBI] {
-        let run = |backend| {
-            let mut simulation = hashes(&mesh, order, backend);
+        let run = |backend: Backend| {
+            let mut simulation = hashes(&mesh, order, backend.clone());
             simulation
                 .run(|stages| {
                     stages.until(OuterEnds, 10, |stages| {
@@ -140,12 +140,12 @@ fn loops_inside_of_loops_end_on_the_device_where_they_end_on_the_oracle() {
             simulation.step().unwrap();
             simulation
         };
-        let (gpu, oracle) = (run(backend), run(Backend::Serial));
+        let (gpu, oracle) = (run(backend.clone()), run(Backend::Serial));
         assert_eq!(gpu.globals().unwrap(), oracle.globals().unwrap(), "{order}");
         gpu.compare(&oracle).unwrap_or_else(|e| panic!("{order}: {e}"));
         assert_eq!(gpu.rounds(), oracle.rounds(), "{order}");
     }
-    let mut gpu = hashes(&mesh, Order::COLOR, backend);
+    let mut gpu = hashes(&mesh, Order::COLOR, backend.clone());
     fn nest(stages: &mut Stages<Hashes>, depth: usize) {
         stages.scalar(Outer);
         if depth > 0 {
@@ -166,7 +166,7 @@ fn arrays_in_pieces_grids_of_two_dimensions_and_a_submission_a_dispatch_change_n
     for order in Order::ALL.into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
         let run = |less: Option<(u64, u32)>| {
             LESS.set(less);
-            let mut simulation = hashes(&mesh, order, backend);
+            let mut simulation = hashes(&mesh, order, backend.clone());
             LESS.set(None);
             (0..2).for_each(|_| simulation.step().unwrap());
             // Until then what was recorded last may not have been handed over.
@@ -242,7 +242,7 @@ mod gradients {
 fn conjugate_gradients_on_the_device_find_the_solution_of_the_oracle() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = generate("box:20", 1).unwrap();
-    let run = |backend| {
+    let run = |backend: Backend| {
         let mut simulation = Simulation::builder(mesh.clone(), gradients::Gradients).backend(backend).build().unwrap();
         simulation.step().unwrap();
         let iterations = simulation.globals().unwrap().iterations.0;
@@ -250,7 +250,7 @@ fn conjugate_gradients_on_the_device_find_the_solution_of_the_oracle() {
         assert!(simulation.metric("residual squared").unwrap() < 2e-6);
         (iterations, x, simulation.rounds())
     };
-    let (gpu, oracle) = (run(backend), run(Backend::Serial));
+    let (gpu, oracle) = (run(backend.clone()), run(Backend::Serial));
     assert!((gpu.0 - oracle.0).abs() <= 2 && gpu.0 > 5, "{} iterations, {} of the oracle", gpu.0, oracle.0);
     assert_eq!(gpu.2, gpu.0 as u64);
     let apart = gpu.1.iter().zip(&oracle.1).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -298,7 +298,7 @@ fn functions_are_exact_to_a_few_roundings() {
     let Some(backend) = gpu_or_skip() else { return };
     let numbers: Vec<f32> = (0..20_000).map(|i| (i as f32 - 10_000.0) * 0.008_713).collect();
     let mesh = points(numbers.iter().map(|&x| f64::from(x)));
-    let mut gpu = Simulation::builder(mesh, Functions).backend(backend).build().unwrap();
+    let mut gpu = Simulation::builder(mesh, Functions).backend(backend.clone()).build().unwrap();
     gpu.step().unwrap();
     let of = gpu.field("of").unwrap().values;
     for v in 0..numbers.len() {
@@ -336,13 +336,13 @@ impl Program for Growing {
 #[test]
 fn steps_and_rounds_after_the_one_that_was_not_finite_do_not_count() {
     let Some(backend) = gpu_or_skip() else { return };
-    let run = |backend| {
+    let run = |backend: Backend| {
         let mut growing = Simulation::builder(mesh(), Growing).backend(backend).build().unwrap();
         let error = (0..9).find_map(|_| growing.step().err()).or_else(|| growing.wait().err()).expect("it overflows");
         assert!(matches!(error, Error::Diverged { step: 2, .. }), "{error}");
         (growing.steps(), growing.rounds())
     };
-    assert_eq!(run(backend), run(Backend::Serial));
+    assert_eq!(run(backend.clone()), run(Backend::Serial));
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn the_first_step_that_is_not_finite_is_named_however_late_the_host_looks() {
     let Some(backend) = gpu_or_skip() else { return };
     let build = || {
         let mesh = points((0..20).map(|v| f64::from(v) - 7.0));
-        Simulation::builder(mesh, Functions).backend(backend).build().unwrap()
+        Simulation::builder(mesh, Functions).backend(backend.clone()).build().unwrap()
     };
     let mut gpu = build();
     (0..3).for_each(|_| gpu.step().unwrap());
@@ -372,7 +372,7 @@ fn the_first_step_that_is_not_finite_is_named_however_late_the_host_looks() {
 fn a_mesh_without_vertices_runs() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = Mesh::new(Vec::new(), Cells::of(CellKind::Edge, Vec::new())).unwrap();
-    let mut gpu = hashes(&mesh, Order::BLOCKED, backend);
+    let mut gpu = hashes(&mesh, Order::BLOCKED, backend.clone());
     gpu.run(|stages| stages.scalar(Outer)).unwrap();
     assert_eq!(gpu.globals().unwrap().outer, 1.0);
 }
@@ -382,7 +382,7 @@ fn a_lost_device_is_an_error_for_ever_and_never_an_old_state() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = mesh();
     for steps in [0, 1, 20] {
-        let mut gpu = hashes(&mesh, Order::COLOR, backend);
+        let mut gpu = hashes(&mesh, Order::COLOR, backend.clone());
         (0..steps).for_each(|_| gpu.step().unwrap());
         OPENED.take().unwrap().destroy();
         let mut failed = 0;

@@ -15,13 +15,23 @@
 //! other, that name neighbors by slot. The oracle's layout consists of rows alone.
 
 mod cut;
+mod domain;
 mod incidences;
 mod rows;
+#[cfg(feature = "cluster")]
+mod share;
 mod state;
 mod tile;
 mod wide;
+#[cfg(feature = "cluster")]
+mod wire;
 
+pub(crate) use domain::Domain;
+#[cfg(feature = "cluster")]
+pub(crate) use domain::Share;
 pub(crate) use rows::{Row, Rows};
+#[cfg(feature = "cluster")]
+pub(crate) use share::Shares;
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
 pub(crate) use tile::{Form, Tile};
 pub(crate) use wide::{Wide, WideRows, gather_rows, scatter_rows};
@@ -34,25 +44,28 @@ use cut::Cut;
 use incidences::{Counts, Incidences, Source};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// Everything of a simulation that does not change from step to step.
 pub(crate) struct Layout<T> {
     pub(crate) schedule: Schedule,
-    pub(crate) shape: Shape,
-    /// Vertices of a group.
-    pub(crate) width: usize,
-    pub(crate) tiles: Vec<Tile<T>>,
-    /// Tiles of task `t` of the schedule: `tasks[t]..tasks[t + 1]`.
-    tasks: Vec<u32>,
+    /// What engines walk.
+    pub(crate) domain: Arc<Domain<T>>,
     /// Other vertices and reals of data of each star's elements.
     pub(crate) stars: Vec<(usize, usize)>,
     /// From vertex ids of the mesh to places in the order, and back.
     pub(crate) places: Permutation,
     /// From places to slots.
     slots: Vec<u32>,
-    /// From slots to places; a padding lane has that of its vertex.
-    place_of: Vec<u32>,
+}
+
+impl<T> Deref for Layout<T> {
+    type Target = Domain<T>;
+
+    fn deref(&self) -> &Domain<T> {
+        &self.domain
+    }
 }
 
 /// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
@@ -118,17 +131,12 @@ impl<T: Number> Layout<T> {
             return Err(not_finite::<T>(&plans[star]));
         }
         let stars = plans.iter().map(|plan| (plan.corners - 1, plan.data_len)).collect();
-        Ok(Layout { schedule, shape, width, tiles, tasks, stars, places, slots, place_of })
-    }
-
-    /// Number of slots.
-    pub(crate) fn slots(&self) -> usize {
-        self.place_of.len()
-    }
-
-    /// The places of all slots; a padding lane has that of its vertex.
-    pub(crate) fn place_of(&self) -> &[u32] {
-        &self.place_of
+        let (graph, is_double_buffered) = (schedule.graph().clone(), schedule.is_double_buffered());
+        let (depths, along_curve, share) = (schedule.depths(), slot_of, None);
+        let domain =
+            Domain { shape, width, graph, is_double_buffered, tiles, tasks, place_of, along_curve, depths, share };
+        let domain = Arc::new(domain);
+        Ok(Layout { schedule, domain, stars, places, slots })
     }
 
     /// The slot of vertex `v` of the mesh.
@@ -143,19 +151,9 @@ impl<T: Number> Layout<T> {
 
     /// `slot` and those of its padding.
     pub(crate) fn with_padding(&self, slot: usize) -> Range<usize> {
-        let end = (slot / self.width + 1) * self.width;
-        let same = self.place_of[slot..end].iter().take_while(|&&place| place == self.place_of[slot]);
+        let (end, places) = ((slot / self.width + 1) * self.width, self.place_of());
+        let same = places[slot..end].iter().take_while(|&&place| place == places[slot]);
         slot..slot + same.count()
-    }
-
-    /// The place in the order of the vertex in `slot`.
-    pub(crate) fn place(&self, slot: usize) -> usize {
-        self.place_of[slot] as usize
-    }
-
-    /// The slot of the vertex at `place` in the order.
-    pub(crate) fn slot_at(&self, place: u32) -> usize {
-        self.slots[place as usize] as usize
     }
 
     /// The vertex of the mesh at `place` in the order.
@@ -165,59 +163,25 @@ impl<T: Number> Layout<T> {
 
     /// Lets some vertices of the mesh keep their state.
     pub(crate) fn fix(&mut self, is_fixed: impl Fn(u32) -> bool + Sync) {
-        let is_fixed = |&place: &u32| is_fixed(self.places.order()[place as usize]);
-        self.tiles.par_iter_mut().for_each(|tile| {
-            let fixed: Vec<bool> = self.place_of[tile.own()].iter().map(is_fixed).collect();
+        let places = self.places.order();
+        let is_fixed = |&place: &u32| is_fixed(places[place as usize]);
+        Domain::each_tile(&mut self.domain, |tile, own| {
+            let fixed: Vec<bool> = own.iter().map(is_fixed).collect();
             tile.fixed = if fixed.contains(&true) { fixed } else { Vec::new() };
         });
-    }
-
-    /// Whether some vertex keeps its state.
-    pub(crate) fn is_fixed_anywhere(&self) -> bool {
-        self.tiles.iter().any(|tile| tile.fixed(tile.own()).is_some())
     }
 
     /// Writes down the numbers along the curve, for kernels that ask for them.
     pub(crate) fn number(&mut self) {
         let order = self.schedule.permutation().order();
-        self.tiles.par_iter_mut().for_each(|tile| {
-            tile.numbers = self.place_of[tile.own()].iter().map(|&place| order[place as usize]).collect();
+        Domain::each_tile(&mut self.domain, |tile, own| {
+            tile.numbers = own.iter().map(|&place| order[place as usize]).collect();
         });
-    }
-
-    /// Visits every vertex of a layout of rows, as its tile and its number there, in the order or backward.
-    pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile<T>, usize)) {
-        let each = |tile: &Tile<T>| {
-            let n = tile.own().len();
-            (0..n).for_each(|i| visit(tile, if backward { n - 1 - i } else { i }));
-        };
-        match backward {
-            false => self.tiles.iter().for_each(each),
-            true => self.tiles.iter().rev().for_each(each),
-        }
-    }
-
-    /// Tiles of some consecutive tasks of the schedule.
-    pub(crate) fn tiles_of(&self, tasks: Range<usize>) -> Range<usize> {
-        self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
-    }
-
-    /// Slots of some consecutive tiles.
-    pub(crate) fn slots_of_tiles(&self, tiles: Range<usize>) -> Range<usize> {
-        match &self.tiles[tiles] {
-            [] => 0..0,
-            tiles => tiles[0].own().start..tiles[tiles.len() - 1].own().end,
-        }
-    }
-
-    /// Bytes that a sweep reads of the layout: what tells it who the neighbors are, and the data of stars.
-    pub(crate) fn round_bytes(&self) -> usize {
-        self.tiles.iter().map(Tile::bytes).sum()
     }
 
     /// Bytes of the rows of all stars and of the names of vertices.
     pub(crate) fn bytes(&self) -> usize {
-        let names = (2 * self.places.len() + self.slots.len() + self.place_of.len()) * 4;
+        let names = (2 * self.places.len() + self.slots.len() + self.slots()) * 4;
         self.round_bytes() + names + self.tiles.len() * size_of::<Tile<T>>()
     }
 }

@@ -6,9 +6,10 @@ use crate::number::Number;
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 
 /// One star of the vertices of a tile of rows: the elements of vertex `i` of the tile are `offsets[i]..offsets[i + 1]`.
+#[derive(Clone)]
 pub(crate) struct Rows<T> {
     /// Other vertices and reals of data of each element.
-    shape: (usize, usize),
+    pub(super) shape: (usize, usize),
     pub(crate) offsets: Vec<u32>,
     /// Slots of the other vertices.
     pub(crate) others: Vec<u32>,

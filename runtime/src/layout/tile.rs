@@ -9,6 +9,7 @@ use crate::program::StarPlan;
 use std::ops::Range;
 
 /// A piece of a task that one thread works through, with everything that it reads besides the state.
+#[derive(Clone)]
 pub(crate) struct Tile<T> {
     /// The slots of its vertices: whole groups.
     pub(crate) slots: Range<u32>,
@@ -20,6 +21,7 @@ pub(crate) struct Tile<T> {
 }
 
 /// How the vertices of a tile are updated.
+#[derive(Clone)]
 pub(crate) enum Form<T> {
     /// Group after group, from a table of the tile's own slots and its halo.
     Wide {
@@ -118,7 +120,7 @@ impl<T: Number> Tile<T> {
     }
 
     /// Bytes that an update of it reads besides the state.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match &self.form {
             Form::Wide { halo, stars } => 4 * halo.len() + stars.iter().map(Wide::bytes).sum::<usize>(),
             Form::Rows { stars, .. } => stars.iter().map(Rows::bytes).sum(),

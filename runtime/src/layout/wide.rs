@@ -9,13 +9,14 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// One star of the vertices of a wide tile, as sliced ELL: element `j` of all vertices of a group lies side by side.
+#[derive(Clone)]
 pub(crate) struct Wide<T> {
     /// Other vertices and reals of data of each element.
-    shape: (usize, usize),
+    pub(super) shape: (usize, usize),
     /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
     pub(crate) columns: Vec<u32>,
     /// Columns in which every vertex of the group has an element.
-    full: Vec<u16>,
+    pub(super) full: Vec<u16>,
     /// Elements of each slot.
     pub(crate) degrees: Vec<u16>,
     /// Places in the tile's table, shape [columns × others × width].

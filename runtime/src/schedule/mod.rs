@@ -130,21 +130,19 @@ impl Schedule {
         self.order.key.is_double_buffered()
     }
 
-    /// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave
-    /// is one way to walk the graph.
-    pub(crate) fn waves(&self) -> Vec<u32> {
-        let mut waves = vec![0];
-        let mut start = 0;
+    /// How many predecessors each task has in a row, the longest way.
+    pub(crate) fn depths(&self) -> Vec<u32> {
+        let mut depths = vec![0u32; self.graph.len()];
         for t in 0..self.graph.len() as u32 {
-            if self.graph.predecessors(t).last().is_some_and(|&u| u >= start) && !self.is_double_buffered() {
-                waves.push(t);
-                start = t;
-            }
+            let longest = self.graph.predecessors(t).iter().map(|&u| depths[u as usize] + 1).max();
+            depths[t as usize] = longest.filter(|_| !self.is_double_buffered()).unwrap_or(0);
         }
-        if !self.graph.is_empty() {
-            waves.push(self.graph.len() as u32);
-        }
-        waves
+        depths
+    }
+
+    /// Where [`waves`] of its tasks start, and the end.
+    pub(crate) fn waves(&self) -> Vec<u32> {
+        waves(&self.graph, self.is_double_buffered())
     }
 
     /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs; no edge lies
@@ -186,6 +184,23 @@ impl Schedule {
             }
         }
     }
+}
+
+/// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave is one
+/// way to walk the graph.
+pub(crate) fn waves(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
+    let mut waves = vec![0];
+    let mut start = 0;
+    for t in 0..graph.len() as u32 {
+        if graph.predecessors(t).last().is_some_and(|&u| u >= start) && !is_double_buffered {
+            waves.push(t);
+            start = t;
+        }
+    }
+    if !graph.is_empty() {
+        waves.push(graph.len() as u32);
+    }
+    waves
 }
 
 /// Which of the runs each vertex lies in.

@@ -5,7 +5,7 @@ use crate::number::{Lanes, Number};
 use crate::schedule::Order;
 
 /// Where updates run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The oracle: one thread, one vertex after the other.
     Serial,
@@ -20,6 +20,9 @@ pub enum Backend {
         /// Which of [`adapters`](crate::adapters).
         adapter: usize,
     },
+    /// The cores of several hosts, with the bits of one (claim C3).
+    #[cfg(feature = "cluster")]
+    Cluster(crate::Cluster),
 }
 
 impl Backend {
@@ -36,7 +39,7 @@ impl Backend {
     /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [64, 512, 4096]);
     /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
     /// ```
-    pub fn grain(self, vertices: usize) -> u32 {
+    pub fn grain(&self, vertices: usize) -> u32 {
         let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
         (vertices / 128).next_power_of_two().clamp(64, most) as u32
     }

@@ -160,14 +160,14 @@ impl<P: Program, T: Number> Builder<P, T> {
         let audit = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
         drop(graph);
         lap("schedule", &mut setup);
-        let device = match backend {
-            Backend::Gpu { adapter } => Some((Device::open(adapter)?, gpu::scalar::<T>()?)),
+        let device = match &backend {
+            &Backend::Gpu { adapter } => Some((Device::open(adapter)?, gpu::scalar::<T>()?)),
             _ => None,
         };
-        let width = match (&device, backend) {
+        let width = match (&device, &backend) {
             (Some((device, _)), _) => device.width(),
-            (None, Backend::Cpu { .. }) => simd.width::<T>(),
-            (None, _) => 1,
+            (None, Backend::Serial) => 1,
+            (None, _) => simd.width::<T>(),
         };
         let shape = Shape { width, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
         let mut layout = Layout::new(schedule, &numbers, stars, shape)?;
@@ -183,16 +183,20 @@ impl<P: Program, T: Number> Builder<P, T> {
             (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
         });
         let globals = leaves(&program.globals());
-        let engine: Box<dyn Engine<T>> = match (device, backend) {
+        let engine: Box<dyn Engine<T>> = match (device, &backend) {
+            #[cfg(feature = "cluster")]
+            (None, Backend::Cluster(cluster)) => {
+                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, &state, &globals)?)
+            }
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
                 gpu::engine(device, layout.clone(), (&physics, kernels), state, globals)?
             }
-            (None, Backend::Cpu { threads }) => {
-                let cpu = Cpu::new(threads, layout.clone(), audit.clone(), state)?;
+            (None, &Backend::Cpu { threads }) => {
+                let cpu = Cpu::new(threads, layout.domain.clone(), audit.clone(), state)?;
                 Box::new(Interpreter::new(cpu, table.clone(), globals))
             }
-            (None, _) => Box::new(Interpreter::new(Serial::new(layout.clone(), state), table.clone(), globals)),
+            (None, _) => Box::new(Interpreter::new(Serial::new(layout.domain.clone(), state), table.clone(), globals)),
         };
         lap("state", &mut setup);
         let mut parts = <SharedOf<P, T>>::parts("");

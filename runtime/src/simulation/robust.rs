@@ -140,7 +140,7 @@ fn values_that_are_not_finite_are_not_written() {
 #[test]
 fn a_run_that_diverged_stays_failed_until_its_state_is_finite_or_restored() {
     for backend in ENGINES {
-        let mut toy = build(TOY, backend);
+        let mut toy = build(TOY, backend.clone());
         toy.step().unwrap();
         let saved = toy.save().unwrap();
         let mut heats = toy.field("heat").unwrap().values;
@@ -183,12 +183,12 @@ fn a_run_that_diverged_stays_failed_until_its_state_is_finite_or_restored() {
 
 #[test]
 fn a_global_that_is_no_longer_finite_is_an_error_with_its_name() {
-    for (backend, by) in ENGINES.into_iter().flat_map(|backend| [(backend, 1.0), (backend, 0.0)]) {
-        let mut toy = build(TOY, backend);
+    for (backend, by) in ENGINES.into_iter().flat_map(|backend| [(backend.clone(), 1.0), (backend, 0.0)]) {
+        let mut toy = build(TOY, backend.clone());
         let error = toy.run(|stages| stages.scalar(Spoil { by })).unwrap_err();
         assert!(matches!(&error, Error::Global { name, .. } if name == "mean"), "{backend:?}: {error}");
         assert!(matches!(toy.step(), Err(Error::Global { .. })));
-        let fresh = build(TOY, backend).save().unwrap();
+        let fresh = build(TOY, backend.clone()).save().unwrap();
         toy.restore(&fresh).unwrap();
         toy.step().unwrap();
     }
@@ -197,7 +197,7 @@ fn a_global_that_is_no_longer_finite_is_an_error_with_its_name() {
 #[test]
 fn globals_are_replaced_and_those_that_are_not_finite_refused() {
     for backend in ENGINES {
-        let mut toy = build(TOY, backend);
+        let mut toy = build(TOY, backend.clone());
         let mut globals = toy.globals().unwrap();
         globals.mean = 7.5;
         toy.set_globals(globals).unwrap();
@@ -211,7 +211,7 @@ fn globals_are_replaced_and_those_that_are_not_finite_refused() {
 #[test]
 fn time_is_the_sum_of_steps_and_runs_change_neither() {
     for backend in ENGINES {
-        let mut toy = build(TOY, backend);
+        let mut toy = build(TOY, backend.clone());
         for (i, dt) in [0.5, 0.25, 0.0, 2.0].into_iter().enumerate() {
             toy.program_mut().dt = dt;
             toy.step().unwrap();
@@ -243,17 +243,17 @@ fn a_saved_state_goes_on_in_any_order_and_on_any_threads_as_if_nothing_had_happe
         let mut whole = build(order, Backend::Serial);
         (0..4).for_each(|_| whole.step().unwrap());
         for backend in ENGINES {
-            let mut first = build(order, backend);
+            let mut first = build(order, backend.clone());
             (0..2).for_each(|_| first.step().unwrap());
             let saved = first.save().unwrap();
             assert_eq!((saved.steps(), saved.time()), (2, 1.0));
             for other in ENGINES {
                 // Through a simulation of another order, which changes nothing in what is saved.
-                let mut detour = build(if order == Order::COLOR { Order::JACOBI } else { Order::COLOR }, other);
+                let mut detour = build(if order == Order::COLOR { Order::JACOBI } else { Order::COLOR }, other.clone());
                 detour.step().unwrap();
                 detour.restore(&saved).unwrap();
                 assert_eq!(detour.save().unwrap(), saved);
-                let mut second = build(order, other);
+                let mut second = build(order, other.clone());
                 second.restore(&detour.save().unwrap()).unwrap();
                 (0..2).for_each(|_| second.step().unwrap());
                 second.compare(&whole).unwrap_or_else(|e| panic!("{order}, {backend:?}, {other:?}: {e}"));
@@ -269,7 +269,7 @@ fn a_saved_state_goes_on_in_any_order_and_on_any_threads_as_if_nothing_had_happe
 #[test]
 fn a_measure_takes_its_settings() {
     for backend in ENGINES {
-        let mut toy = build(TOY, backend);
+        let mut toy = build(TOY, backend.clone());
         let heat = toy.metric("heat").unwrap();
         assert_eq!(toy.measure(Scaled { by: 2.0 }).unwrap(), 2.0 * heat);
     }
@@ -309,12 +309,13 @@ fn a_panic_of_a_kernel_poisons_the_simulation_until_it_is_restored() {
         let builder = Simulation::builder(mesh, Bomb).backend(backend).order(order).simd(Simd::Off);
         builder.audit(true).build().unwrap()
     };
-    for (backend, order) in ENGINES.into_iter().flat_map(|b| [Order::blocked(16), Order::COLOR].map(|order| (b, order)))
+    for (backend, order) in
+        ENGINES.into_iter().flat_map(|b| [Order::blocked(16), Order::COLOR].map(|order| (b.clone(), order)))
     {
-        let mut calm = run(backend, order);
+        let mut calm = run(backend.clone(), order);
         (0..2).for_each(|_| calm.step().unwrap());
         for fuse in [0, 1, 399, 400, 650, 799] {
-            let mut bomb = run(backend, order);
+            let mut bomb = run(backend.clone(), order);
             bomb.step().unwrap();
             let saved = bomb.save().unwrap();
             FUSE.store(fuse, Ordering::SeqCst);
@@ -363,7 +364,7 @@ fn a_panic_of_a_measure_leaves_nobody_behind() {
         }
         fn step(&self, _: &mut Stages<Self>) {}
     }
-    for (backend, fuse) in ENGINES.into_iter().flat_map(|backend| [0, 7, 399].map(|fuse| (backend, fuse))) {
+    for (backend, fuse) in ENGINES.into_iter().flat_map(|backend| [0, 7, 399].map(|fuse| (backend.clone(), fuse))) {
         let builder = Simulation::builder(generate("sheet:20", 1).unwrap(), Bomb).backend(backend).simd(Simd::Off);
         let mut bomb = builder.build().unwrap();
         for _ in 0..20 {
@@ -414,7 +415,7 @@ fn a_kernel_that_changes_from_call_to_call_is_no_memory_bug() {
         true => Point { flow: around.fold(Late, own.flow, |sum, [a, b, c], _| sum + a.heat + b.heat + c.heat), ..own },
     });
     for (backend, simd) in
-        ENGINES.into_iter().flat_map(|backend| [Simd::Off, Simd::Bits256].map(|simd| (backend, simd)))
+        ENGINES.into_iter().flat_map(|backend| [Simd::Off, Simd::Bits256].map(|simd| (backend.clone(), simd)))
     {
         LATE.store(false, Ordering::SeqCst);
         let builder = Simulation::builder(generate("sheet:9", 1).unwrap(), Turncoat).backend(backend).simd(simd);

@@ -67,7 +67,8 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
         let serial = std::iter::once((Backend::Serial, Simd::Off));
         let cpus = [(1, Simd::Auto), (3, Simd::Off), (3, Simd::Bits256), (3, Simd::Bits512)];
         for (backend, simd) in serial.chain(cpus.map(|(threads, simd)| (Backend::Cpu { threads }, simd))) {
-            let builder = Simulation::builder(mesh.clone(), Probe { forward }).order(order).backend(backend).simd(simd);
+            let builder =
+                Simulation::builder(mesh.clone(), Probe { forward }).order(order).backend(backend.clone()).simd(simd);
             let mut simulation = builder.precision::<f64>().build().unwrap();
             for _ in 0..4 {
                 simulation.step().unwrap();

@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
-    let machine = match (arguments.no_probe, plan.options.backend) {
+    let machine = match (arguments.no_probe, &plan.options.backend) {
         (true, _) | (_, Backend::Gpu { .. }) => None,
         _ => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),
     };
@@ -106,8 +106,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     if let Some(machine) = &machine {
         report = report.on(machine);
     }
-    if let (false, Backend::Gpu { adapter }) = (arguments.no_probe, plan.options.backend) {
-        report = report.beside_copy(copy_bandwidth(adapter)?);
+    if let (false, Backend::Gpu { adapter }) = (arguments.no_probe, &plan.options.backend) {
+        report = report.beside_copy(copy_bandwidth(*adapter)?);
     }
     if arguments.json {
         writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;

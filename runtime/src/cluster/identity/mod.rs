@@ -27,7 +27,9 @@ mod token;
 
 pub(in crate::cluster) use authority::{Applicant, Authority, Credentials, Digest, digest};
 pub(in crate::cluster) use name::Name;
-pub(in crate::cluster) use tls::{ALPN, JOIN_ALPN, client, join_client, key_of, name_of, server};
+#[cfg(test)]
+pub(in crate::cluster) use tls::ALPN;
+pub(in crate::cluster) use tls::{JOIN_ALPN, client, join_client, key_of, name_of, server};
 pub(crate) use token::Token;
 
 /// Random bytes from the system.

@@ -5,6 +5,8 @@
 //! read another array than is written), and every task is run by one thread at a time. So a real that is written is read
 //! and written by nobody else until the walk's own synchronization (the acquire-release epochs of tasks) has passed the write
 //! on. The halo of a tile belongs to neighbors of its task. Debug builds check this at every access with an owner tag a slot.
+//! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
+//! ([`Arrivals`](super::border::Arrivals)); the share that says which slots those are was checked when it was read.
 //! Between walks only the engine's owner reaches the state: a thread that comes late to a walk finds no task left, and
 //! touches nothing.
 //!
@@ -94,6 +96,36 @@ impl<T: Number> Memory<T> {
             bytemuck::cast_slice(unsafe { read(&turns[slots.start * reals..slots.end * reals]) }).to_vec()
         };
         [of(self.array(source), shared), of(&self.private, self.shape.private)]
+    }
+
+    /// Appends the bits of the shared state in `array` of some slots of a task, while the thread that asks runs it.
+    pub(super) fn pack(&self, slots: &[u32], array: usize, bits: &mut Vec<u8>) {
+        let (reals, stride, array) = (self.shape.shared, shared_stride(self.shape.shared), self.array(array));
+        for &slot in slots {
+            let at = slot as usize * stride;
+            // SAFETY: nobody else writes to the slots of a task, and the thread that runs it is not just updating them.
+            bits.extend_from_slice(bytemuck::cast_slice(unsafe { read(&array[at..at + reals]) }));
+        }
+    }
+
+    /// Writes the bits of the shared state of a ghost to array `to`, while no task beside it reads or writes that, as the walk
+    /// has made sure. Tells whether that differs from array `from`; none if they are not as many as they must be.
+    pub(super) fn unpack(&self, slots: Range<usize>, from: usize, to: usize, bits: &[u8]) -> Option<bool> {
+        let (reals, stride) = (self.shape.shared, shared_stride(self.shape.shared));
+        if bits.len() != slots.len() * reals * T::BYTES {
+            return None;
+        }
+        let (cells, mut has_changed) = (self.open(from, from == to), false);
+        cells.begin(slots.clone());
+        for (i, slot) in slots.clone().enumerate() {
+            let (at, bits) = (slot * stride, &bits[i * reals * T::BYTES..(i + 1) * reals * T::BYTES]);
+            // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
+            has_changed |= bytemuck::cast_slice::<T, u8>(unsafe { read(&cells.source[at..at + reals]) }) != bits;
+            // SAFETY: as above.
+            bytemuck::cast_slice_mut(unsafe { write(&cells.target[at..at + reals]) }).copy_from_slice(bits);
+        }
+        cells.end(slots);
+        Some(has_changed)
     }
 
     /// Changes the state between walks. Only an engine that is borrowed mutably calls this.

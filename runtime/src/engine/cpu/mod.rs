@@ -1,20 +1,26 @@
 //! The threads of this machine.
 
+mod border;
 mod cells;
 mod pace;
 mod quiet;
 #[cfg(test)]
-mod stress;
+pub(crate) mod stress;
 mod table;
 mod team;
 pub(super) mod tile;
 mod walk;
 
+#[cfg(feature = "cluster")]
+pub(crate) use border::Arrivals;
+pub(crate) use border::Border;
+
 use super::code::{Code, Pass};
 use super::interpreter::Host;
+use super::reduce::Reduction;
 use super::{Audit, Facts, reduce};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State, View, ViewMut};
+use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::{Lanes, Number};
 use crate::program::Uniform;
 use crate::schedule::Rule;
@@ -36,6 +42,8 @@ pub(crate) struct Cpu<T> {
     quiet: Quiet<T>,
     /// Which array holds the shared state.
     current: usize,
+    /// Rounds of all walks so far.
+    epochs: u64,
 }
 
 impl<T: Number> Cpu<T> {
@@ -45,9 +53,32 @@ impl<T: Number> Cpu<T> {
     /// More threads than the system has.
     pub(crate) fn new(
         threads: usize,
-        layout: Arc<Layout<T>>,
+        domain: Arc<Domain<T>>,
         audit: Option<Arc<Audit>>,
         state: State<T>,
+    ) -> Result<Cpu<T>> {
+        Cpu::with(threads, domain, audit, state, None)
+    }
+
+    /// The same for a share of a mesh.
+    ///
+    /// # Errors
+    /// More threads than the system has.
+    pub(crate) fn share(
+        threads: usize,
+        domain: Arc<Domain<T>>,
+        state: State<T>,
+        border: Arc<dyn Border>,
+    ) -> Result<Cpu<T>> {
+        Cpu::with(threads, domain, None, state, Some(border))
+    }
+
+    fn with(
+        threads: usize,
+        domain: Arc<Domain<T>>,
+        audit: Option<Arc<Audit>>,
+        state: State<T>,
+        border: Option<Arc<dyn Border>>,
     ) -> Result<Cpu<T>> {
         /// More are a slip of the keyboard; each costs a stack.
         const MOST: usize = 4096;
@@ -63,10 +94,10 @@ impl<T: Number> Cpu<T> {
                 "cannot start {wanted} threads: {e}; ask for fewer, or raise the limit of processes"
             ))
         })?;
-        let policy = Policy::new(&layout.schedule, wanted);
-        let quiet = Quiet::new(layout.schedule.graph().len());
-        let ground = Arc::new(Ground { layout, memory: Memory::new(state), policy, audit });
-        Ok(Cpu { ground, team, pace: Pace::default(), quiet, current: 0 })
+        let policy = Policy::new(&domain, wanted);
+        let quiet = Quiet::new(domain.graph.len());
+        let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border });
+        Ok(Cpu { ground, team, pace: Pace::default(), quiet, current: 0, epochs: 0 })
     }
 
     /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.
@@ -90,6 +121,35 @@ impl<T: Number> Cpu<T> {
             true => (0..count).for_each(each),
             false => Each::run(team, count, each),
         });
+    }
+}
+
+impl<T: Number> Cpu<T> {
+    /// Measures all own vertices, and combines the values in the leaves of the tree.
+    pub(crate) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
+        let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
+        let (ground, source) = (self.ground.clone(), self.current);
+        let kind = tile[0] as usize as u64;
+        self.each(kind, ground.domain.tiles.len(), move |i| {
+            let tile = tile[usize::from(ground.domain.width == T::Full::WIDTH)];
+            let Ground { domain, memory, .. } = &*ground;
+            tile(
+                &Visit { domain, memory, uniform: &uniform, audit: None, rule: Rule::Alone, round: 0, source },
+                &domain.tiles[i],
+            );
+        });
+        let ground = self.ground.clone();
+        let leaves: Arc<[_]> = reduce::leaves(&ground.domain).into();
+        let sums: Arc<[AtomicU64]> = leaves.iter().map(|_| AtomicU64::new(0)).collect();
+        let (found, members) = (sums.clone(), leaves.clone());
+        self.each(u64::MAX, leaves.len(), move |i| {
+            let values = ground.memory.values();
+            let sum = reduce::leaf(how, &ground.domain, &|slot| values[slot].to_f64(), members[i].1.clone());
+            found[i].store(sum.to_bits(), Ordering::Release);
+        });
+        let sums = sums.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire)));
+        let Ground { domain, memory, .. } = &*self.ground;
+        Reduction::new(how, domain, leaves.iter().cloned().zip(sums), |slot| memory.values()[slot].to_f64())
     }
 }
 
@@ -170,38 +230,28 @@ impl<F> Drop for WaitForAll<'_, F> {
 }
 
 impl<T: Number> Host<T> for Cpu<T> {
-    fn pass(&mut self, passes: Vec<Pass<T>>) -> bool {
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         let kind = kind(passes.iter().flat_map(|pass| [pass.kernel as u64, pass.rule as u64, pass.rounds.into()]));
         let watch = self.quiet.begin(&passes);
         let (threads, spin) = (self.team.threads(), self.team.spin());
-        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), self.current, threads, spin));
-        self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) });
-        self.current = walk.target();
-        walk.is_finite()
+        let from = (self.current, self.epochs);
+        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), from, threads, spin));
+        match self.ground.border.clone() {
+            None => self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) }),
+            Some(border) => {
+                border.begin(walk.clone(), self.epochs..walk.end())?;
+                self.team.run(walk.clone());
+                border.end()?;
+            }
+        }
+        (self.current, self.epochs) = (walk.target(), walk.end());
+        Ok(walk.spoilt())
     }
 
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> f64 {
-        let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
-        let (ground, source) = (self.ground.clone(), self.current);
-        let kind = tile[0] as usize as u64;
-        self.each(kind, ground.layout.tiles.len(), move |i| {
-            let tile = tile[usize::from(ground.layout.width == T::Full::WIDTH)];
-            let Ground { layout, memory, .. } = &*ground;
-            tile(
-                &Visit { layout, memory, uniform: &uniform, audit: None, rule: Rule::Alone, round: 0, source },
-                &layout.tiles[i],
-            );
-        });
-        let ground = self.ground.clone();
-        let leaves = reduce::leaves(&ground.layout);
-        let sums: Arc<[AtomicU64]> = (0..leaves).map(|_| AtomicU64::new(0)).collect();
-        let found = sums.clone();
-        self.each(u64::MAX, leaves, move |leaf| {
-            let values = ground.memory.values();
-            let sum = reduce::leaf(how, &ground.layout, &|slot| values[slot].to_f64(), leaf);
-            found[leaf].store(sum.to_bits(), Ordering::Release);
-        });
-        reduce::pairs(how, sums.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire))).collect())
+    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
+        let own = self.reduction(code, uniform);
+        let total = Reduction::total(own.how, vec![own], self.ground.domain.vertices());
+        total.ok_or_else(|| Error::Internal("a domain that is the whole mesh has all leaves".into()))
     }
 
     fn view(&self) -> View<'_, T> {

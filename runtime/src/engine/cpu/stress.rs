@@ -3,7 +3,7 @@
 use super::walk::Policy;
 use super::*;
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Shape, data_graph};
+use crate::layout::{Layout, Shape, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, Stars, Vertex};
 use crate::schedule::{Key, Order, Schedule};
@@ -11,12 +11,12 @@ use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::Permutation;
 
-vertex! { struct Cell<R> { shared word: R, label: R } }
-record! { struct Found<R> { sum: R, count: R } }
-stars! { Edges[1]: R; }
+vertex! { pub(crate) struct Cell<R> { shared word: R, label: R } }
+record! { pub(crate) struct Found<R> { sum: R, count: R } }
+stars! { pub(crate) Edges[1]: R; }
 
 /// Hashes what it reads, so that any other order of reads and writes shows.
-struct Mixing;
+pub(crate) struct Mixing;
 
 /// Numbers of its kernels.
 const STIR: usize = 0;
@@ -54,22 +54,22 @@ impl Program for Mixing {
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % end as u64) as usize
     }
 
-    fn one_of<A: Copy>(&mut self, choices: &[A]) -> A {
+    pub(crate) fn one_of<A: Copy>(&mut self, choices: &[A]) -> A {
         choices[self.below(choices.len())]
     }
 
     /// Edges of a graph: in a band along the numbers, anywhere, or from a few hubs.
-    fn edges(&mut self, n: usize) -> Vec<[u32; 2]> {
+    pub(crate) fn edges(&mut self, n: usize) -> Vec<[u32; 2]> {
         let (band, hubs) = (1 + self.below(n), 1 + self.below(3));
         let kind = self.below(3);
         let edges = (0..self.below(4 * n)).map(|_| {
@@ -85,7 +85,7 @@ impl Random {
     }
 
     /// `deep`: how often stages may still stand inside of others. `is_calm`: whether most updates come to a rest.
-    fn stages(&mut self, order: Order, is_calm: bool, deep: usize) -> Vec<Stage> {
+    pub(crate) fn stages(&mut self, order: Order, is_calm: bool, deep: usize) -> Vec<Stage> {
         (0..1 + self.below(8)).map(|_| self.stage(order, is_calm, deep)).collect()
     }
 
@@ -140,7 +140,6 @@ fn check(seed: u64) -> u64 {
         let mut layout = Layout::new(schedule.clone(), &numbers, plans(), shape).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
-        let layout = Arc::new(layout);
         let state = State::new(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
             Cell { word: Int(v * 40_503), label: Int(v) }.split()
@@ -150,16 +149,16 @@ fn check(seed: u64) -> u64 {
     let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
     let audit = Arc::new(Audit::new(graph.permuted(schedule.permutation())));
     let (layout, state) = laid_out(width);
-    let cpu = Cpu::new(threads, layout, Some(audit.clone()), state).unwrap();
+    let cpu = Cpu::new(threads, layout.domain.clone(), Some(audit.clone()), state).unwrap();
     let mut cpu = Interpreter::new(cpu, table.clone(), globals.clone());
     let policy = match random.below(3) {
-        0 => Policy::sequences(&schedule, threads),
+        0 => Policy::sequences(&layout.domain, threads),
         1 => Policy::Rounds(threads),
-        _ => Policy::waves(&schedule),
+        _ => Policy::waves(&layout.domain),
     };
     Arc::get_mut(&mut cpu.host.ground).expect("no walk yet").policy = policy;
-    let (layout, state) = laid_out(1);
-    let mut oracle = Interpreter::new(Serial::new(layout, state), table, globals);
+    let (plain, state) = laid_out(1);
+    let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, globals);
     for (i, step) in steps.iter().enumerate() {
         cpu.step(step).unwrap();
         oracle.step(step).unwrap();
@@ -169,17 +168,16 @@ fn check(seed: u64) -> u64 {
             let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
                 layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
             };
-            let layouts = [cpu.host.ground.layout.clone(), oracle.host.layout.clone()];
-            cpu.edit(&mut |mut state| set(&layouts[0], &mut state)).unwrap();
-            oracle.edit(&mut |mut state| set(&layouts[1], &mut state)).unwrap();
+            cpu.edit(&mut |mut state| set(&layout, &mut state)).unwrap();
+            oracle.edit(&mut |mut state| set(&plain, &mut state)).unwrap();
         }
         assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "after step {i}");
     }
     let words = |layout: &Layout<Int>, view: View<Int>| -> Vec<[Int; 2]> {
         (0..n as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
     };
-    let own = words(&cpu.host.ground.layout, cpu.state().unwrap());
-    assert_eq!(own, words(&oracle.host.layout, oracle.state().unwrap()));
+    let own = words(&layout, cpu.state().unwrap());
+    assert_eq!(own, words(&plain, oracle.state().unwrap()));
     assert_eq!((audit.breach(), audit.miscounted(cpu.progress().rounds as u32)), (None, None));
     cpu.facts().left_out
 }

@@ -3,7 +3,7 @@
 use super::cells::{Cells, Memory};
 use super::table;
 use crate::engine::Audit;
-use crate::layout::{Form, Layout, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::layout::{Domain, Form, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
@@ -16,7 +16,7 @@ const AHEAD: usize = 8;
 
 /// What the update of a tile reads and writes.
 pub(crate) struct Visit<'a, T> {
-    pub(super) layout: &'a Layout<T>,
+    pub(super) domain: &'a Domain<T>,
     pub(super) memory: &'a Memory<T>,
     pub(super) uniform: &'a Uniform<T>,
     pub(super) audit: Option<&'a Audit>,
@@ -119,7 +119,7 @@ pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar =
     visit: &Visit<T>,
     tile: &Tile<T>,
 ) -> bool {
-    if visit.layout.width == 1 {
+    if visit.domain.width == 1 {
         return map_rows::<P, T, K>(visit, tile);
     }
     let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
@@ -208,24 +208,17 @@ impl<T: Number> Visit<'_, T> {
         self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0), self.round)
     }
 
-    /// Places of the vertices in some slots; padding does not count.
-    fn places(&self, slots: Range<usize>) -> impl Iterator<Item = usize> + Clone {
-        let places = slots.map(|slot| self.layout.place(slot));
-        let before = std::iter::once(usize::MAX).chain(places.clone());
-        places.zip(before).filter(|(own, before)| own != before).map(|(own, _)| own)
-    }
-
     #[inline(always)]
     fn before(&self, slots: Range<usize>) {
         if let Some(audit) = self.audit {
-            audit.before(self.rule, self.places(slots));
+            audit.before(self.rule, self.domain.places(slots));
         }
     }
 
     #[inline(always)]
     fn after(&self, slots: Range<usize>) {
         if let Some(audit) = self.audit {
-            audit.after(self.rule, self.places(slots));
+            audit.after(self.rule, self.domain.places(slots));
         }
     }
 }

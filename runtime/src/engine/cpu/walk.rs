@@ -17,15 +17,17 @@
 //! A task is drawn only when it is ready, and of all that are left the first by round, chain and number is always ready or
 //! running, and the next of its sequence: some thread finds it, whatever the graph and however few threads.
 
+use super::border::{Arrivals, Border};
 use super::cells::Memory;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
 use crate::engine::Audit;
 use crate::engine::code::{Code, Pass};
-use crate::layout::Layout;
+use crate::error::{Error, Result};
+use crate::layout::Domain;
 use crate::number::{Lanes, Number};
-use crate::schedule::{Rule, Schedule, is_ready};
+use crate::schedule::{Rule, is_ready, waves};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,30 +51,38 @@ pub(super) enum Policy {
 }
 
 impl Policy {
-    pub(super) fn new(schedule: &Schedule, threads: usize) -> Policy {
-        let (graph, tasks) = (schedule.graph(), schedule.graph().len());
-        let waves = schedule.waves();
+    pub(super) fn new<T: Number>(domain: &Domain<T>, threads: usize) -> Policy {
+        if domain.share.is_some() {
+            return Policy::sequences(domain, threads);
+        }
+        let (graph, tasks) = (&domain.graph, domain.graph.len());
+        let waves = waves(&domain.graph, domain.is_double_buffered);
         let reach = |t: u32| graph.neighbors(t).last().map_or(0, |&u| u.saturating_sub(t) as usize);
         let farthest = (0..tasks as u32).map(reach).max().unwrap_or(0);
         // A thread begins its round when the one before is that many tasks ahead.
-        if 4 * threads * farthest <= tasks && !schedule.is_double_buffered() {
+        if 4 * threads * farthest <= tasks && !domain.is_double_buffered {
             return Policy::Rounds(threads);
         }
         // Blocks are few a wave; pieces of a color or level are many.
-        if schedule.permutation().len() / tasks.max(1) >= LARGE || waves.len() > tasks / 4 {
-            return Policy::sequences(schedule, threads);
+        if domain.slots() / tasks.max(1) >= LARGE || waves.len() > tasks / 4 {
+            return Policy::sequences(domain, threads);
         }
-        Policy::waves(schedule)
+        Policy::waves(domain)
     }
 
     /// Tasks for each of the threads.
-    pub(super) fn sequences(schedule: &Schedule, threads: usize) -> Policy {
-        Policy::Sequences(sequences(schedule, threads))
+    pub(super) fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Policy {
+        Policy::Sequences(sequences(domain, threads))
     }
 
     /// Wave after wave.
-    pub(super) fn waves(schedule: &Schedule) -> Policy {
-        Policy::Waves(schedule.waves().windows(2).flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1])).collect())
+    pub(super) fn waves<T: Number>(domain: &Domain<T>) -> Policy {
+        Policy::Waves(
+            waves(&domain.graph, domain.is_double_buffered)
+                .windows(2)
+                .flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1]))
+                .collect(),
+        )
     }
 
     fn count(&self) -> usize {
@@ -85,21 +95,19 @@ impl Policy {
 }
 
 /// Tasks for each thread. All are sorted by the longest chain of predecessors, then by number, and the threads share the
-/// tasks of each length of chain in equal runs.
+/// tasks of each length of chain in equal runs. Of a share of a mesh, those at the border come before others of their length:
+/// what they come to is on its way while the others run.
 ///
 /// So every thread has the same tasks in every round, whose state its caches may still hold, and, where numbers follow a
-/// curve, has them in one region.
-fn sequences(schedule: &Schedule, threads: usize) -> Vec<Vec<u32>> {
-    let graph = schedule.graph();
-    let mut depth = vec![0u32; graph.len()];
-    for t in 0..graph.len() as u32 {
-        let longest = graph.predecessors(t).iter().map(|&u| depth[u as usize] + 1).max();
-        depth[t as usize] = longest.filter(|_| !schedule.is_double_buffered()).unwrap_or(0);
-    }
-    let mut tasks: Vec<u32> = (0..graph.len() as u32).collect();
-    tasks.sort_by_key(|&t| depth[t as usize]);
+/// curve, has them in one region. Chains are those of the whole mesh, so of all tasks of all hosts that are left the first by
+/// round and length of chain can run: nobody waits in a ring.
+fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Vec<Vec<u32>> {
+    let depth = |t: u32| domain.depths[t as usize];
+    let is_inside = |t: u32| domain.graph.neighbors(t).iter().all(|&u| !domain.is_ghost(u));
+    let mut tasks: Vec<u32> = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
+    tasks.sort_by_cached_key(|&t| (depth(t), is_inside(t), t));
     let of_thread = |i: usize| {
-        let shares = tasks.chunk_by(|&t, &u| depth[t as usize] == depth[u as usize]);
+        let shares = tasks.chunk_by(|&t, &u| (depth(t), is_inside(t)) == (depth(u), is_inside(u)));
         let share = |class: &[u32]| class[class.len() * i / threads..class.len() * (i + 1) / threads].to_vec();
         shares.flat_map(share).collect()
     };
@@ -108,10 +116,12 @@ fn sequences(schedule: &Schedule, threads: usize) -> Vec<Vec<u32>> {
 
 /// What a walk works on.
 pub(super) struct Ground<T> {
-    pub(super) layout: Arc<Layout<T>>,
+    pub(super) domain: Arc<Domain<T>>,
     pub(super) memory: Memory<T>,
     pub(super) policy: Policy,
     pub(super) audit: Option<Arc<Audit>>,
+    /// What carries values between hosts, if the domain is a share.
+    pub(super) border: Option<Arc<dyn Border>>,
 }
 
 /// Some passes over all tasks.
@@ -122,6 +132,8 @@ pub(super) struct Walk<T> {
     watch: Option<Watch>,
     /// Rounds of all passes.
     rounds: u32,
+    /// Rounds of all walks before.
+    base: u64,
     /// Rounds that each task has done.
     epochs: Vec<AtomicU32>,
     /// How many tasks were drawn from each sequence, in all rounds.
@@ -130,7 +142,8 @@ pub(super) struct Walk<T> {
     done: CachePadded<AtomicUsize>,
     /// Which workers may have a task in their hands.
     busy: Vec<CachePadded<AtomicBool>>,
-    finite: AtomicBool,
+    /// The first pass some update of which was not finite.
+    spoilt: AtomicUsize,
     stopped: AtomicBool,
     waited: Longest,
     spin: Duration,
@@ -166,11 +179,11 @@ enum Draw {
 }
 
 impl<T: Number> Walk<T> {
-    /// `source`: which array holds the shared state. `threads` may take part; each spins for `spin` before it sleeps.
+    /// `source`: which array holds the shared state; `base`: rounds of all walks before. `threads` may take part; each spins for `spin` before it sleeps.
     pub(super) fn new(
         ground: Arc<Ground<T>>,
         (passes, watch): (Vec<Pass<T>>, Option<Watch>),
-        source: usize,
+        (source, base): (usize, u64),
         threads: usize,
         spin: Duration,
     ) -> Walk<T> {
@@ -183,16 +196,17 @@ impl<T: Number> Walk<T> {
             legs.push(leg);
         }
         ground.memory.forget_marks();
-        let tasks = ground.layout.schedule.graph().len();
+        let tasks = ground.domain.graph.len();
         Walk {
             legs,
             watch,
             rounds,
+            base,
             epochs: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
             drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             done: CachePadded::new(AtomicUsize::new(0)),
             busy: (0..threads).map(|_| CachePadded::new(AtomicBool::new(false))).collect(),
-            finite: AtomicBool::new(true),
+            spoilt: AtomicUsize::new(usize::MAX),
             stopped: AtomicBool::new(false),
             waited: Longest::default(),
             spin,
@@ -205,9 +219,14 @@ impl<T: Number> Walk<T> {
         self.legs.last().map_or(0, |leg| leg.source(self.rounds))
     }
 
-    /// Whether all updates so far came out finite.
-    pub(super) fn is_finite(&self) -> bool {
-        self.finite.load(Ordering::Relaxed)
+    /// Rounds of all walks up to its end.
+    pub(super) fn end(&self) -> u64 {
+        self.base + u64::from(self.rounds)
+    }
+
+    /// The first pass some update of which was not finite.
+    pub(super) fn spoilt(&self) -> Option<usize> {
+        Some(self.spoilt.load(Ordering::Relaxed)).filter(|&pass| pass != usize::MAX)
     }
 
     /// Does all of it on the calling thread: the tasks in order need no waiting.
@@ -227,15 +246,13 @@ impl<T: Number> Walk<T> {
     /// Updates a task, unless it has nothing to do.
     fn visit(&self, leg: &Leg<T>, t: u32, epoch: u32) {
         let Some(watch) = &self.watch else { return self.task(leg, t, epoch) };
-        let Ground { layout, memory, audit, .. } = &*self.ground;
-        let (graph, rule) = (layout.schedule.graph(), leg.pass.rule);
-        let slots = layout.slots_of_tiles(layout.tiles_of(t as usize..t as usize + 1));
+        let Ground { domain, memory, audit, .. } = &*self.ground;
+        let (graph, rule) = (&domain.graph, leg.pass.rule);
+        let slots = domain.slots_of_tiles(domain.tiles_of(t as usize..t as usize + 1));
         if watch.is_quiet(leg.number, graph, t, rule) {
-            let tasks = layout.schedule.tasks();
-            let places = tasks[t as usize] as usize..tasks[t as usize + 1] as usize;
-            watch.leave_out(places.len());
+            watch.leave_out(domain.places(slots.clone()).count());
             if let Some(audit) = audit {
-                audit.left_out(rule, places);
+                audit.left_out(rule, domain.places(slots));
             }
             return;
         }
@@ -245,21 +262,21 @@ impl<T: Number> Walk<T> {
     }
 
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
-        let Ground { layout, memory, audit, .. } = &*self.ground;
+        let Ground { domain, memory, audit, .. } = &*self.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
         let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
-        let tile = tile[usize::from(layout.width == T::Full::WIDTH)];
+        let tile = tile[usize::from(domain.width == T::Full::WIDTH)];
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
-        let visit = Visit { layout, memory, uniform, audit: audit.as_deref(), rule, round, source };
-        let tiles = &layout.tiles[layout.tiles_of(t as usize..t as usize + 1)];
+        let visit = Visit { domain, memory, uniform, audit: audit.as_deref(), rule, round, source };
+        let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {
             false => tiles.iter().for_each(|one| finite &= tile(&visit, one)),
             true => tiles.iter().rev().for_each(|one| finite &= tile(&visit, one)),
         }
         if !finite {
-            self.finite.store(false, Ordering::Relaxed);
+            self.spoilt.fetch_min(leg.number, Ordering::Relaxed);
         }
     }
 
@@ -267,7 +284,7 @@ impl<T: Number> Walk<T> {
     fn next(&self, own: usize) -> Option<(u32, u32)> {
         let (mut wait, mut turns) = (Wait::new(self.spin), 0);
         let sequences = self.drawn.len();
-        while !self.stopped.load(Ordering::SeqCst) {
+        while !self.is_over() {
             let mut ended = true;
             for s in (0..sequences).map(|k| (own + k) % sequences) {
                 // What a thread that has not come yet was to do is there to be taken.
@@ -285,9 +302,22 @@ impl<T: Number> Walk<T> {
                 return None;
             }
             turns += 1;
-            self.waited.rest(&mut wait);
+            self.rest(&mut wait);
         }
         None
+    }
+
+    /// Whether nothing is to be waited for any more: a task panicked, or another host was lost.
+    fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst) || self.ground.border.as_ref().is_some_and(|border| border.is_cut_off())
+    }
+
+    /// Waits a little for another thread, or another host.
+    fn rest(&self, wait: &mut Wait) {
+        match &self.ground.border {
+            Some(border) => border.rest(),
+            None => self.waited.rest(wait),
+        }
     }
 
     fn draw(&self, sequence: usize) -> Draw {
@@ -336,10 +366,19 @@ impl<T: Number> Walk<T> {
 
     fn is_ready(&self, rule: Rule, t: u32, epoch: u32) -> bool {
         let of = |u: u32| self.epochs[u as usize].load(Ordering::Acquire);
-        of(t) == epoch && is_ready(self.ground.layout.schedule.graph(), t, rule, of)
+        of(t) == epoch && is_ready(&self.ground.domain.graph, t, rule, of)
     }
 
     fn finish(&self, t: u32, epoch: u32) {
+        let Some(border) = &self.ground.border else { return self.advance(t, epoch) };
+        let which = self.leg(epoch).source(epoch + 1);
+        let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
+        let parcels = border.pack(t, self.base + u64::from(epoch) + 1, &gather);
+        self.advance(t, epoch);
+        border.post(parcels);
+    }
+
+    fn advance(&self, t: u32, epoch: u32) {
         match &self.ground.policy {
             // From here on neighbors may run.
             Policy::Sequences(_) | Policy::Rounds(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
@@ -383,7 +422,7 @@ impl<T: Number> Walk<T> {
     /// All tasks are drawn: waits until they are done too. Not for the workers, who may only just have come.
     fn wait_for_the_last(&self) {
         let (mut wait, mut done) = (Wait::new(self.spin), 0);
-        while !self.stopped.load(Ordering::SeqCst) {
+        while !self.is_over() {
             let all = match &self.ground.policy {
                 Policy::Sequences(_) | Policy::Rounds(_) => {
                     let left = self.epochs[done..].iter();
@@ -395,7 +434,7 @@ impl<T: Number> Walk<T> {
             if all {
                 return;
             }
-            self.waited.rest(&mut wait);
+            self.rest(&mut wait);
         }
         self.wait_for_the_others();
     }
@@ -406,6 +445,40 @@ impl<T: Number> Walk<T> {
         while self.busy[1..].iter().any(|busy| busy.load(Ordering::SeqCst)) {
             self.waited.rest(&mut wait);
         }
+    }
+}
+
+impl<T: Number> Arrivals for Walk<T> {
+    fn is_due(&self, t: u32, epoch: u64) -> bool {
+        let before = epoch.checked_sub(self.base + 1).and_then(|before| u32::try_from(before).ok());
+        before.is_some_and(|before| {
+            // While this holds no own task reads or writes what the ghost holds.
+            before < self.rounds
+                && self.ground.domain.is_ghost(t)
+                && self.is_ready(self.leg(before).pass.rule, t, before)
+        })
+    }
+
+    fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
+        let Ground { domain, memory, .. } = &*self.ground;
+        let nonsense = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot come to epoch {epoch}: {why}")));
+        let Some(share) = domain.share.as_ref().filter(|_| self.is_due(t, epoch)) else {
+            return nonsense("that is not due");
+        };
+        let before = (epoch - self.base - 1) as u32;
+        let (leg, ghost) = (self.leg(before), &share.ghosts[t as usize]);
+        let slots = ghost.start as usize..ghost.end as usize;
+        let (from, to) = (leg.source(before), leg.source(before + 1));
+        match memory.unpack(slots, from, to, bits) {
+            None => return nonsense(&format!("its values are not {} bytes", bits.len())),
+            Some(has_changed) => {
+                if let Some(watch) = &self.watch {
+                    watch.note(leg.number, t, before, has_changed);
+                }
+            }
+        }
+        self.epochs[t as usize].store(before + 1, Ordering::Release);
+        Ok(())
     }
 }
 

@@ -77,8 +77,11 @@ fn replay(layout: &Layout<f32>, graph: &Graph, plan: &mut Plan, rule: Rule, roun
                 for run in runs {
                     // Padding lanes are left out.
                     let places = run.iter().map(|&slot| layout.place(slot as usize) as u32);
-                    let places: Vec<u32> =
-                        places.zip(run).filter(|&(p, &s)| layout.slot_at(p) == s as usize).map(|(p, _)| p).collect();
+                    let places: Vec<u32> = places
+                        .zip(run)
+                        .filter(|&(p, &s)| layout.slot(layout.vertex_at(p)) == s as usize)
+                        .map(|(p, _)| p)
+                        .collect();
                     for &place in &places {
                         // Of other workgroups it may see the state before the dispatch.
                         let seen = |u: u32| {

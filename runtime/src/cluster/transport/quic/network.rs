@@ -97,6 +97,15 @@ pub(super) fn reachable_at(bound: SocketAddr, towards: &[SocketAddr]) -> Vec<Soc
             }
         }
     }
+    // Networks that no way out leads through, such as a cable between two hosts.
+    for interface in if_addrs::get_if_addrs().unwrap_or_default() {
+        let local = SocketAddr::new(interface.ip(), bound.port());
+        let needs_scope = matches!(interface.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if !needs_scope && !interface.is_loopback() && local.is_ipv4() >= bound.is_ipv4() && !found.contains(&local) {
+            found.push(local);
+        }
+    }
+    found.sort_by_key(|address| address.ip().is_loopback());
     found
 }
 

@@ -1,0 +1,95 @@
+//! `meshweft worker`: a process that works for a driver.
+
+use super::{Console, Outcome, programs};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use meshweft::Worker;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Whose run to join.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// What the driver wrote: a file with its token, `-` for the standard input, or the token itself, which others on this
+    /// machine can then see
+    #[arg(long, value_name = "FILE|-|TOKEN")]
+    join: String,
+    /// Where the other hosts reach this one [default: all of its addresses, any free port]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  on the driver:      meshweft run heat --mesh box:128 --workers 2 --token run.token
+  on both workers:    meshweft worker --join run.token
+
+A worker needs this program and the token, no mesh and no other file. It ends with the run.";
+
+/// Joins and works until the run is over.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let token = read_token(&arguments.join)?;
+    let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let worker = Worker::join(&token, arguments.listen.unwrap_or(anywhere))?;
+    writeln!(console.err, "joined; the driver runs {}", worker.program())?;
+    serve(worker)?;
+    Ok(Outcome::Done)
+}
+
+/// Works for the driver that started this process.
+pub(super) fn work(worker: Worker, err: &mut dyn Write) -> ExitCode {
+    match serve(worker) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing can be done if even that cannot be written.
+            let _ = writeln!(err, "error: worker: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn serve(worker: Worker) -> Result<()> {
+    match programs().iter().find(|entry| (entry.program)() == worker.program()) {
+        Some(entry) => (entry.work)(worker),
+        None => bail!("the driver runs {}, which this program does not have", worker.program()),
+    }
+}
+
+/// Longer than any token.
+const LONGEST: u64 = 4096;
+
+fn read_token(word: &str) -> Result<String> {
+    let mut token = String::new();
+    match word {
+        "-" => _ = std::io::stdin().take(LONGEST).read_to_string(&mut token).context("cannot read the token")?,
+        word if word.starts_with("meshweft") && word.contains('/') && !Path::new(word).exists() => {
+            return Ok(word.to_string());
+        }
+        path => {
+            let file = std::fs::File::open(path).with_context(|| format!("cannot read the token in {path}"))?;
+            file.take(LONGEST)
+                .read_to_string(&mut token)
+                .with_context(|| format!("cannot read the token in {path}"))?;
+        }
+    }
+    Ok(token.trim().to_string())
+}
+
+/// Writes a token to a file of its own, which nobody else may read.
+pub(super) fn write_token(path: &Path, token: &str) -> Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let write = || -> std::io::Result<()> {
+        let mut file = options.open(path)?;
+        #[cfg(unix)]
+        // It may have been there, for others to read.
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        writeln!(file, "{token}")
+    };
+    write().with_context(|| format!("cannot write the token to {}", path.display()))
+}

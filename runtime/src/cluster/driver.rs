@@ -1,0 +1,346 @@
+//! The driver: an engine whose walkers are other hosts.
+//!
+//! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
+//! measures; the state, when somebody asks. Workers exchange values among themselves.
+
+use super::exchange::{CONTROL, Exchange};
+use super::launch::Children;
+use super::message::{self, Account, Begin, Control};
+use super::stream::{Incoming, Outgoing};
+use super::transport::Host;
+use super::worker::DRIVER;
+use crate::engine::{Engine, Facts, HostReport, Progress, Table};
+use crate::error::{Error, Result};
+use crate::layout::{Domain, Layout, Share, Shares, State, View, ViewMut};
+use crate::number::Number;
+use crate::program::Kernels;
+use crate::step::{Settings, Step};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Steps that workers may be behind what was asked for, at most.
+const AHEAD: u64 = 256;
+
+/// The engine.
+pub(crate) struct Driver<T: Number> {
+    exchange: Arc<Exchange>,
+    layout: Arc<Layout<T>>,
+    /// The share of each task.
+    owners: Vec<u32>,
+    /// Steps asked for since the start or the last change of the state.
+    asked: u64,
+    books: Mutex<Books>,
+    /// The state, if it was asked for since it last changed.
+    state: OnceLock<State<T>>,
+    globals: usize,
+    /// What each worker has of the mesh.
+    shares: Vec<HostReport>,
+    /// Ended last.
+    _children: Children,
+}
+
+/// What workers have said.
+struct Books {
+    accounts: Vec<Account>,
+    /// What was done before the state last changed.
+    before: Progress,
+    tickets: u64,
+}
+
+impl<T: Number> Driver<T> {
+    /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task.
+    ///
+    /// # Errors
+    /// A worker that was lost, or refuses.
+    pub(crate) fn new(
+        exchange: Arc<Exchange>,
+        layout: Arc<Layout<T>>,
+        owners: Vec<u32>,
+        state: &State<T>,
+        begin: &Begin,
+        children: Children,
+    ) -> Result<Driver<T>> {
+        let workers = exchange.transport().hosts() - 1;
+        let shares = Shares::new(&layout, &owners, workers as usize);
+        let mut known = Vec::new();
+        for share in 0..workers {
+            let to = share + 1;
+            exchange.send(to, Control::Begin(begin.clone()).encode());
+            let mut out = Outgoing::new(&exchange, to);
+            let domain = shares.domain(share);
+            known.push(report(to, &domain));
+            let sent = domain.write(&mut out);
+            drop(domain);
+            let state = shares.state(share, state.view());
+            sent.and_then(|()| state.view().write(0..state.len, &mut out))
+                .and_then(|()| out.flush())
+                .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
+        }
+        let accounts = vec![Account::default(); workers as usize];
+        let books = Mutex::new(Books { accounts, before: Progress::default(), tickets: 0 });
+        let globals = begin.globals.len() / T::BYTES;
+        let driver = Driver {
+            exchange,
+            layout: layout.clone(),
+            owners,
+            asked: 0,
+            books,
+            state: OnceLock::new(),
+            globals,
+            shares: known,
+            _children: children,
+        };
+        for host in 1..=workers {
+            match driver.next(host)? {
+                Control::Ready => {}
+                other => return unexpected(host, &other),
+            }
+        }
+        Ok(driver)
+    }
+
+    fn workers(&self) -> Range<Host> {
+        1..self.exchange.transport().hosts()
+    }
+
+    fn tell(&self, message: &Control) {
+        let message = message.encode();
+        self.workers().for_each(|to| self.exchange.send(to, message.clone()));
+    }
+
+    /// The next message of a worker that is no report.
+    fn next(&self, host: Host) -> Result<Control> {
+        loop {
+            let wants = |from, message: &[u8]| from == host && message.first() == Some(&CONTROL);
+            let message = self.exchange.receive(None, wants).map_err(|error| self.cause(error))?.1;
+            match Control::decode(&message)? {
+                Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
+                Control::Failed(why) => return Err(Error::Cluster(format!("host {host} cannot go on: {why}"))),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// The error that a worker has told, rather than that it is gone.
+    fn cause(&self, error: Error) -> Error {
+        let is_control = |_, message: &[u8]| message.first() == Some(&CONTROL);
+        while let Some((host, message)) = self.exchange.try_receive(is_control) {
+            if let Ok(Control::Failed(why)) = Control::decode(&message) {
+                return Error::Cluster(format!("host {host} cannot go on: {why}"));
+            }
+        }
+        error
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in the reports that have come.
+    fn read_reports(&self) {
+        let is_report = |_, message: &[u8]| {
+            message.first() == Some(&CONTROL)
+                && matches!(Control::decode(message), Ok(Control::Progress { ticket: None, .. }))
+        };
+        while let Some((host, message)) = self.exchange.try_receive(is_report) {
+            if let Ok(Control::Progress { progress, .. }) = Control::decode(&message) {
+                self.books().accounts[host as usize - 1] = progress;
+            }
+        }
+    }
+
+    /// How far all workers are.
+    fn account(&self) -> Progress {
+        let books = self.books();
+        let first = books.accounts.iter().filter(|account| account.spoilt).min_by_key(|account| account.steps);
+        let least = books.accounts.iter().min_by_key(|account| account.steps);
+        let Some(account) = first.or(least) else { return books.before };
+        let Progress { steps, rounds, swept, .. } = books.before;
+        Progress {
+            steps: steps + account.steps,
+            rounds: rounds + account.rounds,
+            swept: swept + account.swept,
+            spoilt: first.is_some(),
+            is_pending: account.steps < self.asked && first.is_none(),
+        }
+    }
+
+    /// Waits until all workers have done what they were told.
+    fn settle_all(&self) -> Result<Progress> {
+        let due = {
+            let mut books = self.books();
+            books.tickets += 1;
+            books.tickets
+        };
+        self.tell(&Control::Settle { ticket: due });
+        for host in self.workers() {
+            match self.next(host)? {
+                Control::Progress { ticket: Some(ticket), progress } if ticket == due => {
+                    self.books().accounts[host as usize - 1] = progress;
+                }
+                other => return unexpected(host, &other),
+            }
+        }
+        Ok(Progress { is_pending: false, ..self.account() })
+    }
+
+    /// Asks all workers for their state.
+    fn gather(&self) -> Result<State<T>> {
+        self.settle_all()?;
+        self.tell(&Control::State);
+        let mut state = State::empty(self.layout.slots(), self.layout.shape);
+        for host in self.workers() {
+            let mut from = Incoming::new(&self.exchange, host);
+            for t in (0..self.owners.len()).filter(|&t| self.owners[t] + 1 == host) {
+                let slots = self.layout.slots_of_tiles(self.layout.tiles_of(t..t + 1));
+                state.read(slots, &mut from)?;
+            }
+        }
+        Ok(state)
+    }
+}
+
+/// What a worker has of the mesh.
+fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
+    let Share { ghosts, links, .. } = domain.share.as_ref().expect("it is one");
+    let mut boundary: Vec<u32> = links.iter().flat_map(|link| &link.sent).flat_map(|sent| &sent.1).copied().collect();
+    boundary.sort_unstable();
+    boundary.dedup();
+    HostReport {
+        host,
+        vertices: domain.along_curve.len(),
+        boundary: boundary.len(),
+        ghosts: ghosts.iter().map(|ghost| ghost.len()).sum(),
+        neighbors: links.len(),
+        ..HostReport::default()
+    }
+}
+
+fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
+    Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
+}
+
+impl<T: Number> Engine<T> for Driver<T> {
+    fn step(&mut self, step: &Step<T>) -> Result<()> {
+        self.exchange.check().map_err(|error| self.cause(error))?;
+        self.state.take();
+        self.tell(&message::of_step(step));
+        self.asked += 1;
+        self.read_reports();
+        let least = self.books().accounts.iter().map(|account| account.steps).min().unwrap_or(0);
+        if self.asked > least + AHEAD {
+            self.settle_all()?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<Progress> {
+        self.settle_all()
+    }
+
+    fn progress(&self) -> Progress {
+        self.read_reports();
+        self.account()
+    }
+
+    fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
+        let parameters = message::bits(parameters);
+        self.tell(&Control::Measure { kernel: kernel as u32, settings: *settings, parameters, step });
+        match self.next(1)? {
+            Control::Total(total) => Ok(total),
+            other => unexpected(1, &other),
+        }
+    }
+
+    fn state(&self) -> Result<View<'_, T>> {
+        if let Some(state) = self.state.get() {
+            return Ok(state.view());
+        }
+        let state = self.gather()?;
+        Ok(self.state.get_or_init(|| state).view())
+    }
+
+    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => self.gather()?,
+        };
+        edit(state.view_mut());
+        let before = Progress { spoilt: false, ..self.settle_all()? };
+        self.tell(&Control::Edit);
+        let shares = Shares::new(&self.layout, &self.owners, self.workers().len());
+        for host in self.workers() {
+            let share = shares.state(host - 1, state.view());
+            let mut out = Outgoing::new(&self.exchange, host);
+            share
+                .view()
+                .write(0..share.len, &mut out)
+                .and_then(|()| out.flush())
+                .map_err(|error| Error::Cluster(error.to_string()))?;
+        }
+        drop(shares);
+        let mut books = self.books();
+        books.before = before;
+        books.accounts.iter_mut().for_each(|account| *account = Account::default());
+        drop(books);
+        self.asked = 0;
+        self.state = OnceLock::from(state);
+        Ok(())
+    }
+
+    fn globals(&self) -> Result<Vec<T>> {
+        self.exchange.send(1, Control::Globals.encode());
+        match self.next(1)? {
+            Control::GlobalsAre(globals) => message::numbers(&globals, self.globals),
+            other => unexpected(1, &other),
+        }
+    }
+
+    fn set_globals(&mut self, globals: &[T]) -> Result<()> {
+        self.tell(&Control::SetGlobals(message::bits(globals)));
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        self.read_reports();
+        let books = self.books();
+        let report = |(share, account): (&HostReport, &Account)| HostReport {
+            threads: account.threads as usize,
+            updating_s: account.updating,
+            waiting_s: account.waiting,
+            sent_messages: account.sent_messages,
+            sent_bytes: account.sent_bytes,
+            ..share.clone()
+        };
+        Facts {
+            hosts: self.shares.iter().zip(&books.accounts).map(report).collect(),
+            threads: books.accounts.iter().map(|account| account.threads as usize).sum(),
+            left_out: books.accounts.iter().map(|account| account.left_out).sum(),
+            ..Facts::default()
+        }
+    }
+}
+
+impl<T: Number> Drop for Driver<T> {
+    fn drop(&mut self) {
+        self.exchange.finish();
+        self.tell(&Control::End);
+        self.exchange.transport().close();
+    }
+}
+
+/// What a worker is told first.
+pub(crate) fn begin<P: Kernels, T: Number>(table: &Table<T>, stars: usize, globals: &[T], threads: usize) -> Begin {
+    Begin {
+        version: env!("CARGO_PKG_VERSION").into(),
+        program: std::any::type_name::<P>().into(),
+        fingerprint: message::fingerprint::<P, T>(table),
+        precision: T::NAME.into(),
+        threads: threads as u32,
+        stars: stars as u32,
+        globals: message::bits(globals),
+    }
+}
+
+const _: () = assert!(DRIVER == 0, "shares are numbered from the first worker");

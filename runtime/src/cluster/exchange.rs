@@ -1,0 +1,377 @@
+//! What a host has of the network: values for its walks, mail for everything else.
+//!
+//! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
+//! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
+
+use super::peer::Peer;
+use super::time::{Clock, Time};
+use super::transport::{Event, Host, Transport};
+use crate::engine::{Arrivals, Border};
+use crate::error::{Error, Result};
+use crate::layout::Share;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// First bytes of a message: the kind.
+pub(crate) const VALUES: u8 = 0;
+pub(crate) const CONTROL: u8 = 1;
+pub(crate) const STREAM: u8 = 2;
+
+/// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
+/// is late sees two.
+const EARLY: usize = 4;
+/// How long a walk waits at most before it looks again, and who waits for mail.
+const NAP: Duration = Duration::from_millis(1);
+const MAIL: Duration = Duration::from_millis(100);
+
+/// One host's end of the run.
+pub(crate) struct Exchange {
+    /// None until it is connected.
+    peer: Mutex<Option<Peer>>,
+    /// What came before that.
+    first: Mutex<Vec<Event>>,
+    transport: OnceLock<Arc<dyn Transport>>,
+    /// How time passes.
+    time: Arc<dyn Time>,
+    /// What this host has of the mesh, once it is known.
+    border: OnceLock<Links>,
+    turn: Mutex<()>,
+    walking: Mutex<Walking>,
+    mail: Mutex<VecDeque<(Host, Vec<u8>)>>,
+    /// The first host that was lost, and why.
+    lost: OnceLock<(Host, String)>,
+    /// Nanoseconds that walks have waited, on all threads.
+    waited: AtomicU64,
+    /// Whether hosts may leave.
+    is_over: AtomicBool,
+}
+
+/// Which tasks of a share are read elsewhere, and which are ghosts of whom.
+struct Links {
+    /// For each task, the hosts that read it, and its slots that they read.
+    sent: Vec<Vec<(Host, Vec<u32>)>>,
+    /// For each task, the host that owns it, if it is a ghost.
+    owners: Vec<Option<Host>>,
+    /// Numbers of the tasks in the whole mesh.
+    names: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Walking {
+    walk: Option<Arc<dyn Arrivals>>,
+    epochs: Range<u64>,
+    /// What came before its turn: ghost, epoch, bits.
+    early: Vec<(u32, u64, Vec<u8>)>,
+}
+
+fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Exchange {
+    /// In real time.
+    pub(crate) fn new() -> Arc<Exchange> {
+        Exchange::in_time(Arc::new(Clock::default()))
+    }
+
+    pub(crate) fn in_time(time: Arc<dyn Time>) -> Arc<Exchange> {
+        Arc::new(Exchange {
+            peer: Mutex::default(),
+            first: Mutex::default(),
+            transport: OnceLock::new(),
+            time,
+            border: OnceLock::new(),
+            turn: Mutex::default(),
+            walking: Mutex::default(),
+            mail: Mutex::default(),
+            lost: OnceLock::new(),
+            waited: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    /// Where the network's thread hands in events. It does not keep the exchange alive.
+    pub(crate) fn sink(self: &Arc<Self>) -> Arc<dyn Fn(Event) + Send + Sync> {
+        let exchange: Weak<Exchange> = Arc::downgrade(self);
+        Arc::new(move |event| {
+            if let Some(exchange) = exchange.upgrade() {
+                exchange.event(event);
+            }
+        })
+    }
+
+    /// Says who this host is, and what carries messages.
+    pub(crate) fn connect(&self, peer: Peer, transport: Arc<dyn Transport>) {
+        assert!(self.transport.set(transport).is_ok(), "an exchange has one transport");
+        let mut own = lock(&self.peer);
+        *own = Some(peer);
+        let first = std::mem::take(&mut *lock(&self.first));
+        for event in first {
+            self.take(&mut own, event);
+        }
+        drop(own);
+        self.deliver();
+    }
+
+    pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
+        self.transport.get().expect("a host that speaks is connected")
+    }
+
+    /// Sends what is to go out.
+    fn flush(&self, peer: &mut Peer) {
+        while let Some((to, frame)) = peer.poll_transmit(self.time.now()) {
+            self.transport().send(to, frame);
+        }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send(&self, to: Host, message: Vec<u8>) {
+        let mut peer = lock(&self.peer);
+        let peer = peer.as_mut().expect("a host that speaks is connected");
+        peer.send(to, message);
+        self.flush(peer);
+    }
+
+    /// Something has come.
+    fn event(&self, event: Event) {
+        self.take(&mut lock(&self.peer), event);
+        self.deliver();
+    }
+
+    fn take(&self, peer: &mut Option<Peer>, event: Event) {
+        match (peer, event) {
+            (None, event) => lock(&self.first).push(event),
+            (Some(peer), Event::Message { from, bytes }) => {
+                peer.handle(self.time.now(), from, bytes);
+                self.flush(peer);
+            }
+            (Some(peer), Event::Lost { host, why }) => peer.lose(host, why),
+        }
+    }
+
+    /// Hands out what has come. One thread at a time: values of a ghost come in order.
+    fn deliver(&self) {
+        let _turn = lock(&self.turn);
+        loop {
+            let (message, lost) = match lock(&self.peer).as_mut() {
+                Some(peer) => (peer.poll_message(), peer.poll_lost()),
+                None => return,
+            };
+            if message.is_none() && lost.is_none() {
+                break;
+            }
+            if let Some((host, why)) = lost {
+                self.lose(host, why);
+            }
+            let Some((from, message)) = message else { continue };
+            match message.first() {
+                Some(&VALUES) => {
+                    if let Err(error) = self.values(from, &message) {
+                        self.lose(from, error.to_string());
+                    }
+                }
+                _ => {
+                    lock(&self.mail).push_back((from, message));
+                }
+            }
+        }
+        self.time.news();
+    }
+
+    fn lose(&self, host: Host, why: String) {
+        if !self.is_over.load(Ordering::Acquire) {
+            let _ = self.lost.set((host, why));
+            self.time.news();
+        }
+    }
+
+    /// The error of the host that was lost first, if one was.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some((host, why)) => Err(Error::Cluster(format!("host {host} was lost: {why}"))),
+        }
+    }
+
+    /// How long walks have waited, on all threads together.
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// From here on hosts may leave.
+    pub(crate) fn finish(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// The first piece of mail that is asked for, with its sender.
+    ///
+    /// # Errors
+    /// A host was lost, or nothing like it has come in time.
+    pub(crate) fn receive(
+        &self,
+        patience: Option<Duration>,
+        mut wants: impl FnMut(Host, &[u8]) -> bool,
+    ) -> Result<(Host, Vec<u8>)> {
+        let deadline = patience.map(|patience| self.time.now() + patience);
+        loop {
+            let count = self.time.count();
+            let mut mail = lock(&self.mail);
+            if let Some(i) = mail.iter().position(|(from, message)| wants(*from, message)) {
+                return Ok(mail.remove(i).expect("it was found"));
+            }
+            drop(mail);
+            self.check()?;
+            if deadline.is_some_and(|deadline| self.time.now() >= deadline) {
+                return Err(Error::Cluster("nothing was heard in time".into()));
+            }
+            self.time.rest(count, MAIL);
+        }
+    }
+
+    /// The same, if it has come.
+    pub(crate) fn try_receive(&self, mut wants: impl FnMut(Host, &[u8]) -> bool) -> Option<(Host, Vec<u8>)> {
+        let mut mail = lock(&self.mail);
+        let i = mail.iter().position(|(from, message)| wants(*from, message))?;
+        mail.remove(i)
+    }
+
+    /// Says what this host has of the mesh.
+    pub(crate) fn set_share(&self, share: &Share) {
+        let mut links = Links {
+            sent: share.names.iter().map(|_| Vec::new()).collect(),
+            owners: vec![None; share.names.len()],
+            names: share.names.clone(),
+        };
+        for link in &share.links {
+            for (t, slots) in &link.sent {
+                links.sent[*t as usize].push((link.with + 1, slots.clone()));
+            }
+            for &t in &link.received {
+                links.owners[t as usize] = Some(link.with + 1);
+            }
+        }
+        assert!(self.border.set(links).is_ok(), "a host has one share");
+    }
+
+    /// Time has passed: a peer may have to say something again, or give somebody up.
+    #[cfg(test)]
+    pub(crate) fn pass_time(&self) -> Option<Duration> {
+        let now = self.time.now();
+        let next = lock(&self.peer).as_mut().and_then(|peer| {
+            peer.handle_timeout(now);
+            self.flush(peer);
+            peer.poll_timeout()
+        });
+        self.deliver();
+        next
+    }
+
+    /// What ghosts have come to: epoch, then for each its name, the number of bytes, and those.
+    fn values(&self, from: Host, message: &[u8]) -> Result<()> {
+        let breach = |what: &str| Err(Error::Cluster(format!("it sent values that make no sense: {what}")));
+        let Some(links) = self.border.get() else { return breach("nobody knows the mesh yet") };
+        let word = |at: usize| message.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")));
+        let (Some(low), Some(high)) = (word(4), word(8)) else { return breach("no epoch") };
+        let epoch = u64::from(high) << 32 | u64::from(low);
+        let mut walking = lock(&self.walking);
+        let mut at = 12;
+        while at < message.len() {
+            let (Some(name), Some(len)) = (word(at), word(at + 4)) else { return breach("cut short") };
+            let Ok(t) = links.names.binary_search(&name) else { return breach("a task that is not read here") };
+            let Some(bits) = message.get(at + 8..at + 8 + len as usize) else { return breach("cut short") };
+            if links.owners[t] != Some(from) {
+                return breach("a task of another host");
+            }
+            if walking.early.iter().filter(|early| early.0 == t as u32).count() >= EARLY {
+                return breach("a task that is rounds ahead");
+            }
+            walking.early.push((t as u32, epoch, bits.to_vec()));
+            at += 8 + len as usize;
+        }
+        walking.take()
+    }
+}
+
+impl Walking {
+    /// Hands the walk what it can take by now.
+    fn take(&mut self) -> Result<()> {
+        let Some(walk) = self.walk.clone() else { return Ok(()) };
+        loop {
+            let before = self.early.len();
+            let (mut kept, mut fault) = (Vec::new(), None);
+            for (t, epoch, bits) in self.early.drain(..) {
+                if epoch > self.epochs.end || !(epoch > self.epochs.start && walk.is_due(t, epoch)) {
+                    kept.push((t, epoch, bits));
+                } else if let Err(error) = walk.arrive(t, epoch, &bits) {
+                    fault = fault.or(Some(error));
+                }
+            }
+            self.early = kept;
+            if let Some(fault) = fault {
+                return Err(fault);
+            }
+            if self.early.len() == before {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Border for Exchange {
+    fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
+        let mut walking = lock(&self.walking);
+        (walking.walk, walking.epochs) = (Some(walk), epochs);
+        walking.take()?;
+        self.check()
+    }
+
+    fn pack(&self, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) -> Vec<(u32, Vec<u8>)> {
+        let links = self.border.get().expect("a walk has a share");
+        let name = links.names[t as usize];
+        let pack = |(host, slots): &(Host, Vec<u32>)| {
+            let mut message = Vec::with_capacity(20 + 32 * slots.len());
+            message.extend(u32::from(VALUES).to_le_bytes());
+            message.extend(epoch.to_le_bytes());
+            message.extend(name.to_le_bytes());
+            message.extend(0u32.to_le_bytes());
+            gather(slots, &mut message);
+            let len = (message.len() - 20) as u32;
+            message[16..20].copy_from_slice(&len.to_le_bytes());
+            (*host, message)
+        };
+        links.sent[t as usize].iter().map(pack).collect()
+    }
+
+    fn post(&self, parcels: Vec<(u32, Vec<u8>)>) {
+        for (to, message) in parcels {
+            self.send(to, message);
+        }
+        self.time.news();
+    }
+
+    fn is_cut_off(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
+    fn rest(&self) {
+        thread_local! {
+            /// What was news when this thread last looked.
+            static SEEN: Cell<u64> = const { Cell::new(u64::MAX) };
+        }
+        let count = self.time.count();
+        if SEEN.replace(count) == count {
+            let start = self.time.now();
+            self.time.rest(count, NAP);
+            self.waited.fetch_add((self.time.now() - start).as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) -> Result<()> {
+        lock(&self.walking).walk = None;
+        self.check()
+    }
+}

@@ -1,0 +1,358 @@
+//! How a run on several hosts comes together.
+
+use super::driver::{self, Driver};
+use super::exchange::Exchange;
+use super::message::Begin;
+use super::partition;
+use super::peer::{Identity, Network, Peer};
+use super::transport::memory;
+use super::transport::quic::{self, Listening, Progress, Quic, Settings};
+use super::worker;
+use crate::cluster::identity::Token;
+use crate::engine::Table;
+use crate::error::{Error, Result};
+use crate::layout::{Layout, State};
+use crate::number::Number;
+use crate::program::{Kernels, Program};
+use meshweft_mesh::Cut;
+use std::io::{BufRead, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Tells a process that it was started as a worker.
+const WORKER: &str = "MESHWEFT_WORKER";
+/// How long workers may take to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a process may take to end once the run is over.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Hosts that wait for a simulation: what [`Backend::Cluster`](crate::Backend::Cluster) runs on.
+///
+/// The process that builds the simulation is the driver: it keeps its loop and its results, and leaves the updates to workers.
+/// A cluster serves one simulation.
+///
+/// ```no_run
+/// # fn run<P: meshweft::Program>(mesh: meshweft::Mesh, program: P) -> meshweft::Result<()> {
+/// use meshweft::{Backend, Cluster, Simulation, Worker};
+/// // First in `main`: this binary is the workers too.
+/// if let Some(worker) = Worker::from_env()? {
+///     return worker.run::<P>();
+/// }
+/// let cluster = Cluster::processes(2)?.threads(1);
+/// let mut simulation = Simulation::builder(mesh, program).backend(Backend::Cluster(cluster)).build()?;
+/// simulation.step()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    hosts: Arc<Mutex<Option<Hosts>>>,
+    workers: u32,
+    threads: usize,
+    cut: Cut,
+}
+
+/// Where workers are.
+enum Hosts {
+    /// Threads of this process.
+    Inside,
+    /// Elsewhere.
+    Connected { exchange: Arc<Exchange>, children: Children },
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Cluster { workers, threads, cut, .. } = self;
+        f.debug_struct("Cluster")
+            .field("workers", workers)
+            .field("threads", threads)
+            .field("cut", cut)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Starts this very program `count` times on this machine, as workers, and waits until they are connected.
+    ///
+    /// The program's `main` must begin with [`Worker::from_env`].
+    ///
+    /// # Errors
+    /// None or too many processes; a program that cannot be started, or does not join within a minute; a process that is a worker
+    /// itself.
+    pub fn processes(count: u32) -> Result<Cluster> {
+        /// More are a slip of the keyboard.
+        const MOST: u32 = 1024;
+        if count == 0 || count > MOST {
+            return Err(Error::Invalid(format!("{count} processes: take 1 to {MOST}")));
+        }
+        if std::env::var_os(WORKER).is_some() {
+            return Err(Error::Invalid(
+                "this process was started as a worker, and starts workers itself: begin `main` with `Worker::from_env`"
+                    .into(),
+            ));
+        }
+        let exchange = Exchange::new();
+        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
+        let listening = Listening::start(count, settings, exchange.sink())?;
+        let mut children = Children::none();
+        let token = listening.token().reveal();
+        for _ in 0..count {
+            children.start(&token)?;
+        }
+        let quic = wait(listening, &mut children)?;
+        exchange.connect(peer(&quic), Arc::new(quic));
+        Ok(Cluster::of(count, Hosts::Connected { exchange, children }))
+    }
+
+    /// Waits for workers on other hosts, which join with the token that [`Gathering::token`] gives.
+    ///
+    /// `listen`: where this host is to be reached; port 0 takes any free one. Everything that goes between hosts is encrypted, and
+    /// nobody without the token gets in.
+    ///
+    /// # Errors
+    /// None or too many workers; an address that is not this host's.
+    pub fn gather(workers: u32, listen: SocketAddr) -> Result<Gathering> {
+        let exchange = Exchange::new();
+        let listening = Listening::start(workers, Settings { listen, ..Settings::default() }, exchange.sink())?;
+        Ok(Gathering { listening, exchange, workers })
+    }
+
+    /// Workers that are threads of this process, each with a share of the mesh: everything but the network.
+    ///
+    /// # Errors
+    /// None or too many.
+    pub fn inside(count: u32) -> Result<Cluster> {
+        if count == 0 || count > 64 {
+            return Err(Error::Invalid(format!("{count} workers inside of a process: take 1 to 64")));
+        }
+        Ok(Cluster::of(count, Hosts::Inside))
+    }
+
+    fn of(workers: u32, hosts: Hosts) -> Cluster {
+        Cluster { hosts: Arc::new(Mutex::new(Some(hosts))), workers, threads: 1, cut: Cut::default() }
+    }
+
+    /// Sets the threads of each worker; 0 takes one for each of its cores.
+    pub fn threads(self, threads: usize) -> Cluster {
+        Cluster { threads, ..self }
+    }
+
+    /// Sets how the mesh is cut into shares. No result depends on it.
+    pub fn cut(self, cut: Cut) -> Cluster {
+        Cluster { cut, ..self }
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    /// Hands out shares.
+    pub(crate) fn start<P: Program, T: Number>(
+        &self,
+        layout: &Arc<Layout<T>>,
+        points: &[[f64; 3]],
+        table: &Table<T>,
+        state: &State<T>,
+        globals: &[T],
+    ) -> Result<Driver<T>> {
+        let hosts = match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Hosts::Inside) => Hosts::Inside,
+            hosts => hosts.take().ok_or_else(|| {
+                Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
+            })?,
+        };
+        let begin = driver::begin::<P, T>(table, layout.stars.len(), globals, self.threads);
+        let owners = partition::partition(layout, points, self.workers as usize, self.cut)?;
+        let (exchange, children) = match hosts {
+            Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),
+            Hosts::Connected { exchange, children } => (exchange, children),
+        };
+        Driver::new(exchange, layout.clone(), owners, state, &begin, children)
+    }
+}
+
+/// A driver that waits for workers on other hosts. See [`Cluster::gather`].
+pub struct Gathering {
+    listening: Listening,
+    exchange: Arc<Exchange>,
+    workers: u32,
+}
+
+impl Gathering {
+    /// What workers join with: one line, which is a secret. `meshweft worker --join FILE` reads it from a file, [`Worker::join`]
+    /// takes it as it is.
+    pub fn token(&self) -> String {
+        self.listening.token().reveal()
+    }
+
+    /// Waits until all workers are here. `said` is told of each that comes, leaves, or is refused.
+    ///
+    /// # Errors
+    /// Not all have come in time: it says how many.
+    pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
+        let quic = self.listening.wait_for_workers(Instant::now() + patience, |progress| {
+            said(&match progress {
+                Progress::Joined { host, address } => format!("worker {host} has joined from {address}"),
+                Progress::Refused { address, why } => format!("{address} was not let in: {why}"),
+                Progress::Left { host, why } => format!("worker {host} has left: {why}"),
+            });
+        })?;
+        self.exchange.connect(peer(&quic), Arc::new(quic));
+        Ok(Cluster::of(self.workers, Hosts::Connected { exchange: self.exchange, children: Children::none() }))
+    }
+}
+
+/// Who speaks in the peer of a host.
+fn peer(transport: &dyn super::transport::Transport) -> Peer {
+    let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
+    Peer::new(identity, transport.hosts(), Network::Reliable)
+}
+
+/// Waits for the workers that were started here.
+fn wait(listening: Listening, children: &mut Children) -> Result<Quic> {
+    let mut fault = None;
+    let joined = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {
+        fault = fault.take().or_else(|| children.fault());
+    });
+    joined.map_err(|error| fault.or_else(|| children.fault()).unwrap_or(error))
+}
+
+/// Starts workers as threads of this process. Returns the driver's end.
+fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
+    let exchanges: Vec<Arc<Exchange>> = (0..=workers).map(|_| Exchange::new()).collect();
+    let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
+    for (exchange, transport) in exchanges.iter().zip(transports) {
+        exchange.connect(peer(&transport), Arc::new(transport));
+    }
+    for exchange in &exchanges[1..] {
+        let exchange = exchange.clone();
+        std::thread::spawn(move || {
+            // The driver hears of what goes wrong.
+            let _ = worker::begin(&exchange).and_then(|begin| worker::work::<P, T>(&exchange, &begin));
+            exchange.transport().close();
+        });
+    }
+    exchanges[0].clone()
+}
+
+/// Processes that were started here. They end with the run, and are ended if they do not.
+pub(crate) struct Children(Vec<Child>);
+
+impl Children {
+    /// No processes.
+    pub(crate) fn none() -> Children {
+        Children(Vec::new())
+    }
+
+    fn start(&mut self, token: &str) -> Result<()> {
+        let refuse = |error| Error::Cluster(format!("cannot start this program as a worker: {error}"));
+        let program = std::env::current_exe().map_err(refuse)?;
+        let mut child = Command::new(program).env(WORKER, "1").stdin(Stdio::piped()).spawn().map_err(refuse)?;
+        // The secret goes where nobody else can read it. The pipe stays open: its end tells the worker that the driver is gone.
+        let told = child.stdin.as_mut().map(|stdin| writeln!(stdin, "{token}"));
+        self.0.push(child);
+        told.unwrap_or(Ok(())).map_err(refuse)
+    }
+
+    /// The error of a process that has ended.
+    fn fault(&mut self) -> Option<Error> {
+        self.0.iter_mut().zip(1..).find_map(|(child, host)| {
+            let status = child.try_wait().ok()??;
+            Some(Error::Cluster(format!(
+                "worker process {host} ended with {status} before it joined: does `main` begin with `Worker::from_env`?"
+            )))
+        })
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + FAREWELL;
+        for child in &mut self.0 {
+            drop(child.stdin.take());
+            while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A process that works for a driver.
+pub struct Worker {
+    exchange: Arc<Exchange>,
+    begin: Begin,
+}
+
+impl Worker {
+    /// The worker that this process is, if it was started as one: by [`Cluster::processes`].
+    ///
+    /// To be asked first in `main`, before anything is read from standard input.
+    ///
+    /// # Errors
+    /// A driver that cannot be reached, or does not let it in.
+    pub fn from_env() -> Result<Option<Worker>> {
+        if std::env::var_os(WORKER).is_none() {
+            return Ok(None);
+        }
+        let mut token = String::new();
+        let read = std::io::stdin().lock().read_line(&mut token);
+        read.map_err(|error| Error::Cluster(format!("cannot read the token of the run: {error}")))?;
+        std::thread::spawn(|| {
+            // Whoever started this process is gone, in good order or not.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            std::thread::sleep(FAREWELL);
+            std::process::exit(3);
+        });
+        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
+        Worker::connect(token.trim(), settings).map(Some)
+    }
+
+    /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
+    /// unspecified address takes all of its own.
+    ///
+    /// # Errors
+    /// A token that is none, or too old; a driver that cannot be reached, or does not let it in.
+    pub fn join(token: &str, listen: SocketAddr) -> Result<Worker> {
+        Worker::connect(token, Settings { listen, ..Settings::default() })
+    }
+
+    fn connect(token: &str, settings: Settings) -> Result<Worker> {
+        let exchange = Exchange::new();
+        let quic = quic::join(&Token::parse(token)?, settings, exchange.sink())?;
+        exchange.connect(peer(&quic), Arc::new(quic));
+        let begin = worker::begin(&exchange)?;
+        Ok(Worker { exchange, begin })
+    }
+
+    /// The program that the driver runs, as [`std::any::type_name`] calls it.
+    pub fn program(&self) -> &str {
+        &self.begin.program
+    }
+
+    /// Works until the run is over.
+    ///
+    /// # Errors
+    /// Another program than the driver's; another host that was lost.
+    pub fn run<P: Program>(self) -> Result<()> {
+        let Worker { exchange, begin } = self;
+        let result = match &begin.precision[..] {
+            "f32" => worker::work::<P, f32>(&exchange, &begin),
+            "f64" => worker::work::<P, f64>(&exchange, &begin),
+            other => Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know"))),
+        };
+        exchange.transport().close();
+        result
+    }
+}
+
+impl PartialEq for Cluster {
+    fn eq(&self, other: &Cluster) -> bool {
+        Arc::ptr_eq(&self.hosts, &other.hosts)
+    }
+}
+
+impl Eq for Cluster {}

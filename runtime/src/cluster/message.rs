@@ -1,0 +1,237 @@
+//! What driver and workers tell each other besides values.
+//!
+//! Few and small, so they are archives of rkyv, checked when they are read, and only after the sender is known to belong to the
+//! run. Records are flat: no pointers, no nesting that a message could make deep.
+
+use super::exchange::CONTROL;
+use crate::engine::{Code, Table};
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::program::{Kernels, PrivateOf, Record, SharedOf};
+use crate::schedule::Rule;
+use crate::step::{Settings, Stage, Step};
+use rkyv::{Archive, Deserialize, Serialize, rancor};
+
+/// A message.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub(crate) enum Control {
+    /// From the driver: what is to be run. The share and the state follow as a stream.
+    Begin(Begin),
+    /// From a worker: it has its share.
+    Ready,
+    /// From the driver: a step, or stages without one.
+    Step {
+        number: u32,
+        parameters: Vec<u8>,
+        stages: Vec<FlatStage>,
+    },
+    /// From the driver: say how far you are once all steps before this are done.
+    Settle {
+        /// Which time.
+        ticket: u64,
+    },
+    /// From a worker: how far it is. A ticket if it was asked.
+    Progress {
+        ticket: Option<u64>,
+        progress: Account,
+    },
+    /// From the driver: measure.
+    Measure {
+        kernel: u32,
+        settings: Settings,
+        parameters: Vec<u8>,
+        step: u32,
+    },
+    /// To the first worker: what a leaf came to, or the values of vertices of leaves that lie on several hosts.
+    Leaves {
+        leaves: Vec<(u32, f64)>,
+        vertices: Vec<(u32, f64)>,
+    },
+    /// From the first worker: what a measure came to.
+    Total(f64),
+    /// From the driver: send your state. It follows as a stream.
+    State,
+    /// From the driver: another state follows as a stream. What was counted starts again.
+    Edit,
+    /// From the driver to the first worker: say what the globals are; and the answer.
+    Globals,
+    GlobalsAre(Vec<u8>),
+    /// From the driver: other globals.
+    SetGlobals(Vec<u8>),
+    /// From a worker: it cannot go on.
+    Failed(String),
+    /// From the driver: the run is over.
+    End,
+}
+
+/// What is to be run.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub(crate) struct Begin {
+    /// Version of this crate.
+    pub(crate) version: String,
+    /// The program, and what tells it from others of its name: [`fingerprint`].
+    pub(crate) program: String,
+    pub(crate) fingerprint: String,
+    /// Name of the number type.
+    pub(crate) precision: String,
+    /// Threads of each worker; 0 takes one a core.
+    pub(crate) threads: u32,
+    /// Stars of the program.
+    pub(crate) stars: u32,
+    pub(crate) globals: Vec<u8>,
+}
+
+/// How far a worker is, since the start or the last change of the state.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Account {
+    pub(crate) steps: u64,
+    pub(crate) rounds: u64,
+    pub(crate) swept: u64,
+    /// Whether the last of the steps was not finite here. Those behind it do not count.
+    pub(crate) spoilt: bool,
+    pub(crate) threads: u32,
+    pub(crate) left_out: u64,
+    /// Seconds in which threads of this host updated, and waited.
+    pub(crate) updating: f64,
+    pub(crate) waiting: f64,
+    /// What went to other workers.
+    pub(crate) sent_messages: u64,
+    pub(crate) sent_bytes: u64,
+}
+
+/// A stage; those inside of a loop follow it.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
+pub(crate) struct FlatStage {
+    kind: u8,
+    rule: u8,
+    kernel: u32,
+    settings: Settings,
+    /// Rounds, iterations at most, or the global that is written.
+    number: u32,
+    /// How many of the following stages a loop repeats.
+    inside: u32,
+}
+
+const UPDATE: u8 = 0;
+const REDUCE: u8 = 1;
+const SCALAR: u8 = 2;
+const UNTIL: u8 = 3;
+const RULES: [Rule; 4] = [Rule::Alone, Rule::InOrder, Rule::Backward, Rule::AtOnce];
+/// Loops inside of loops, at most.
+const DEEPEST: usize = 64;
+
+impl Control {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let archive = rkyv::to_bytes::<rancor::Error>(self).expect("messages are small");
+        let mut message = Vec::with_capacity(16 + archive.len());
+        message.extend([CONTROL; 16]);
+        message.extend_from_slice(&archive);
+        message
+    }
+
+    /// # Errors
+    /// It is no message.
+    pub(crate) fn decode(message: &[u8]) -> Result<Control> {
+        let archive = message.get(16..).unwrap_or_default();
+        // An archive must lie where its numbers are aligned.
+        let mut aligned: rkyv::util::AlignedVec<16> = rkyv::util::AlignedVec::with_capacity(archive.len());
+        aligned.extend_from_slice(archive);
+        rkyv::from_bytes::<Control, rancor::Error>(&aligned)
+            .map_err(|error| Error::Cluster(format!("a message that is none: {error}")))
+    }
+}
+
+/// Numbers as bytes.
+pub(crate) fn bits<T: Number>(numbers: &[T]) -> Vec<u8> {
+    bytemuck::cast_slice(numbers).to_vec()
+}
+
+/// As many numbers as there must be.
+///
+/// # Errors
+/// There are not.
+pub(crate) fn numbers<T: Number>(bits: &[u8], count: usize) -> Result<Vec<T>> {
+    if bits.len() != count * T::BYTES {
+        return Err(Error::Cluster(format!("{} bytes for {count} numbers of {}", bits.len(), T::NAME)));
+    }
+    Ok(bytemuck::pod_collect_to_vec(bits))
+}
+
+/// A step as a message.
+pub(crate) fn of_step<T: Number>(step: &Step<T>) -> Control {
+    let mut stages = Vec::new();
+    flatten(&step.stages, &mut stages);
+    Control::Step { number: step.number, parameters: bits(&step.parameters), stages }
+}
+
+fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
+    for stage in stages {
+        let start = flat.len();
+        let (kind, kernel, settings, number) = match stage {
+            &Stage::Update { kernel, settings, rounds, .. } => (UPDATE, kernel, settings, rounds),
+            &Stage::Reduce { kernel, settings, into } => (REDUCE, kernel, settings, into as u32),
+            &Stage::Scalar { kernel, settings } => (SCALAR, kernel, settings, 0),
+            Stage::Until { test, settings, most, .. } => (UNTIL, *test, *settings, *most),
+        };
+        flat.push(FlatStage { kind, rule: 0, kernel: kernel as u32, settings, number, inside: 0 });
+        match stage {
+            Stage::Update { rule, .. } => {
+                flat[start].rule = RULES.iter().position(|known| known == rule).expect("all rules are listed") as u8;
+            }
+            Stage::Until { stages, .. } => {
+                flatten(stages, flat);
+                flat[start].inside = (flat.len() - start - 1) as u32;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The stages of a message.
+///
+/// # Errors
+/// A kernel that the program does not have, or another kind of it; a global, rule or nesting that is none.
+pub(crate) fn stages<T: Number>(flat: &[FlatStage], table: &Table<T>) -> Result<Vec<Stage>> {
+    unflatten(flat, table, 0)
+}
+
+fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -> Result<Vec<Stage>> {
+    let nonsense = || Error::Cluster("a step that this program cannot take".into());
+    let mut stages = Vec::new();
+    while let Some((&FlatStage { kind, rule, kernel, settings, number, inside }, rest)) = flat.split_first() {
+        let kernel = kernel as usize;
+        let code = table.kernels.get(kernel).ok_or_else(nonsense)?.code;
+        let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(nonsense)?;
+        flat = after;
+        stages.push(match (kind, code) {
+            (UPDATE, Code::Vertex { .. }) if inside == 0 && number > 0 => {
+                let rule = *RULES.get(rule as usize).ok_or_else(nonsense)?;
+                Stage::Update { kernel, settings, rule, rounds: number }
+            }
+            (REDUCE, Code::Measure { .. }) if inside == 0 && (number as usize) < table.globals.len() => {
+                Stage::Reduce { kernel, settings, into: number as usize }
+            }
+            (SCALAR, Code::Scalar(_)) if inside == 0 => Stage::Scalar { kernel, settings },
+            (UNTIL, Code::Test(_)) if deep < DEEPEST => {
+                Stage::Until { test: kernel, settings, most: number, stages: unflatten(loops, table, deep + 1)? }
+            }
+            _ => return Err(nonsense()),
+        });
+    }
+    Ok(stages)
+}
+
+/// What tells a program from others of its name: the shapes of its records and the names of its kernels.
+pub(crate) fn fingerprint<P: Kernels, T: Number>(table: &Table<T>) -> String {
+    let kernels: Vec<&str> = table.kernels.iter().map(|kernel| kernel.name).collect();
+    let [shared, private, parameters, globals] = lengths::<P, T>();
+    format!(
+        "{shared} shared and {private} private numbers a vertex, {parameters} parameters, {globals} globals, kernels {}",
+        kernels.join(" ")
+    )
+}
+
+/// Numbers of shared state, private state, parameters and globals.
+pub(crate) fn lengths<P: Kernels, T: Number>() -> [usize; 4] {
+    [<SharedOf<P, T>>::LEN, <PrivateOf<P, T>>::LEN, <P::Parameters<T>>::LEN, <P::Globals<T>>::LEN]
+}

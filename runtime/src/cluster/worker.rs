@@ -1,0 +1,272 @@
+//! A worker: it has a share of the mesh, and does what the driver says.
+
+use super::exchange::Exchange;
+use super::message::{self, Account, Begin, Control};
+use super::stream::{Incoming, Outgoing};
+use super::transport::Host;
+use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, Pass, Reduction, Table, Walks};
+use crate::error::{Error, Result};
+use crate::layout::{Domain, State, View, ViewMut};
+use crate::number::Number;
+use crate::program::{Kernels, Uniform};
+use crate::step::Step;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The driver of a run.
+pub(crate) const DRIVER: Host = 0;
+/// The worker that combines what all measure.
+const FIRST: Host = 1;
+/// Steps that are walked as one, at most: a walk ends where the neighbors' ends, so the longer it is the less anybody waits.
+const TOGETHER: usize = 16;
+
+/// The part of the mesh that is here, and the rest of it elsewhere.
+struct Share<T: Number> {
+    cpu: Cpu<T>,
+    domain: Arc<Domain<T>>,
+    exchange: Arc<Exchange>,
+}
+
+impl<T: Number> Walks<T> for Share<T> {
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
+        self.cpu.pass(passes)
+    }
+
+    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
+        let own = self.cpu.reduction(code, uniform);
+        let how = own.how;
+        let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
+        if exchange.transport().host() != FIRST {
+            exchange.send(FIRST, Control::Leaves { leaves: own.leaves, vertices: own.vertices }.encode());
+            return match next(exchange, FIRST)? {
+                Control::Total(total) => Ok(total),
+                other => unexpected(&other),
+            };
+        }
+        let mut all = vec![own];
+        for from in FIRST + 1..=workers {
+            match next(exchange, from)? {
+                Control::Leaves { leaves, vertices } => all.push(Reduction { how, leaves, vertices }),
+                other => return unexpected(&other),
+            }
+        }
+        let total = Reduction::total(how, all, self.domain.vertices())
+            .ok_or_else(|| Error::Cluster("some vertices were measured twice, or not at all".into()))?;
+        (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Total(total).encode()));
+        Ok(total)
+    }
+
+    fn view(&self) -> View<'_, T> {
+        self.cpu.view()
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+        self.cpu.change(change);
+    }
+
+    fn facts(&self) -> Facts {
+        self.cpu.facts()
+    }
+}
+
+/// The next control message of a host.
+fn next(exchange: &Exchange, from: Host) -> Result<Control> {
+    let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&super::exchange::CONTROL);
+    let message = exchange.receive(None, wants)?.1;
+    Control::decode(&message)
+}
+
+fn unexpected<A>(message: &Control) -> Result<A> {
+    Err(Error::Cluster(format!("it is not the time for {message:?}")))
+}
+
+/// Does what the driver says until the run is over. `begin`: what the driver said first.
+///
+/// # Errors
+/// Another program or version than the driver's, a host that was lost, or a driver that makes no sense.
+pub(crate) fn work<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Result<()> {
+    let result = serve::<P, T>(exchange, begin);
+    if let Err(error) = &result {
+        exchange.send(DRIVER, Control::Failed(error.to_string()).encode());
+    }
+    result
+}
+
+/// Waits for what the driver says first.
+///
+/// # Errors
+/// The driver was lost, says something else, or has another version.
+pub(crate) fn begin(exchange: &Exchange) -> Result<Begin> {
+    match next(exchange, DRIVER)? {
+        Control::Begin(begin) if begin.version == env!("CARGO_PKG_VERSION") => Ok(begin),
+        Control::Begin(begin) => Err(Error::Cluster(format!(
+            "the driver has version {} of meshweft, this worker {}: start the same binary everywhere",
+            begin.version,
+            env!("CARGO_PKG_VERSION")
+        ))),
+        other => unexpected(&other),
+    }
+}
+
+fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Result<()> {
+    let table = Arc::new(Table::<T>::of::<P>());
+    let reals = message::lengths::<P, T>();
+    let own = [std::any::type_name::<P>().to_string(), message::fingerprint::<P, T>(&table)];
+    if own != [&begin.program[..], &begin.fingerprint] {
+        let ([name, shape], Begin { program, fingerprint, .. }) = (own, begin);
+        return Err(Error::Cluster(format!(
+            "the driver runs {program} ({fingerprint}), this worker has {name} ({shape}): start the same binary everywhere"
+        )));
+    }
+    let globals: Vec<T> = message::numbers(&begin.globals, reals[3])?;
+    let mut from = Incoming::new(exchange, DRIVER);
+    let domain = Domain::<T>::read(&mut from, begin.stars as usize)?;
+    if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) {
+        return Err(Error::Cluster("the share of the mesh is for another program".into()));
+    }
+    let domain = Arc::new(domain);
+    let mut state = State::empty(domain.slots(), domain.shape);
+    state.read(0..domain.slots(), &mut from)?;
+    exchange.set_share(domain.share.as_ref().expect("it was read as one"));
+    let cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
+    let share = Share { cpu, domain: domain.clone(), exchange: exchange.clone() };
+    let mut worker = Worker {
+        engine: Interpreter::new(share, table.clone(), globals),
+        domain,
+        exchange: exchange.clone(),
+        table,
+        reals,
+        walked: 0.0,
+        spoilt: None,
+        said: None,
+    };
+    exchange.send(DRIVER, Control::Ready.encode());
+    worker.run()
+}
+
+/// A worker that has its share.
+struct Worker<T: Number> {
+    engine: Interpreter<T, Share<T>>,
+    domain: Arc<Domain<T>>,
+    exchange: Arc<Exchange>,
+    table: Arc<Table<T>>,
+    /// Reals of shared state, private state, parameters and globals.
+    reals: [usize; 4],
+    /// Seconds of all steps.
+    walked: f64,
+    /// How far it was after the first step that was not finite.
+    spoilt: Option<Account>,
+    /// What was received and is to be done next.
+    said: Option<Control>,
+}
+
+impl<T: Number> Worker<T> {
+    fn run(&mut self) -> Result<()> {
+        loop {
+            let message = match self.said.take() {
+                Some(message) => message,
+                None => next(&self.exchange, DRIVER)?,
+            };
+            match message {
+                Control::Step { .. } => self.steps(message)?,
+                Control::Settle { ticket } => self.report(Some(ticket)),
+                Control::Measure { kernel, settings, parameters, step } => {
+                    let parameters = message::numbers::<T>(&parameters, self.reals[2])?;
+                    let kernel = kernel as usize;
+                    let code = self.table.kernels.get(kernel).map(|kernel| kernel.code);
+                    if !matches!(code, Some(Code::Measure { .. })) {
+                        return Err(Error::Cluster(format!("kernel {kernel} measures nothing")));
+                    }
+                    let total = self.engine.measure(kernel, &settings, &parameters, step)?;
+                    if self.exchange.transport().host() == FIRST {
+                        self.exchange.send(DRIVER, Control::Total(total).encode());
+                    }
+                }
+                Control::State => {
+                    let mut out = Outgoing::new(&self.exchange, DRIVER);
+                    let view = self.engine.state()?;
+                    let sent = self.domain.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out));
+                    sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
+                }
+                Control::Edit => {
+                    let mut state = State::empty(self.domain.slots(), self.domain.shape);
+                    state.read(0..self.domain.slots(), &mut Incoming::new(&self.exchange, DRIVER))?;
+                    self.engine.edit(&mut |view| {
+                        view.shared.copy_from_slice(&state.shared);
+                        view.private.copy_from_slice(&state.private);
+                    })?;
+                    self.engine.reset();
+                    self.spoilt = None;
+                }
+                Control::Globals => {
+                    let globals = self.engine.globals()?;
+                    self.exchange.send(DRIVER, Control::GlobalsAre(message::bits(&globals)).encode());
+                }
+                Control::SetGlobals(globals) => {
+                    self.engine.set_globals(&message::numbers::<T>(&globals, self.reals[3])?)?;
+                }
+                Control::End => {
+                    self.exchange.finish();
+                    return Ok(());
+                }
+                other => return unexpected(&other),
+            }
+        }
+    }
+
+    /// Takes a step, and with it those that have come meanwhile.
+    fn steps(&mut self, first: Control) -> Result<()> {
+        let mut steps = vec![self.step(first)?];
+        while steps.len() < TOGETHER {
+            let is_control =
+                |from, message: &[u8]| from == DRIVER && message.first() == Some(&super::exchange::CONTROL);
+            let Some((_, message)) = self.exchange.try_receive(is_control) else { break };
+            match Control::decode(&message)? {
+                step @ Control::Step { .. } => steps.push(self.step(step)?),
+                other => {
+                    self.said = Some(other);
+                    break;
+                }
+            }
+        }
+        let clock = Instant::now();
+        self.engine.steps(&steps)?;
+        self.walked += clock.elapsed().as_secs_f64();
+        if self.engine.progress().spoilt && self.spoilt.is_none() {
+            self.spoilt = Some(self.account());
+        }
+        self.report(None);
+        Ok(())
+    }
+
+    fn step(&self, message: Control) -> Result<Step<T>> {
+        let Control::Step { number, parameters, stages } = message else { return unexpected(&message) };
+        let parameters = message::numbers(&parameters, self.reals[2])?;
+        Ok(Step { number, parameters, stages: message::stages(&stages, &self.table)? })
+    }
+
+    fn account(&self) -> Account {
+        let (progress, facts) = (self.engine.progress(), self.engine.facts());
+        let (transport, waiting) = (self.exchange.transport(), self.exchange.waited().as_secs_f64());
+        let sent =
+            (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));
+        Account {
+            steps: progress.steps,
+            rounds: progress.rounds,
+            swept: progress.swept,
+            spoilt: progress.spoilt,
+            threads: facts.threads as u32,
+            left_out: facts.left_out,
+            updating: (self.walked * facts.threads as f64 - waiting).max(0.0),
+            waiting,
+            sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
+            sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
+        }
+    }
+
+    fn report(&self, ticket: Option<u64>) {
+        let progress = self.spoilt.unwrap_or_else(|| self.account());
+        self.exchange.send(DRIVER, Control::Progress { ticket, progress }.encode());
+    }
+}

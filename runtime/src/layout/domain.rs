@@ -1,0 +1,144 @@
+//! What an engine walks.
+
+use super::{Shape, Tile};
+use crate::number::Number;
+use meshweft_mesh::Graph;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Tasks, with everything that their updates read besides the state: all of a mesh, or the share of one host and the *ghosts*
+/// around it, tasks of other hosts of which only the vertices that it reads are here.
+pub(crate) struct Domain<T> {
+    pub(crate) shape: Shape,
+    /// Vertices of a group.
+    pub(crate) width: usize,
+    /// Which tasks are joined by an edge.
+    pub(crate) graph: Graph,
+    /// Whether sweeps read the old values of all neighbors.
+    pub(crate) is_double_buffered: bool,
+    pub(crate) tiles: Vec<Tile<T>>,
+    /// Tiles of task `t`: `tasks[t]..tasks[t + 1]`.
+    pub(super) tasks: Vec<u32>,
+    /// From slots to places in the order; a padding lane has that of its vertex.
+    pub(super) place_of: Vec<u32>,
+    /// Slots of its own vertices in the order of the curve.
+    pub(crate) along_curve: Vec<u32>,
+    /// How many predecessors each task has in a row, in the whole mesh.
+    pub(crate) depths: Vec<u32>,
+    /// What makes it a share; none of a whole mesh.
+    pub(crate) share: Option<Share>,
+}
+
+/// What a share of a mesh knows of the rest.
+pub(crate) struct Share {
+    /// Vertices of the whole mesh.
+    pub(crate) vertices: usize,
+    /// Numbers along the curve of the vertices of [`Domain::along_curve`].
+    pub(crate) numbers: Vec<u32>,
+    /// Numbers of the tasks in the whole mesh, ascending.
+    pub(crate) names: Vec<u32>,
+    /// For each task, the slots of its vertices if it is a ghost; empty if it is not.
+    pub(crate) ghosts: Vec<Range<u32>>,
+    /// What other hosts read of its own tasks.
+    pub(crate) links: Vec<Link>,
+}
+
+/// What one other host reads of a share, and what is read of it.
+pub(crate) struct Link {
+    /// Which of the shares the other host has.
+    pub(crate) with: u32,
+    /// Own tasks at the border, ascending, and the slots of them that are read there.
+    pub(crate) sent: Vec<(u32, Vec<u32>)>,
+    /// Tasks of the other host that are read here, ascending.
+    pub(crate) received: Vec<u32>,
+}
+
+impl<T: Number> Domain<T> {
+    /// Number of slots.
+    pub(crate) fn slots(&self) -> usize {
+        self.place_of.len()
+    }
+
+    /// The places of all slots; a padding lane has that of its vertex.
+    pub(crate) fn place_of(&self) -> &[u32] {
+        &self.place_of
+    }
+
+    /// The place in the order of the vertex in `slot`.
+    pub(crate) fn place(&self, slot: usize) -> usize {
+        self.place_of[slot] as usize
+    }
+
+    /// Places of the vertices in some slots; padding does not count.
+    pub(crate) fn places(&self, slots: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+        let places = slots.map(|slot| self.place(slot));
+        let before = std::iter::once(usize::MAX).chain(places.clone());
+        places.zip(before).filter(|(own, before)| own != before).map(|(own, _)| own)
+    }
+
+    /// Vertices of the whole mesh.
+    pub(crate) fn vertices(&self) -> usize {
+        self.share.as_ref().map_or(self.along_curve.len(), |share| share.vertices)
+    }
+
+    /// Slots of each of its own tasks.
+    pub(crate) fn own_slots(&self) -> Vec<Range<usize>> {
+        let tasks = (0..self.graph.len()).filter(|&t| !self.is_ghost(t as u32));
+        tasks.map(|t| self.slots_of_tiles(self.tiles_of(t..t + 1))).collect()
+    }
+
+    /// The number along the curve of the `i`-th vertex of [`Domain::along_curve`].
+    pub(crate) fn number(&self, i: usize) -> u32 {
+        self.share.as_ref().map_or(i as u32, |share| share.numbers[i])
+    }
+
+    /// Whether a task belongs to another host.
+    pub(crate) fn is_ghost(&self, t: u32) -> bool {
+        self.share.as_ref().is_some_and(|share| !share.ghosts[t as usize].is_empty())
+    }
+
+    /// Tiles of some consecutive tasks.
+    pub(crate) fn tiles_of(&self, tasks: Range<usize>) -> Range<usize> {
+        self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
+    }
+
+    /// Slots of some consecutive tiles.
+    pub(crate) fn slots_of_tiles(&self, tiles: Range<usize>) -> Range<usize> {
+        match &self.tiles[tiles] {
+            [] => 0..0,
+            tiles => tiles[0].own().start..tiles[tiles.len() - 1].own().end,
+        }
+    }
+
+    /// Bytes that a sweep reads of the layout: what tells it who the neighbors are, and the data of stars.
+    pub(crate) fn round_bytes(&self) -> usize {
+        self.tiles.iter().map(Tile::bytes).sum()
+    }
+
+    /// Visits every vertex of a layout of rows, as its tile and its number there, in the order or backward.
+    pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile<T>, usize)) {
+        let each = |tile: &Tile<T>| {
+            let n = tile.own().len();
+            (0..n).for_each(|i| visit(tile, if backward { n - 1 - i } else { i }));
+        };
+        match backward {
+            false => self.tiles.iter().for_each(each),
+            true => self.tiles.iter().rev().for_each(each),
+        }
+    }
+
+    /// Whether some vertex keeps its state.
+    pub(crate) fn is_fixed_anywhere(&self) -> bool {
+        self.tiles.iter().any(|tile| tile.fixed(tile.own()).is_some())
+    }
+
+    /// Changes every tile, given the places of its slots, before anybody walks the domain. In parallel.
+    pub(super) fn each_tile(domain: &mut Arc<Domain<T>>, change: impl Fn(&mut Tile<T>, &[u32]) + Sync) {
+        let Domain { tiles, place_of, .. } = Arc::get_mut(domain).expect("nobody walks a domain that is being made");
+        tiles.par_iter_mut().for_each(|tile| {
+            let own = tile.own();
+            change(tile, &place_of[own]);
+        });
+    }
+}

@@ -1,0 +1,242 @@
+//! The shares of a mesh that hosts own.
+//!
+//! A share is carved out of the layout of the whole mesh, tile by tile: its tasks, tiles and slots keep their order, so a wide
+//! tile only needs new names for its halo, and what a host computes is what one host would have computed. Around its own
+//! tasks lie ghosts: those tasks of other hosts that hold a vertex which it reads, with no other vertices than these.
+
+use super::domain::{Domain, Link, Share};
+use super::{Form, Layout, State, Tile, View};
+use crate::number::Number;
+use meshweft_mesh::Graph;
+use std::ops::Range;
+
+/// Which host owns which tasks of a layout, and which vertices of others it reads.
+pub(crate) struct Shares<'a, T> {
+    layout: &'a Layout<T>,
+    /// The host of each task.
+    owners: &'a [u32],
+    /// Slots of each task, and the end.
+    starts: Vec<u32>,
+    /// For each host, the slots of others that it reads, ascending.
+    ghosts: Vec<Vec<u32>>,
+}
+
+impl<'a, T: Number> Shares<'a, T> {
+    /// Cost O(vertices + halos).
+    ///
+    /// # Panics
+    /// If a task has no host, or a host that is not one of `hosts`.
+    pub(crate) fn new(layout: &'a Layout<T>, owners: &'a [u32], hosts: usize) -> Shares<'a, T> {
+        assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
+        let mut starts: Vec<u32> = (0..owners.len()).map(|t| slots_of(layout, t).start).collect();
+        starts.push(layout.slots() as u32);
+        let mut shares = Shares { layout, owners, starts, ghosts: vec![Vec::new(); hosts] };
+        for t in 0..owners.len() {
+            let own = owners[t];
+            let mut ghosts = std::mem::take(&mut shares.ghosts[own as usize]);
+            for tile in &layout.tiles[layout.tiles_of(t..t + 1)] {
+                each_read(tile, |slot| {
+                    if owners[shares.task(slot) as usize] != own {
+                        ghosts.push(slot);
+                    }
+                });
+            }
+            shares.ghosts[own as usize] = ghosts;
+        }
+        for ghosts in &mut shares.ghosts {
+            ghosts.sort_unstable();
+            ghosts.dedup();
+        }
+        shares
+    }
+
+    /// The task of a slot.
+    fn task(&self, slot: u32) -> u32 {
+        self.starts.partition_point(|&start| start <= slot) as u32 - 1
+    }
+
+    /// Tasks of a host and its ghosts, ascending, with the slots that it knows of each.
+    fn pieces(&self, host: u32) -> Vec<(u32, Piece<'_>)> {
+        let ghosts = self.ghosts[host as usize].chunk_by(|&a, &b| self.task(a) == self.task(b));
+        let ghosts = ghosts.map(|slots| (self.task(slots[0]), Piece::Ghost(slots)));
+        let own = (0..self.owners.len() as u32).filter(|&t| self.owners[t as usize] == host);
+        let own = own.map(|t| (t, Piece::Own(self.starts[t as usize]..self.starts[t as usize + 1])));
+        let mut pieces: Vec<_> = ghosts.chain(own).collect();
+        pieces.sort_by_key(|piece| piece.0);
+        pieces
+    }
+
+    /// The slots of the layout that the slots of a share stand for; the padding of a ghost stands for its last vertex.
+    pub(crate) fn slots(&self, host: u32) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for (_, piece) in self.pieces(host) {
+            match piece {
+                Piece::Own(range) => slots.extend(range),
+                Piece::Ghost(ghosts) => {
+                    slots.extend_from_slice(ghosts);
+                    let padded = slots.len().next_multiple_of(self.layout.width);
+                    slots.resize(padded, ghosts[ghosts.len() - 1]);
+                }
+            }
+        }
+        slots
+    }
+
+    /// The state of a share, from that of the whole.
+    pub(crate) fn state(&self, host: u32, view: View<'_, T>) -> State<T> {
+        let slots = self.slots(host);
+        let mut state = State::empty(slots.len(), view.shape);
+        let mut reals = Vec::new();
+        for (local, &slot) in slots.iter().enumerate() {
+            reals.clear();
+            reals.extend((0..view.shape.shared + view.shape.private).map(|k| view.real(slot as usize, k)));
+            state.set(local, &reals, None);
+        }
+        state
+    }
+
+    /// The share of a host. Cost O(its slots + its tiles + the ghosts of all hosts).
+    pub(crate) fn domain(&self, host: u32) -> Domain<T> {
+        let Layout { schedule, domain: whole, .. } = self.layout;
+        let pieces = self.pieces(host);
+        let (mut tiles, mut tasks, mut ghosts) = (Vec::new(), vec![0], Vec::new());
+        let slots = self.slots(host);
+        let mut start = 0u32;
+        // Names of the slots that are known, ascending in both.
+        let mut local: Vec<(u32, u32)> = Vec::with_capacity(self.ghosts[host as usize].len());
+        for (_, piece) in &pieces {
+            let len = match piece {
+                Piece::Own(range) => range.len(),
+                Piece::Ghost(slots) => {
+                    local.extend(slots.iter().copied().zip(start..));
+                    slots.len().next_multiple_of(whole.width)
+                }
+            };
+            start += len as u32;
+        }
+        let mut start = 0u32;
+        let own_starts: Vec<(Range<u32>, u32)> = pieces
+            .iter()
+            .filter_map(|(_, piece)| {
+                let at = start;
+                start += match piece {
+                    Piece::Own(range) => range.len() as u32,
+                    Piece::Ghost(slots) => slots.len().next_multiple_of(whole.width) as u32,
+                };
+                if let Piece::Own(range) = piece { Some((range.clone(), at)) } else { None }
+            })
+            .collect();
+        let name = |slot: u32| match own_starts.partition_point(|(range, _)| range.start <= slot).checked_sub(1) {
+            Some(i) if own_starts[i].0.contains(&slot) => own_starts[i].1 + slot - own_starts[i].0.start,
+            _ => local[local.binary_search_by_key(&slot, |pair| pair.0).expect("a slot that is read is known")].1,
+        };
+        let mut at = 0u32;
+        for (t, piece) in &pieces {
+            match piece {
+                Piece::Own(range) => {
+                    let own = &whole.tiles[whole.tiles_of(*t as usize..*t as usize + 1)];
+                    tiles.extend(own.iter().map(|tile| renamed(tile, &name)));
+                    ghosts.push(0..0);
+                    at += range.len() as u32;
+                }
+                Piece::Ghost(slots) => {
+                    ghosts.push(at..at + slots.len() as u32);
+                    at += slots.len().next_multiple_of(whole.width) as u32;
+                }
+            }
+            tasks.push(tiles.len() as u32);
+        }
+        let names: Vec<u32> = pieces.iter().map(|piece| piece.0).collect();
+        let task = |t: u32| names.binary_search(&t).ok().map(|t| t as u32);
+        let is_own = |t: u32| self.owners[t as usize] == host;
+        let mut edges = Vec::new();
+        for (local, &t) in names.iter().enumerate() {
+            let neighbors = whole.graph.neighbors(t).iter().filter(|&&u| u > t && (is_own(t) || is_own(u)));
+            edges.extend(neighbors.filter_map(|&u| Some([local as u32, task(u)?])));
+        }
+        let graph = Graph::from_edges(names.len(), &edges).expect("tasks of a share are numbered");
+        let place_of: Vec<u32> = slots.iter().map(|&slot| whole.place_of[slot as usize]).collect();
+        let number = |place: u32| schedule.permutation().order()[place as usize];
+        let mut along: Vec<(u32, u32)> = Vec::new();
+        for (range, at) in &own_starts {
+            let vertices = (*at..*at + range.len() as u32)
+                .filter(|&slot| slot == *at || place_of[slot as usize] != place_of[slot as usize - 1]);
+            along.extend(vertices.map(|slot| (number(place_of[slot as usize]), slot)));
+        }
+        along.sort_unstable();
+        let share = Share {
+            vertices: schedule.permutation().len(),
+            numbers: along.iter().map(|pair| pair.0).collect(),
+            links: self.links(host, &names, &name),
+            ghosts,
+            names: names.clone(),
+        };
+        Domain {
+            shape: whole.shape,
+            width: whole.width,
+            graph,
+            is_double_buffered: whole.is_double_buffered,
+            tiles,
+            tasks,
+            place_of,
+            along_curve: along.iter().map(|pair| pair.1).collect(),
+            depths: names.iter().map(|&t| whole.depths[t as usize]).collect(),
+            share: Some(share),
+        }
+    }
+
+    fn links(&self, host: u32, names: &[u32], name: &impl Fn(u32) -> u32) -> Vec<Link> {
+        let local = |t: u32| names.binary_search(&t).expect("a task at the border is known") as u32;
+        let mut links = Vec::new();
+        for (with, ghosts) in (0..).zip(&self.ghosts).filter(|(with, _)| *with != host) {
+            let mine: Vec<u32> =
+                ghosts.iter().copied().filter(|&slot| self.owners[self.task(slot) as usize] == host).collect();
+            let sent = mine.chunk_by(|&a, &b| self.task(a) == self.task(b));
+            let sent: Vec<_> = sent
+                .map(|slots| (local(self.task(slots[0])), slots.iter().map(|&slot| name(slot)).collect()))
+                .collect();
+            let mut received: Vec<u32> = self.ghosts[host as usize].iter().map(|&slot| self.task(slot)).collect();
+            received.dedup();
+            received.retain(|&t| self.owners[t as usize] == with);
+            if !sent.is_empty() || !received.is_empty() {
+                links.push(Link { with, sent, received: received.into_iter().map(local).collect() });
+            }
+        }
+        links
+    }
+}
+
+/// What a host knows of a task.
+enum Piece<'a> {
+    /// All of its slots.
+    Own(Range<u32>),
+    /// Those that it reads.
+    Ghost(&'a [u32]),
+}
+
+fn slots_of<T: Number>(layout: &Layout<T>, t: usize) -> Range<u32> {
+    let slots = layout.slots_of_tiles(layout.tiles_of(t..t + 1));
+    slots.start as u32..slots.end as u32
+}
+
+/// Visits the slots that a tile reads and does not own; some of them more than once.
+fn each_read<T: Number>(tile: &Tile<T>, mut visit: impl FnMut(u32)) {
+    match &tile.form {
+        Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
+        Form::Rows { stars, .. } => stars.iter().flat_map(|star| &star.others).for_each(|&slot| visit(slot)),
+    }
+}
+
+/// The same tile where slots have other names, in the same order.
+fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
+    let mut tile = tile.clone();
+    let start = name(tile.slots.start);
+    tile.slots = start..start + tile.slots.len() as u32;
+    match &mut tile.form {
+        Form::Wide { halo, .. } => halo.iter_mut().for_each(|slot| *slot = name(*slot)),
+        Form::Rows { stars, .. } => {
+            stars.iter_mut().flat_map(|star| &mut star.others).for_each(|slot| *slot = name(*slot));
+        }
+    }
+    tile
+}

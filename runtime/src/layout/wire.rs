@@ -1,0 +1,357 @@
+//! A share of a mesh as bytes: how it gets from the host that planned the run to the one that walks it.
+//!
+//! Little-endian arrays, each behind its length, read in pieces: what is claimed never decides what is allocated. What was read is
+//! checked before anybody walks it, because the walk's memory safety rests on it.
+
+use super::domain::{Domain, Link, Share};
+use super::rows::Rows;
+use super::tile::{Form, Tile};
+use super::wide::Wide;
+use super::{Shape, State, View, shared_stride};
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::number::lanes::TABLE;
+use bytemuck::{Pod, Zeroable};
+use meshweft_mesh::Graph;
+use std::io::{Read, Write};
+use std::ops::Range;
+
+#[cfg(target_endian = "big")]
+compile_error!("shares travel in the byte order of their hosts, which is little-endian");
+
+fn put<A: Pod>(out: &mut dyn Write, values: &[A]) -> std::io::Result<()> {
+    out.write_all(&(values.len() as u64).to_le_bytes())?;
+    out.write_all(bytemuck::cast_slice(values))
+}
+
+fn get<A: Pod + Zeroable>(from: &mut dyn Read) -> Result<Vec<A>> {
+    /// Values that are read at once.
+    const PIECE: usize = 1 << 16;
+    let mut len = [0; 8];
+    from.read_exact(&mut len).map_err(cut_short)?;
+    let len = u64::from_le_bytes(len);
+    let mut values = Vec::new();
+    while (values.len() as u64) < len {
+        let start = values.len();
+        values.resize(start + PIECE.min((len - start as u64) as usize), A::zeroed());
+        from.read_exact(bytemuck::cast_slice_mut(&mut values[start..])).map_err(cut_short)?;
+    }
+    Ok(values)
+}
+
+fn cut_short(error: std::io::Error) -> Error {
+    Error::Cluster(format!("a share of the mesh was cut short: {error}"))
+}
+
+/// Puts ranges that follow each other as where they start, and the end.
+fn ends<A>(parts: impl IntoIterator<Item = A>, len: impl Fn(A) -> usize) -> Vec<u32> {
+    let mut ends = vec![0u32];
+    for part in parts {
+        ends.push(ends[ends.len() - 1] + len(part) as u32);
+    }
+    ends
+}
+
+impl<T: Number> Domain<T> {
+    /// Writes a share.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    ///
+    /// # Panics
+    /// If it is a whole mesh.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let share = self.share.as_ref().expect("only shares travel");
+        let Shape { width, shared, private } = self.shape;
+        let head = [width, shared, private, usize::from(self.is_double_buffered), share.vertices, self.tiles.len()];
+        put(out, &head.map(|x| x as u64))?;
+        put(out, self.graph.offsets())?;
+        put(out, &(0..self.graph.len() as u32).flat_map(|t| self.graph.neighbors(t)).copied().collect::<Vec<u32>>())?;
+        put(out, &self.tasks)?;
+        put(out, &self.place_of)?;
+        put(out, &self.along_curve)?;
+        put(out, &self.depths)?;
+        put(out, &share.numbers)?;
+        put(out, &share.names)?;
+        put(out, &share.ghosts.iter().flat_map(|ghost| [ghost.start, ghost.end]).collect::<Vec<u32>>())?;
+        put(out, &[share.links.len() as u64])?;
+        for Link { with, sent, received } in &share.links {
+            put(out, &[*with])?;
+            put(out, &sent.iter().map(|(t, _)| *t).collect::<Vec<u32>>())?;
+            put(out, &ends(sent, |(_, slots)| slots.len()))?;
+            put(out, &sent.iter().flat_map(|(_, slots)| slots).copied().collect::<Vec<u32>>())?;
+            put(out, received)?;
+        }
+        self.tiles.iter().try_for_each(|tile| tile.write(out))
+    }
+
+    /// Reads what [`Domain::write`] wrote.
+    ///
+    /// # Errors
+    /// It is cut short, or no share that could be walked.
+    pub(crate) fn read(from: &mut dyn Read, stars: usize) -> Result<Domain<T>> {
+        let head: Vec<u64> = get(from)?;
+        let &[width, shared, private, is_double_buffered, vertices, tiles] = &head[..] else { return nonsense("head") };
+        let limit = |x: u64, most: u64| if x <= most { Ok(x as usize) } else { nonsense("head") };
+        let shape = Shape { width: limit(width, 16)?, shared: limit(shared, 4096)?, private: limit(private, 4096)? };
+        if ![1, 4, 8, 16].contains(&shape.width) {
+            return nonsense("width of groups");
+        }
+        let (offsets, neighbors): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
+        let graph = graph(&offsets, &neighbors)?;
+        let (tasks, place_of, along_curve, depths) = (get(from)?, get(from)?, get(from)?, get(from)?);
+        let (numbers, names): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
+        let ghosts: Vec<u32> = get(from)?;
+        let ghosts = ghosts.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect();
+        let count: Vec<u64> = get(from)?;
+        let mut links = Vec::new();
+        for _ in 0..count.first().copied().unwrap_or(0) {
+            let (with, tasks, ends, slots): (Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>) =
+                (get(from)?, get(from)?, get(from)?, get(from)?);
+            let received = get(from)?;
+            let (&[with], true) = (&with[..], cuts(&ends, slots.len()) && ends.len() == tasks.len() + 1) else {
+                return nonsense("link");
+            };
+            let slots = ends.windows(2).map(|w| slots[w[0] as usize..w[1] as usize].to_vec());
+            links.push(Link { with, sent: tasks.into_iter().zip(slots).collect(), received });
+        }
+        let tiles: Vec<Tile<T>> = (0..tiles).map(|_| Tile::read(from, stars)).collect::<Result<_>>()?;
+        let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
+        let is_double_buffered = is_double_buffered == 1;
+        let (width, share) = (shape.width, Some(share));
+        let domain =
+            Domain { shape, width, graph, is_double_buffered, tiles, tasks, place_of, along_curve, depths, share };
+        match domain.fault() {
+            None => Ok(domain),
+            Some(fault) => nonsense(fault),
+        }
+    }
+
+    /// What of a share that was read cannot be walked.
+    fn fault(&self) -> Option<&'static str> {
+        let Share { numbers, names, ghosts, links, .. } = self.share.as_ref()?;
+        let (tasks, slots) = (self.graph.len(), self.place_of.len() as u32);
+        if [self.depths.len(), names.len(), ghosts.len()] != [tasks; 3] || numbers.len() != self.along_curve.len() {
+            return Some("lengths");
+        }
+        if !cuts(&self.tasks, self.tiles.len()) || self.tasks.len() != tasks + 1 || !names.is_sorted_by(|a, b| a < b) {
+            return Some("tasks");
+        }
+        // Slots of the tasks, one after the other.
+        let (mut start, mut starts) = (0u32, Vec::with_capacity(tasks));
+        for t in 0..tasks {
+            starts.push(start);
+            let own = &self.tiles[self.tiles_of(t..t + 1)];
+            let ghost = &ghosts[t];
+            if own.is_empty() != (ghost.start < ghost.end) || (!own.is_empty() && *ghost != (0..0)) {
+                return Some("ghosts");
+            }
+            if own.is_empty() {
+                if ghost.start != start || ghost.end > slots {
+                    return Some("slots of a ghost");
+                }
+                start = ghost.end.next_multiple_of(self.width as u32);
+            }
+            for tile in own {
+                if tile.slots.start != start || tile.slots.end <= start || tile.slots.end % self.width as u32 != 0 {
+                    return Some("slots of a tile");
+                }
+                start = tile.slots.end;
+            }
+        }
+        if start != slots || self.along_curve.iter().any(|&slot| slot >= slots) {
+            return Some("slots");
+        }
+        let task = |slot: u32| starts.partition_point(|&start| start <= slot) as u32 - 1;
+        for t in 0..tasks {
+            // A task reads itself and its neighbors in the graph: what the walk's inequality is about.
+            let reads = |slot: u32| {
+                slot < slots
+                    && (task(slot) == t as u32 || self.graph.neighbors(t as u32).binary_search(&task(slot)).is_ok())
+            };
+            if !self.tiles[self.tiles_of(t..t + 1)].iter().all(|tile| tile.is_sound(self.width, &reads)) {
+                return Some("a tile");
+            }
+        }
+        if !numbers.is_sorted_by(|a, b| a < b) || self.along_curve.iter().any(|&slot| self.is_ghost(task(slot))) {
+            return Some("numbers along the curve");
+        }
+        for Link { sent, received, .. } in links {
+            let owns = |(t, read): &(u32, Vec<u32>)| {
+                (*t as usize) < tasks && !self.is_ghost(*t) && read.iter().all(|&slot| slot < slots && task(slot) == *t)
+            };
+            let is_ghost = |&t: &u32| (t as usize) < tasks && self.is_ghost(t);
+            let ascend = sent.is_sorted_by(|a, b| a.0 < b.0) && received.is_sorted_by(|a, b| a < b);
+            if !sent.iter().all(owns) || !received.iter().all(is_ghost) || !ascend {
+                return Some("a link");
+            }
+        }
+        None
+    }
+}
+
+impl<T: Number> Tile<T> {
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        put(out, &[self.slots.start, self.slots.end])?;
+        put(out, &self.fixed.iter().map(|&fixed| u8::from(fixed)).collect::<Vec<u8>>())?;
+        put(out, &self.numbers)?;
+        match &self.form {
+            Form::Wide { halo, stars } => {
+                put(out, &[u32::MAX])?;
+                put(out, halo)?;
+                for Wide { shape, columns, full, degrees, others, data } in stars {
+                    put(out, &[shape.0 as u32, shape.1 as u32])?;
+                    put(out, columns)?;
+                    put(out, full)?;
+                    put(out, degrees)?;
+                    put(out, others)?;
+                    put(out, data)?;
+                }
+            }
+            Form::Rows { vertices, stars } => {
+                put(out, &[*vertices])?;
+                for Rows { shape, offsets, others, data } in stars {
+                    put(out, &[shape.0 as u32, shape.1 as u32])?;
+                    put(out, offsets)?;
+                    put(out, others)?;
+                    put(out, data)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(from: &mut dyn Read, stars: usize) -> Result<Tile<T>> {
+        let slots: Vec<u32> = get(from)?;
+        let &[start, end] = &slots[..] else { return nonsense("slots of a tile") };
+        let fixed: Vec<u8> = get(from)?;
+        let (fixed, numbers) = (fixed.into_iter().map(|fixed| fixed == 1).collect(), get(from)?);
+        let vertices: Vec<u32> = get(from)?;
+        let shape = |from: &mut dyn Read| -> Result<(usize, usize)> {
+            let shape: Vec<u32> = get(from)?;
+            let &[others, data] = &shape[..] else { return nonsense("shape of a star") };
+            Ok((others as usize, data as usize))
+        };
+        let form = match vertices[..] {
+            [u32::MAX] => {
+                let halo = get(from)?;
+                let star = |_| {
+                    let shape = shape(from)?;
+                    let (columns, full, degrees) = (get(from)?, get(from)?, get(from)?);
+                    Ok(Wide { shape, columns, full, degrees, others: get(from)?, data: get(from)? })
+                };
+                Form::Wide { halo, stars: (0..stars).map(star).collect::<Result<_>>()? }
+            }
+            [vertices] => {
+                let star =
+                    |_| Ok(Rows { shape: shape(from)?, offsets: get(from)?, others: get(from)?, data: get(from)? });
+                Form::Rows { vertices, stars: (0..stars).map(star).collect::<Result<_>>()? }
+            }
+            _ => return nonsense("vertices of a tile"),
+        };
+        Ok(Tile { slots: start..end, fixed, numbers, form })
+    }
+
+    /// Whether an update of it stays within what it says it reads. `reads`: whether it may read a slot.
+    fn is_sound(&self, width: usize, reads: &impl Fn(u32) -> bool) -> bool {
+        let own = self.slots.len();
+        let of_slots = |len: usize| len == 0 || len == own;
+        of_slots(self.fixed.len())
+            && of_slots(self.numbers.len())
+            && match &self.form {
+                Form::Wide { halo, stars } => {
+                    own + halo.len() <= TABLE
+                        && halo.iter().all(|&slot| reads(slot) && !self.slots.contains(&slot))
+                        && stars.iter().all(|star| star.is_sound(own, own + halo.len(), width))
+                }
+                Form::Rows { vertices, stars } => {
+                    let vertices = *vertices as usize;
+                    (1..=own).contains(&vertices)
+                        && own == vertices.next_multiple_of(width)
+                        && stars.iter().all(|star| {
+                            let (others, data) = star.shape;
+                            let elements = star.offsets.last().map_or(0, |&end| end as usize);
+                            star.offsets.len() == vertices + 1
+                                && cuts(&star.offsets, elements)
+                                && Some(star.others.len()) == elements.checked_mul(others)
+                                && Some(star.data.len()) == elements.checked_mul(data)
+                                && star.others.iter().all(|&slot| reads(slot))
+                        })
+                }
+            }
+    }
+}
+
+impl<T: Number> Wide<T> {
+    /// `own`: slots of the tile; `table`: places in its table.
+    fn is_sound(&self, own: usize, table: usize, width: usize) -> bool {
+        let (others, data) = self.shape;
+        let columns = self.columns.last().map_or(0, |&end| end as usize);
+        let groups = own / width;
+        let group = |g: usize| {
+            let degrees = &self.degrees[g * width..(g + 1) * width];
+            let most = (self.columns[g + 1] - self.columns[g]) as usize;
+            degrees.iter().all(|&degree| (self.full[g] as usize..=most).contains(&(degree as usize)))
+        };
+        self.columns.len() == groups + 1
+            && cuts(&self.columns, columns)
+            && self.full.len() == groups
+            && self.degrees.len() == own
+            && columns.checked_mul(others * width) == Some(self.others.len())
+            && columns.checked_mul(data * width) == Some(self.data.len())
+            && self.others.iter().all(|&place| (place as usize) < table)
+            && (0..groups).all(group)
+    }
+}
+
+impl<T: Number> View<'_, T> {
+    /// Writes what some slots hold, whole groups of them.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(crate) fn write(&self, slots: Range<usize>, out: &mut dyn Write) -> std::io::Result<()> {
+        let (stride, private) = (shared_stride(self.shape.shared), self.shape.private);
+        put(out, &self.shared[slots.start * stride..slots.end * stride])?;
+        put(out, &self.private[slots.start * private..slots.end * private])
+    }
+}
+
+impl<T: Number> State<T> {
+    /// Reads what [`View::write`] wrote, into as many slots.
+    ///
+    /// # Errors
+    /// It is cut short, or of other slots.
+    pub(crate) fn read(&mut self, slots: Range<usize>, from: &mut dyn Read) -> Result<()> {
+        let (stride, private) = (shared_stride(self.shape.shared), self.shape.private);
+        let (new_shared, new_private): (Vec<T>, Vec<T>) = (get(from)?, get(from)?);
+        let shared = &mut self.shared[slots.start * stride..slots.end * stride];
+        let private = &mut self.private[slots.start * private..slots.end * private];
+        if (shared.len(), private.len()) != (new_shared.len(), new_private.len()) {
+            return nonsense("a state of other vertices");
+        }
+        shared.copy_from_slice(&new_shared);
+        private.copy_from_slice(&new_private);
+        Ok(())
+    }
+}
+
+fn nonsense<A>(what: &str) -> Result<A> {
+    Err(Error::Cluster(format!("a share of the mesh makes no sense: {what}")))
+}
+
+/// Whether some ends cut a list of `len` into pieces.
+fn cuts(ends: &[u32], len: usize) -> bool {
+    ends.first() == Some(&0) && ends.last().is_some_and(|&end| end as usize == len) && ends.is_sorted()
+}
+
+/// The graph with these rows.
+fn graph(offsets: &[u32], neighbors: &[u32]) -> Result<Graph> {
+    let tasks = offsets.len().saturating_sub(1);
+    if !cuts(offsets, neighbors.len()) || neighbors.iter().any(|&t| t as usize >= tasks) {
+        return nonsense("graph of tasks");
+    }
+    let row = |t: usize| &neighbors[offsets[t] as usize..offsets[t + 1] as usize];
+    let edges: Vec<[u32; 2]> =
+        (0..tasks).flat_map(|t| row(t).iter().filter(move |&&u| u as usize > t).map(move |&u| [t as u32, u])).collect();
+    Ok(Graph::from_edges(tasks, &edges)?)
+}

@@ -1,0 +1,75 @@
+//! One simulation on several hosts [C3]: workers in one process. Those of several are in `examples/tests/processes.rs`.
+
+use crate::determinism::Case;
+use meshweft::mesh::Cut;
+use meshweft::{Backend, Cluster, Error, Order};
+use meshweft_examples::{Options, Precision};
+use meshweft_mesh::generate::generate;
+use meshweft_tests::{digest_after, start};
+
+/// Workers that are threads of this process.
+fn inside(workers: u32, threads: usize) -> Backend {
+    Backend::Cluster(Cluster::inside(workers).unwrap().threads(threads))
+}
+
+#[test]
+fn any_number_of_hosts_and_threads_gives_one_digest_for_every_example_and_order() {
+    let cases: [Case; 5] = [
+        ("heat", "torus:24x14", &[]),
+        ("heat", "box:7", &[("method", "explicit")]),
+        ("wave", "disk:10", &[]),
+        ("spring", "random:600", &[]),
+        ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ];
+    for (i, (name, spec, set)) in cases.into_iter().enumerate() {
+        let mesh = generate(spec, 3).unwrap();
+        for (j, order) in Order::ALL.into_iter().enumerate() {
+            let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
+            // Small blocks, so that every host has several.
+            let order = order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
+            let run = |backend| {
+                let options = Options { order, precision, backend, ..Options::default() };
+                digest_after(6, &mut *start(name, &mesh, set, &options).unwrap()).unwrap()
+            };
+            let oracle = run(Backend::Serial);
+            let hosts = [(1, 1), (2, 1), (3, 2), (4, 1), (5, 1), (8, 3)];
+            for (workers, threads) in hosts.into_iter().skip((i + j) % 2).step_by(2) {
+                assert_eq!(run(inside(workers, threads)), oracle, "{name} {spec} {order}, {workers} × {threads}");
+            }
+            let bisected = Cluster::inside(3).unwrap().cut(Cut::Bisection);
+            assert_eq!(run(Backend::Cluster(bisected)), oracle, "{name} {spec} {order}, bisection");
+        }
+    }
+}
+
+#[test]
+fn hosts_measure_what_one_host_does_to_the_last_bit() {
+    // Several leaves of the tree of sums, some of them on two hosts.
+    let mesh = generate("box:24", 3).unwrap();
+    let measure = |order, backend| {
+        let mut run = start("spring", &mesh, &[], &Options { order, backend, ..Options::default() }).unwrap();
+        (0..3).for_each(|_| run.step().unwrap());
+        run.metrics().unwrap().iter().map(|m| m.value.to_bits()).collect::<Vec<_>>()
+    };
+    for order in [Order::BLOCKED, Order::COLOR] {
+        let oracle = measure(order, Backend::Serial);
+        assert!(oracle.iter().all(|&bits| bits != 0));
+        for workers in [2, 3, 5] {
+            assert_eq!(measure(order, inside(workers, 1)), oracle, "{order}, {workers} workers");
+        }
+    }
+}
+
+#[test]
+fn a_run_on_hosts_that_diverges_names_the_vertex_and_the_step() {
+    let mesh = generate("box:9", 3).unwrap();
+    let stop = |backend| {
+        let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
+        let error = (0..200).find_map(|_| run.step().and_then(|()| run.wait()).err()).expect("it diverges");
+        match error.downcast_ref::<Error>() {
+            Some(&Error::Diverged { step, vertex, .. }) => (step, vertex),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(stop(inside(3, 1)), stop(Backend::Serial));
+}
