@@ -249,7 +249,11 @@ impl Children {
     fn start(&mut self, token: &str) -> Result<()> {
         let refuse = |error| Error::Cluster(format!("cannot start this program as a worker: {error}"));
         let program = std::env::current_exe().map_err(refuse)?;
-        let mut child = Command::new(program).env(WORKER, "1").stdin(Stdio::piped()).spawn().map_err(refuse)?;
+        let mut command = Command::new(program);
+        // Ctrl-C is for the driver alone, which ends its workers in good order.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.env(WORKER, "1").stdin(Stdio::piped()).spawn().map_err(refuse)?;
         // The secret goes where nobody else can read it. The pipe stays open: its end tells the worker that the driver is gone.
         let told = child.stdin.as_mut().map(|stdin| writeln!(stdin, "{token}"));
         self.0.push(child);
