@@ -1,7 +1,6 @@
 //! QUIC alone: losses, peers that break the rules, and those that are none.
 
 mod intruders;
-mod measure;
 mod violations;
 
 use super::super::tests::{Inbox, SOON, exchange, gather, quic, settings};
