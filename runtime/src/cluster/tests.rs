@@ -7,14 +7,12 @@ use super::peer::{Identity, Network, Peer};
 use super::simulated::{Faults, Simulated};
 use super::transport::memory;
 use super::worker;
-use crate::engine::cpu::stress::{Cell, Edges, Mixing, Random};
+use crate::engine::cpu::stress::{Case, Mixing, Random, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Layout, Shape, State, View, ViewMut, data_graph};
+use crate::layout::{Layout, ViewMut};
 use crate::number::Int;
-use crate::program::{Incidence, Stars, Vertex};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::Order;
 use crate::step::Step;
-use meshweft_mesh::Permutation;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,28 +51,10 @@ fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
-    let plans = || {
-        let mut stars = Stars::default();
-        stars.add(Edges, edges.clone(), |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1));
-        stars.plans
-    };
-    let numbers = Permutation::sorted_by_number(n, u64::from);
-    let graph = data_graph(&numbers, &plans()).unwrap();
-    let schedule = Schedule::new(&graph, order, grain).unwrap();
-    let laid_out = |width| {
-        let shape = Shape { width, shared: 1, private: 1 };
-        let mut layout = Layout::new(schedule.clone(), &numbers, plans(), shape).unwrap();
-        layout.fix(|v| v % 13 == 5);
-        layout.number();
-        let state = State::new(layout.slots(), width, |slot| {
-            let v = layout.vertex_at(layout.place(slot) as u32) as i32;
-            Cell { word: Int(v * 40_503), label: Int(v) }.split()
-        });
-        (Arc::new(layout), state)
-    };
+    let case = Case::new(n, edges, order, grain);
     let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
-    let (layout, state) = laid_out(width);
-    let owners: Vec<u32> = (0..schedule.graph().len()).map(|_| random.below(workers) as u32).collect();
+    let (layout, state) = case.laid_out(width);
+    let owners: Vec<u32> = (0..case.schedule.graph().len()).map(|_| random.below(workers) as u32).collect();
     let (world, mut exchanges) = match faults {
         None => (None, exchanges(workers as u32 + 1)),
         Some(faults) => {
@@ -97,7 +77,7 @@ fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
         let begin = driver::begin::<Mixing, Int>(&table, 1, &globals, threads);
         let children = Children::none();
         let mut driver = Driver::new(exchanges.remove(0), layout.clone(), owners, &state, &begin, children).unwrap();
-        let (plain, state) = laid_out(1);
+        let (plain, state) = case.laid_out(1);
         let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
         for (i, step) in steps.iter().enumerate() {
             driver.step(step).unwrap();
@@ -120,9 +100,6 @@ fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
                 _ => {}
             }
         }
-        let words = |layout: &Layout<Int>, view: View<Int>| -> Vec<[Int; 2]> {
-            (0..n as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
-        };
         assert_eq!(words(&layout, driver.state().unwrap()), words(&plain, oracle.state().unwrap()));
         assert_eq!(driver.globals().unwrap(), oracle.globals().unwrap());
         drop(driver);

@@ -5,11 +5,11 @@ use super::*;
 use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Layout, Shape, data_graph};
 use crate::number::{Int, Integer};
-use crate::program::{Incidence, Program, Stages, Stars, Vertex};
+use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
 use crate::schedule::{Key, Order, Schedule};
 use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, record, stars, vertex};
-use meshweft_mesh::Permutation;
+use meshweft_mesh::{Graph, Permutation};
 
 vertex! { pub(crate) struct Cell<R> { shared word: R, label: R } }
 record! { pub(crate) struct Found<R> { sum: R, count: R } }
@@ -117,6 +117,47 @@ impl Random {
     }
 }
 
+/// A graph under an order, with the vertices that are fixed and the state that it starts from.
+pub(crate) struct Case {
+    edges: Vec<[u32; 2]>,
+    numbers: Permutation,
+    pub(crate) graph: Graph,
+    pub(crate) schedule: Schedule,
+}
+
+impl Case {
+    pub(crate) fn new(n: usize, edges: Vec<[u32; 2]>, order: Order, grain: u32) -> Case {
+        let numbers = Permutation::sorted_by_number(n, u64::from);
+        let graph = data_graph(&numbers, &plans(&edges)).unwrap();
+        let schedule = Schedule::new(&graph, order, grain).unwrap();
+        Case { edges, numbers, graph, schedule }
+    }
+
+    /// Laid out for groups of `width` vertices.
+    pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout<Int>>, State<Int>) {
+        let shape = Shape { width, shared: 1, private: 1 };
+        let mut layout = Layout::new(self.schedule.clone(), &self.numbers, plans(&self.edges), shape).unwrap();
+        layout.fix(|v| v % 13 == 5);
+        layout.number();
+        let state = State::new(layout.slots(), width, |slot| {
+            let v = layout.vertex_at(layout.place(slot) as u32) as i32;
+            Cell { word: Int(v * 40_503), label: Int(v) }.split()
+        });
+        (Arc::new(layout), state)
+    }
+}
+
+fn plans(edges: &[[u32; 2]]) -> Vec<StarPlan> {
+    let mut stars = Stars::default();
+    stars.add(Edges, edges.to_vec(), |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1));
+    stars.plans
+}
+
+/// Word and label of every vertex.
+pub(crate) fn words(layout: &Layout<Int>, view: View<Int>) -> Vec<[Int; 2]> {
+    (0..layout.places.len() as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
+}
+
 /// One random case, on both engines. Returns how many updates of vertices were left out.
 fn check(seed: u64) -> u64 {
     let random = &mut Random(seed);
@@ -127,28 +168,10 @@ fn check(seed: u64) -> u64 {
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
-    let plans = || {
-        let mut stars = Stars::default();
-        stars.add(Edges, edges.clone(), |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1));
-        stars.plans
-    };
-    let numbers = Permutation::sorted_by_number(n, u64::from);
-    let graph = data_graph(&numbers, &plans()).unwrap();
-    let schedule = Schedule::new(&graph, order, grain).unwrap();
-    let laid_out = |width| {
-        let shape = Shape { width, shared: 1, private: 1 };
-        let mut layout = Layout::new(schedule.clone(), &numbers, plans(), shape).unwrap();
-        layout.fix(|v| v % 13 == 5);
-        layout.number();
-        let state = State::new(layout.slots(), width, |slot| {
-            let v = layout.vertex_at(layout.place(slot) as u32) as i32;
-            Cell { word: Int(v * 40_503), label: Int(v) }.split()
-        });
-        (layout, state)
-    };
+    let case = Case::new(n, edges, order, grain);
     let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
-    let audit = Arc::new(Audit::new(graph.permuted(schedule.permutation())));
-    let (layout, state) = laid_out(width);
+    let audit = Arc::new(Audit::new(case.graph.permuted(case.schedule.permutation())));
+    let (layout, state) = case.laid_out(width);
     let cpu = Cpu::new(threads, layout.domain.clone(), Some(audit.clone()), state).unwrap();
     let mut cpu = Interpreter::new(cpu, table.clone(), globals.clone());
     let policy = match random.below(3) {
@@ -157,7 +180,7 @@ fn check(seed: u64) -> u64 {
         _ => Policy::waves(&layout.domain),
     };
     Arc::get_mut(&mut cpu.host.ground).expect("no walk yet").policy = policy;
-    let (plain, state) = laid_out(1);
+    let (plain, state) = case.laid_out(1);
     let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, globals);
     for (i, step) in steps.iter().enumerate() {
         cpu.step(step).unwrap();
@@ -173,9 +196,6 @@ fn check(seed: u64) -> u64 {
         }
         assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "after step {i}");
     }
-    let words = |layout: &Layout<Int>, view: View<Int>| -> Vec<[Int; 2]> {
-        (0..n as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
-    };
     let own = words(&layout, cpu.state().unwrap());
     assert_eq!(own, words(&plain, oracle.state().unwrap()));
     assert_eq!((audit.breach(), audit.miscounted(cpu.progress().rounds as u32)), (None, None));
