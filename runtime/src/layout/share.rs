@@ -95,75 +95,30 @@ impl<'a, T: Number> Shares<'a, T> {
         state
     }
 
-    /// The share of a host. Cost O(its slots + its tiles + the ghosts of all hosts).
+    /// The share of a host. Cost O((its slots + its halos) log(its slots) + its tiles + the ghosts of all hosts).
     pub(crate) fn domain(&self, host: u32) -> Domain<T> {
         let Layout { schedule, domain: whole, .. } = self.layout;
-        let pieces = self.pieces(host);
-        let (mut tiles, mut tasks, mut ghosts) = (Vec::new(), vec![0], Vec::new());
-        let slots = self.slots(host);
-        let mut start = 0u32;
-        // Names of the slots that are known, ascending in both.
-        let mut local: Vec<(u32, u32)> = Vec::with_capacity(self.ghosts[host as usize].len());
-        for (_, piece) in &pieces {
-            let len = match piece {
-                Piece::Own(range) => range.len(),
-                Piece::Ghost(slots) => {
-                    local.extend(slots.iter().copied().zip(start..));
-                    slots.len().next_multiple_of(whole.width)
-                }
-            };
-            start += len as u32;
-        }
-        let mut start = 0u32;
-        let own_starts: Vec<(Range<u32>, u32)> = pieces
-            .iter()
-            .filter_map(|(_, piece)| {
-                let at = start;
-                start += match piece {
-                    Piece::Own(range) => range.len() as u32,
-                    Piece::Ghost(slots) => slots.len().next_multiple_of(whole.width) as u32,
-                };
-                if let Piece::Own(range) = piece { Some((range.clone(), at)) } else { None }
-            })
-            .collect();
-        let name = |slot: u32| match own_starts.partition_point(|(range, _)| range.start <= slot).checked_sub(1) {
-            Some(i) if own_starts[i].0.contains(&slot) => own_starts[i].1 + slot - own_starts[i].0.start,
-            _ => local[local.binary_search_by_key(&slot, |pair| pair.0).expect("a slot that is read is known")].1,
-        };
-        let mut at = 0u32;
+        let (pieces, slots) = (self.pieces(host), self.slots(host));
+        // They ascend in both, but for the padding of ghosts, which follows what it repeats.
+        let name = |slot: u32| slots.partition_point(|&other| other < slot) as u32;
+        let (mut tiles, mut tasks, mut ghosts, mut along) = (Vec::new(), vec![0], Vec::new(), Vec::new());
         for (t, piece) in &pieces {
-            match piece {
-                Piece::Own(range) => {
-                    let own = &whole.tiles[whole.tiles_of(*t as usize..*t as usize + 1)];
-                    tiles.extend(own.iter().map(|tile| renamed(tile, &name)));
-                    ghosts.push(0..0);
-                    at += range.len() as u32;
+            ghosts.push(match piece {
+                Piece::Own(own) => {
+                    let range = whole.tiles_of(*t as usize..*t as usize + 1);
+                    tiles.extend(whole.tiles[range].iter().map(|tile| renamed(tile, &name)));
+                    let (start, places) = (name(own.start), &whole.place_of[own.start as usize..own.end as usize]);
+                    let vertices = (0..places.len()).filter(|&i| i == 0 || places[i] != places[i - 1]);
+                    let order = schedule.permutation().order();
+                    along.extend(vertices.map(|i| (order[places[i] as usize], start + i as u32)));
+                    0..0
                 }
-                Piece::Ghost(slots) => {
-                    ghosts.push(at..at + slots.len() as u32);
-                    at += slots.len().next_multiple_of(whole.width) as u32;
-                }
-            }
+                Piece::Ghost(read) => name(read[0])..name(read[0]) + read.len() as u32,
+            });
             tasks.push(tiles.len() as u32);
         }
-        let names: Vec<u32> = pieces.iter().map(|piece| piece.0).collect();
-        let task = |t: u32| names.binary_search(&t).ok().map(|t| t as u32);
-        let is_own = |t: u32| self.owners[t as usize] == host;
-        let mut edges = Vec::new();
-        for (local, &t) in names.iter().enumerate() {
-            let neighbors = whole.graph.neighbors(t).iter().filter(|&&u| u > t && (is_own(t) || is_own(u)));
-            edges.extend(neighbors.filter_map(|&u| Some([local as u32, task(u)?])));
-        }
-        let graph = Graph::from_edges(names.len(), &edges).expect("tasks of a share are numbered");
-        let place_of: Vec<u32> = slots.iter().map(|&slot| whole.place_of[slot as usize]).collect();
-        let number = |place: u32| schedule.permutation().order()[place as usize];
-        let mut along: Vec<(u32, u32)> = Vec::new();
-        for (range, at) in &own_starts {
-            let vertices = (*at..*at + range.len() as u32)
-                .filter(|&slot| slot == *at || place_of[slot as usize] != place_of[slot as usize - 1]);
-            along.extend(vertices.map(|slot| (number(place_of[slot as usize]), slot)));
-        }
         along.sort_unstable();
+        let names: Vec<u32> = pieces.iter().map(|piece| piece.0).collect();
         let share = Share {
             vertices: schedule.permutation().len(),
             numbers: along.iter().map(|pair| pair.0).collect(),
@@ -174,15 +129,26 @@ impl<'a, T: Number> Shares<'a, T> {
         Domain {
             shape: whole.shape,
             width: whole.width,
-            graph,
+            graph: self.graph(host, &names),
             is_double_buffered: whole.is_double_buffered,
             tiles,
             tasks,
-            place_of,
+            place_of: slots.iter().map(|&slot| whole.place_of[slot as usize]).collect(),
             along_curve: along.iter().map(|pair| pair.1).collect(),
             depths: names.iter().map(|&t| whole.depths[t as usize]).collect(),
             share: Some(share),
         }
+    }
+
+    /// Which tasks of a share are joined by an edge, as far as it has one of the two. `names`: of its tasks, in the whole mesh.
+    fn graph(&self, host: u32, names: &[u32]) -> Graph {
+        let is_own = |t: u32| self.owners[t as usize] == host;
+        let mut edges = Vec::new();
+        for (local, &t) in (0..).zip(names) {
+            let later = self.layout.graph.neighbors(t).iter().filter(|&&u| u > t && (is_own(t) || is_own(u)));
+            edges.extend(later.filter_map(|u| Some([local, names.binary_search(u).ok()? as u32])));
+        }
+        Graph::from_edges(names.len(), &edges).expect("tasks of a share are numbered")
     }
 
     fn links(&self, host: u32, names: &[u32], name: &impl Fn(u32) -> u32) -> Vec<Link> {
