@@ -33,8 +33,9 @@ pub(super) struct Problem {
     /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
     /// with morton/, hilbert/ or random/ before it for the curve that numbers the vertices; another order is another
     /// result. Blocks hold about a 128th of the mesh, 64 to 4096 vertices, on a GPU at most 512, unless SIZE says otherwise
-    #[arg(long, value_name = "[CURVE/]KEY", default_value_t)]
-    order: Order,
+    /// [default: morton/blocked; on a GPU morton/color]
+    #[arg(long, value_name = "[CURVE/]KEY")]
+    order: Option<Order>,
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
@@ -145,7 +146,7 @@ impl Problem {
         }
         let (backend, note) = self.backend()?;
         let options = Options {
-            order: self.order,
+            order: self.order.unwrap_or_else(|| backend.order()),
             backend,
             simd: match self.simd {
                 Registers::Auto => Simd::Auto,

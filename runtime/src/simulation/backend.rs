@@ -1,7 +1,6 @@
 //! What updates vertices.
 
 use crate::number::{Lanes, Number};
-#[cfg(doc)]
 use crate::schedule::Order;
 
 /// Where updates run.
@@ -26,6 +25,18 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// The order that is taken where none is named: [`Order::BLOCKED`] for the caches of cores, [`Order::COLOR`] on a GPU, where
+    /// it was 2 to 8 times as fast (docs/perf/gpu.md).
+    ///
+    /// ```
+    /// use meshweft::{Backend, Order};
+    /// assert_eq!(Backend::default().order(), Order::BLOCKED);
+    /// assert_eq!(Backend::Gpu { adapter: 0 }.order(), Order::COLOR);
+    /// ```
+    pub fn order(&self) -> Order {
+        if let Backend::Gpu { .. } = self { Order::COLOR } else { Order::BLOCKED }
+    }
+
     /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two from 64 to 4096, about a 128th of the
     /// mesh; on a GPU at most 512.
     ///

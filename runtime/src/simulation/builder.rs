@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Builder<P, T> {
     mesh: Mesh,
     program: P,
-    order: Order,
+    order: Option<Order>,
     backend: Backend,
     simd: Simd,
     audit: bool,
@@ -31,14 +31,14 @@ pub struct Builder<P, T> {
 type OwnKey = Box<dyn Fn(u32) -> u64 + Send + Sync>;
 
 impl<P: Program> Simulation<P, f32> {
-    /// Starts to build a simulation in 32 bits, in the default order, on all cores.
+    /// Starts to build a simulation in 32 bits, in the order that suits the backend ([`Backend::order`]), on all cores.
     ///
     /// See the [crate's front page](crate) for an example.
     pub fn builder(mesh: Mesh, program: P) -> Builder<P, f32> {
         Builder {
             mesh,
             program,
-            order: Order::default(),
+            order: None,
             backend: Backend::default(),
             simd: Simd::default(),
             audit: false,
@@ -51,7 +51,7 @@ impl<P: Program> Simulation<P, f32> {
 impl<P: Program, T: Number> Builder<P, T> {
     /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
     pub fn order(self, order: Order) -> Self {
-        Builder { order, ..self }
+        Builder { order: Some(order), ..self }
     }
 
     /// Sweeps the vertices of the mesh by a key of the host's own, ties along the curve: an order like the others, which any
@@ -82,7 +82,8 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn order_by(self, key: impl Fn(u32) -> u64 + Send + Sync + 'static) -> Self {
-        Builder { key: Some(Box::new(key)), order: Order { key: Key::Own, ..self.order }, ..self }
+        let order = Order { key: Key::Own, ..self.order.unwrap_or_default() };
+        Builder { key: Some(Box::new(key)), order: Some(order), ..self }
     }
 
     /// Sets where updates run.
@@ -114,12 +115,13 @@ impl<P: Program, T: Number> Builder<P, T> {
         /// Vertices of a group: what most GPUs run in lockstep.
         const WIDTH: usize = 32;
         let Builder { mesh, program, order, key, .. } = self;
+        let backend = Backend::Gpu { adapter: 0 };
+        let order = order.unwrap_or_else(|| backend.order());
         let numbers = number(&mesh, order, key.as_ref())?;
         let stars = stars(&program, &mesh)?;
         let physics = trace::physics::<P>(&stars, gpu::scalar::<T>()?);
         let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &stars)?)?;
-        let schedule =
-            Schedule::new(&data_graph(&numbers, &stars)?, order, Backend::Gpu { adapter: 0 }.grain(numbers.len()))?;
+        let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
         let shape = Shape { width: WIDTH, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
         let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape)?;
         layout.fix(|v| program.fixed(&mesh, v));
@@ -136,6 +138,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// kernel, field or star; a block size of zero; a start, parameter or datum that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
         let Builder { mesh, program, order, backend, simd, audit, key, .. } = self;
+        let order = order.unwrap_or_else(|| backend.order());
         let mut setup = Vec::new();
         let mut clock = Instant::now();
         let mut lap = |name, setup: &mut Vec<_>| {
