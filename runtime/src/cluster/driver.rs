@@ -6,6 +6,7 @@
 use super::exchange::{CONTROL, Exchange};
 use super::launch::Children;
 use super::message::{self, Account, Begin, Control};
+use super::stall::{self, Watch};
 use super::stream::{Incoming, Outgoing};
 use super::transport::Host;
 use super::worker::DRIVER;
@@ -109,14 +110,21 @@ impl<T: Number> Driver<T> {
         self.workers().for_each(|to| self.exchange.send(to, message.clone()));
     }
 
-    /// The next message of a worker that is no report.
+    /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
     fn next(&self, host: Host) -> Result<Control> {
+        let mut watch = Watch::default();
         loop {
-            let wants = |from, message: &[u8]| from == host && message.first() == Some(&CONTROL);
-            let message = self.exchange.receive(None, wants).map_err(|error| self.cause(error))?.1;
+            let has_failed = |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_)));
+            let wants =
+                |from, message: &[u8]| message.first() == Some(&CONTROL) && (from == host || has_failed(message));
+            let message = self.exchange.receive(stall::LONG, wants).map_err(|error| self.cause(error))?;
+            let Some((from, message)) = message else {
+                watch.look(&self.exchange).map_err(|error| self.cause(error))?;
+                continue;
+            };
             match Control::decode(&message)? {
                 Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
-                Control::Failed(why) => return Err(Error::Cluster(format!("host {host} cannot go on: {why}"))),
+                Control::Failed(why) => return Err(Error::Cluster(format!("host {from} cannot go on: {why}"))),
                 other => return Ok(other),
             }
         }

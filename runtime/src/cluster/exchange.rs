@@ -3,10 +3,12 @@
 //! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
+use super::message::Control;
 use super::peer::Peer;
+use super::stall::Standing;
 use super::time::{Clock, Time};
 use super::transport::{Event, Host, Transport};
-use crate::engine::{Arrivals, Border};
+use crate::engine::{Arrivals, Border, Lag, Outbox};
 use crate::error::{Error, Result};
 use crate::layout::Share;
 use std::cell::Cell;
@@ -20,6 +22,8 @@ use std::time::Duration;
 pub(crate) const VALUES: u8 = 0;
 pub(crate) const CONTROL: u8 = 1;
 pub(crate) const STREAM: u8 = 2;
+/// The driver asks how a host stands. The network's thread answers, whatever the host's own does.
+pub(crate) const WATCH: u8 = 3;
 
 /// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
 /// is late sees two.
@@ -46,6 +50,8 @@ pub(crate) struct Exchange {
     lost: OnceLock<(Host, String)>,
     /// Nanoseconds that walks have waited, on all threads.
     waited: AtomicU64,
+    /// Messages that the host's own thread has taken, and walks that it has begun.
+    moves: AtomicU64,
     /// Whether hosts may leave.
     is_over: AtomicBool,
 }
@@ -90,6 +96,7 @@ impl Exchange {
             mail: Mutex::default(),
             lost: OnceLock::new(),
             waited: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         })
     }
@@ -174,9 +181,8 @@ impl Exchange {
                         self.lose(from, error.to_string());
                     }
                 }
-                _ => {
-                    lock(&self.mail).push_back((from, message));
-                }
+                Some(&WATCH) => self.send(from, Control::Standing(self.standing()).encode()),
+                _ => lock(&self.mail).push_back((from, message)),
             }
         }
         self.time.news();
@@ -207,26 +213,24 @@ impl Exchange {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// The first piece of mail that is asked for, with its sender.
+    /// The first piece of mail that is asked for, with its sender; none if nothing like it has come in time.
     ///
     /// # Errors
-    /// A host was lost, or nothing like it has come in time.
+    /// A host was lost.
     pub(crate) fn receive(
         &self,
-        patience: Option<Duration>,
+        patience: Duration,
         mut wants: impl FnMut(Host, &[u8]) -> bool,
-    ) -> Result<(Host, Vec<u8>)> {
-        let deadline = patience.map(|patience| self.time.now() + patience);
+    ) -> Result<Option<(Host, Vec<u8>)>> {
+        let deadline = self.time.now() + patience;
         loop {
             let count = self.time.count();
-            let mut mail = lock(&self.mail);
-            if let Some(i) = mail.iter().position(|(from, message)| wants(*from, message)) {
-                return Ok(mail.remove(i).expect("it was found"));
+            if let Some(found) = self.try_receive(&mut wants) {
+                return Ok(Some(found));
             }
-            drop(mail);
             self.check()?;
-            if deadline.is_some_and(|deadline| self.time.now() >= deadline) {
-                return Err(Error::Cluster("nothing was heard in time".into()));
+            if self.time.now() >= deadline {
+                return Ok(None);
             }
             self.time.rest(count, MAIL);
         }
@@ -236,7 +240,23 @@ impl Exchange {
     pub(crate) fn try_receive(&self, mut wants: impl FnMut(Host, &[u8]) -> bool) -> Option<(Host, Vec<u8>)> {
         let mut mail = lock(&self.mail);
         let i = mail.iter().position(|(from, message)| wants(*from, message))?;
+        self.moves.fetch_add(1, Ordering::Relaxed);
         mail.remove(i)
+    }
+
+    /// How far this host is, and what it waits for.
+    fn standing(&self) -> Standing {
+        let walking = lock(&self.walking);
+        let mut standing = Standing { moves: self.moves.load(Ordering::Relaxed), ..Standing::default() };
+        if let (Some(walk), Some(links)) = (&walking.walk, self.border.get()) {
+            let (moves, lags) = walk.lags();
+            let name = |t: u32| links.names[t as usize];
+            let owner = |t: u32| links.owners[t as usize].unwrap_or(self.transport().host());
+            let named = |lag: &Lag| (name(lag.task), lag.epoch, name(lag.of), owner(lag.of));
+            standing.moves += moves;
+            standing.waits = lags.iter().map(named).collect();
+        }
+        standing
     }
 
     /// Says what this host has of the mesh.
@@ -325,29 +345,38 @@ impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut walking = lock(&self.walking);
         (walking.walk, walking.epochs) = (Some(walk), epochs);
+        self.moves.fetch_add(1, Ordering::Relaxed);
         walking.take()?;
         self.check()
     }
 
-    fn pack(&self, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) -> Vec<(u32, Vec<u8>)> {
-        let links = self.border.get().expect("a walk has a share");
-        let name = links.names[t as usize];
-        let pack = |(host, slots): &(Host, Vec<u32>)| {
-            let mut message = Vec::with_capacity(20 + 32 * slots.len());
-            message.extend(u32::from(VALUES).to_le_bytes());
-            message.extend(epoch.to_le_bytes());
-            message.extend(name.to_le_bytes());
-            message.extend(0u32.to_le_bytes());
-            gather(slots, &mut message);
-            let len = (message.len() - 20) as u32;
-            message[16..20].copy_from_slice(&len.to_le_bytes());
-            (*host, message)
-        };
-        links.sent[t as usize].iter().map(pack).collect()
+    fn is_read(&self, t: u32) -> bool {
+        self.border.get().is_some_and(|links| !links.sent[t as usize].is_empty())
     }
 
-    fn post(&self, parcels: Vec<(u32, Vec<u8>)>) {
-        for (to, message) in parcels {
+    fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) {
+        let links = self.border.get().expect("a walk has a share");
+        let name = links.names[t as usize];
+        outbox.epoch = epoch;
+        for (host, slots) in &links.sent[t as usize] {
+            let known = outbox.messages.iter().position(|(to, _)| to == host);
+            let known = known.unwrap_or_else(|| {
+                let kind = u32::from(VALUES).to_le_bytes();
+                outbox.messages.push((*host, [&kind[..], &epoch.to_le_bytes()].concat()));
+                outbox.messages.len() - 1
+            });
+            let message = &mut outbox.messages[known].1;
+            message.extend(name.to_le_bytes());
+            let start = message.len();
+            message.extend([0; 4]);
+            gather(slots, message);
+            let len = (message.len() - start - 4) as u32;
+            message[start..start + 4].copy_from_slice(&len.to_le_bytes());
+        }
+    }
+
+    fn post(&self, outbox: &mut Outbox) {
+        for (to, message) in outbox.messages.drain(..) {
             self.send(to, message);
         }
         self.time.news();

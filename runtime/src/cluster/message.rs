@@ -4,6 +4,7 @@
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
 use super::exchange::CONTROL;
+use super::stall::Standing;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -58,6 +59,8 @@ pub(crate) enum Control {
     GlobalsAre(Vec<u8>),
     /// From the driver: other globals.
     SetGlobals(Vec<u8>),
+    /// From a worker: how it stands.
+    Standing(Standing),
     /// From a worker: it cannot go on.
     Failed(String),
     /// From the driver: the run is over.

@@ -41,6 +41,7 @@ mod partition;
 mod peer;
 #[cfg(test)]
 mod simulated;
+mod stall;
 mod stream;
 #[cfg(test)]
 mod tests;

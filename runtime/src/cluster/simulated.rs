@@ -11,8 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+/// How long the network of a host that has said goodbye goes on answering.
+const GOODBYE: Duration = Duration::from_secs(10);
+
 /// What happens to frames, out of a thousand, and how long they take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) lost: u64,
     pub(crate) twice: u64,
@@ -51,10 +54,12 @@ struct HostState {
     count: u64,
     /// The count at which it fell asleep, and when it wakes up by itself.
     asleep: Option<(u64, Duration)>,
-    /// Its thread has ended; its network goes on answering.
+    /// Its thread has ended; its network may go on answering.
     is_over: bool,
     /// It answers no more.
     is_dead: bool,
+    /// When it stops answering, after it has said goodbye.
+    closes: Option<Duration>,
     /// When its peer has something to do.
     timeout: Option<Duration>,
 }
@@ -107,6 +112,11 @@ impl Simulated {
         (state.trace.finalize().to_hex().to_string(), state.traced)
     }
 
+    /// How long it has lasted.
+    pub(crate) fn now(&self) -> Duration {
+        self.state().now
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,7 +159,8 @@ impl Simulated {
             let frame = state.frames.keys().next().map(|key| key.0);
             let sleepers = state.hosts.iter().filter(|host| !host.is_over);
             let wake = sleepers.filter_map(|host| Some(host.asleep?.1)).min();
-            let timeout = state.hosts.iter().filter(|host| !host.is_dead).filter_map(|host| host.timeout).min();
+            let alive = state.hosts.iter().filter(|host| !host.is_dead);
+            let timeout = alive.flat_map(|host| [host.timeout, host.closes]).flatten().min();
             let Some(next) = [frame, wake, timeout].into_iter().flatten().min() else { return };
             state.now = state.now.max(next);
             let now = state.now;
@@ -157,6 +168,9 @@ impl Simulated {
                 let host = &mut state.hosts[crashed as usize];
                 (host.is_over, host.is_dead) = (true, true);
                 self.turned[crashed as usize].notify_one();
+            }
+            for host in state.hosts.iter_mut().filter(|host| host.closes.is_some_and(|at| at <= now)) {
+                host.is_dead = true;
             }
             if frame.is_some_and(|at| at <= now) {
                 let (_, (from, to, bytes)) = state.frames.pop_first().expect("it was looked at");
@@ -221,7 +235,8 @@ impl Time for Simulation {
 
     fn rest(&self, count: u64, nap: Duration) {
         let mut state = self.world.state();
-        let until = state.now + nap;
+        // Whatever it may wait for is news, so it need not look as often as on a real machine.
+        let until = state.now + nap.max(Duration::from_millis(500));
         state.hosts[self.host as usize].asleep = Some((count, until));
         drop(state);
         self.world.pass_on();
@@ -265,5 +280,9 @@ impl Transport for Simulation {
         Traffic::default()
     }
 
-    fn close(&self) {}
+    fn close(&self) {
+        let mut state = self.world.state();
+        let until = state.now + GOODBYE;
+        state.hosts[self.host as usize].closes = Some(until);
+    }
 }

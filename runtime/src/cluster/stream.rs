@@ -65,7 +65,9 @@ impl Read for Incoming<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() {
             let wants = |from: Host, message: &[u8]| from == self.from && message.first() == Some(&STREAM);
-            (_, self.piece) = self.exchange.receive(Some(PATIENCE), wants).map_err(io::Error::other)?;
+            let piece = self.exchange.receive(PATIENCE, wants).map_err(io::Error::other)?;
+            let late = || io::Error::other(format!("nothing has come from host {} for {PATIENCE:?}", self.from));
+            (_, self.piece) = piece.ok_or_else(late)?;
             self.at = 1;
         }
         let taken = bytes.len().min(self.piece.len() - self.at);

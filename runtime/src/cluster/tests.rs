@@ -3,18 +3,24 @@
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::launch::Children;
+use super::message::Control;
 use super::peer::{Identity, Network, Peer};
-use super::simulated::{Faults, Simulated};
-use super::transport::memory;
+use super::simulated::{Crash, Faults, Simulated};
+use super::stream::Incoming;
+use super::transport::{Host, memory};
 use super::worker;
 use crate::engine::cpu::stress::{Case, Mixing, Random, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Layout, ViewMut};
+use crate::error::{Error, Result};
+use crate::layout::{Domain, Layout, State, ViewMut};
 use crate::number::Int;
 use crate::schedule::Order;
 use crate::step::Step;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A host of which nothing is heard for that long is lost.
+const DEAD: Duration = Duration::from_secs(10);
 
 /// Exchanges of hosts that pass messages through memory.
 fn exchanges(hosts: u32) -> Vec<Arc<Exchange>> {
@@ -29,7 +35,7 @@ fn exchanges(hosts: u32) -> Vec<Arc<Exchange>> {
 
 /// A world in which a seed decides what happens to frames, and the exchanges of its hosts.
 fn simulated(hosts: u32, seed: u64, faults: Faults) -> (Arc<Simulated>, Vec<Arc<Exchange>>) {
-    let network = Network::Lossy { resend: Duration::from_millis(20), dead: Duration::from_secs(10) };
+    let network = Network::Lossy { resend: Duration::from_millis(20), dead: DEAD };
     let world = Simulated::new(hosts, seed, faults);
     let ends: Vec<_> = (0..hosts).map(|host| world.host(host)).collect();
     let exchanges: Vec<_> = ends.iter().map(|end| Exchange::in_time(end.clone())).collect();
@@ -40,13 +46,26 @@ fn simulated(hosts: u32, seed: u64, faults: Faults) -> (Arc<Simulated>, Vec<Arc<
     (world, exchanges)
 }
 
-/// One random case. Returns the trace of the simulation, if there is one, and how long it is.
+/// One random case, which nothing can stop. Returns the trace of the simulation, if there is one, and how long it is.
 fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
+    let (result, _, world) = run(seed, faults);
+    result.unwrap();
+    world.map(|world| world.trace())
+}
+
+/// How many workers the case of a seed has.
+fn workers(seed: u64) -> usize {
+    1 + Random(seed ^ 0x0b05).below(5)
+}
+
+/// One random case: an error if the driver ended with one, and when; a panic if anything differs from the oracle. Every worker has
+/// ended.
+fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<Simulated>>) {
     let random = &mut Random(seed);
     let n = 1 + random.below(300);
     let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(40) as u32);
     let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(3));
-    let workers = 1 + random.below(5);
+    let workers = workers(seed);
     let (edges, is_calm) = (random.edges(n), random.below(2) == 0);
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
@@ -63,49 +82,72 @@ fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
         }
     };
     let threads = if world.is_some() { 1 } else { threads };
-    std::thread::scope(|scope| {
+    let mut ended = Duration::ZERO;
+    let result = std::thread::scope(|scope| {
         for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
             let world = world.clone();
             scope.spawn(move || {
-                world.iter().for_each(|world| world.enter(host));
-                let begin = worker::begin(&exchange).unwrap();
-                worker::work::<Mixing, Int>(&exchange, &begin).unwrap();
-                world.iter().for_each(|world| world.leave(host));
+                let work = || worker::work::<Mixing, Int>(&exchange, &worker::begin(&exchange)?);
+                // The driver hears of what goes wrong.
+                let _ = lives(world.as_deref(), host, work);
                 exchange.transport().close();
             });
         }
         let begin = driver::begin::<Mixing, Int>(&table, 1, &globals, threads);
-        let children = Children::none();
-        let mut driver = Driver::new(exchanges.remove(0), layout.clone(), owners, &state, &begin, children).unwrap();
-        let (plain, state) = case.laid_out(1);
-        let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
-        for (i, step) in steps.iter().enumerate() {
-            driver.step(step).unwrap();
-            oracle.step(step).unwrap();
-            match random.below(4) {
-                0 => {
-                    let (v, word) = (random.below(n) as u32, Int(random.below(1 << 20) as i32));
-                    let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
-                        layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
-                    };
-                    driver.edit(&mut |mut state| set(&layout, &mut state)).unwrap();
-                    oracle.edit(&mut |mut state| set(&plain, &mut state)).unwrap();
+        let drive = || {
+            let exchange = exchanges.remove(0);
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
+            let (plain, state) = case.laid_out(1);
+            let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
+            for (i, step) in steps.iter().enumerate() {
+                driver.step(step)?;
+                oracle.step(step)?;
+                match random.below(4) {
+                    0 => {
+                        let (v, word) = (random.below(n) as u32, Int(random.below(1 << 20) as i32));
+                        let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
+                            layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
+                        };
+                        driver.edit(&mut |mut state| set(&layout, &mut state))?;
+                        oracle.edit(&mut |mut state| set(&plain, &mut state))?;
+                    }
+                    1 => assert_eq!(driver.globals()?, oracle.globals()?, "after step {i}"),
+                    2 => {
+                        let measure = |engine: &mut dyn Engine<Int>| engine.measure(2, &Default::default(), &[], 0);
+                        assert_eq!(measure(&mut driver)?, measure(&mut oracle)?, "after step {i}");
+                    }
+                    _ => {}
                 }
-                1 => assert_eq!(driver.globals().unwrap(), oracle.globals().unwrap(), "after step {i}"),
-                2 => {
-                    let measure =
-                        |engine: &mut dyn Engine<Int>| engine.measure(2, &Default::default(), &[], 0).unwrap();
-                    assert_eq!(measure(&mut driver), measure(&mut oracle), "after step {i}");
-                }
-                _ => {}
             }
-        }
-        assert_eq!(words(&layout, driver.state().unwrap()), words(&plain, oracle.state().unwrap()));
-        assert_eq!(driver.globals().unwrap(), oracle.globals().unwrap());
-        drop(driver);
-        world.iter().for_each(|world| world.leave(0));
+            assert_eq!(words(&layout, driver.state()?), words(&plain, oracle.state()?));
+            assert_eq!(driver.globals()?, oracle.globals()?);
+            Ok(())
+        };
+        let drive = || {
+            let result = drive();
+            ended = world.as_ref().map_or(Duration::ZERO, |world| world.now());
+            result
+        };
+        lives(world.as_deref(), 0, drive)
     });
-    world.map(|world| world.trace())
+    (result, ended, world)
+}
+
+/// The life of a host's thread: it takes its turns in a simulated world, if there is one, and may crash there.
+fn lives(world: Option<&Simulated>, host: Host, life: impl FnOnce() -> Result<()>) -> Result<()> {
+    let Some(world) = world else { return life() };
+    let all = || {
+        world.enter(host);
+        life()
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(all)) {
+        Ok(result) => {
+            world.leave(host);
+            result
+        }
+        Err(panic) if panic.is::<Crash>() => Err(Error::Cluster("crashed".into())),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 /// The seeds to try: that of the environment, or the first so many.
@@ -141,11 +183,90 @@ fn simulated_loss_duplication_delay_and_reordering_change_nothing() {
             lost: random.below(200) as u64,
             twice: random.below(200) as u64,
             delay: Duration::from_micros(random.below(50_000) as u64),
-            crash: None,
-            cut: None,
+            ..Faults::default()
         };
         let [first, second] = [0, 1].map(|_| check(seed, Some(faults)).unwrap());
         assert_eq!(first, second, "a seed is a run");
         assert!(first.1 > 0);
     });
+}
+
+/// A host that ends without a word, the driver too, and two that cannot hear each other any more: nobody waits for ever, and the
+/// driver's error says who was lost [R11].
+#[test]
+fn a_host_that_crashes_or_is_cut_off_ends_the_run_everywhere_in_time() {
+    let failed = std::sync::atomic::AtomicU64::new(0);
+    each_seed(100, |seed| {
+        let random = &mut Random(seed ^ 0xdead);
+        let at = Duration::from_micros(random.below(400_000) as u64);
+        let workers = workers(seed);
+        let first = random.below(workers + 1) as Host;
+        let second = (first + 1 + random.below(workers) as Host) % (workers as Host + 1);
+        let crashes = random.below(2) == 0;
+        let faults = Faults {
+            lost: random.below(100) as u64,
+            delay: Duration::from_micros(1 + random.below(20_000) as u64),
+            crash: crashes.then_some((first, at)),
+            cut: (!crashes).then_some(([first, second], at)),
+            ..Faults::default()
+        };
+        let (result, ended, _) = run(seed, Some(faults));
+        let Err(error) = result else { return };
+        failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let text = error.to_string();
+        let names = |host: Host| text.contains(&format!("host {host} "));
+        assert!(names(first) || names(second) || text.contains("crashed"), "{faults:?}: {text}");
+        // What was under way when it happened may take a while; then twice the time of silence.
+        assert!(ended <= at + 2 * DEAD + Duration::from_secs(2), "{faults:?}: {text} after {ended:?}");
+    });
+    assert!(std::env::var("SEED").is_ok() || failed.into_inner() > 20, "faults come in time");
+}
+
+/// A member that answers, but does nothing.
+#[test]
+fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
+    let case = Case::new(64, (0..63).map(|v| [v, v + 1]).collect(), Order::BLOCKED, 8);
+    let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
+    let (layout, state) = case.laid_out(8);
+    let owners: Vec<u32> = (0..case.schedule.graph().len() as u32).map(|t| t % 2).collect();
+    let (world, mut exchanges) = simulated(3, 1, Faults::default());
+    let result = std::thread::scope(|scope| {
+        for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
+            let world = &world;
+            scope.spawn(move || {
+                let work = || {
+                    let begin = worker::begin(&exchange)?;
+                    if host == 1 {
+                        return worker::work::<Mixing, Int>(&exchange, &begin);
+                    }
+                    let mut from = Incoming::new(&exchange, 0);
+                    let domain = Domain::<Int>::read(&mut from, begin.stars as usize)?;
+                    State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
+                    exchange.set_share(domain.share.as_ref().unwrap());
+                    exchange.send(0, Control::Ready.encode());
+                    // Until the driver has enough of it.
+                    loop {
+                        let found = exchange
+                            .receive(DEAD, |_, message| matches!(Control::decode(message), Ok(Control::End)))?;
+                        if found.is_some() {
+                            return Ok(());
+                        }
+                    }
+                };
+                lives(Some(world), host, work)
+            });
+        }
+        let begin = driver::begin::<Mixing, Int>(&table, 1, &globals, 1);
+        let drive = || {
+            let exchange = exchanges.remove(0);
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
+            let stages = Random(3).stages(Order::BLOCKED, true, 2);
+            driver.step(&Step { number: 0, parameters: Vec::new(), stages })?;
+            driver.settle().map(|_| ())
+        };
+        lives(Some(&world), 0, drive)
+    });
+    let text = result.unwrap_err().to_string();
+    assert!(text.contains("no worker has moved") && text.contains("host 1 waits in round"), "{text}");
+    assert!(text.contains("of host 2") && text.contains("; host 2 waits for no task"), "{text}");
 }

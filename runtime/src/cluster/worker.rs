@@ -12,12 +12,14 @@ use crate::program::{Kernels, Uniform};
 use crate::step::Step;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The driver of a run.
 pub(crate) const DRIVER: Host = 0;
 /// The worker that combines what all measure.
 const FIRST: Host = 1;
+/// How long a worker waits for word before it looks again.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Steps that are walked as one, at most: a walk ends where the neighbors' ends, so the longer it is the less anybody waits.
 const TOGETHER: usize = 16;
 
@@ -73,8 +75,12 @@ impl<T: Number> Walks<T> for Share<T> {
 /// The next control message of a host.
 fn next(exchange: &Exchange, from: Host) -> Result<Control> {
     let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&super::exchange::CONTROL);
-    let message = exchange.receive(None, wants)?.1;
-    Control::decode(&message)
+    loop {
+        // Whether there is anything to wait for is the driver's business.
+        if let Some((_, message)) = exchange.receive(PATIENCE, wants)? {
+            return Control::decode(&message);
+        }
+    }
 }
 
 fn unexpected<A>(message: &Control) -> Result<A> {

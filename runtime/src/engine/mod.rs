@@ -25,7 +25,7 @@ pub(crate) use serial::Serial;
 #[cfg(feature = "cluster")]
 pub(crate) use {
     code::Pass,
-    cpu::{Arrivals, Border},
+    cpu::{Arrivals, Border, Lag, Outbox},
     interpreter::Host as Walks,
     reduce::Reduction,
 };

@@ -4,6 +4,32 @@ use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What one thread has for other hosts, and has not sent yet.
+///
+/// Tasks at the border come one after the other, so what several of them have come to goes out as one message a host.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    /// What all of it has come to.
+    pub(crate) epoch: u64,
+    /// Hosts, and what is for them.
+    pub(crate) messages: Vec<(u32, Vec<u8>)>,
+}
+
+impl Outbox {
+    /// Bytes of a message from which it is not worth waiting for more: receivers could be at work on them.
+    const FULL: usize = 16 << 10;
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Whether it is to be sent before something is added that has come to `epoch`.
+    pub(super) fn is_due(&self, epoch: u64) -> bool {
+        !self.is_empty()
+            && (self.epoch != epoch || self.messages.iter().any(|(_, message)| message.len() >= Outbox::FULL))
+    }
+}
+
 /// Carries what tasks at the border come to, and says that something has come from beyond.
 ///
 /// Epochs count the rounds of all walks: what is one walk here may be two elsewhere.
@@ -14,12 +40,15 @@ pub(crate) trait Border: Send + Sync {
     /// What came too early makes no sense, or somebody was lost.
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()>;
 
-    /// Own task `t` has come to `epoch`: what others are to know of it, and who. `gather` appends the bits of the shared state
-    /// of some slots of it.
-    fn pack(&self, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) -> Vec<(u32, Vec<u8>)>;
+    /// Whether own task `t` is read by others.
+    fn is_read(&self, t: u32) -> bool;
 
-    /// Sends it, now that everybody here may know: an answer may follow at once.
-    fn post(&self, parcels: Vec<(u32, Vec<u8>)>);
+    /// Own task `t` has come to `epoch`: what others are to know of it goes into `outbox`. `gather` appends the bits of the
+    /// shared state of some slots of it.
+    fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
+
+    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once.
+    fn post(&self, outbox: &mut Outbox);
 
     /// Whether somebody was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;
@@ -44,4 +73,17 @@ pub(crate) trait Arrivals: Send + Sync {
     /// # Errors
     /// It is not due, or other bits are: nothing is changed then.
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()>;
+
+    /// How many tasks were drawn so far, and what the next ones wait for.
+    fn lags(&self) -> (u64, Vec<Lag>);
+}
+
+/// A task that cannot run yet because of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lag {
+    pub(crate) task: u32,
+    /// What it is to come to.
+    pub(crate) epoch: u64,
+    /// The task that lags behind.
+    pub(crate) of: u32,
 }

@@ -12,8 +12,8 @@ pub(super) mod tile;
 mod walk;
 
 #[cfg(feature = "cluster")]
-pub(crate) use border::Arrivals;
-pub(crate) use border::Border;
+pub(crate) use border::{Arrivals, Lag};
+pub(crate) use border::{Border, Outbox};
 
 use super::code::{Code, Pass};
 use super::interpreter::Host;

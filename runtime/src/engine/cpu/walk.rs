@@ -17,7 +17,7 @@
 //! A task is drawn only when it is ready, and of all that are left the first by round, chain and number is always ready or
 //! running, and the next of its sequence: some thread finds it, whatever the graph and however few threads.
 
-use super::border::{Arrivals, Border};
+use super::border::{Arrivals, Border, Lag, Outbox};
 use super::cells::Memory;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
@@ -42,8 +42,8 @@ const LARGE: usize = 1024;
 
 /// How ready tasks are found.
 pub(super) enum Policy {
-    /// Tasks of each thread.
-    Sequences(Vec<Vec<u32>>),
+    /// Tasks of each thread: so many sequences each, the one to prefer first.
+    Sequences { tasks: Vec<Vec<u32>>, each: usize },
     /// All tasks in every so-and-so-many-th round, for so many threads.
     Rounds(usize),
     /// For each task, where its wave starts and ends.
@@ -72,7 +72,8 @@ impl Policy {
 
     /// Tasks for each of the threads.
     pub(super) fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Policy {
-        Policy::Sequences(sequences(domain, threads))
+        let tasks = sequences(domain, threads);
+        Policy::Sequences { each: tasks.len() / threads, tasks }
     }
 
     /// Wave after wave.
@@ -87,16 +88,21 @@ impl Policy {
 
     fn count(&self) -> usize {
         match self {
-            Policy::Sequences(sequences) => sequences.len(),
+            Policy::Sequences { tasks, .. } => tasks.len(),
             Policy::Rounds(threads) => *threads,
             Policy::Waves(_) => 1,
         }
     }
+
+    /// Sequences of a thread.
+    fn each(&self) -> usize {
+        if let Policy::Sequences { each, .. } = self { *each } else { 1 }
+    }
 }
 
 /// Tasks for each thread. All are sorted by the longest chain of predecessors, then by number, and the threads share the
-/// tasks of each length of chain in equal runs. Of a share of a mesh, those at the border come before others of their length:
-/// what they come to is on its way while the others run.
+/// tasks of each length of chain in equal runs. Of a share of a mesh each thread has two sequences: tasks at the border, which it
+/// prefers, so that what they come to is on its way early, and tasks inside, for while those wait for other hosts.
 ///
 /// So every thread has the same tasks in every round, whose state its caches may still hold, and, where numbers follow a
 /// curve, has them in one region. Chains are those of the whole mesh, so of all tasks of all hosts that are left the first by
@@ -104,14 +110,15 @@ impl Policy {
 fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Vec<Vec<u32>> {
     let depth = |t: u32| domain.depths[t as usize];
     let is_inside = |t: u32| domain.graph.neighbors(t).iter().all(|&u| !domain.is_ghost(u));
-    let mut tasks: Vec<u32> = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
-    tasks.sort_by_cached_key(|&t| (depth(t), is_inside(t), t));
-    let of_thread = |i: usize| {
-        let shares = tasks.chunk_by(|&t, &u| (depth(t), is_inside(t)) == (depth(u), is_inside(u)));
-        let share = |class: &[u32]| class[class.len() * i / threads..class.len() * (i + 1) / threads].to_vec();
-        shares.flat_map(share).collect()
+    let mut own: Vec<u32> = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
+    own.sort_by_cached_key(|&t| (depth(t), t));
+    let (inside, border): (Vec<u32>, Vec<u32>) = own.into_iter().partition(|&t| is_inside(t));
+    let kinds = if domain.share.is_some() { vec![border, inside] } else { vec![inside] };
+    let of_thread = |tasks: &[u32], i: usize| {
+        let same = tasks.chunk_by(|&t, &u| depth(t) == depth(u));
+        same.flat_map(|same| &same[same.len() * i / threads..same.len() * (i + 1) / threads]).copied().collect()
     };
-    (0..threads).map(of_thread).collect()
+    (0..threads).flat_map(|i| kinds.iter().map(move |tasks| of_thread(tasks, i))).collect()
 }
 
 /// What a walk works on.
@@ -281,23 +288,28 @@ impl<T: Number> Walk<T> {
     }
 
     /// A task of the own sequence, or of another one if that does not come soon; none after the last.
-    fn next(&self, own: usize) -> Option<(u32, u32)> {
+    fn next(&self, own: usize, outbox: &mut Outbox) -> Option<(u32, u32)> {
         let (mut wait, mut turns) = (Wait::new(self.spin), 0);
-        let sequences = self.drawn.len();
+        let (sequences, each) = (self.drawn.len(), self.ground.policy.each());
+        let first = own * each % sequences;
         while !self.is_over() {
             let mut ended = true;
-            for s in (0..sequences).map(|k| (own + k) % sequences) {
+            for s in (0..sequences).map(|k| (first + k) % sequences) {
                 // What a thread that has not come yet was to do is there to be taken.
-                let is_its_own = s != own % sequences && self.busy[s].load(Ordering::Relaxed);
+                let is_its_own = s / each != first / each && self.busy[s / each].load(Ordering::Relaxed);
                 if !ended && is_its_own && turns < PATIENCE {
                     continue;
                 }
                 match self.draw(s) {
-                    Draw::Task(t, epoch) => return Some((t, epoch)),
+                    Draw::Task(t, epoch) => {
+                        self.post(outbox, Some((t, epoch)));
+                        return Some((t, epoch));
+                    }
                     Draw::Wait => ended = false,
                     Draw::End => {}
                 }
             }
+            self.post(outbox, None);
             if ended {
                 return None;
             }
@@ -324,7 +336,7 @@ impl<T: Number> Walk<T> {
         let drawn = &self.drawn[sequence];
         // Its tasks in a round, the first of its rounds, and from one to the next.
         let (tasks, first, stride) = match &self.ground.policy {
-            Policy::Sequences(sequences) => (sequences[sequence].len(), 0, 1),
+            Policy::Sequences { tasks, .. } => (tasks[sequence].len(), 0, 1),
             Policy::Rounds(threads) => (self.epochs.len(), sequence, *threads),
             Policy::Waves(waves) => (waves.len(), 0, 1),
         };
@@ -339,8 +351,8 @@ impl<T: Number> Walk<T> {
             let leg = self.leg(epoch);
             let i = if leg.is_backward() { tasks - 1 - i } else { i };
             let (t, ready) = match &self.ground.policy {
-                Policy::Sequences(sequences) => {
-                    let t = sequences[sequence][i];
+                Policy::Sequences { tasks, .. } => {
+                    let t = tasks[sequence][i];
                     (t, self.is_ready(leg.pass.rule, t, epoch))
                 }
                 Policy::Rounds(_) => (i as u32, self.is_ready(leg.pass.rule, i as u32, epoch)),
@@ -369,19 +381,28 @@ impl<T: Number> Walk<T> {
         of(t) == epoch && is_ready(&self.ground.domain.graph, t, rule, of)
     }
 
-    fn finish(&self, t: u32, epoch: u32) {
-        let Some(border) = &self.ground.border else { return self.advance(t, epoch) };
-        let which = self.leg(epoch).source(epoch + 1);
-        let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
-        let parcels = border.pack(t, self.base + u64::from(epoch) + 1, &gather);
+    fn finish(&self, t: u32, epoch: u32, outbox: &mut Outbox) {
+        if let Some(border) = &self.ground.border {
+            let which = self.leg(epoch).source(epoch + 1);
+            let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
+            border.pack(outbox, t, self.base + u64::from(epoch) + 1, &gather);
+        }
         self.advance(t, epoch);
-        border.post(parcels);
+    }
+
+    /// Sends what waits to be sent, unless the thread goes on with a task that will add to it.
+    fn post(&self, outbox: &mut Outbox, next: Option<(u32, u32)>) {
+        let Some(border) = &self.ground.border else { return };
+        let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && !outbox.is_due(self.base + u64::from(epoch) + 1));
+        if !adds && !outbox.is_empty() {
+            border.post(outbox);
+        }
     }
 
     fn advance(&self, t: u32, epoch: u32) {
         match &self.ground.policy {
             // From here on neighbors may run.
-            Policy::Sequences(_) | Policy::Rounds(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
+            Policy::Sequences { .. } | Policy::Rounds(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
             Policy::Waves(_) => _ = self.done.fetch_add(1, Ordering::AcqRel),
         }
     }
@@ -399,9 +420,10 @@ impl<T: Number> Job for Walk<T> {
         let _stop = StopOnPanic(self, worker);
         // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
         self.busy[worker].store(true, Ordering::SeqCst);
-        while let Some((t, epoch)) = self.next(worker) {
+        let mut outbox = Outbox::default();
+        while let Some((t, epoch)) = self.next(worker, &mut outbox) {
             self.visit(self.leg(epoch), t, epoch);
-            self.finish(t, epoch);
+            self.finish(t, epoch, &mut outbox);
         }
         self.busy[worker].store(false, Ordering::SeqCst);
         if worker == 0 {
@@ -424,7 +446,7 @@ impl<T: Number> Walk<T> {
         let (mut wait, mut done) = (Wait::new(self.spin), 0);
         while !self.is_over() {
             let all = match &self.ground.policy {
-                Policy::Sequences(_) | Policy::Rounds(_) => {
+                Policy::Sequences { .. } | Policy::Rounds(_) => {
                     let left = self.epochs[done..].iter();
                     done += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.rounds).count();
                     done == self.epochs.len()
@@ -479,6 +501,26 @@ impl<T: Number> Arrivals for Walk<T> {
         }
         self.epochs[t as usize].store(before + 1, Ordering::Release);
         Ok(())
+    }
+
+    fn lags(&self) -> (u64, Vec<Lag>) {
+        let drawn: Vec<usize> = self.drawn.iter().map(|drawn| drawn.load(Ordering::Relaxed)).collect();
+        let moves = drawn.iter().sum::<usize>() as u64;
+        let Policy::Sequences { tasks: sequences, .. } = &self.ground.policy else { return (moves, Vec::new()) };
+        let of = |u: u32| self.epochs[u as usize].load(Ordering::Acquire);
+        let mut lags = Vec::new();
+        for (tasks, drawn) in sequences.iter().zip(drawn).filter(|(tasks, _)| !tasks.is_empty()) {
+            let (round, i) = ((drawn / tasks.len()) as u32, drawn % tasks.len());
+            if round >= self.rounds {
+                continue;
+            }
+            let leg = self.leg(round);
+            let t = tasks[if leg.is_backward() { tasks.len() - 1 - i } else { i }];
+            let least = |u: u32| round + u32::from(leg.pass.rule.puts_first(u, t));
+            let slow = self.ground.domain.graph.neighbors(t).iter().filter(|&&u| of(u) < least(u));
+            lags.extend(slow.map(|&of| Lag { task: t, epoch: self.base + u64::from(round) + 1, of }));
+        }
+        (moves, lags)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Settings;
 use crate::cluster::identity::{Credentials, client, server};
 use crate::{Error, Result};
+use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 use std::net::IpAddr;
@@ -25,6 +26,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// What a round trip is taken for before one was measured: hosts of a run are close to each other. With quinn's third of a second a lost
 /// first packet costs a second.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(5);
+/// Bytes on their way before the first acknowledgement: what a link of 10 Gbit/s holds in a millisecond. Values of a color leave in one
+/// burst and then nothing for a while, by which a window never grows: with quinn's 14 kB every burst waited for round trips, and
+/// for the timer that spreads packets.
+const FIRST_WINDOW: u64 = 1 << 20;
 /// Handshakes under way at once; those above are not answered.
 pub(super) const HANDSHAKES: usize = 64;
 /// Those above must show first that their address is theirs.
@@ -67,6 +72,8 @@ pub(super) mod code {
 /// The limits of a connection with a host at that address.
 pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window(FIRST_WINDOW);
     let idle = settings.dead_timeout.try_into().expect("a timeout fits into QUIC's numbers");
     config
         .max_idle_timeout(Some(idle))
@@ -78,6 +85,7 @@ pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfi
         .send_window(SEND_WINDOW)
         .crypto_buffer_size(CRYPTO_BUFFER)
         .datagram_receive_buffer_size(None)
+        .congestion_controller_factory(Arc::new(congestion))
         .initial_rtt(FIRST_ROUND_TRIP);
     let mtu = settings.mtu.or(peer.is_loopback().then_some(LOOPBACK_MTU)).map(|mtu| mtu.clamp(1200, LARGEST_MTU));
     if let Some(mtu) = mtu {
