@@ -6,6 +6,8 @@ mod fields;
 #[cfg(test)]
 mod robust;
 mod saved;
+#[cfg(feature = "cluster")]
+mod shares;
 #[cfg(test)]
 pub(crate) mod tests;
 

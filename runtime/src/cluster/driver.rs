@@ -6,12 +6,13 @@
 use super::exchange::{CONTROL, Exchange};
 use super::launch::Children;
 use super::message::{self, Account, Begin, Control};
+use super::partition::report;
 use super::stream::{Incoming, Outgoing};
 use super::transport::Host;
 use super::worker::DRIVER;
 use crate::engine::{Engine, Facts, HostReport, Progress, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, Layout, Share, Shares, State, View, ViewMut};
+use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Kernels;
 use crate::step::{Settings, Step};
@@ -198,22 +199,6 @@ impl<T: Number> Driver<T> {
             }
         }
         Ok(state)
-    }
-}
-
-/// What a worker has of the mesh.
-fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
-    let Share { ghosts, links, .. } = domain.share.as_ref().expect("it is one");
-    let mut boundary: Vec<u32> = links.iter().flat_map(|link| &link.sent).flat_map(|sent| &sent.1).copied().collect();
-    boundary.sort_unstable();
-    boundary.dedup();
-    HostReport {
-        host,
-        vertices: domain.along_curve.len(),
-        boundary: boundary.len(),
-        ghosts: ghosts.iter().map(|ghost| ghost.len()).sum(),
-        neighbors: links.len(),
-        ..HostReport::default()
     }
 }
 

@@ -49,3 +49,5 @@ mod transport;
 mod worker;
 
 pub use launch::{Cluster, Gathering, Worker};
+pub use partition::Sharing;
+pub(crate) use partition::sharing;

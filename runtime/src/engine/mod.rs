@@ -103,19 +103,25 @@ pub(crate) struct Facts {
     pub(crate) hosts: Vec<HostReport>,
 }
 
-/// What one host of a run has done.
+/// What one host of a run has of the mesh, and what it has done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostReport {
     /// Its number: workers count from 1.
     pub host: u32,
     /// Vertices that it updates.
     pub vertices: usize,
-    /// Those of them that other hosts read.
+    /// Tasks that they lie in.
+    pub tasks: usize,
+    /// Its vertices that other hosts read.
     pub boundary: usize,
     /// Vertices of other hosts that it reads.
     pub ghosts: usize,
-    /// Hosts that it exchanges values with.
-    pub neighbors: usize,
+    /// Hosts that it exchanges values with, ascending.
+    pub neighbors: Vec<u32>,
+    /// Messages to other workers in a round of updates.
+    pub round_messages: u64,
+    /// Bytes of state in them; what stands before each comes on top.
+    pub round_bytes: u64,
     /// Threads that update.
     pub threads: usize,
     /// Seconds that its threads updated, all together.
