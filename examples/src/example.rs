@@ -3,12 +3,12 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
-#[cfg(feature = "cluster")]
-use meshweft::Worker;
 use meshweft::{
     Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Program, Schedule, Shader, Simd,
     Simulation,
 };
+#[cfg(feature = "cluster")]
+use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
 
 /// What is known of an example before it runs.
@@ -223,6 +223,12 @@ pub trait Run {
     fn threads(&self) -> usize;
     /// What each host has done, if it runs on several.
     fn hosts(&self) -> Vec<HostReport>;
+    /// How so many hosts would share the mesh, see [`Simulation::shares`].
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "cluster")]
+    fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing>;
     /// How often they were held up so far because one of them was not given a core.
     fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
@@ -428,6 +434,11 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn hosts(&self) -> Vec<HostReport> {
         self.simulation.hosts()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
+        Ok(self.simulation.shares(hosts, cut)?)
     }
 
     fn stalls(&self) -> u64 {

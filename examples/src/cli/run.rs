@@ -289,6 +289,7 @@ fn as_json(host: &HostReport, rounds: u64) -> Value {
     json!({
         "host": host.host,
         "vertices": host.vertices,
+        "tasks": host.tasks,
         "boundary": host.boundary,
         "ghosts": host.ghosts,
         "neighbors": host.neighbors,
