@@ -10,6 +10,7 @@ use meshweft::{
 #[cfg(feature = "cluster")]
 use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
+use std::io::Write;
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +118,8 @@ pub struct Options {
     pub precision: Precision,
     /// Whether to run the serial oracle beside it and compare every bit after every step.
     pub verify: bool,
+    /// Whether threads write down what they do, for [`Run::write_timeline`].
+    pub timeline: bool,
 }
 
 /// The precision of state and arithmetic.
@@ -243,6 +246,11 @@ pub trait Run {
     fn round_bytes(&self) -> usize;
     /// Vertices that a core updates side by side.
     fn width(&self) -> usize;
+    /// Writes what threads have done, see [`Simulation::write_timeline`].
+    ///
+    /// # Errors
+    /// As there.
+    fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64>;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -342,7 +350,10 @@ impl<P: Example, T: Number> Running<P, T> {
                 Some(Oracle { serial, exact, worst: 0.0 })
             }
         };
-        let simulation = build(options.backend.clone(), options.verify, &mesh)?;
+        let mut mesh = mesh;
+        let program = P::new(&mut mesh, settings, options.order)?;
+        let builder = configure(mesh, program, options).audit(options.verify).timeline(options.timeline);
+        let simulation = builder.precision::<T>().build()?;
         Ok(Running { simulation, oracle })
     }
 
@@ -467,6 +478,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn width(&self) -> usize {
         self.simulation.width()
+    }
+
+    fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64> {
+        Ok(self.simulation.write_timeline(out)?)
     }
 
     fn audit(&self) -> Result<Option<String>> {

@@ -184,6 +184,7 @@ impl Problem {
                 Bits::F64 => Precision::F64,
             },
             verify,
+            timeline: false,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })

@@ -209,10 +209,11 @@ fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> crate::picture::Pictu
     };
     let kinds: Vec<(String, [u8; 3])> = colors.iter().enumerate().map(|(i, &color)| (name(i), color)).collect();
     let of: Vec<u32> = sharing.owners.iter().map(|host| host - 1).collect();
+    let edges = mesh.cells().corners_of(CellKind::Edge);
     let scene = Scene {
         points: mesh.points(),
         triangles: &mesh.surface(),
-        edges: mesh.cells().corners_of(CellKind::Edge).as_chunks().0,
+        edges: edges.as_chunks().0,
         coloring: Coloring::Kinds { of: &of, kinds: &kinds },
         caption,
         ..Scene::default()
@@ -236,6 +237,35 @@ fn colors(hosts: &[HostReport]) -> Vec<[u8; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_those_that_the_owners_of_vertices_say() {
+        // Heat reads its neighbors in the mesh, so that boundary and ghosts can be counted in the graph of the mesh.
+        let mesh = meshweft_mesh::generate::generate("box:9", 3).unwrap();
+        let graph = meshweft_mesh::Graph::from_cells(&mesh).unwrap();
+        let entry = find_example("heat").unwrap();
+        for (order, cut) in [("blocked:64", CutName::Curve), ("color", CutName::Bisection), ("jacobi", CutName::Curve)]
+        {
+            let options = Options { order: order.parse().unwrap(), ..Options::default() };
+            let run = (entry.start)(mesh.clone(), &Settings::new(entry.info.settings), &options).unwrap();
+            for hosts in [1, 2, 5, 8] {
+                let sharing = run.shares(hosts, cut.into()).unwrap();
+                let owners = sharing.owners.iter().map(|host| host - 1).collect();
+                let partition = meshweft_mesh::Partition::from_owners(&graph, owners, hosts as usize).unwrap();
+                assert_eq!(total(&sharing.hosts, |host| host.tasks), run.schedule().graph().len());
+                for (host, part) in sharing.hosts.iter().zip(partition.parts()) {
+                    let own = [host.vertices, host.boundary, host.ghosts];
+                    assert_eq!(own, [part.owned.len(), part.boundary.len(), part.ghosts.len()], "{order} {hosts}");
+                    assert!(host.neighbors.iter().all(|&other| {
+                        other != host.host && sharing.hosts[other as usize - 1].neighbors.contains(&host.host)
+                    }));
+                }
+                if (order, hosts) == ("blocked:64", 2) {
+                    assert!(imbalance(&sharing.hosts) < 1.2, "a dozen tasks make two shares alike");
+                }
+            }
+        }
+    }
 
     #[test]
     fn neighbors_have_other_colors_also_where_hosts_are_many() {

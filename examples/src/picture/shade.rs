@@ -1,7 +1,7 @@
 //! The color of what a sample shows, in linear light.
 
 use super::camera::View;
-use super::colormap::{place_in, to_linear};
+use super::colormap::{MISSING, place_in, to_linear};
 use super::figure::{Figure, Item};
 use super::raster::nearest_on_line;
 use super::shadow::ShadowMap;
@@ -138,7 +138,7 @@ impl Figure<'_> {
             Coloring::Kinds { of, .. } => {
                 let heaviest = corners.iter().zip(weights).max_by(|a, b| a.1.total_cmp(b.1));
                 let kind = heaviest.and_then(|(&v, _)| self.ramp.get(*of.get(v as usize)? as usize));
-                return kind.copied().unwrap_or(to_linear(ColorMap::Viridis.color(f32::NAN)));
+                return kind.copied().unwrap_or(to_linear(MISSING));
             }
         };
         let at = |v: u32| place_in(*range, values.get(v as usize).copied().unwrap_or(f64::NAN));

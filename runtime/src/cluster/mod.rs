@@ -37,6 +37,7 @@ mod exchange;
 mod identity;
 mod launch;
 mod message;
+mod overlap;
 mod partition;
 mod peer;
 #[cfg(test)]
@@ -45,6 +46,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod time;
+mod timeline;
 mod transport;
 mod worker;
 

@@ -22,8 +22,8 @@ use super::cells::Memory;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
-use crate::engine::Audit;
 use crate::engine::code::{Code, Pass};
+use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
@@ -122,6 +122,8 @@ pub(super) struct Ground<T> {
     pub(super) audit: Option<Arc<Audit>>,
     /// What carries values between hosts, if the domain is a share.
     pub(super) border: Option<Arc<dyn Border>>,
+    /// Where threads write down what they do, if somebody wants to know.
+    pub(super) timeline: Option<Arc<Timeline>>,
 }
 
 /// Some passes over all tasks.
@@ -232,11 +234,20 @@ impl<T: Number> Walk<T> {
     /// Does all of it on the calling thread: the tasks in order need no waiting.
     pub(super) fn alone(&self) {
         let tasks = self.epochs.len() as u32;
+        let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(0));
         for leg in &self.legs {
             for epoch in leg.first..leg.first + leg.pass.rounds {
                 (0..tasks).for_each(|i| self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+                if let Some(pen) = &mut pen {
+                    pen.updated(leg.pass.kernel, tasks, self.round(epoch));
+                }
             }
         }
+    }
+
+    /// Which round of all walks it is that begins at `epoch`, counted from 1.
+    fn round(&self, epoch: u32) -> u64 {
+        self.base + u64::from(epoch) + 1
     }
 
     fn leg(&self, epoch: u32) -> &Leg<T> {
@@ -369,13 +380,24 @@ impl<T: Number> Walk<T> {
         of(t) == epoch && is_ready(&self.ground.domain.graph, t, rule, of)
     }
 
-    fn finish(&self, t: u32, epoch: u32) {
-        let Some(border) = &self.ground.border else { return self.advance(t, epoch) };
+    /// A task is done. Tells whether that was sent to somebody.
+    fn finish(&self, t: u32, epoch: u32) -> bool {
+        let Some(border) = &self.ground.border else {
+            self.advance(t, epoch);
+            return false;
+        };
         let which = self.leg(epoch).source(epoch + 1);
         let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
-        let parcels = border.pack(t, self.base + u64::from(epoch) + 1, &gather);
+        let parcels = border.pack(t, self.round(epoch), &gather);
+        let is_sent = !parcels.is_empty();
         self.advance(t, epoch);
         border.post(parcels);
+        is_sent
+    }
+
+    /// The number of a task in the whole mesh.
+    fn name(&self, t: u32) -> u32 {
+        self.ground.domain.share.as_ref().map_or(t, |share| share.names[t as usize])
     }
 
     fn advance(&self, t: u32, epoch: u32) {
@@ -399,13 +421,31 @@ impl<T: Number> Job for Walk<T> {
         let _stop = StopOnPanic(self, worker);
         // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
         self.busy[worker].store(true, Ordering::SeqCst);
+        let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(worker as u32));
         while let Some((t, epoch)) = self.next(worker) {
-            self.visit(self.leg(epoch), t, epoch);
-            self.finish(t, epoch);
+            let leg = self.leg(epoch);
+            if let Some(pen) = &mut pen {
+                pen.waited();
+            }
+            self.visit(leg, t, epoch);
+            if let Some(pen) = &mut pen {
+                pen.updated(leg.pass.kernel, 1, self.round(epoch));
+            }
+            if self.finish(t, epoch)
+                && let Some(pen) = &mut pen
+            {
+                pen.sent(self.name(t), self.round(epoch));
+            }
         }
+        // Helpers hand in what they wrote before they are seen to be done.
+        let pen = pen.filter(|_| worker == 0);
         self.busy[worker].store(false, Ordering::SeqCst);
         if worker == 0 {
             self.wait_for_the_last();
+        }
+        if let Some(mut pen) = pen {
+            pen.waited();
+            self.wait_for_the_others();
         }
     }
 
@@ -439,7 +479,7 @@ impl<T: Number> Walk<T> {
         self.wait_for_the_others();
     }
 
-    /// The walk was stopped: waits until nobody has a task in hand.
+    /// The walk was stopped, or is done: waits until nobody has a task in hand.
     fn wait_for_the_others(&self) {
         let mut wait = Wait::new(self.spin);
         while self.busy[1..].iter().any(|busy| busy.load(Ordering::SeqCst)) {
