@@ -20,7 +20,7 @@ pub(super) struct Arguments {
     json: bool,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    parts: super::parts::Arguments,
+    parts: super::parts::Parts,
 }
 
 const EXAMPLES: &str = "\

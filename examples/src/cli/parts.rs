@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// How many hosts, and what decides who has what.
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(super) struct Parts {
     /// Show what each of N hosts would have of the mesh: what `meshweft run EXAMPLE --processes N` gives them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     parts: Option<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-impl Arguments {
+impl Parts {
     /// How many hosts, if the user wants to know.
     pub(super) fn hosts(&self) -> Option<u32> {
         self.parts
@@ -45,7 +45,7 @@ impl Arguments {
 pub(super) fn run(
     (name, mesh): (&str, Mesh),
     hosts: u32,
-    arguments: &Arguments,
+    arguments: &Parts,
     json: bool,
     console: &mut Console,
 ) -> Result<Outcome> {
