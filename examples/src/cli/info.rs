@@ -34,7 +34,13 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
     #[cfg(feature = "cluster")]
     if let Some(hosts) = arguments.parts.hosts() {
-        return super::parts::run((&arguments.mesh, mesh), hosts, &arguments.parts, arguments.json, console);
+        return super::parts::run(
+            (&arguments.mesh, arguments.seed, mesh),
+            hosts,
+            &arguments.parts,
+            arguments.json,
+            console,
+        );
     }
     let graph = Graph::from_cells(&mesh)?;
     let along = |curve: Curve| -> Result<(Curve, Stats)> {

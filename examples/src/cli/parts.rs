@@ -43,7 +43,7 @@ impl Parts {
 
 /// Plans the example as a run would, and prints who has what.
 pub(super) fn run(
-    (name, mesh): (&str, Mesh),
+    (name, seed, mesh): (&str, u64, Mesh),
     hosts: u32,
     arguments: &Parts,
     json: bool,
@@ -54,7 +54,7 @@ pub(super) fn run(
     let options = Options { order: arguments.order, backend: Backend::Cpu { threads: 1 }, ..Options::default() };
     let run = (entry.start)(mesh.clone(), &Settings::new(entry.info.settings), &options)?;
     let sharing = run.shares(hosts, arguments.cut.into())?;
-    let facts = Facts { mesh: name, example: entry.info.name, order: run.schedule().order(), cut: arguments.cut };
+    let facts = Facts { mesh: name, seed, example: entry.info.name, order: run.schedule().order(), cut: arguments.cut };
     if let Some(path) = &arguments.picture {
         paint(&mesh, &sharing, &facts.caption()).write_png(path)?;
     }
@@ -80,6 +80,7 @@ pub(super) fn run(
 /// What decides who has what.
 struct Facts<'a> {
     mesh: &'a str,
+    seed: u64,
     example: &'static str,
     order: Order,
     cut: CutName,
@@ -129,6 +130,7 @@ impl Facts<'_> {
         let out = &mut console.out;
         text::table(out, &rows)?;
         writeln!(out)?;
+        let seed = if self.seed == 1 { String::new() } else { format!(" --seed {}", self.seed) };
         let rows = [
             ("imbalance", format!("{:.3}: the most vertices of a host over the mean", imbalance(hosts))),
             ("border", format!("{:.2} % of all vertices are read by other hosts", 100.0 * share(boundary, vertices))),
@@ -136,7 +138,7 @@ impl Facts<'_> {
             (
                 "shares",
                 format!(
-                    "those of `meshweft run {} --mesh {} --order {} --cut {} --processes {}`: equal bytes of its updates, in whole tasks",
+                    "those of `meshweft run {} --mesh {}{seed} --order {} --cut {} --processes {}`: equal bytes of its updates, in whole tasks",
                     self.example,
                     self.mesh,
                     self.order,
@@ -178,6 +180,7 @@ impl Facts<'_> {
         let all = self.all(hosts);
         json!({
             "mesh": self.mesh,
+            "seed": self.seed,
             "example": self.example,
             "order": self.order.to_string(),
             "cut": self.cut(),
@@ -264,6 +267,32 @@ mod tests {
                     assert!(imbalance(&sharing.hosts) < 1.2, "a dozen tasks make two shares alike");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn files_have_the_owners_and_a_color_of_each_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let [png, vtu] = ["hosts.png", "hosts.vtu"].map(|name| folder.path().join(name).display().to_string());
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let arguments = ["meshweft", "info", "sheet:24", "--parts", "3", "--picture", &png, "--out", &vtu, "--json"];
+        let code = crate::cli::run(arguments, &mut Console::new(&mut out, &mut err));
+        assert_eq!((code, String::from_utf8(err).unwrap()), (0, String::new()));
+        let report: Value = serde_json::from_slice(&out).unwrap();
+        let mesh = io::read(vtu.as_ref()).unwrap();
+        let owners = &mesh.point_field("host").unwrap().values;
+        for host in report["hosts"].as_array().unwrap() {
+            let count = owners.iter().filter(|&&owner| Some(owner) == host["host"].as_f64()).count();
+            assert_eq!(host["vertices"], count);
+        }
+        let mut picture =
+            png::Decoder::new(std::io::BufReader::new(std::fs::File::open(png).unwrap())).read_info().unwrap();
+        let mut rgb = vec![0; picture.output_buffer_size().unwrap()];
+        picture.next_frame(&mut rgb).unwrap();
+        for color in &DISTINCT[..3] {
+            // The list has it as it is, and light and shade leave most of a color on the mesh.
+            let near = |p: &[u8]| (0..3).all(|k| p[k].abs_diff(color[k]) < 24);
+            assert!(rgb.chunks_exact(3).filter(|p| near(p)).count() > 10_000, "{color:?}");
         }
     }
 

@@ -5,11 +5,12 @@ use super::progress::Progress;
 use super::{Console, Outcome, text};
 use crate::Run;
 use crate::output::{self, Config, Files, Output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use meshweft::{HostReport, Metric};
+use meshweft::{Backend, HostReport, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -119,6 +120,8 @@ struct Report {
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let mut plan = arguments.problem.plan(arguments.verify)?;
     plan.options.timeline = arguments.trace.is_some();
+    // Before the run: nobody is to wait for it in vain.
+    let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
     let name = plan.entry.info.name;
     let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());
     output::check(&folder)?;
@@ -153,8 +156,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     run.wait()?;
     wall += clock.elapsed();
     let last = output.save_now(run.as_mut())?;
-    if let Some(path) = &arguments.trace {
-        write_timeline(run.as_mut(), path, console)?;
+    if let (Some(file), Some(path)) = (trace, &arguments.trace) {
+        write_timeline(run.as_mut(), file, path, console)?;
     }
     let verified = run.audit()?;
     let interrupted = run.steps() < steps;
@@ -181,11 +184,21 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
 }
 
+/// The file of a timeline.
+///
+/// # Errors
+/// A backend without threads to show; a file that cannot be written.
+fn create(path: &Path, plan: &Plan) -> Result<File> {
+    if matches!(plan.options.backend, Backend::Serial | Backend::Gpu { .. }) {
+        bail!("--trace shows what threads do: use --backend cpu");
+    }
+    File::create(path).with_context(|| format!("cannot write the timeline to {}", path.display()))
+}
+
 /// Writes what threads have done to a file.
-fn write_timeline(run: &mut dyn Run, path: &Path, console: &mut Console) -> Result<()> {
-    let named = || format!("cannot write the timeline to {}", path.display());
-    let file = std::fs::File::create(path).with_context(named)?;
-    let left_out = run.write_timeline(&mut std::io::BufWriter::new(file)).with_context(named)?;
+fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
+    let written = run.write_timeline(&mut std::io::BufWriter::new(file));
+    let left_out = written.with_context(|| format!("cannot write the timeline to {}", path.display()))?;
     if left_out > 0 {
         let events = text::counted(left_out as usize, "event", "events");
         writeln!(console.err, "{}: {events} left out, the last of the run: take fewer --steps", path.display())?;

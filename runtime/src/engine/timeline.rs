@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(crate) const MOST: usize = 200_000;
 /// The number of the network among the threads of a host, which are never more.
 pub(crate) const NETWORK: u32 = 4096;
-/// Shorter times without work, in nanoseconds, are no waits: that is what a look for the next task takes.
+/// Waits of less time, in nanoseconds, are no events: a few looks for the next task take as long.
 const GAP: u64 = 2_000;
 
 /// What a thread did.
@@ -123,10 +123,10 @@ pub(crate) struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// It was waiting, or looked for the next task, which hardly takes any time.
-    pub(crate) fn waited(&mut self) {
+    /// It has found its next task, at once or after a wait.
+    pub(crate) fn found(&mut self, has_waited: bool) {
         let now = self.timeline.now();
-        if now - self.last > GAP {
+        if has_waited && now - self.last > GAP {
             self.put(What::Wait, 0, now);
         }
         self.last = now;
@@ -189,8 +189,10 @@ mod tests {
                 pen.sent(11, 1);
             }
         }
-        std::thread::sleep(Duration::from_millis(1));
-        pen.waited();
+        for has_waited in [false, true] {
+            std::thread::sleep(Duration::from_millis(1));
+            pen.found(has_waited);
+        }
         pen.updated(7, 1, 2);
         drop(pen);
         let recording = timeline.recording(5);

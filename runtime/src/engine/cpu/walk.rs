@@ -291,8 +291,9 @@ impl<T: Number> Walk<T> {
         }
     }
 
-    /// A task of the own sequence, or of another one if that does not come soon; none after the last.
-    fn next(&self, own: usize) -> Option<(u32, u32)> {
+    /// A task of the own sequence, or of another one if that does not come soon, its epoch, and whether none was ready at first;
+    /// none after the last.
+    fn next(&self, own: usize) -> Option<(u32, u32, bool)> {
         let (mut wait, mut turns) = (Wait::new(self.spin), 0);
         let sequences = self.drawn.len();
         while !self.is_over() {
@@ -304,7 +305,7 @@ impl<T: Number> Walk<T> {
                     continue;
                 }
                 match self.draw(s) {
-                    Draw::Task(t, epoch) => return Some((t, epoch)),
+                    Draw::Task(t, epoch) => return Some((t, epoch, turns > 0)),
                     Draw::Wait => ended = false,
                     Draw::End => {}
                 }
@@ -422,10 +423,10 @@ impl<T: Number> Job for Walk<T> {
         // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
         self.busy[worker].store(true, Ordering::SeqCst);
         let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(worker as u32));
-        while let Some((t, epoch)) = self.next(worker) {
+        while let Some((t, epoch, has_waited)) = self.next(worker) {
             let leg = self.leg(epoch);
             if let Some(pen) = &mut pen {
-                pen.waited();
+                pen.found(has_waited);
             }
             self.visit(leg, t, epoch);
             if let Some(pen) = &mut pen {
@@ -444,7 +445,7 @@ impl<T: Number> Job for Walk<T> {
             self.wait_for_the_last();
         }
         if let Some(mut pen) = pen {
-            pen.waited();
+            pen.found(true);
             self.wait_for_the_others();
         }
     }
