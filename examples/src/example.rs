@@ -3,13 +3,14 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
-#[cfg(feature = "cluster")]
-use meshweft::Worker;
 use meshweft::{
     Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Program, Schedule, Shader, Simd,
     Simulation,
 };
+#[cfg(feature = "cluster")]
+use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
+use std::io::Write;
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +118,8 @@ pub struct Options {
     pub precision: Precision,
     /// Whether to run the serial oracle beside it and compare every bit after every step.
     pub verify: bool,
+    /// Whether threads write down what they do, for [`Run::write_timeline`].
+    pub timeline: bool,
 }
 
 /// The precision of state and arithmetic.
@@ -223,6 +226,12 @@ pub trait Run {
     fn threads(&self) -> usize;
     /// What each host has done, if it runs on several.
     fn hosts(&self) -> Vec<HostReport>;
+    /// How so many hosts would share the mesh, see [`Simulation::shares`].
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "cluster")]
+    fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing>;
     /// How often they were held up so far because one of them was not given a core.
     fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
@@ -237,6 +246,11 @@ pub trait Run {
     fn round_bytes(&self) -> usize;
     /// Vertices that a core updates side by side.
     fn width(&self) -> usize;
+    /// Writes what threads have done, see [`Simulation::write_timeline`].
+    ///
+    /// # Errors
+    /// As there.
+    fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64>;
     /// Judges the audit of all updates so far, if the run has an oracle beside it: a sentence of what was checked.
     ///
     /// # Errors
@@ -336,7 +350,10 @@ impl<P: Example, T: Number> Running<P, T> {
                 Some(Oracle { serial, exact, worst: 0.0 })
             }
         };
-        let simulation = build(options.backend.clone(), options.verify, &mesh)?;
+        let mut mesh = mesh;
+        let program = P::new(&mut mesh, settings, options.order)?;
+        let builder = configure(mesh, program, options).audit(options.verify).timeline(options.timeline);
+        let simulation = builder.precision::<T>().build()?;
         Ok(Running { simulation, oracle })
     }
 
@@ -430,6 +447,11 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.hosts()
     }
 
+    #[cfg(feature = "cluster")]
+    fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
+        Ok(self.simulation.shares(hosts, cut)?)
+    }
+
     fn stalls(&self) -> u64 {
         self.simulation.stalls()
     }
@@ -456,6 +478,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn width(&self) -> usize {
         self.simulation.width()
+    }
+
+    fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64> {
+        Ok(self.simulation.write_timeline(out)?)
     }
 
     fn audit(&self) -> Result<Option<String>> {

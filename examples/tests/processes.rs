@@ -1,5 +1,7 @@
 //! The command on several processes, which find each other over QUIC on this machine [C3].
 
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,6 +42,109 @@ fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
         let talks = |host: &serde_json::Value| host["sent_bytes"].as_u64().unwrap() > 0;
         assert!(hosts.len() == 1 || hosts.iter().all(talks), "{hosts:?}");
     }
+}
+
+/// What a command says with `--json`.
+fn json(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_meshweft")).args(arguments).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_run_on_processes_has_the_shares_that_info_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    for cut in ["curve", "bisection"] {
+        let what = ["--order", "blocked:32", "--cut", cut];
+        let shown = json(&[&["info", "sheet:20x30", "--parts", "3", "--example", "cloth"][..], &what[..]].concat());
+        let run = ["run", "cloth", "--mesh", "sheet:20x30", "--steps", "3", "--no-pictures", "--quiet", "--out", out];
+        let ran = json(&[&run[..], &["--processes", "3", "--threads", "1"][..], &what[..]].concat());
+        let [shown, ran] = [shown, ran].map(|report| report["hosts"].as_array().unwrap().clone());
+        assert_eq!((shown.len(), ran.len()), (3, 3));
+        for (shown, ran) in shown.iter().zip(&ran) {
+            for key in ["host", "vertices", "tasks", "boundary", "ghosts", "neighbors"] {
+                assert_eq!(shown[key], ran[key], "{key}, cut by {cut}");
+            }
+            // What was sent is what was shown, in every round of sweeps and of maps.
+            let [messages, bytes] = ["messages", "bytes"].map(|what| {
+                let sent = ran[&format!("sent_{what}")].as_f64().unwrap();
+                sent / shown[&format!("{what}_a_round")].as_f64().unwrap()
+            });
+            assert!(bytes >= messages && messages >= 30.0, "{messages} and {bytes} rounds, cut by {cut}");
+        }
+    }
+}
+
+/// A trace, as the events of each kind.
+fn events(trace: &Value) -> BTreeMap<&str, Vec<&Value>> {
+    let mut events: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    for event in trace.as_array().unwrap() {
+        events.entry(event["ph"].as_str().unwrap()).or_default().push(event);
+    }
+    events
+}
+
+/// Checks a trace: `tasks` of each host are updated in every round, and no thread does two things at a time.
+fn check_trace(trace: &Value, tasks: &[u64], rounds: u64) {
+    let events = events(trace);
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap();
+    let mut lanes: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut updated: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for event in &events["X"] {
+        let (host, thread) = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+        let (start, length) = (number(event, "ts"), number(event, "dur"));
+        assert!(start >= 0.0 && length >= 0.0, "{event}");
+        lanes.entry((host, thread)).or_default().push((start, start + length));
+        if event["cat"] == "update" {
+            let round = event["args"]["round"].as_u64().unwrap();
+            *updated.entry((host, round)).or_default() += event["args"]["tasks"].as_u64().unwrap();
+        }
+    }
+    for (lane, mut spans) in lanes {
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Numbers have three decimals, so that sums of two are off by less than a nanosecond.
+        assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-4), "{lane:?} does two things at a time");
+    }
+    let most = updated.keys().map(|key| key.1).max().unwrap();
+    assert!(most >= rounds, "{most} rounds of all kernels");
+    for (host, tasks) in (1..).zip(tasks) {
+        let names = |event: &&&Value| event["name"] == "process_name" && event["pid"] == host;
+        assert_eq!(events["M"].iter().filter(names).count(), 1, "host {host} has a name");
+        assert!((1..=most).all(|round| updated.get(&(host, round)) == Some(tasks)), "every round of host {host}");
+    }
+    assert_eq!(updated.len() as u64, most * tasks.len() as u64);
+}
+
+#[test]
+fn a_trace_shows_every_round_of_every_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, path) = (folder.path().to_str().unwrap(), folder.path().join("trace.json"));
+    let run = ["run", "heat", "--mesh", "torus:40x30", "--order", "blocked:32", "--steps", "20"];
+    let rest = ["--no-pictures", "--quiet", "--out", out, "--trace", path.to_str().unwrap()];
+    let traced = |arguments: &[&str]| {
+        let report = json(&[&run[..], &rest[..], arguments].concat());
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        (report, trace)
+    };
+    for threads in ["1", "2"] {
+        let (report, trace) = traced(&["--threads", threads]);
+        check_trace(&trace, &[report["tasks"].as_u64().unwrap()], report["rounds"].as_u64().unwrap());
+    }
+    let (report, trace) = traced(&["--processes", "2", "--threads", "2"]);
+    let hosts = report["hosts"].as_array().unwrap();
+    let tasks: Vec<u64> = hosts.iter().map(|host| host["tasks"].as_u64().unwrap()).collect();
+    check_trace(&trace, &tasks, report["rounds"].as_u64().unwrap());
+    assert!(hosts.iter().all(|host| (0.0..=1.0).contains(&host["overlapped"].as_f64().unwrap())), "{hosts:?}");
+    // Every message that was taken in has an arrow from where it was sent.
+    let events = events(&trace);
+    let received = events["X"].iter().filter(|event| event["name"] == "receive").count();
+    assert!(received > 20 && events["s"].len() == received && events["f"].len() == received);
+    let ends = events["s"].iter().zip(&events["f"]);
+    assert!(ends.clone().all(|(sent, taken)| sent["id"] == taken["id"] && sent["pid"] != taken["pid"]));
+    // Clocks of one machine, aligned: nothing is taken in long before it was sent, or after the run.
+    let late = |(sent, taken): (&&Value, &&Value)| taken["ts"].as_f64().unwrap() - sent["ts"].as_f64().unwrap();
+    assert!(ends.map(late).all(|us| us > -50_000.0));
 }
 
 /// Whether a process still runs, by the state that the system tells.

@@ -6,10 +6,13 @@ mod fields;
 #[cfg(test)]
 mod robust;
 mod saved;
+#[cfg(feature = "cluster")]
+mod shares;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timeline;
 
-use crate::engine::{Audit, Engine, HostReport, Progress, Table};
+use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::Adapter;
 pub use crate::gpu::Counters as GpuCounters;
@@ -65,6 +68,8 @@ pub struct Simulation<P: Program, T: Number = f32> {
     edges: usize,
     engine: Box<dyn Engine<T>>,
     audit: Option<Arc<Audit>>,
+    /// Where the threads of this process write down what they do.
+    timeline: Option<Arc<Timeline>>,
     /// Names of the reals of the state, shared ones first.
     parts: Vec<Part>,
     clock: Clock,

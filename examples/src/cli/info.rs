@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// Which mesh.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  meshweft info part.msh\n  meshweft info box:64 --json")]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// A mesh file or generator
     mesh: String,
@@ -18,11 +18,30 @@ pub(super) struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    parts: super::parts::Parts,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft info part.msh
+  meshweft info box:64 --json
+  meshweft info box:64 --parts 4 --picture hosts.png   what each of four hosts would have";
 
 /// Prints the figures.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
+    #[cfg(feature = "cluster")]
+    if let Some(hosts) = arguments.parts.hosts() {
+        return super::parts::run(
+            (&arguments.mesh, arguments.seed, mesh),
+            hosts,
+            &arguments.parts,
+            arguments.json,
+            console,
+        );
+    }
     let graph = Graph::from_cells(&mesh)?;
     let along = |curve: Curve| -> Result<(Curve, Stats)> {
         let order = curve.order(mesh.points());

@@ -21,6 +21,8 @@ mod info;
 mod list;
 mod new;
 mod options;
+#[cfg(feature = "cluster")]
+mod parts;
 mod progress;
 mod run;
 mod shader;

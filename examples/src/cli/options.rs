@@ -4,9 +4,9 @@ use super::{find_example, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-#[cfg(feature = "cluster")]
-use meshweft::Cluster;
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
+#[cfg(feature = "cluster")]
+use meshweft::{Cluster, mesh::Cut};
 #[cfg(feature = "cluster")]
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,11 @@ pub(super) struct Problem {
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "FILE", requires = "workers")]
     token: Option<PathBuf>,
+    /// How the mesh is cut for --processes and --workers; `meshweft info MESH --parts N` shows it. Changes the speed, never the
+    /// result
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_enum, default_value_t)]
+    cut: CutName,
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
@@ -88,6 +93,27 @@ enum Place {
     Gpu,
     /// A GPU if the machine has one that is no software, else the cores
     Auto,
+}
+
+/// [`Cut`] by name.
+#[cfg(feature = "cluster")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum CutName {
+    /// Pieces of the curve that numbers the vertices
+    #[default]
+    Curve,
+    /// Halves of halves, with flat cuts
+    Bisection,
+}
+
+#[cfg(feature = "cluster")]
+impl From<CutName> for Cut {
+    fn from(name: CutName) -> Cut {
+        match name {
+            CutName::Curve => Cut::Curve,
+            CutName::Bisection => Cut::Bisection,
+        }
+    }
 }
 
 /// [`Simd`] by name.
@@ -159,6 +185,7 @@ impl Problem {
                 Bits::F64 => Precision::F64,
             },
             verify,
+            timeline: false,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
@@ -174,7 +201,7 @@ impl Problem {
         if let Some(processes) = self.processes {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             let threads = if threads == 0 { (cores / processes as usize).max(1) } else { threads };
-            return Ok(Some(Backend::Cluster(Cluster::processes(processes)?.threads(threads))));
+            return Ok(Some(Backend::Cluster(Cluster::processes(processes)?.threads(threads).cut(self.cut.into()))));
         }
         let Some(workers) = self.workers else { return Ok(None) };
         let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -189,7 +216,7 @@ impl Problem {
         /// How long workers may take to be started by hand.
         const PATIENCE: Duration = Duration::from_secs(600);
         let cluster = gathering.wait(PATIENCE, |said| eprintln!("{said}"))?;
-        Ok(Some(Backend::Cluster(cluster.threads(threads))))
+        Ok(Some(Backend::Cluster(cluster.threads(threads).cut(self.cut.into()))))
     }
 
     /// Where updates run, and why if that was left open.

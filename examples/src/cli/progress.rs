@@ -40,8 +40,8 @@ impl Progress {
         Progress { how, what, total, start: Instant::now(), next }
     }
 
-    /// Shows that `done` are done, if it is time to show something.
-    pub(super) fn reach(&mut self, done: u64, console: &mut Console) {
+    /// Shows that `done` are done, if it is time to show something, with what else there is to say.
+    pub(super) fn reach(&mut self, done: u64, more: impl FnOnce() -> String, console: &mut Console) {
         let passed = match self.how {
             How::Quiet => return,
             _ => self.start.elapsed(),
@@ -50,6 +50,7 @@ impl Progress {
             How::Bar(_) if passed < self.next && done < self.total => {}
             How::Bar(bar) => {
                 bar.set_position(done);
+                bar.set_message(more());
                 self.next = passed + BAR;
             }
             How::Lines if passed < self.next => {}
@@ -58,7 +59,7 @@ impl Progress {
                 let left = text::seconds((self.total - done) as f64 / rate);
                 let rate = text::number((rate * 100.0).round() / 100.0);
                 let (what, total) = (self.what, self.total);
-                let _ = writeln!(console.err, "{what} {done} of {total}, {rate} {what}s/s, {left} left");
+                let _ = writeln!(console.err, "{what} {done} of {total}, {rate} {what}s/s, {left} left{}", more());
                 self.next = passed + LINE;
             }
         }
@@ -73,7 +74,7 @@ impl Progress {
 }
 
 fn bar(total: u64, what: &str) -> ProgressBar {
-    let template = format!("{{wide_bar}} {{pos}} of {{len}} {what}s, {{per_sec}}, {{eta}} left");
+    let template = format!("{{wide_bar}} {{pos}} of {{len}} {what}s, {{per_sec}}, {{eta}} left{{msg}}");
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total).with_style(style.progress_chars("=> ")).with_finish(ProgressFinish::AndClear)
 }

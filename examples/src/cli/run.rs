@@ -5,13 +5,14 @@ use super::progress::Progress;
 use super::{Console, Outcome, text};
 use crate::Run;
 use crate::output::{self, Config, Files, Output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use meshweft::{HostReport, Metric};
+use meshweft::{Backend, HostReport, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,9 @@ pub(super) struct Arguments {
     /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates
     #[arg(long)]
     verify: bool,
+    /// File for a timeline of all threads of all hosts, in Chrome's trace event format: open it in https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
     /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -114,7 +118,10 @@ struct Report {
 
 /// Runs the example.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let plan = arguments.problem.plan(arguments.verify)?;
+    let mut plan = arguments.problem.plan(arguments.verify)?;
+    plan.options.timeline = arguments.trace.is_some();
+    // Before the run: nobody is to wait for it in vain.
+    let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
     let name = plan.entry.info.name;
     let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());
     output::check(&folder)?;
@@ -143,12 +150,15 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         }
         wall += clock.elapsed();
         output.save(run.as_mut())?;
-        progress.reach(run.steps(), console);
+        progress.reach(run.steps(), || slowest(&run.hosts()), console);
     }
     let clock = Instant::now();
     run.wait()?;
     wall += clock.elapsed();
     let last = output.save_now(run.as_mut())?;
+    if let (Some(file), Some(path)) = (trace, &arguments.trace) {
+        write_timeline(run.as_mut(), file, path, console)?;
+    }
     let verified = run.audit()?;
     let interrupted = run.steps() < steps;
 
@@ -159,7 +169,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let enough = usize::from(interrupted);
     let files = output.finish(&mut || {
         drawn += 1;
-        progress.reach(drawn, console);
+        progress.reach(drawn, String::new, console);
         console.interrupts.load(Ordering::Relaxed) <= enough
     })?;
     progress.finish();
@@ -172,6 +182,46 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         report.print(&end, steps, console)?;
     }
     Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// The file of a timeline.
+///
+/// # Errors
+/// A backend without threads to show; a file that cannot be written.
+fn create(path: &Path, plan: &Plan) -> Result<File> {
+    if matches!(plan.options.backend, Backend::Serial | Backend::Gpu { .. }) {
+        bail!("--trace shows what threads do: use --backend cpu");
+    }
+    File::create(path).with_context(|| format!("cannot write the timeline to {}", path.display()))
+}
+
+/// Writes what threads have done to a file.
+fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
+    let written = run.write_timeline(&mut std::io::BufWriter::new(file));
+    let left_out = written.with_context(|| format!("cannot write the timeline to {}", path.display()))?;
+    if left_out > 0 {
+        let events = text::counted(left_out as usize, "event", "events");
+        writeln!(console.err, "{}: {events} left out, the last of the run: take fewer --steps", path.display())?;
+    }
+    Ok(())
+}
+
+/// The host that the others wait for, while a run goes on.
+fn slowest(hosts: &[HostReport]) -> String {
+    let waits = |host: &HostReport| host.waiting_s / (host.waiting_s + host.updating_s).max(f64::MIN_POSITIVE);
+    let slowest = hosts.iter().filter(|host| host.updating_s > 0.0).min_by(|a, b| waits(a).total_cmp(&waits(b)));
+    match slowest {
+        Some(host) if hosts.len() > 1 => {
+            let most = hosts.iter().map(waits).fold(0.0, f64::max);
+            format!(
+                ", slowest host {}: waits {:.0} % of its time, others up to {:.0} %",
+                host.host,
+                100.0 * waits(host),
+                100.0 * most
+            )
+        }
+        _ => String::new(),
+    }
 }
 
 impl Report {
@@ -289,12 +339,14 @@ fn as_json(host: &HostReport, rounds: u64) -> Value {
     json!({
         "host": host.host,
         "vertices": host.vertices,
+        "tasks": host.tasks,
         "boundary": host.boundary,
         "ghosts": host.ghosts,
         "neighbors": host.neighbors,
         "threads": host.threads,
         "updating_s": host.updating_s,
         "waiting_s": host.waiting_s,
+        "overlapped": host.overlapped,
         "sent_bytes": host.sent_bytes,
         "sent_messages": host.sent_messages,
         "bytes_a_round": a_round(host.sent_bytes),
@@ -307,7 +359,18 @@ fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
     if hosts.is_empty() {
         return Ok(());
     }
-    let head = ["host", "vertices", "boundary", "ghosts", "updating", "waiting", "sent", "a round", "messages a round"];
+    let head = [
+        "host",
+        "vertices",
+        "boundary",
+        "ghosts",
+        "updating",
+        "waiting",
+        "overlapped",
+        "sent",
+        "a round",
+        "messages a round",
+    ];
     let mut rows = vec![head.map(str::to_string).to_vec()];
     for host in hosts {
         let number = |key: &str| host[key].as_f64().unwrap_or(0.0);
@@ -319,6 +382,7 @@ fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
             count("ghosts"),
             text::seconds(number("updating_s")),
             text::seconds(number("waiting_s")),
+            host["overlapped"].as_f64().map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
             text::bytes(number("sent_bytes")),
             text::bytes(number("bytes_a_round")),
             text::number(number("messages_a_round")),

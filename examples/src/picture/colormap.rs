@@ -16,8 +16,8 @@ pub enum ColorMap {
     Coolwarm,
 }
 
-/// The sRGB color of NaN.
-const MISSING: [f32; 3] = [0.62; 3];
+/// The sRGB color of NaN, and of what is not there.
+pub(super) const MISSING: [f32; 3] = [0.62; 3];
 
 /// Coefficients of t^0 to t^6 for red, green and blue. Fits of the maps of Smith and van der Walt (matplotlib, CC0) by
 /// Matt Zucker, <https://www.shadertoy.com/view/WlfXRN> (CC0).

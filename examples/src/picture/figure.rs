@@ -78,6 +78,7 @@ impl<'a> Figure<'a> {
         let ramp = match scene.coloring {
             Coloring::Plain(color) => vec![bytes_to_linear(color)],
             Coloring::Scalar { map, .. } => ramp(map),
+            Coloring::Kinds { kinds, .. } => kinds.iter().map(|kind| bytes_to_linear(kind.1)).collect(),
         };
         let wire = smoothstep(2.5, 16.0, mean_length(&screen, &edges) / (pixel * thin));
         let mut balls = Vec::new();

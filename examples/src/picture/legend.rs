@@ -17,7 +17,7 @@ pub(super) fn frame(scene: &Scene, size: Size) -> Frame {
     let (width, height) = (size.width as f32, size.height as f32);
     let right = match scene.coloring {
         Coloring::Plain(_) => 0.05 * width,
-        Coloring::Scalar { .. } => (0.03 * width + 118.0 * unit_of(size)).min(0.3 * width),
+        Coloring::Scalar { .. } | Coloring::Kinds { .. } => (0.03 * width + 118.0 * unit_of(size)).min(0.3 * width),
     };
     let bottom = if scene.caption.is_empty() { 0.05 } else { 0.09 };
     [0.05 * width, 0.05 * height, width - right, (1.0 - bottom) * height]
@@ -29,9 +29,26 @@ pub(super) fn draw(scene: &Scene, picture: &mut Picture) {
     let u = unit_of(size);
     let (width, height) = (size.width as f32, size.height as f32);
     text::write(picture, scene.caption, 19.0 * u, [24.0 * u, height - 22.0 * u], INK);
-    if let Coloring::Scalar { label, range, map, .. } = &scene.coloring {
-        let left = (width - 104.0 * u).max(frame(scene, size)[2] + 6.0); // a small picture has no room for numbers
-        bar(picture, label, *range, *map, [left, 0.24 * height, 16.0 * u, 0.5 * height], u);
+    let left = (width - 104.0 * u).max(frame(scene, size)[2] + 6.0); // a small picture has no room for numbers
+    match &scene.coloring {
+        Coloring::Plain(_) => {}
+        Coloring::Scalar { label, range, map, .. } => {
+            bar(picture, label, *range, *map, [left, 0.24 * height, 16.0 * u, 0.5 * height], u);
+        }
+        Coloring::Kinds { kinds, .. } => list(picture, kinds, [left, 0.08 * height], u),
+    }
+}
+
+/// A square of each color with the name of its kind, from (left, top) down to the end of the picture.
+fn list(picture: &mut Picture, kinds: &[(String, [u8; 3])], [left, top]: [f32; 2], u: f32) {
+    let (size, side) = (16.0 * u, (14.0 * u).round() as i64);
+    for (row, (name, color)) in kinds.iter().filter(|kind| !kind.0.is_empty()).enumerate() {
+        let y = (top + row as f32 * 24.0 * u).round() as i64;
+        for (i, j) in (-1..=side).flat_map(|j| (-1..=side).map(move |i| (i, j))) {
+            let rim = i < 0 || j < 0 || i == side || j == side;
+            picture.cover(left as i64 + i, y + j, if rim { FAINT } else { *color }, 1.0);
+        }
+        text::write(picture, name, size, [left + side as f32 + 8.0 * u, (y + side) as f32 - 0.1 * size], INK);
     }
 }
 

@@ -90,7 +90,27 @@ pub enum Coloring<'a> {
         /// From numbers to colors.
         map: ColorMap,
     },
+    /// A kind of every point, with a list of kinds. A triangle or line has at each place the color of its nearest corner.
+    Kinds {
+        /// The kind of each point, shape `[points]`. What is not there is gray.
+        of: &'a [u32],
+        /// Name and sRGB color of each kind; kinds without a name are not listed.
+        kinds: &'a [(String, [u8; 3])],
+    },
 }
+
+/// Colors that are easy to tell apart, also for most who are color-blind: Okabe and Ito, Color Universal Design, 2008, with
+/// gray instead of black.
+pub const DISTINCT: [[u8; 3]; 8] = [
+    [0, 114, 178],
+    [230, 159, 0],
+    [0, 158, 115],
+    [204, 121, 167],
+    [86, 180, 233],
+    [213, 94, 0],
+    [240, 228, 66],
+    [110, 110, 110],
+];
 
 impl Default for Coloring<'_> {
     /// A plain blue.

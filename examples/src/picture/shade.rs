@@ -1,7 +1,7 @@
 //! The color of what a sample shows, in linear light.
 
 use super::camera::View;
-use super::colormap::{place_in, to_linear};
+use super::colormap::{MISSING, place_in, to_linear};
 use super::figure::{Figure, Item};
 use super::raster::nearest_on_line;
 use super::shadow::ShadowMap;
@@ -129,10 +129,18 @@ impl Figure<'_> {
         mix(mul(base, scale(light, 1.1)), behind, 0.45 * self.view.haze(inverse))
     }
 
-    /// The plain color, or that of the field between points, by the weights of the points. One point without a number
-    /// grays all of it.
+    /// The plain color, that of the field between points, by the weights of the points, or that of the heaviest point. One
+    /// point without a number grays all of it.
     fn base_color(&self, corners: &[u32], weights: &[f32]) -> Vector {
-        let Coloring::Scalar { values, range, map, .. } = self.coloring else { return self.ramp[0] };
+        let (values, range, map) = match self.coloring {
+            Coloring::Plain(_) => return self.ramp[0],
+            Coloring::Scalar { values, range, map, .. } => (values, range, map),
+            Coloring::Kinds { of, .. } => {
+                let heaviest = corners.iter().zip(weights).max_by(|a, b| a.1.total_cmp(b.1));
+                let kind = heaviest.and_then(|(&v, _)| self.ramp.get(*of.get(v as usize)? as usize));
+                return kind.copied().unwrap_or(to_linear(MISSING));
+            }
+        };
         let at = |v: u32| place_in(*range, values.get(v as usize).copied().unwrap_or(f64::NAN));
         let place: f32 = corners.iter().zip(weights).map(|(&v, w)| at(v) * w).sum();
         if place.is_nan() {
@@ -160,7 +168,7 @@ impl Figure<'_> {
         // A field must be readable by the colors of its bar, in the shade and under a highlight.
         let (sum, gloss) = match self.coloring {
             Coloring::Plain(_) => (sum, 1.0),
-            Coloring::Scalar { .. } => (mix(sum, [1.0; 3], 0.14), 0.15),
+            Coloring::Scalar { .. } | Coloring::Kinds { .. } => (mix(sum, [1.0; 3], 0.14), 0.15),
         };
         let glance = (1.0 - dot(normal, to_eye).clamp(0.0, 1.0)).powi(4);
         let shine = key * 0.08 * dot(normal, unit(add(light, to_eye))).max(0.0).powi(24) + 0.05 * glance * open;

@@ -6,13 +6,16 @@
 use super::exchange::{CONTROL, Exchange};
 use super::launch::Children;
 use super::message::{self, Account, Begin, Control};
+use super::overlap;
+use super::partition::report;
 use super::stall::{self, Watch};
 use super::stream::{Incoming, Outgoing};
+use super::timeline::Clocks;
 use super::transport::Host;
 use super::worker::DRIVER;
-use crate::engine::{Engine, Facts, HostReport, Progress, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Recording, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, Layout, Share, Shares, State, View, ViewMut};
+use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Kernels;
 use crate::step::{Settings, Step};
@@ -37,6 +40,8 @@ pub(crate) struct Driver<T: Number> {
     globals: usize,
     /// What each worker has of the mesh.
     shares: Vec<HostReport>,
+    /// The clocks of workers, if they write down what they do.
+    clocks: Option<Clocks>,
     /// Ended last.
     _children: Children,
 }
@@ -81,7 +86,7 @@ impl<T: Number> Driver<T> {
         let accounts = vec![Account::default(); workers as usize];
         let books = Mutex::new(Books { accounts, before: Progress::default(), tickets: 0 });
         let globals = begin.globals.len() / T::BYTES;
-        let driver = Driver {
+        let mut driver = Driver {
             exchange,
             layout: layout.clone(),
             owners,
@@ -90,6 +95,7 @@ impl<T: Number> Driver<T> {
             state: OnceLock::new(),
             globals,
             shares: known,
+            clocks: None,
             _children: children,
         };
         for host in 1..=workers {
@@ -98,10 +104,17 @@ impl<T: Number> Driver<T> {
                 other => return unexpected(host, &other),
             }
         }
+        if begin.is_recorded {
+            driver.clocks = Some(Clocks::start(&driver)?);
+        }
         Ok(driver)
     }
 
-    fn workers(&self) -> Range<Host> {
+    pub(super) fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    pub(super) fn workers(&self) -> Range<Host> {
         1..self.exchange.transport().hosts()
     }
 
@@ -111,7 +124,7 @@ impl<T: Number> Driver<T> {
     }
 
     /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
-    fn next(&self, host: Host) -> Result<Control> {
+    pub(super) fn next(&self, host: Host) -> Result<Control> {
         let mut watch = Watch::default();
         loop {
             let has_failed = |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_)));
@@ -209,23 +222,7 @@ impl<T: Number> Driver<T> {
     }
 }
 
-/// What a worker has of the mesh.
-fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
-    let Share { ghosts, links, .. } = domain.share.as_ref().expect("it is one");
-    let mut boundary: Vec<u32> = links.iter().flat_map(|link| &link.sent).flat_map(|sent| &sent.1).copied().collect();
-    boundary.sort_unstable();
-    boundary.dedup();
-    HostReport {
-        host,
-        vertices: domain.along_curve.len(),
-        boundary: boundary.len(),
-        ghosts: ghosts.iter().map(|ghost| ghost.len()).sum(),
-        neighbors: links.len(),
-        ..HostReport::default()
-    }
-}
-
-fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
+pub(super) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
     Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
 }
 
@@ -310,6 +307,11 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(())
     }
 
+    fn recordings(&mut self) -> Result<Vec<Recording>> {
+        self.settle_all()?;
+        self.clocks.as_ref().map_or(Ok(Vec::new()), |clocks| clocks.recordings(self))
+    }
+
     fn facts(&self) -> Facts {
         self.read_reports();
         let books = self.books();
@@ -317,6 +319,7 @@ impl<T: Number> Engine<T> for Driver<T> {
             threads: account.threads as usize,
             updating_s: account.updating,
             waiting_s: account.waiting,
+            overlapped: overlap::share(account.overlap, account.threads),
             sent_messages: account.sent_messages,
             sent_bytes: account.sent_bytes,
             ..share.clone()
@@ -348,6 +351,7 @@ pub(crate) fn begin<P: Kernels, T: Number>(table: &Table<T>, stars: usize, globa
         threads: threads as u32,
         stars: stars as u32,
         globals: message::bits(globals),
+        is_recorded: false,
     }
 }
 

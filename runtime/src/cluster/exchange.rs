@@ -4,11 +4,13 @@
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
 use super::message::Control;
+use super::overlap::Overlap;
 use super::peer::Peer;
 use super::stall::Standing;
 use super::time::{Clock, Time};
+use super::timeline;
 use super::transport::{Event, Host, Transport};
-use crate::engine::{Arrivals, Border, Lag, Outbox};
+use crate::engine::{Arrivals, Border, Lag, Outbox, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Share;
 use std::cell::Cell;
@@ -54,6 +56,10 @@ pub(crate) struct Exchange {
     moves: AtomicU64,
     /// Whether hosts may leave.
     is_over: AtomicBool,
+    /// Where this host writes down what it does, if the driver wants to know.
+    pub(super) timeline: OnceLock<Arc<Timeline>>,
+    /// How much of the time of messages threads had work.
+    pub(super) overlap: Overlap,
 }
 
 /// Which tasks of a share are read elsewhere, and which are ghosts of whom.
@@ -98,6 +104,8 @@ impl Exchange {
             waited: AtomicU64::new(0),
             moves: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
+            timeline: OnceLock::new(),
+            overlap: Overlap::default(),
         })
     }
 
@@ -177,9 +185,11 @@ impl Exchange {
             let Some((from, message)) = message else { continue };
             match message.first() {
                 Some(&VALUES) => {
+                    let arrival = timeline::Arrival::begin(self.timeline.get());
                     if let Err(error) = self.values(from, &message) {
                         self.lose(from, error.to_string());
                     }
+                    arrival.end(from, &message);
                 }
                 Some(&WATCH) => self.send(from, Control::Standing(self.standing()).encode()),
                 _ => lock(&self.mail).push_back((from, message)),
@@ -312,14 +322,16 @@ impl Exchange {
             walking.early.push((t as u32, epoch, bits.to_vec()));
             at += 8 + len as usize;
         }
-        walking.take()
+        self.overlap.arrive(walking.take()?, || self.time.now());
+        Ok(())
     }
 }
 
 impl Walking {
-    /// Hands the walk what it can take by now.
-    fn take(&mut self) -> Result<()> {
-        let Some(walk) = self.walk.clone() else { return Ok(()) };
+    /// Hands the walk what it can take by now, and tells how much that is.
+    fn take(&mut self) -> Result<u64> {
+        let Some(walk) = self.walk.clone() else { return Ok(0) };
+        let waiting = self.early.len();
         loop {
             let before = self.early.len();
             let (mut kept, mut fault) = (Vec::new(), None);
@@ -335,7 +347,7 @@ impl Walking {
                 return Err(fault);
             }
             if self.early.len() == before {
-                return Ok(());
+                return Ok((waiting - before) as u64);
             }
         }
     }
@@ -344,9 +356,11 @@ impl Walking {
 impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut walking = lock(&self.walking);
+        let ghosts = self.border.get().map_or(0, |links| links.owners.iter().flatten().count());
+        self.overlap.begin(ghosts as u64 * (epochs.end - epochs.start), self.time.now());
         (walking.walk, walking.epochs) = (Some(walk), epochs);
         self.moves.fetch_add(1, Ordering::Relaxed);
-        walking.take()?;
+        self.overlap.arrive(walking.take()?, || self.time.now());
         self.check()
     }
 
@@ -393,9 +407,13 @@ impl Border for Exchange {
         }
         let count = self.time.count();
         if SEEN.replace(count) == count {
-            let start = self.time.now();
+            let (start, is_outstanding) = (self.time.now(), self.overlap.is_outstanding());
             self.time.rest(count, NAP);
-            self.waited.fetch_add((self.time.now() - start).as_nanos() as u64, Ordering::Relaxed);
+            let wait = self.time.now() - start;
+            self.waited.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+            if is_outstanding {
+                self.overlap.expose(wait);
+            }
         }
     }
 

@@ -156,6 +156,7 @@ impl Cluster {
         table: &Table<T>,
         state: &State<T>,
         globals: &[T],
+        is_recorded: bool,
     ) -> Result<Driver<T>> {
         let hosts = match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(Hosts::Inside) => Hosts::Inside,
@@ -164,6 +165,7 @@ impl Cluster {
             })?,
         };
         let begin = driver::begin::<P, T>(table, layout.stars.len(), globals, self.threads);
+        let begin = Begin { is_recorded, ..begin };
         let owners = partition::partition(layout, points, self.workers as usize, self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),

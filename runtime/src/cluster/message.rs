@@ -61,6 +61,11 @@ pub(crate) enum Control {
     SetGlobals(Vec<u8>),
     /// From a worker: how it stands.
     Standing(Standing),
+    /// From the driver: what your clock shows, in nanoseconds; and the answer.
+    Clock,
+    ClockShows(u64),
+    /// From the driver: send what your threads wrote down. It follows as a stream.
+    Timeline,
     /// From a worker: it cannot go on.
     Failed(String),
     /// From the driver: the run is over.
@@ -82,6 +87,8 @@ pub(crate) struct Begin {
     /// Stars of the program.
     pub(crate) stars: u32,
     pub(crate) globals: Vec<u8>,
+    /// Whether threads are to write down what they do.
+    pub(crate) is_recorded: bool,
 }
 
 /// How far a worker is, since the start or the last change of the state.
@@ -97,6 +104,8 @@ pub(crate) struct Account {
     /// Seconds in which threads of this host updated, and waited.
     pub(crate) updating: f64,
     pub(crate) waiting: f64,
+    /// Seconds in which messages were outstanding, and seconds that threads waited in those.
+    pub(crate) overlap: [f64; 2],
     /// What went to other workers.
     pub(crate) sent_messages: u64,
     pub(crate) sent_bytes: u64,

@@ -37,6 +37,7 @@ mod exchange;
 mod identity;
 mod launch;
 mod message;
+mod overlap;
 mod partition;
 mod peer;
 #[cfg(test)]
@@ -46,7 +47,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod time;
+mod timeline;
 mod transport;
 mod worker;
 
 pub use launch::{Cluster, Gathering, Worker};
+pub use partition::Sharing;
+pub(crate) use partition::sharing;

@@ -3,10 +3,61 @@
 //! A partition decides where updates run and how much is sent, never what comes out: tasks, order and sums are those of the whole
 //! mesh.
 
-use crate::error::Result;
-use crate::layout::{Layout, Tile};
+use super::transport::Host;
+use crate::engine::HostReport;
+use crate::error::{Error, Result};
+use crate::layout::{Domain, Layout, Share, Shares, Tile};
 use crate::number::Number;
 use meshweft_mesh::{Cut, Partition};
+
+/// How hosts would share a mesh: what [`Simulation::shares`](crate::Simulation::shares) finds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sharing {
+    /// What each host would have. Nothing has been done yet, so times and what was sent are zero.
+    pub hosts: Vec<HostReport>,
+    /// The host of each vertex of the mesh, counted from 1: shape `[vertices]`.
+    pub owners: Vec<u32>,
+}
+
+/// How `hosts` hosts would share a layout.
+///
+/// # Errors
+/// No hosts, or more than a run may have; points that are not finite.
+pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], hosts: u32, cut: Cut) -> Result<Sharing> {
+    /// More are a slip of the keyboard.
+    const MOST: u32 = 1024;
+    if hosts == 0 || hosts > MOST {
+        return Err(Error::Invalid(format!("{hosts} hosts: take 1 to {MOST}")));
+    }
+    let of_tasks = partition(layout, points, hosts as usize, cut)?;
+    let mut owners = vec![0; points.len()];
+    for (places, owner) in layout.schedule.tasks().windows(2).zip(&of_tasks) {
+        (places[0]..places[1]).for_each(|place| owners[layout.vertex_at(place) as usize] = owner + 1);
+    }
+    let shares = Shares::new(layout, &of_tasks, hosts as usize);
+    Ok(Sharing { hosts: (0..hosts).map(|share| report(share + 1, &shares.domain(share))).collect(), owners })
+}
+
+/// What a host has of the mesh.
+pub(super) fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
+    let Share { ghosts, links, .. } = domain.share.as_ref().expect("it is one");
+    let sent = || links.iter().flat_map(|link| &link.sent);
+    let mut boundary: Vec<u32> = sent().flat_map(|sent| &sent.1).copied().collect();
+    let round_bytes = boundary.len() * domain.shape.shared * T::BYTES;
+    boundary.sort_unstable();
+    boundary.dedup();
+    HostReport {
+        host,
+        vertices: domain.along_curve.len(),
+        tasks: ghosts.iter().filter(|ghost| ghost.is_empty()).count(),
+        boundary: boundary.len(),
+        ghosts: ghosts.iter().map(|ghost| ghost.len()).sum(),
+        neighbors: links.iter().map(|link| link.with + 1).collect(),
+        round_messages: sent().count() as u64,
+        round_bytes: round_bytes as u64,
+        ..HostReport::default()
+    }
+}
 
 /// The part of each task, `0..parts`: shape [tasks]. `points`: those of the mesh.
 ///

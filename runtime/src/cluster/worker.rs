@@ -3,8 +3,9 @@
 use super::exchange::Exchange;
 use super::message::{self, Account, Begin, Control};
 use super::stream::{Incoming, Outgoing};
+use super::timeline;
 use super::transport::Host;
-use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, Pass, Reduction, Table, Walks};
+use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, MOST, Pass, Reduction, Table, Timeline, Walks};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
@@ -135,7 +136,10 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
     let mut state = State::empty(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
     exchange.set_share(domain.share.as_ref().expect("it was read as one"));
-    let cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
+    let mut cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
+    if begin.is_recorded {
+        cpu.record(exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
+    }
     let share = Share { cpu, domain: domain.clone(), exchange: exchange.clone() };
     let mut worker = Worker {
         engine: Interpreter::new(share, table.clone(), globals),
@@ -212,6 +216,7 @@ impl<T: Number> Worker<T> {
                 Control::SetGlobals(globals) => {
                     self.engine.set_globals(&message::numbers::<T>(&globals, self.reals[3])?)?;
                 }
+                Control::Clock | Control::Timeline => timeline::answer(&self.exchange, &message)?,
                 Control::End => {
                     self.exchange.finish();
                     return Ok(());
@@ -266,6 +271,7 @@ impl<T: Number> Worker<T> {
             left_out: facts.left_out,
             updating: (self.walked * facts.threads as f64 - waiting).max(0.0),
             waiting,
+            overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
             sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
         }

@@ -13,6 +13,7 @@ mod interpreter;
 mod one;
 mod reduce;
 mod serial;
+mod timeline;
 
 pub(crate) use audit::Audit;
 pub(crate) use code::{Code, Compiled};
@@ -22,6 +23,7 @@ pub(crate) use interpreter::Interpreter;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
+pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
     code::Pass,
@@ -72,6 +74,14 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 
     /// What there is to know of it.
     fn facts(&self) -> Facts;
+
+    /// What the threads of other hosts did, by this one's clock, if they write it down.
+    ///
+    /// # Errors
+    /// A host that was lost.
+    fn recordings(&mut self) -> Result<Vec<Recording>> {
+        Ok(Vec::new())
+    }
 }
 
 /// How far an engine is, counted from its start or from the last change of its state.
@@ -103,25 +113,34 @@ pub(crate) struct Facts {
     pub(crate) hosts: Vec<HostReport>,
 }
 
-/// What one host of a run has done.
+/// What one host of a run has of the mesh, and what it has done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostReport {
     /// Its number: workers count from 1.
     pub host: u32,
     /// Vertices that it updates.
     pub vertices: usize,
-    /// Those of them that other hosts read.
+    /// Tasks that they lie in.
+    pub tasks: usize,
+    /// Its vertices that other hosts read.
     pub boundary: usize,
     /// Vertices of other hosts that it reads.
     pub ghosts: usize,
-    /// Hosts that it exchanges values with.
-    pub neighbors: usize,
+    /// Hosts that it exchanges values with, ascending.
+    pub neighbors: Vec<u32>,
+    /// Messages to other workers in a round of updates.
+    pub round_messages: u64,
+    /// Bytes of state in them; what stands before each comes on top.
+    pub round_bytes: u64,
     /// Threads that update.
     pub threads: usize,
     /// Seconds that its threads updated, all together.
     pub updating_s: f64,
     /// Seconds that they waited for other hosts, or for each other.
     pub waiting_s: f64,
+    /// Share of the time of messages in which its threads had work: one minus their waits while messages were outstanding, over the
+    /// time in which some were, for each thread. None if it has got no messages.
+    pub overlapped: Option<f64>,
     /// Messages to other workers, and their bytes.
     pub sent_messages: u64,
     /// Bytes of them.

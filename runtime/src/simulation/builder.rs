@@ -1,7 +1,7 @@
 //! From a mesh and a program to a simulation.
 
 use super::{Backend, Clock, Health, Simd, Simulation};
-use crate::engine::{Audit, Cpu, Engine, Interpreter, Serial, Table};
+use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
@@ -23,6 +23,7 @@ pub struct Builder<P, T> {
     backend: Backend,
     simd: Simd,
     audit: bool,
+    timeline: bool,
     key: Option<OwnKey>,
     precision: PhantomData<T>,
 }
@@ -42,6 +43,7 @@ impl<P: Program> Simulation<P, f32> {
             backend: Backend::default(),
             simd: Simd::default(),
             audit: false,
+            timeline: false,
             key: None,
             precision: PhantomData,
         }
@@ -101,10 +103,16 @@ impl<P: Program, T: Number> Builder<P, T> {
         Builder { audit, ..self }
     }
 
+    /// Writes down what the threads of all hosts do, for [`Simulation::write_timeline`]: those of [`Backend::Cpu`], or those of the
+    /// workers of a cluster. No result depends on it. Costs two looks at the clock a task, and at most 8 MB a host.
+    pub fn timeline(self, timeline: bool) -> Self {
+        Builder { timeline, ..self }
+    }
+
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Number>(self) -> Builder<P, U> {
-        let Builder { mesh, program, order, backend, simd, audit, key, .. } = self;
-        Builder { mesh, program, order, backend, simd, audit, key, precision: PhantomData }
+        let Builder { mesh, program, order, backend, simd, audit, timeline, key, .. } = self;
+        Builder { mesh, program, order, backend, simd, audit, timeline, key, precision: PhantomData }
     }
 
     /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
@@ -137,7 +145,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// Whatever the program says of the mesh; [`Error::Program`] for a program that breaks the rules of programs, which names
     /// kernel, field or star; a block size of zero; a start, parameter or datum that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
-        let Builder { mesh, program, order, backend, simd, audit, key, .. } = self;
+        let Builder { mesh, program, order, backend, simd, audit, timeline, key, .. } = self;
         let order = order.unwrap_or_else(|| backend.order());
         let mut setup = Vec::new();
         let mut clock = Instant::now();
@@ -186,17 +194,19 @@ impl<P: Program, T: Number> Builder<P, T> {
             (convert::<_, T, SharedOf<P, T>>(shared), convert::<_, T, PrivateOf<P, T>>(private))
         });
         let globals = leaves(&program.globals());
+        let timeline = timeline.then(|| Arc::new(Timeline::new(MOST)));
         let engine: Box<dyn Engine<T>> = match (device, &backend) {
             #[cfg(feature = "cluster")]
             (None, Backend::Cluster(cluster)) => {
-                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, &state, &globals)?)
+                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, &state, &globals, timeline.is_some())?)
             }
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
                 gpu::engine(device, layout.clone(), (&physics, kernels), state, globals)?
             }
             (None, &Backend::Cpu { threads }) => {
-                let cpu = Cpu::new(threads, layout.domain.clone(), audit.clone(), state)?;
+                let mut cpu = Cpu::new(threads, layout.domain.clone(), audit.clone(), state)?;
+                timeline.iter().for_each(|timeline| cpu.record(timeline.clone()));
                 Box::new(Interpreter::new(cpu, table.clone(), globals))
             }
             (None, _) => Box::new(Interpreter::new(Serial::new(layout.domain.clone(), state), table.clone(), globals)),
@@ -206,7 +216,8 @@ impl<P: Program, T: Number> Builder<P, T> {
         parts.extend(<PrivateOf<P, T>>::parts(""));
         let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
         let (clock, health) = (Clock::default(), Health::Well);
-        let simulation = Simulation { mesh, program, layout, table, edges, engine, audit, parts, clock, health, setup };
+        let simulation =
+            Simulation { mesh, program, layout, table, edges, engine, audit, timeline, parts, clock, health, setup };
         simulation.check_start()?;
         Ok(simulation)
     }

@@ -18,7 +18,7 @@ pub(crate) use border::{Border, Outbox};
 use super::code::{Code, Pass};
 use super::interpreter::Host;
 use super::reduce::Reduction;
-use super::{Audit, Facts, reduce};
+use super::{Audit, Facts, Timeline, reduce};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::{Lanes, Number};
@@ -96,8 +96,14 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
-        let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border });
+        let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
         Ok(Cpu { ground, team, pace: Pace::default(), quiet, current: 0, epochs: 0 })
+    }
+
+    /// Lets threads write down what they do. Before anything is done.
+    pub(crate) fn record(&mut self, timeline: Arc<Timeline>) {
+        let ground = Arc::get_mut(&mut self.ground).expect("nobody walks before anything is done");
+        ground.timeline = Some(timeline);
     }
 
     /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.

@@ -22,8 +22,8 @@ use super::cells::Memory;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
-use crate::engine::Audit;
 use crate::engine::code::{Code, Pass};
+use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
@@ -129,6 +129,8 @@ pub(super) struct Ground<T> {
     pub(super) audit: Option<Arc<Audit>>,
     /// What carries values between hosts, if the domain is a share.
     pub(super) border: Option<Arc<dyn Border>>,
+    /// Where threads write down what they do, if somebody wants to know.
+    pub(super) timeline: Option<Arc<Timeline>>,
 }
 
 /// Some passes over all tasks.
@@ -239,11 +241,20 @@ impl<T: Number> Walk<T> {
     /// Does all of it on the calling thread: the tasks in order need no waiting.
     pub(super) fn alone(&self) {
         let tasks = self.epochs.len() as u32;
+        let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(0));
         for leg in &self.legs {
             for epoch in leg.first..leg.first + leg.pass.rounds {
                 (0..tasks).for_each(|i| self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+                if let Some(pen) = &mut pen {
+                    pen.updated(leg.pass.kernel, tasks, self.round(epoch));
+                }
             }
         }
+    }
+
+    /// Which round of all walks it is that begins at `epoch`, counted from 1.
+    fn round(&self, epoch: u32) -> u64 {
+        self.base + u64::from(epoch) + 1
     }
 
     fn leg(&self, epoch: u32) -> &Leg<T> {
@@ -287,8 +298,9 @@ impl<T: Number> Walk<T> {
         }
     }
 
-    /// A task of the own sequence, or of another one if that does not come soon; none after the last.
-    fn next(&self, own: usize, outbox: &mut Outbox) -> Option<(u32, u32)> {
+    /// A task of the own sequences, or of another thread's if those have none for a while, its epoch, and whether none was ready at
+    /// first; none after the last.
+    fn next(&self, own: usize, outbox: &mut Outbox) -> Option<(u32, u32, bool)> {
         let (mut wait, mut turns) = (Wait::new(self.spin), 0);
         let (sequences, each) = (self.drawn.len(), self.ground.policy.each());
         let first = own * each % sequences;
@@ -303,7 +315,7 @@ impl<T: Number> Walk<T> {
                 match self.draw(s) {
                     Draw::Task(t, epoch) => {
                         self.post(outbox, Some((t, epoch)));
-                        return Some((t, epoch));
+                        return Some((t, epoch, turns > 0));
                     }
                     Draw::Wait => ended = false,
                     Draw::End => {}
@@ -385,18 +397,27 @@ impl<T: Number> Walk<T> {
         if let Some(border) = &self.ground.border {
             let which = self.leg(epoch).source(epoch + 1);
             let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
-            border.pack(outbox, t, self.base + u64::from(epoch) + 1, &gather);
+            border.pack(outbox, t, self.round(epoch), &gather);
         }
         self.advance(t, epoch);
     }
 
+    /// Whether others read a task.
+    fn is_read(&self, t: u32) -> bool {
+        self.ground.border.as_ref().is_some_and(|border| border.is_read(t))
+    }
+
     /// Sends what waits to be sent, unless the thread goes on with a task that will add to it.
     fn post(&self, outbox: &mut Outbox, next: Option<(u32, u32)>) {
-        let Some(border) = &self.ground.border else { return };
-        let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && !outbox.is_due(self.base + u64::from(epoch) + 1));
-        if !adds && !outbox.is_empty() {
+        let adds = next.is_some_and(|(t, epoch)| self.is_read(t) && !outbox.is_due(self.round(epoch)));
+        if let Some(border) = self.ground.border.as_ref().filter(|_| !adds && !outbox.is_empty()) {
             border.post(outbox);
         }
+    }
+
+    /// The number of a task in the whole mesh.
+    fn name(&self, t: u32) -> u32 {
+        self.ground.domain.share.as_ref().map_or(t, |share| share.names[t as usize])
     }
 
     fn advance(&self, t: u32, epoch: u32) {
@@ -421,13 +442,30 @@ impl<T: Number> Job for Walk<T> {
         // Before the first draw: whoever stops the walk waits for those that may have a task in their hands.
         self.busy[worker].store(true, Ordering::SeqCst);
         let mut outbox = Outbox::default();
-        while let Some((t, epoch)) = self.next(worker, &mut outbox) {
-            self.visit(self.leg(epoch), t, epoch);
+        let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(worker as u32));
+        while let Some((t, epoch, has_waited)) = self.next(worker, &mut outbox) {
+            let leg = self.leg(epoch);
+            if let Some(pen) = &mut pen {
+                pen.found(has_waited);
+            }
+            self.visit(leg, t, epoch);
+            if let Some(pen) = &mut pen {
+                pen.updated(leg.pass.kernel, 1, self.round(epoch));
+            }
             self.finish(t, epoch, &mut outbox);
+            if let Some(pen) = pen.as_mut().filter(|_| self.is_read(t)) {
+                pen.sent(self.name(t), self.round(epoch));
+            }
         }
+        // Helpers hand in what they wrote before they are seen to be done.
+        let pen = pen.filter(|_| worker == 0);
         self.busy[worker].store(false, Ordering::SeqCst);
         if worker == 0 {
             self.wait_for_the_last();
+        }
+        if let Some(mut pen) = pen {
+            pen.found(true);
+            self.wait_for_the_others();
         }
     }
 
@@ -461,7 +499,7 @@ impl<T: Number> Walk<T> {
         self.wait_for_the_others();
     }
 
-    /// The walk was stopped: waits until nobody has a task in hand.
+    /// The walk was stopped, or is done: waits until nobody has a task in hand.
     fn wait_for_the_others(&self) {
         let mut wait = Wait::new(self.spin);
         while self.busy[1..].iter().any(|busy| busy.load(Ordering::SeqCst)) {
