@@ -30,6 +30,9 @@ pub(crate) const WATCH: u8 = 3;
 /// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
 /// is late sees two.
 const EARLY: usize = 4;
+/// How long what a task has come to may wait for the next, so that both go out as one message. Tasks that take longer are not held
+/// back, because others wait for them; of small ones a message carries many.
+const LINGER: Duration = Duration::from_micros(50);
 /// How long a walk waits at most before it looks again, and who waits for mail.
 const NAP: Duration = Duration::from_millis(1);
 const MAIL: Duration = Duration::from_millis(100);
@@ -389,10 +392,18 @@ impl Border for Exchange {
         }
     }
 
-    fn post(&self, outbox: &mut Outbox) {
+    fn post(&self, outbox: &mut Outbox, more: bool) {
+        if outbox.messages.is_empty() {
+            return;
+        }
+        let now = self.time.now();
+        if more && now < outbox.since + LINGER {
+            return;
+        }
         for (to, message) in outbox.messages.drain(..) {
             self.send(to, message);
         }
+        outbox.since = now;
         self.time.news();
     }
 

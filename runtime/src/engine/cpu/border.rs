@@ -3,31 +3,19 @@
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What one thread has for other hosts, and has not sent yet.
 ///
-/// Tasks at the border come one after the other, so what several of them have come to goes out as one message a host.
+/// Small tasks at the border come one after the other, so what several of them have come to goes out as one message a host.
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// What all of it has come to.
     pub(crate) epoch: u64,
     /// Hosts, and what is for them.
     pub(crate) messages: Vec<(u32, Vec<u8>)>,
-}
-
-impl Outbox {
-    /// Bytes of a message from which it is not worth waiting for more: receivers could be at work on them.
-    const FULL: usize = 16 << 10;
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
-    /// Whether it is to be sent before something is added that has come to `epoch`.
-    pub(super) fn is_due(&self, epoch: u64) -> bool {
-        !self.is_empty()
-            && (self.epoch != epoch || self.messages.iter().any(|(_, message)| message.len() >= Outbox::FULL))
-    }
+    /// When it was last empty.
+    pub(crate) since: Duration,
 }
 
 /// Carries what tasks at the border come to, and says that something has come from beyond.
@@ -43,12 +31,13 @@ pub(crate) trait Border: Send + Sync {
     /// Whether own task `t` is read by others.
     fn is_read(&self, t: u32) -> bool;
 
-    /// Own task `t` has come to `epoch`: what others are to know of it goes into `outbox`. `gather` appends the bits of the
-    /// shared state of some slots of it.
+    /// Own task `t` has come to `epoch`: what others are to know of it goes into `outbox`, which holds nothing of another epoch.
+    /// `gather` appends the bits of the shared state of some slots of it.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
-    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once.
-    fn post(&self, outbox: &mut Outbox);
+    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once. Unless there is `more` to come:
+    /// then only what has waited for long.
+    fn post(&self, outbox: &mut Outbox, more: bool);
 
     /// Whether somebody was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;

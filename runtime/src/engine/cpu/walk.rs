@@ -409,9 +409,9 @@ impl<T: Number> Walk<T> {
 
     /// Sends what waits to be sent, unless the thread goes on with a task that will add to it.
     fn post(&self, outbox: &mut Outbox, next: Option<(u32, u32)>) {
-        let adds = next.is_some_and(|(t, epoch)| self.is_read(t) && !outbox.is_due(self.round(epoch)));
-        if let Some(border) = self.ground.border.as_ref().filter(|_| !adds && !outbox.is_empty()) {
-            border.post(outbox);
+        if let Some(border) = &self.ground.border {
+            let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.round(epoch) == outbox.epoch);
+            border.post(outbox, adds);
         }
     }
 
