@@ -15,6 +15,8 @@
 
 mod bench;
 mod case;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod convert;
 mod doctor;
 mod info;

@@ -1,12 +1,13 @@
 //! How a run on several hosts comes together.
 
+use super::children::{self, Children, FAREWELL};
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::message::Begin;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
 use super::transport::memory;
-use super::transport::quic::{self, Listening, Progress, Quic, Settings};
+use super::transport::quic::{self, Listening, Progress, Settings};
 use super::worker;
 use crate::cluster::identity::Token;
 use crate::engine::Table;
@@ -15,18 +16,14 @@ use crate::layout::{Layout, State};
 use crate::number::Number;
 use crate::program::{Kernels, Program};
 use meshweft_mesh::Cut;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tells a process that it was started as a worker.
-const WORKER: &str = "MESHWEFT_WORKER";
 /// How long workers may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a process may take to end once the run is over.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Hosts that wait for a simulation: what [`Backend::Cluster`](crate::Backend::Cluster) runs on.
 ///
@@ -86,23 +83,12 @@ impl Cluster {
         if count == 0 || count > MOST {
             return Err(Error::Invalid(format!("{count} processes: take 1 to {MOST}")));
         }
-        if std::env::var_os(WORKER).is_some() {
-            return Err(Error::Invalid(
-                "this process was started as a worker, and starts workers itself: begin `main` with `Worker::from_env`"
-                    .into(),
-            ));
-        }
-        let exchange = Exchange::new();
-        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
-        let listening = Listening::start(count, settings, exchange.sink())?;
-        let mut children = Children::none();
-        let token = listening.token().reveal();
+        let listen = (Ipv4Addr::LOCALHOST, 0).into();
+        let mut gathering = Cluster::gather(count, listen)?;
         for _ in 0..count {
-            children.start(&token)?;
+            gathering.start_here(listen)?;
         }
-        let quic = wait(listening, &mut children)?;
-        exchange.connect(peer(&quic), Arc::new(quic));
-        Ok(Cluster::of(count, Hosts::Connected { exchange, children }))
+        gathering.wait(PATIENCE, |_| {})
     }
 
     /// Waits for workers on other hosts, which join with the token that [`Gathering::token`] gives.
@@ -115,7 +101,7 @@ impl Cluster {
     pub fn gather(workers: u32, listen: SocketAddr) -> Result<Gathering> {
         let exchange = Exchange::new();
         let listening = Listening::start(workers, Settings { listen, ..Settings::default() }, exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers })
+        Ok(Gathering { listening, exchange, workers, children: Children::none() })
     }
 
     /// Workers that are threads of this process, each with a share of the mesh: everything but the network.
@@ -178,6 +164,7 @@ pub struct Gathering {
     listening: Listening,
     exchange: Arc<Exchange>,
     workers: u32,
+    children: Children,
 }
 
 impl Gathering {
@@ -187,20 +174,43 @@ impl Gathering {
         self.listening.token().reveal()
     }
 
+    /// Starts a worker by a command of any kind, which may well be on another host: `ssh host-b meshweft worker --join - --until-eof`.
+    ///
+    /// It gets the token on its standard input, which stays open until the run is over: a worker calls [`Worker::attached`] to
+    /// end with it. What it writes to its standard error is shown with `name` before each line.
+    ///
+    /// # Errors
+    /// A command that cannot be started.
+    pub fn start(&mut self, name: &str, command: Command) -> Result<()> {
+        let token = self.token();
+        self.children.start(command, Some(name), &token)
+    }
+
+    /// Starts this very program as a worker beside the driver.
+    fn start_here(&mut self, listen: SocketAddr) -> Result<()> {
+        let token = self.token();
+        self.children.start(children::this_program(listen)?, None, &token)
+    }
+
     /// Waits until all workers are here. `said` is told of each that comes, leaves, or is refused.
     ///
     /// # Errors
-    /// Not all have come in time: it says how many.
+    /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let quic = self.listening.wait_for_workers(Instant::now() + patience, |progress| {
+        let Gathering { listening, exchange, workers, mut children } = self;
+        let progress = |progress| {
             said(&match progress {
                 Progress::Joined { host, address } => format!("worker {host} has joined from {address}"),
                 Progress::Refused { address, why } => format!("{address} was not let in: {why}"),
                 Progress::Left { host, why } => format!("worker {host} has left: {why}"),
             });
-        })?;
-        self.exchange.connect(peer(&quic), Arc::new(quic));
-        Ok(Cluster::of(self.workers, Hosts::Connected { exchange: self.exchange, children: Children::none() }))
+        };
+        let watch = || children.fault().map_or(Ok(()), Err);
+        let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
+        // A worker that ended is the reason of whatever else went wrong.
+        let quic = joined.map_err(|error| children.fault().unwrap_or(error))?;
+        exchange.connect(peer(&quic), Arc::new(quic));
+        Ok(Cluster::of(workers, Hosts::Connected { exchange, children }))
     }
 }
 
@@ -208,15 +218,6 @@ impl Gathering {
 fn peer(transport: &dyn super::transport::Transport) -> Peer {
     let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
     Peer::new(identity, transport.hosts(), Network::Reliable)
-}
-
-/// Waits for the workers that were started here.
-fn wait(listening: Listening, children: &mut Children) -> Result<Quic> {
-    let mut fault = None;
-    let joined = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {
-        fault = fault.take().or_else(|| children.fault());
-    });
-    joined.map_err(|error| fault.or_else(|| children.fault()).unwrap_or(error))
 }
 
 /// Starts workers as threads of this process. Returns the driver's end.
@@ -237,54 +238,6 @@ fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
     exchanges[0].clone()
 }
 
-/// Processes that were started here. They end with the run, and are ended if they do not.
-pub(crate) struct Children(Vec<Child>);
-
-impl Children {
-    /// No processes.
-    pub(crate) fn none() -> Children {
-        Children(Vec::new())
-    }
-
-    fn start(&mut self, token: &str) -> Result<()> {
-        let refuse = |error| Error::Cluster(format!("cannot start this program as a worker: {error}"));
-        let program = std::env::current_exe().map_err(refuse)?;
-        let mut command = Command::new(program);
-        // Ctrl-C is for the driver alone, which ends its workers in good order.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.env(WORKER, "1").stdin(Stdio::piped()).spawn().map_err(refuse)?;
-        // The secret goes where nobody else can read it. The pipe stays open: its end tells the worker that the driver is gone.
-        let told = child.stdin.as_mut().map(|stdin| writeln!(stdin, "{token}"));
-        self.0.push(child);
-        told.unwrap_or(Ok(())).map_err(refuse)
-    }
-
-    /// The error of a process that has ended.
-    fn fault(&mut self) -> Option<Error> {
-        self.0.iter_mut().zip(1..).find_map(|(child, host)| {
-            let status = child.try_wait().ok()??;
-            Some(Error::Cluster(format!(
-                "worker process {host} ended with {status} before it joined: does `main` begin with `Worker::from_env`?"
-            )))
-        })
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        let deadline = Instant::now() + FAREWELL;
-        for child in &mut self.0 {
-            drop(child.stdin.take());
-            while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// A process that works for a driver.
 pub struct Worker {
     exchange: Arc<Exchange>,
@@ -299,11 +252,21 @@ impl Worker {
     /// # Errors
     /// A driver that cannot be reached, or does not let it in.
     pub fn from_env() -> Result<Option<Worker>> {
-        if std::env::var_os(WORKER).is_none() {
-            return Ok(None);
-        }
+        let Some(listen) = std::env::var_os(children::WORKER) else { return Ok(None) };
+        let listen = listen.to_str().and_then(|listen| listen.parse().ok());
+        Worker::attached(listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())).map(Some)
+    }
+
+    /// Joins the run whose token is the first line of the standard input, and ends this process soon after that input ends:
+    /// whoever started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
+    ///
+    /// # Errors
+    /// Those of [`Worker::join`].
+    pub fn attached(listen: SocketAddr) -> Result<Worker> {
+        /// Longer than any token.
+        const LONGEST: u64 = 4096;
         let mut token = String::new();
-        let read = std::io::stdin().lock().read_line(&mut token);
+        let read = std::io::stdin().lock().take(LONGEST).read_line(&mut token);
         read.map_err(|error| Error::Cluster(format!("cannot read the token of the run: {error}")))?;
         std::thread::spawn(|| {
             // Whoever started this process is gone, in good order or not.
@@ -311,8 +274,7 @@ impl Worker {
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
-        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
-        Worker::connect(token.trim(), settings).map(Some)
+        Worker::join(&token, listen)
     }
 
     /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
@@ -321,12 +283,12 @@ impl Worker {
     /// # Errors
     /// A token that is none, or too old; a driver that cannot be reached, or does not let it in.
     pub fn join(token: &str, listen: SocketAddr) -> Result<Worker> {
-        Worker::connect(token, Settings { listen, ..Settings::default() })
+        Worker::connect(&Token::parse(token)?, Settings { listen, ..Settings::default() })
     }
 
-    fn connect(token: &str, settings: Settings) -> Result<Worker> {
+    fn connect(token: &Token, settings: Settings) -> Result<Worker> {
         let exchange = Exchange::new();
-        let quic = quic::join(&Token::parse(token)?, settings, exchange.sink())?;
+        let quic = quic::join(token, settings, exchange.sink())?;
         exchange.connect(peer(&quic), Arc::new(quic));
         let begin = worker::begin(&exchange)?;
         Ok(Worker { exchange, begin })

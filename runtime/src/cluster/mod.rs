@@ -32,6 +32,7 @@
 //!
 //! Go on without a host that was lost: the run ends with an error that names it.
 
+mod children;
 mod driver;
 mod exchange;
 mod identity;
