@@ -5,6 +5,8 @@ use crate::{Entry, Options, Precision, Run, Settings};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
+#[cfg(feature = "cluster")]
+use meshweft::{Cluster, Worker};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -141,6 +143,24 @@ impl Problem {
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
+    }
+
+    /// The worker that this process is, if its environment says that it is a rank of a run, and none that drives it.
+    ///
+    /// # Errors
+    /// An environment that states half a rank, or a rank where the options say otherwise; a driver that cannot be reached.
+    #[cfg(feature = "cluster")]
+    pub(super) fn worker(&self) -> Result<Option<Worker>> {
+        if let Some((rank, world)) = Cluster::rank()? {
+            let what = format!("the environment says that this is rank {rank} of {world} that share the mesh");
+            if self.sharing.is_asked_for() {
+                bail!("{what}: leave out --processes, --hosts and --workers, or unset it");
+            }
+            if self.backend != Place::Cpu {
+                bail!("{what} among their cores: leave out --backend, or unset it");
+            }
+        }
+        Ok(Worker::from_env()?)
     }
 
     /// Starts the workers, or waits for them, if several hosts are to share the mesh.

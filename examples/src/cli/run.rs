@@ -115,6 +115,10 @@ struct Report {
 
 /// Runs the example.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    #[cfg(feature = "cluster")]
+    if let Some(worker) = arguments.problem.worker()? {
+        return super::worker::as_rank(worker, console);
+    }
     let plan = arguments.problem.plan(arguments.verify)?;
     let name = plan.entry.info.name;
     let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());

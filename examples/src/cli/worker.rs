@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 /// Whose run to join.
 #[derive(Args)]
@@ -47,6 +48,12 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     writeln!(console.err, "joined; the driver runs {}", worker.program())?;
     serve(worker)?;
     Ok(Outcome::Done)
+}
+
+/// Works for rank 0, from which every rank learns that the run is over, also by Ctrl-C: that reaches all ranks of one terminal.
+pub(super) fn as_rank(worker: Worker, console: &mut Console) -> Result<Outcome> {
+    console.stoppable.store(true, Ordering::Relaxed);
+    serve(worker).map(|()| Outcome::Done)
 }
 
 /// Works for the driver that started this process.

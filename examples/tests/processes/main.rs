@@ -1,6 +1,7 @@
 //! The command on several processes, which find each other over QUIC on this machine [C3].
 
 mod hosts;
+mod ranks;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

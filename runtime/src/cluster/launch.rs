@@ -3,9 +3,11 @@
 use super::children::{self, Children, FAREWELL};
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
+use super::key::{self, RunKey};
 use super::message::Begin;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
+use super::ranks::{self, Rank};
 use super::transport::memory;
 use super::transport::quic::{self, Listening, Progress, Settings};
 use super::worker;
@@ -18,12 +20,15 @@ use crate::program::{Kernels, Program};
 use meshweft_mesh::Cut;
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long workers may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the ranks of a run may take, which a scheduler starts when it has room.
+const PATIENCE_OF_RANKS: Duration = Duration::from_secs(600);
 
 /// Hosts that wait for a simulation: what [`Backend::Cluster`](crate::Backend::Cluster) runs on.
 ///
@@ -104,6 +109,54 @@ impl Cluster {
         Ok(Gathering { listening, exchange, workers, children: Children::none() })
     }
 
+    /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
+    /// the driver will be, if it says so.
+    ///
+    /// # Errors
+    /// Those of [`gather`](Cluster::gather).
+    pub fn gather_with(key: RunKey, workers: u32, mut listen: SocketAddr) -> Result<Gathering> {
+        if listen.port() == 0 {
+            listen.set_port(key.port().unwrap_or(0));
+        }
+        let exchange = Exchange::new();
+        let settings = Settings { listen, ..Settings::default() };
+        let listening = Listening::begin(key.run(workers), settings, exchange.sink())?;
+        Ok(Gathering { listening, exchange, workers, children: Children::none() })
+    }
+
+    /// The rank of this process and the number of all, if its environment says that one command was started several times to share
+    /// a run: by hand (`MESHWEFT_RANK`, `MESHWEFT_WORLD`, and `MESHWEFT_TOKEN`, a file), by `srun`, or as an indexed Job of
+    /// Kubernetes.
+    ///
+    /// # Errors
+    /// A variable that is missing beside others, or makes no sense.
+    pub fn rank() -> Result<Option<(u32, u32)>> {
+        Ok(Rank::from_env()?.map(|rank| (rank.rank, rank.world)))
+    }
+
+    /// The cluster of rank 0, if this process is one of several [ranks](Cluster::rank): a worker on each, one beside this driver
+    /// too. The others are workers by [`Worker::from_env`]. `said`: as for [`Gathering::wait`].
+    ///
+    /// # Errors
+    /// Those of [`rank`](Cluster::rank); ranks that do not come within ten minutes; a file for the token that exists already.
+    pub fn from_env(said: impl FnMut(&str)) -> Result<Option<Cluster>> {
+        let Some(rank) = Rank::from_env()? else { return Ok(None) };
+        if rank.rank > 0 {
+            let what = format!("this process is rank {}, a worker: begin `main` with `Worker::from_env`", rank.rank);
+            return Err(Error::Invalid(what));
+        }
+        let key = rank.key.as_deref().map(|path| RunKey::parse(&ranks::read_secret(path)?)).transpose()?;
+        // Workers that have a token have no use for another.
+        let shared = key.is_none().then_some(&*rank.token);
+        let mut gathering = match key {
+            Some(key) => Cluster::gather_with(key, rank.world, rank.listen())?,
+            None => Cluster::gather(rank.world, rank.listen())?,
+        };
+        gathering.start_here((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        let _shared = shared.map(|path| Shared::write(path, &gathering.token())).transpose()?;
+        gathering.wait(PATIENCE_OF_RANKS, said).map(Some)
+    }
+
     /// Workers that are threads of this process, each with a share of the mesh: everything but the network.
     ///
     /// # Errors
@@ -156,6 +209,21 @@ impl Cluster {
             Hosts::Connected { exchange, children } => (exchange, children),
         };
         Driver::new(exchange, layout.clone(), owners, state, &begin, children)
+    }
+}
+
+/// A file that is there until all have read it.
+struct Shared<'a>(&'a Path);
+
+impl Shared<'_> {
+    fn write<'a>(path: &'a Path, token: &str) -> Result<Shared<'a>> {
+        key::write_secret(path, token).map(|()| Shared(path))
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
     }
 }
 
@@ -245,16 +313,23 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The worker that this process is, if it was started as one: by [`Cluster::processes`].
+    /// The worker that this process is, if it was started as one: by [`Cluster::processes`], or as one of several
+    /// [ranks](Cluster::rank), which waits for rank 0.
     ///
     /// To be asked first in `main`, before anything is read from standard input.
     ///
     /// # Errors
     /// A driver that cannot be reached, or does not let it in.
     pub fn from_env() -> Result<Option<Worker>> {
-        let Some(listen) = std::env::var_os(children::WORKER) else { return Ok(None) };
-        let listen = listen.to_str().and_then(|listen| listen.parse().ok());
-        Worker::attached(listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())).map(Some)
+        if let Some(listen) = std::env::var_os(children::WORKER) {
+            let listen = listen.to_str().and_then(|listen| listen.parse().ok());
+            return Worker::attached(listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())).map(Some);
+        }
+        let Some(rank) = Rank::from_env()?.filter(|rank| rank.rank > 0) else { return Ok(None) };
+        let deadline = Instant::now() + PATIENCE_OF_RANKS;
+        let token = rank.wait_for_token(deadline)?;
+        let join_deadline = deadline.saturating_duration_since(Instant::now()).max(PATIENCE);
+        Worker::connect(&token, Settings { join_deadline, ..Settings::default() }).map(Some)
     }
 
     /// Joins the run whose token is the first line of the standard input, and ends this process soon after that input ends:

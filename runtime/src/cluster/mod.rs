@@ -36,10 +36,12 @@ mod children;
 mod driver;
 mod exchange;
 mod identity;
+mod key;
 mod launch;
 mod message;
 mod partition;
 mod peer;
+mod ranks;
 #[cfg(test)]
 mod simulated;
 mod stream;
@@ -49,4 +51,5 @@ mod time;
 mod transport;
 mod worker;
 
+pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};

@@ -1,9 +1,11 @@
 //! How a run is shared among hosts: the options for it, and the workers they start or wait for.
 
 mod hosts;
+mod token;
 
+use super::{Console, Outcome};
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, Subcommand};
 use hosts::Hosts;
 use meshweft::{Cluster, Gathering};
 use std::io::Write;
@@ -45,6 +47,24 @@ pub(super) struct Sharing {
     /// File for what workers join with, readable by its owner alone [default: it is shown]
     #[arg(long, value_name = "FILE", requires = "workers", help_heading = HEADING)]
     token: Option<PathBuf>,
+    /// Key that `meshweft cluster token` made, whose token the workers have already [default: MESHWEFT_KEY,
+    /// or else one is made]
+    #[arg(long, value_name = "FILE", requires = "workers", conflicts_with = "token", help_heading = HEADING)]
+    key: Option<PathBuf>,
+}
+
+/// What there is to do ahead of a run.
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Make the key of a run and the token for its workers, as two files
+    Token(token::Arguments),
+}
+
+/// Does it.
+pub(super) fn run(command: &Command, console: &mut Console) -> Result<Outcome> {
+    match command {
+        Command::Token(arguments) => token::run(arguments, console),
+    }
 }
 
 /// How long workers may take to be started by hand.
@@ -74,23 +94,36 @@ impl Sharing {
             hosts.start(&mut gathering)?;
             gathering.wait(SOON, |said| eprintln!("{said}"))?
         } else if let Some(workers) = self.workers {
-            let gathering = self.gather(workers)?;
+            let gathering = match self.key() {
+                Some(path) => Cluster::gather_with(token::read_key(&path)?, workers, self.listen())?,
+                None => self.gather(workers)?,
+            };
             self.tell(&gathering)?;
             gathering.wait(PATIENCE, |said| eprintln!("{said}"))?
         } else {
-            return Ok(None);
+            return Ok(Cluster::from_env(|said| eprintln!("{said}"))?.map(|cluster| cluster.threads(threads)));
         };
         Ok(Some(cluster.threads(threads)))
     }
 
     fn gather(&self, workers: u32) -> Result<Gathering> {
-        let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        Ok(Cluster::gather(workers, self.listen.unwrap_or(anywhere))?)
+        Ok(Cluster::gather(workers, self.listen())?)
+    }
+
+    fn listen(&self) -> SocketAddr {
+        self.listen.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
+    }
+
+    /// The file with the key, where it was made ahead.
+    fn key(&self) -> Option<PathBuf> {
+        let stated = || std::env::var_os("MESHWEFT_KEY").filter(|_| self.token.is_none()).map(PathBuf::from);
+        self.key.clone().or_else(stated)
     }
 
     /// Says how to join.
     fn tell(&self, gathering: &Gathering) -> Result<()> {
         match &self.token {
+            _ if self.key().is_some() => eprintln!("waiting for workers that have the token of this key"),
             None => eprintln!("on each worker: meshweft worker --join {}", gathering.token()),
             Some(path) => {
                 write_token(path, &gathering.token())?;

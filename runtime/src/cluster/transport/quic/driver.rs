@@ -59,9 +59,6 @@ pub(crate) struct Listening {
 impl Listening {
     /// Makes a run for so many workers. Events of it will go to `sink`.
     pub(crate) fn start(workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
-        if !(1..=MOST_WORKERS).contains(&workers) {
-            return Err(Error::Cluster(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
-        }
         let authority = Arc::new(Authority::new(settings.run_length)?);
         let token = Token::new(&authority, workers, Vec::new())?;
         Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
@@ -80,7 +77,12 @@ impl Listening {
         Listening::begin(Run { incarnation: run.incarnation + 1, ..run }, settings, sink)
     }
 
-    fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+    /// Begins a run whose authority and token there are.
+    pub(crate) fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        let workers = run.token.workers;
+        if !(1..=MOST_WORKERS).contains(&workers) {
+            return Err(Error::Cluster(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
+        }
         settings.check()?;
         let network = Network::start()?;
         let endpoint = network.endpoint(settings.listen)?;
