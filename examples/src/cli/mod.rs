@@ -15,6 +15,8 @@
 
 mod bench;
 mod case;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod convert;
 mod doctor;
 mod info;
@@ -81,6 +83,10 @@ enum Command {
     /// Work for a run on another host
     #[cfg(feature = "cluster")]
     Worker(worker::Arguments),
+    /// Make the secrets of a run ahead of it
+    #[cfg(feature = "cluster")]
+    #[command(subcommand)]
+    Cluster(cluster::Command),
 }
 
 /// Where a command writes, and how it is interrupted.
@@ -128,13 +134,20 @@ fn programs() -> &'static [Entry] {
 /// [`EXAMPLES`] or programs of your own; `meshweft new` makes a package that calls this.
 pub fn main(programs: &'static [Entry]) -> ExitCode {
     PROGRAMS.get_or_init(|| programs);
+    // Workers that this program starts get no arguments. Ranks do, which are to be found right before they work.
     #[cfg(feature = "cluster")]
-    match meshweft::Worker::from_env() {
-        Ok(None) => {}
-        Ok(Some(worker)) => return worker::work(worker, &mut std::io::stderr()),
-        Err(error) => {
-            eprintln!("error: worker: {error}");
-            return ExitCode::from(2);
+    if std::env::args_os().len() < 2 {
+        match meshweft::Worker::from_env() {
+            Ok(None) => {}
+            Ok(Some(worker)) => {
+                // A scheduler signals all processes at once, and the driver alone ends the run: this one ends with it.
+                let _ = ctrlc::set_handler(|| {});
+                return worker::work(worker, &mut std::io::stderr());
+            }
+            Err(error) => {
+                eprintln!("error: worker: {error}");
+                return ExitCode::from(2);
+            }
         }
     }
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
@@ -180,6 +193,8 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::New(arguments) => new::run(&arguments, console),
         #[cfg(feature = "cluster")]
         Command::Worker(arguments) => worker::run(&arguments, console),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(command) => cluster::run(&command, console),
     }
 }
 

@@ -6,12 +6,8 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
-use meshweft::{Cluster, mesh::Cut};
-#[cfg(feature = "cluster")]
-use std::net::{Ipv4Addr, SocketAddr};
+use meshweft::{Cluster, Worker, mesh::Cut};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "cluster")]
-use std::time::Duration;
 use std::time::Instant;
 
 /// An example on a mesh, in an order, on a backend: everything but what happens to its results.
@@ -45,27 +41,12 @@ pub(super) struct Problem {
     /// Threads of the cpu backend, 0 for one per core; changes the speed, never the result
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
     threads: u16,
-    /// Processes of this machine that share the mesh, each with --threads threads [default there: the cores, shared evenly];
-    /// changes the speed, never the result
     #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    processes: Option<u32>,
-    /// Workers on other hosts that share the mesh: waits until that many have joined with `meshweft worker`
+    #[command(flatten)]
+    sharing: super::cluster::Sharing,
+    /// How the mesh is cut for several hosts; `meshweft info MESH --parts N` shows it. Changes the speed, never the result
     #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), conflicts_with = "processes")]
-    workers: Option<u32>,
-    /// Where workers reach this host [default: all of its addresses, any free port]
-    #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "workers")]
-    listen: Option<SocketAddr>,
-    /// File for what workers join with, readable by its owner alone [default: it is shown]
-    #[cfg(feature = "cluster")]
-    #[arg(long, value_name = "FILE", requires = "workers")]
-    token: Option<PathBuf>,
-    /// How the mesh is cut for --processes and --workers; `meshweft info MESH --parts N` shows it. Changes the speed, never the
-    /// result
-    #[cfg(feature = "cluster")]
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = super::cluster::HEADING)]
     cut: CutName,
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
@@ -191,32 +172,32 @@ impl Problem {
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
     }
 
+    /// The worker that this process is, if its environment says that it is a rank of a run, and none that drives it.
+    ///
+    /// # Errors
+    /// An environment that states half a rank, or a rank where the options say otherwise; a driver that cannot be reached.
+    #[cfg(feature = "cluster")]
+    pub(super) fn worker(&self) -> Result<Option<Worker>> {
+        if let Some((rank, world)) = Cluster::rank()? {
+            let what = format!("the environment says that this is rank {rank} of {world} that share the mesh");
+            if self.sharing.is_asked_for() {
+                bail!("{what}: leave out --processes, --hosts and --workers, or unset it");
+            }
+            if self.backend != Place::Cpu {
+                bail!("{what} among their cores: leave out --backend, or unset it");
+            }
+        }
+        Ok(Worker::from_env()?)
+    }
+
     /// Starts the workers, or waits for them, if several hosts are to share the mesh.
     #[cfg(feature = "cluster")]
     fn cluster(&self) -> Result<Option<Backend>> {
-        if self.backend != Place::Cpu && (self.processes.is_some() || self.workers.is_some()) {
+        if self.backend != Place::Cpu && self.sharing.is_asked_for() {
             bail!("several hosts share the mesh among their cores: leave out --backend");
         }
-        let threads = usize::from(self.threads);
-        if let Some(processes) = self.processes {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let threads = if threads == 0 { (cores / processes as usize).max(1) } else { threads };
-            return Ok(Some(Backend::Cluster(Cluster::processes(processes)?.threads(threads).cut(self.cut.into()))));
-        }
-        let Some(workers) = self.workers else { return Ok(None) };
-        let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let gathering = Cluster::gather(workers, self.listen.unwrap_or(anywhere))?;
-        match &self.token {
-            None => eprintln!("on each worker: meshweft worker --join {}", gathering.token()),
-            Some(path) => {
-                super::worker::write_token(path, &gathering.token())?;
-                eprintln!("on each worker: meshweft worker --join {}, with that file copied there", path.display());
-            }
-        }
-        /// How long workers may take to be started by hand.
-        const PATIENCE: Duration = Duration::from_secs(600);
-        let cluster = gathering.wait(PATIENCE, |said| eprintln!("{said}"))?;
-        Ok(Some(Backend::Cluster(cluster.threads(threads).cut(self.cut.into()))))
+        let cluster = self.sharing.cluster(usize::from(self.threads))?;
+        Ok(cluster.map(|cluster| Backend::Cluster(cluster.cut(self.cut.into()))))
     }
 
     /// Where updates run, and why if that was left open.

@@ -54,6 +54,7 @@ Examples:
   meshweft run heat
   meshweft run wave --mesh disk:200 --order color --steps 400 --set speed=2 --out fast-wave
   meshweft run heat --mesh part.msh --threads 8 --verify
+  meshweft run heat --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
   meshweft run case.toml --steps 1000
 
 A case file:
@@ -118,6 +119,10 @@ struct Report {
 
 /// Runs the example.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    #[cfg(feature = "cluster")]
+    if let Some(worker) = arguments.problem.worker()? {
+        return super::worker::as_rank(worker, console);
+    }
     let mut plan = arguments.problem.plan(arguments.verify)?;
     plan.options.timeline = arguments.trace.is_some();
     // Before the run: nobody is to wait for it in vain.

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 /// Whose run to join.
 #[derive(Args)]
@@ -20,6 +21,10 @@ pub(super) struct Arguments {
     /// Where the other hosts reach this one [default: all of its addresses, any free port]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// With `--join -`: the token is the first line, and the worker ends when the standard input does, which is when
+    /// whoever started it is gone
+    #[arg(long)]
+    until_eof: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -27,16 +32,28 @@ Examples:
   on the driver:      meshweft run heat --mesh box:128 --workers 2 --token run.token
   on both workers:    meshweft worker --join run.token
 
+Over ssh, in one line on the driver, which starts the workers itself:
+  meshweft run heat --mesh box:128 --hosts host-b,host-c
+
 A worker needs this program and the token, no mesh and no other file. It ends with the run.";
 
 /// Joins and works until the run is over.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let token = read_token(&arguments.join)?;
-    let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let worker = Worker::join(&token, arguments.listen.unwrap_or(anywhere))?;
+    let listen = arguments.listen.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
+    let worker = match (arguments.until_eof, &*arguments.join) {
+        (true, "-") => Worker::attached(listen)?,
+        (true, _) => bail!("--until-eof watches the standard input, so the token comes from there: write --join -"),
+        (false, word) => Worker::join(&read_token(word)?, listen)?,
+    };
     writeln!(console.err, "joined; the driver runs {}", worker.program())?;
     serve(worker)?;
     Ok(Outcome::Done)
+}
+
+/// Works for rank 0, from which every rank learns that the run is over, also by Ctrl-C: that reaches all ranks of one terminal.
+pub(super) fn as_rank(worker: Worker, console: &mut Console) -> Result<Outcome> {
+    console.stoppable.store(true, Ordering::Relaxed);
+    serve(worker).map(|()| Outcome::Done)
 }
 
 /// Works for the driver that started this process.
@@ -76,20 +93,4 @@ fn read_token(word: &str) -> Result<String> {
         }
     }
     Ok(token.trim().to_string())
-}
-
-/// Writes a token to a file of its own, which nobody else may read.
-pub(super) fn write_token(path: &Path, token: &str) -> Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let write = || -> std::io::Result<()> {
-        let mut file = options.open(path)?;
-        #[cfg(unix)]
-        // It may have been there, for others to read.
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        writeln!(file, "{token}")
-    };
-    write().with_context(|| format!("cannot write the token to {}", path.display()))
 }

@@ -3,8 +3,8 @@
 //! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
 //! measures; the state, when somebody asks. Workers exchange values among themselves.
 
+use super::children::Children;
 use super::exchange::{CONTROL, Exchange};
-use super::launch::Children;
 use super::message::{self, Account, Begin, Control};
 use super::overlap;
 use super::partition::report;

@@ -1,12 +1,15 @@
 //! How a run on several hosts comes together.
 
+use super::children::{self, Children, FAREWELL};
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
+use super::key::{self, RunKey};
 use super::message::Begin;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
+use super::ranks::{self, Rank};
 use super::transport::memory;
-use super::transport::quic::{self, Listening, Progress, Quic, Settings};
+use super::transport::quic::{self, Listening, Progress, Settings};
 use super::worker;
 use crate::cluster::identity::Token;
 use crate::engine::Table;
@@ -15,18 +18,17 @@ use crate::layout::{Layout, State};
 use crate::number::Number;
 use crate::program::{Kernels, Program};
 use meshweft_mesh::Cut;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tells a process that it was started as a worker.
-const WORKER: &str = "MESHWEFT_WORKER";
 /// How long workers may take to come.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a process may take to end once the run is over.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the ranks of a run may take, which a scheduler starts when it has room.
+const PATIENCE_OF_RANKS: Duration = Duration::from_secs(600);
 
 /// Hosts that wait for a simulation: what [`Backend::Cluster`](crate::Backend::Cluster) runs on.
 ///
@@ -86,23 +88,12 @@ impl Cluster {
         if count == 0 || count > MOST {
             return Err(Error::Invalid(format!("{count} processes: take 1 to {MOST}")));
         }
-        if std::env::var_os(WORKER).is_some() {
-            return Err(Error::Invalid(
-                "this process was started as a worker, and starts workers itself: begin `main` with `Worker::from_env`"
-                    .into(),
-            ));
-        }
-        let exchange = Exchange::new();
-        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
-        let listening = Listening::start(count, settings, exchange.sink())?;
-        let mut children = Children::none();
-        let token = listening.token().reveal();
+        let listen = (Ipv4Addr::LOCALHOST, 0).into();
+        let mut gathering = Cluster::gather(count, listen)?;
         for _ in 0..count {
-            children.start(&token)?;
+            gathering.start_here(listen)?;
         }
-        let quic = wait(listening, &mut children)?;
-        exchange.connect(peer(&quic), Arc::new(quic));
-        Ok(Cluster::of(count, Hosts::Connected { exchange, children }))
+        gathering.wait(PATIENCE, |_| {})
     }
 
     /// Waits for workers on other hosts, which join with the token that [`Gathering::token`] gives.
@@ -115,7 +106,55 @@ impl Cluster {
     pub fn gather(workers: u32, listen: SocketAddr) -> Result<Gathering> {
         let exchange = Exchange::new();
         let listening = Listening::start(workers, Settings { listen, ..Settings::default() }, exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers })
+        Ok(Gathering { listening, exchange, workers, children: Children::none() })
+    }
+
+    /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
+    /// the driver will be, if it says so.
+    ///
+    /// # Errors
+    /// Those of [`gather`](Cluster::gather).
+    pub fn gather_with(key: RunKey, workers: u32, mut listen: SocketAddr) -> Result<Gathering> {
+        if listen.port() == 0 {
+            listen.set_port(key.port().unwrap_or(0));
+        }
+        let exchange = Exchange::new();
+        let settings = Settings { listen, ..Settings::default() };
+        let listening = Listening::begin(key.run(workers), settings, exchange.sink())?;
+        Ok(Gathering { listening, exchange, workers, children: Children::none() })
+    }
+
+    /// The rank of this process and the number of all, if its environment says that one command was started several times to share
+    /// a run: by hand (`MESHWEFT_RANK`, `MESHWEFT_WORLD`, and `MESHWEFT_TOKEN`, a file), by `srun`, or as an indexed Job of
+    /// Kubernetes.
+    ///
+    /// # Errors
+    /// A variable that is missing beside others, or makes no sense.
+    pub fn rank() -> Result<Option<(u32, u32)>> {
+        Ok(Rank::from_env()?.map(|rank| (rank.rank, rank.world)))
+    }
+
+    /// The cluster of rank 0, if this process is one of several [ranks](Cluster::rank): a worker on each, one beside this driver
+    /// too. The others are workers by [`Worker::from_env`]. `said`: as for [`Gathering::wait`].
+    ///
+    /// # Errors
+    /// Those of [`rank`](Cluster::rank); ranks that do not come within ten minutes; a file for the token that exists already.
+    pub fn from_env(said: impl FnMut(&str)) -> Result<Option<Cluster>> {
+        let Some(rank) = Rank::from_env()? else { return Ok(None) };
+        if rank.rank > 0 {
+            let what = format!("this process is rank {}, a worker: begin `main` with `Worker::from_env`", rank.rank);
+            return Err(Error::Invalid(what));
+        }
+        let key = rank.key.as_deref().map(|path| RunKey::parse(&ranks::read_secret(path)?)).transpose()?;
+        // Workers that have a token have no use for another.
+        let shared = key.is_none().then_some(&*rank.token);
+        let mut gathering = match key {
+            Some(key) => Cluster::gather_with(key, rank.world, rank.listen())?,
+            None => Cluster::gather(rank.world, rank.listen())?,
+        };
+        gathering.start_here((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        let _shared = shared.map(|path| Shared::write(path, &gathering.token())).transpose()?;
+        gathering.wait(PATIENCE_OF_RANKS, said).map(Some)
     }
 
     /// Workers that are threads of this process, each with a share of the mesh: everything but the network.
@@ -175,11 +214,27 @@ impl Cluster {
     }
 }
 
+/// A file that is there until all have read it.
+struct Shared<'a>(&'a Path);
+
+impl Shared<'_> {
+    fn write<'a>(path: &'a Path, token: &str) -> Result<Shared<'a>> {
+        key::write_secret(path, token).map(|()| Shared(path))
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
+    }
+}
+
 /// A driver that waits for workers on other hosts. See [`Cluster::gather`].
 pub struct Gathering {
     listening: Listening,
     exchange: Arc<Exchange>,
     workers: u32,
+    children: Children,
 }
 
 impl Gathering {
@@ -189,20 +244,43 @@ impl Gathering {
         self.listening.token().reveal()
     }
 
+    /// Starts a worker by a command of any kind, which may well be on another host: `ssh host-b meshweft worker --join - --until-eof`.
+    ///
+    /// It gets the token on its standard input, which stays open until the run is over: a worker calls [`Worker::attached`] to
+    /// end with it. What it writes to its standard error is shown with `name` before each line.
+    ///
+    /// # Errors
+    /// A command that cannot be started.
+    pub fn start(&mut self, name: &str, command: Command) -> Result<()> {
+        let token = self.token();
+        self.children.start(command, Some(name), &token)
+    }
+
+    /// Starts this very program as a worker beside the driver.
+    fn start_here(&mut self, listen: SocketAddr) -> Result<()> {
+        let token = self.token();
+        self.children.start(children::this_program(listen)?, None, &token)
+    }
+
     /// Waits until all workers are here. `said` is told of each that comes, leaves, or is refused.
     ///
     /// # Errors
-    /// Not all have come in time: it says how many.
+    /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let quic = self.listening.wait_for_workers(Instant::now() + patience, |progress| {
+        let Gathering { listening, exchange, workers, mut children } = self;
+        let progress = |progress| {
             said(&match progress {
                 Progress::Joined { host, address } => format!("worker {host} has joined from {address}"),
                 Progress::Refused { address, why } => format!("{address} was not let in: {why}"),
                 Progress::Left { host, why } => format!("worker {host} has left: {why}"),
             });
-        })?;
-        self.exchange.connect(peer(&quic), Arc::new(quic));
-        Ok(Cluster::of(self.workers, Hosts::Connected { exchange: self.exchange, children: Children::none() }))
+        };
+        let watch = || children.fault().map_or(Ok(()), Err);
+        let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
+        // A worker that ended is the reason of whatever else went wrong.
+        let quic = joined.map_err(|error| children.fault().unwrap_or(error))?;
+        exchange.connect(peer(&quic), Arc::new(quic));
+        Ok(Cluster::of(workers, Hosts::Connected { exchange, children }))
     }
 }
 
@@ -210,15 +288,6 @@ impl Gathering {
 fn peer(transport: &dyn super::transport::Transport) -> Peer {
     let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
     Peer::new(identity, transport.hosts(), Network::Reliable)
-}
-
-/// Waits for the workers that were started here.
-fn wait(listening: Listening, children: &mut Children) -> Result<Quic> {
-    let mut fault = None;
-    let joined = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {
-        fault = fault.take().or_else(|| children.fault());
-    });
-    joined.map_err(|error| fault.or_else(|| children.fault()).unwrap_or(error))
 }
 
 /// Starts workers as threads of this process. Returns the driver's end.
@@ -239,54 +308,6 @@ fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
     exchanges[0].clone()
 }
 
-/// Processes that were started here. They end with the run, and are ended if they do not.
-pub(crate) struct Children(Vec<Child>);
-
-impl Children {
-    /// No processes.
-    pub(crate) fn none() -> Children {
-        Children(Vec::new())
-    }
-
-    fn start(&mut self, token: &str) -> Result<()> {
-        let refuse = |error| Error::Cluster(format!("cannot start this program as a worker: {error}"));
-        let program = std::env::current_exe().map_err(refuse)?;
-        let mut command = Command::new(program);
-        // Ctrl-C is for the driver alone, which ends its workers in good order.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.env(WORKER, "1").stdin(Stdio::piped()).spawn().map_err(refuse)?;
-        // The secret goes where nobody else can read it. The pipe stays open: its end tells the worker that the driver is gone.
-        let told = child.stdin.as_mut().map(|stdin| writeln!(stdin, "{token}"));
-        self.0.push(child);
-        told.unwrap_or(Ok(())).map_err(refuse)
-    }
-
-    /// The error of a process that has ended.
-    fn fault(&mut self) -> Option<Error> {
-        self.0.iter_mut().zip(1..).find_map(|(child, host)| {
-            let status = child.try_wait().ok()??;
-            Some(Error::Cluster(format!(
-                "worker process {host} ended with {status} before it joined: does `main` begin with `Worker::from_env`?"
-            )))
-        })
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        let deadline = Instant::now() + FAREWELL;
-        for child in &mut self.0 {
-            drop(child.stdin.take());
-            while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// A process that works for a driver.
 pub struct Worker {
     exchange: Arc<Exchange>,
@@ -294,18 +315,35 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The worker that this process is, if it was started as one: by [`Cluster::processes`].
+    /// The worker that this process is, if it was started as one: by [`Cluster::processes`], or as one of several
+    /// [ranks](Cluster::rank), which waits for rank 0.
     ///
     /// To be asked first in `main`, before anything is read from standard input.
     ///
     /// # Errors
     /// A driver that cannot be reached, or does not let it in.
     pub fn from_env() -> Result<Option<Worker>> {
-        if std::env::var_os(WORKER).is_none() {
-            return Ok(None);
+        if let Some(listen) = std::env::var_os(children::WORKER) {
+            let listen = listen.to_str().and_then(|listen| listen.parse().ok());
+            return Worker::attached(listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())).map(Some);
         }
+        let Some(rank) = Rank::from_env()?.filter(|rank| rank.rank > 0) else { return Ok(None) };
+        let deadline = Instant::now() + PATIENCE_OF_RANKS;
+        let token = rank.wait_for_token(deadline)?;
+        let join_deadline = deadline.saturating_duration_since(Instant::now()).max(PATIENCE);
+        Worker::connect(&token, Settings { join_deadline, ..Settings::default() }).map(Some)
+    }
+
+    /// Joins the run whose token is the first line of the standard input, and ends this process soon after that input ends:
+    /// whoever started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
+    ///
+    /// # Errors
+    /// Those of [`Worker::join`].
+    pub fn attached(listen: SocketAddr) -> Result<Worker> {
+        /// Longer than any token.
+        const LONGEST: u64 = 4096;
         let mut token = String::new();
-        let read = std::io::stdin().lock().read_line(&mut token);
+        let read = std::io::stdin().lock().take(LONGEST).read_line(&mut token);
         read.map_err(|error| Error::Cluster(format!("cannot read the token of the run: {error}")))?;
         std::thread::spawn(|| {
             // Whoever started this process is gone, in good order or not.
@@ -313,8 +351,7 @@ impl Worker {
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
-        let settings = Settings { listen: (Ipv4Addr::LOCALHOST, 0).into(), ..Settings::default() };
-        Worker::connect(token.trim(), settings).map(Some)
+        Worker::join(&token, listen)
     }
 
     /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
@@ -323,12 +360,12 @@ impl Worker {
     /// # Errors
     /// A token that is none, or too old; a driver that cannot be reached, or does not let it in.
     pub fn join(token: &str, listen: SocketAddr) -> Result<Worker> {
-        Worker::connect(token, Settings { listen, ..Settings::default() })
+        Worker::connect(&Token::parse(token)?, Settings { listen, ..Settings::default() })
     }
 
-    fn connect(token: &str, settings: Settings) -> Result<Worker> {
+    fn connect(token: &Token, settings: Settings) -> Result<Worker> {
         let exchange = Exchange::new();
-        let quic = quic::join(&Token::parse(token)?, settings, exchange.sink())?;
+        let quic = quic::join(token, settings, exchange.sink())?;
         exchange.connect(peer(&quic), Arc::new(quic));
         let begin = worker::begin(&exchange)?;
         Ok(Worker { exchange, begin })

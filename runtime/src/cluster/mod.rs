@@ -32,14 +32,17 @@
 //!
 //! Go on without a host that was lost: the run ends with an error that names it.
 
+mod children;
 mod driver;
 mod exchange;
 mod identity;
+mod key;
 mod launch;
 mod message;
 mod overlap;
 mod partition;
 mod peer;
+mod ranks;
 #[cfg(test)]
 mod simulated;
 mod stall;
@@ -51,6 +54,7 @@ mod timeline;
 mod transport;
 mod worker;
 
+pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
 pub use partition::Sharing;
 pub(crate) use partition::sharing;

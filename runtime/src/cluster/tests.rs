@@ -1,8 +1,8 @@
 //! Random graphs and steps on several hosts in one process: the bits are those of the oracle.
 
+use super::children::Children;
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
-use super::launch::Children;
 use super::message::Control;
 use super::peer::{Identity, Network, Peer};
 use super::simulated::{Crash, Faults, Simulated};

@@ -95,6 +95,10 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     if arguments.quick || arguments.tiny {
         bail!("--quick is of the matrix: write `meshweft bench --all --quick`, or fewer --trials of one example");
     }
+    #[cfg(feature = "cluster")]
+    if let Some(worker) = arguments.problem.worker()? {
+        return super::worker::as_rank(worker, console);
+    }
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
     let machine = match (arguments.no_probe, &plan.options.backend) {

@@ -1,13 +1,13 @@
 //! The authority of a run, and what it signs.
 
-use super::name::{Name, RunId};
+use super::name::{Name, RunId, hex};
 use crate::{Error, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SanType,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// SHA-256 of something.
 pub(in crate::cluster) type Digest = [u8; 32];
@@ -67,8 +67,30 @@ impl Authority {
 
     /// Makes an authority whose certificates are valid for that time.
     pub(in crate::cluster) fn valid(from: SystemTime, until: SystemTime) -> Result<Authority> {
-        let run = RunId::random()?;
         let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).map_err(failed)?;
+        // Certificates count seconds, and so does `reveal`.
+        let whole = |time: SystemTime| UNIX_EPOCH + Duration::from_secs(seconds(time));
+        Authority::of(RunId::random()?, key, whole(from), whole(until))
+    }
+
+    /// Writes all it takes to be this authority, its private key included: numbers with `/` between.
+    pub(in crate::cluster) fn reveal(&self) -> String {
+        let key: String = self.issuer.key().serialized_der().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}/{key}/{}/{}", self.run, seconds(self.validity.0), seconds(self.validity.1))
+    }
+
+    /// Reads what [`reveal`](Authority::reveal) wrote. Its certificate is made again, with the same bits: a signature by Ed25519
+    /// has nothing random, and whoever reads compares the digest.
+    pub(in crate::cluster) fn parse(text: &str) -> Option<Authority> {
+        let [run, key, from, until] = text.split('/').collect::<Vec<_>>()[..] else { return None };
+        let pairs = (0..key.len() / 2).map(|i| Some(hex::<1>(key.get(2 * i..2 * i + 2)?)?[0]));
+        let key = PrivatePkcs8KeyDer::from(pairs.collect::<Option<Vec<u8>>>()?);
+        let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &rcgen::PKCS_ED25519).ok()?;
+        let time = |text: &str| UNIX_EPOCH.checked_add(Duration::from_secs(text.parse().ok()?));
+        Authority::of(RunId(hex(run)?), key, time(from)?, time(until)?).ok()
+    }
+
+    fn of(run: RunId, key: KeyPair, from: SystemTime, until: SystemTime) -> Result<Authority> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, format!("meshweft run {run}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -149,6 +171,10 @@ impl Credentials {
     pub(in crate::cluster) fn authority(&self) -> &CertificateDer<'static> {
         &self.chain[1]
     }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn failed(error: rcgen::Error) -> Error {

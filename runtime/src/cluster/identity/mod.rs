@@ -1,7 +1,7 @@
 //! Who belongs to a run.
 //!
 //! Every run has an authority of its own: a key that is made when the driver starts, never leaves its memory, and is gone
-//! with it. A host is who its certificate says: signed by that authority, for this run, this number and this incarnation.
+//! with it; or one that was made ahead, and lies in a file until it expires. A host is who its certificate says: signed by that authority, for this run, this number and this incarnation.
 //!
 //! ```text
 //!  driver                                              worker

@@ -5,13 +5,13 @@ use super::name::{RunId, hex};
 use crate::{Error, Result};
 use ring::hmac;
 use std::fmt;
-use std::net::SocketAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Lets its holder join one run, as one of so many workers, until it expires.
 ///
 /// As text it is `meshweft1/RUN/AUTHORITY/SECRET/EXPIRY/WORKERS/ADDRESSES/CHECK`: hexadecimal numbers, seconds since 1970, a number,
-/// addresses with commas between, and a checksum against typing errors. Whoever holds it can join: keep it in a file that
+/// addresses or host names with commas between, and a checksum against typing errors. Whoever holds it can join: keep it in a file that
 /// others cannot read, and pass it by a file or the standard input, since others can see the arguments of a command.
 #[derive(Clone)]
 pub(crate) struct Token {
@@ -25,6 +25,8 @@ pub(crate) struct Token {
     pub(in crate::cluster) workers: u32,
     /// Where the driver listens.
     pub(in crate::cluster) addresses: Vec<SocketAddr>,
+    /// Where it does too, as `HOST:PORT`: names that are looked up by who joins.
+    names: Vec<String>,
 }
 
 /// What versions of tokens begin with.
@@ -39,13 +41,15 @@ impl Token {
     pub(in crate::cluster) fn new(authority: &Authority, workers: u32, addresses: Vec<SocketAddr>) -> Result<Token> {
         let expiry = authority.ends().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let digest = digest(authority.certificate());
-        Ok(Token { run: authority.run, authority: digest, secret: super::random()?, expiry, workers, addresses })
+        let (secret, names) = (super::random()?, Vec::new());
+        Ok(Token { run: authority.run, authority: digest, secret, expiry, workers, addresses, names })
     }
 
     /// Writes the token, its secret included.
     pub(crate) fn reveal(&self) -> String {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let addresses: Vec<_> = self.addresses.iter().take(MOST_ADDRESSES).map(SocketAddr::to_string).collect();
+        let addresses = self.addresses.iter().map(SocketAddr::to_string).chain(self.names.iter().cloned());
+        let addresses: Vec<_> = addresses.take(MOST_ADDRESSES).collect();
         let (authority, secret, addresses) = (hex(&self.authority), hex(&self.secret), addresses.join(","));
         let text = format!("{KIND}/{}/{authority}/{secret}/{}/{}/{addresses}", self.run, self.expiry, self.workers);
         format!("{text}/{:08x}", crc32fast::hash(text.as_bytes()))
@@ -85,12 +89,12 @@ impl Token {
         let secret = hex(secret).ok_or_else(|| wrong("has no secret"))?;
         let expiry = expiry.parse().map_err(|_| wrong("has no time of expiry"))?;
         let workers = workers.parse().map_err(|_| wrong("does not say how many may join"))?;
-        let addresses: Result<Vec<SocketAddr>, _> = addresses.split(',').map(str::parse).collect();
-        let addresses = addresses.map_err(|_| wrong("has an address that is none"))?;
-        if addresses.len() > MOST_ADDRESSES {
+        let words: Vec<&str> = addresses.split(',').filter(|word| !word.is_empty()).collect();
+        if words.len() > MOST_ADDRESSES {
             return Err(wrong("has more addresses than a driver writes"));
         }
-        Ok(Token { run, authority, secret, expiry, workers, addresses })
+        let (addresses, names) = sort(&words).ok_or_else(|| wrong("has an address that is none"))?;
+        Ok(Token { run, authority, secret, expiry, workers, addresses, names })
     }
 
     /// Refuses a token whose time is over.
@@ -122,8 +126,69 @@ impl Token {
 
     /// The same at other addresses.
     pub(in crate::cluster) fn at(&self, addresses: Vec<SocketAddr>) -> Token {
-        Token { addresses, ..self.clone() }
+        Token { addresses, names: Vec::new(), ..self.clone() }
     }
+
+    /// The same at `HOST:PORT`, which may be the name of a host that does not exist yet.
+    pub(in crate::cluster) fn of_driver(&self, driver: &str) -> Result<Token> {
+        let (addresses, names) = sort(&[driver])
+            .ok_or_else(|| Error::Invalid(format!("{driver:?} is not HOST:PORT of a driver, such as host-a:7777")))?;
+        Ok(Token { addresses, names, ..self.clone() })
+    }
+
+    /// The same for so many workers.
+    pub(in crate::cluster) fn for_workers(&self, workers: u32) -> Token {
+        Token { workers, ..self.clone() }
+    }
+
+    /// The port at which the driver is expected, if the token says where it is.
+    pub(in crate::cluster) fn port(&self) -> Option<u16> {
+        let named = || self.names.first()?.rsplit_once(':')?.1.parse().ok();
+        self.addresses.first().map(SocketAddr::port).or_else(named)
+    }
+
+    /// Looks names up until one is known. Returns all addresses.
+    pub(in crate::cluster) fn look_up(&self, deadline: Instant) -> Result<Vec<SocketAddr>> {
+        loop {
+            let mut found = self.addresses.clone();
+            let mut unknown = None;
+            for name in &self.names {
+                match name.to_socket_addrs() {
+                    Ok(addresses) => found.extend(addresses),
+                    Err(error) => unknown = Some(format!("{name} is not known: {error}")),
+                }
+            }
+            found.truncate(MOST_ADDRESSES);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            if self.names.is_empty() || Instant::now() > deadline {
+                let unknown = unknown.unwrap_or_else(|| "the join token does not say where it is".into());
+                let what = format!("the driver cannot be found: {unknown}; name it by MESHWEFT_DRIVER=HOST:PORT");
+                return Err(Error::Cluster(what));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
+
+/// Tells addresses from names. None: something is neither.
+fn sort(words: &[&str]) -> Option<(Vec<SocketAddr>, Vec<String>)> {
+    let (mut addresses, mut names) = (Vec::new(), Vec::new());
+    for word in words {
+        if let Ok(address) = word.parse() {
+            addresses.push(address);
+            continue;
+        }
+        let (host, port) = word.rsplit_once(':')?;
+        let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || b".-_".contains(&letter);
+        let is_host = (1..=253).contains(&host.len()) && host.bytes().all(is_letter);
+        if !is_host || port.parse::<u16>().ok()? == 0 {
+            return None;
+        }
+        names.push(word.to_string());
+    }
+    Some((addresses, names))
 }
 
 impl fmt::Debug for Token {
@@ -178,6 +243,23 @@ mod tests {
             assert!(error.contains(says), "{says}: {error}");
             assert!(!error.contains(secret), "{error}");
         }
+    }
+
+    #[test]
+    fn a_token_may_name_a_driver_that_is_looked_up() {
+        let token = token().of_driver("localhost:4000").unwrap();
+        let again = Token::parse(&token.reveal()).unwrap();
+        assert_eq!((again.addresses.len(), again.port()), (0, Some(4000)));
+        let found = again.look_up(Instant::now() + Duration::from_secs(5)).unwrap();
+        assert!(found.iter().all(|address| address.ip().is_loopback() && address.port() == 4000), "{found:?}");
+        for wrong in ["", "host", "host:", "host:0", "host:70000", ":4000", "a,b:1", "a/b:1", "a b:1"] {
+            assert!(token.of_driver(wrong).is_err(), "{wrong}");
+        }
+        let nowhere = Token::parse(&token.at(Vec::new()).reveal()).unwrap();
+        let error = nowhere.look_up(Instant::now()).unwrap_err().to_string();
+        assert!(error.contains("MESHWEFT_DRIVER"), "{error}");
+        let unknown = token.of_driver("no-such-host.invalid:1").unwrap().look_up(Instant::now()).unwrap_err();
+        assert!(unknown.to_string().contains("no-such-host.invalid:1 is not known"), "{unknown}");
     }
 
     #[test]

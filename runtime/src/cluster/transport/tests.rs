@@ -73,7 +73,7 @@ pub(super) fn gather(listening: Listening, sinks: Vec<Sink>, settings: &Settings
     std::thread::scope(|scope| {
         let joining: Vec<_> =
             sinks.into_iter().map(|sink| scope.spawn(|| join(&token, settings.clone(), sink).unwrap())).collect();
-        let mut hosts = vec![listening.wait_for_workers(Instant::now() + SOON, |_| {}).unwrap()];
+        let mut hosts = vec![listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap()];
         hosts.extend(joining.into_iter().map(|worker| worker.join().unwrap()));
         hosts.sort_by_key(|host| host.host());
         hosts
@@ -122,7 +122,7 @@ fn quic_in_order(sinks: Vec<Sink>, slots: &[Arc<Mutex<Option<Sink>>>], inboxes: 
                 })
             })
             .collect();
-        let mut hosts = vec![listening.wait_for_workers(Instant::now() + SOON, |_| {}).unwrap()];
+        let mut hosts = vec![listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap()];
         hosts.extend(joining.into_iter().map(|worker| worker.join().unwrap()));
         hosts.sort_by_key(|host| host.host());
         hosts

@@ -12,7 +12,8 @@ use crate::cluster::transport::Host;
 use crate::{Error, Result};
 use quinn::Connection;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, mpsc as std_mpsc};
+use std::sync::mpsc::{self as std_mpsc, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -23,6 +24,8 @@ pub(super) const MOST_WORKERS: u32 = 256;
 pub(super) const MOST_ADDRESSES: u32 = 16;
 /// A worker that was let in and then does not come back for so long loses its number.
 const COMES_BACK: Duration = Duration::from_secs(10);
+/// How long it may take to notice that waiting has become pointless.
+const WATCHES: Duration = Duration::from_millis(50);
 
 /// A run that workers may join, or that may be begun again.
 #[derive(Clone)]
@@ -56,9 +59,6 @@ pub(crate) struct Listening {
 impl Listening {
     /// Makes a run for so many workers. Events of it will go to `sink`.
     pub(crate) fn start(workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
-        if !(1..=MOST_WORKERS).contains(&workers) {
-            return Err(Error::Cluster(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
-        }
         let authority = Arc::new(Authority::new(settings.run_length)?);
         let token = Token::new(&authority, workers, Vec::new())?;
         Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
@@ -77,7 +77,12 @@ impl Listening {
         Listening::begin(Run { incarnation: run.incarnation + 1, ..run }, settings, sink)
     }
 
-    fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+    /// Begins a run whose authority and token there are.
+    pub(crate) fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        let workers = run.token.workers;
+        if !(1..=MOST_WORKERS).contains(&workers) {
+            return Err(Error::Cluster(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
+        }
         settings.check()?;
         let network = Network::start()?;
         let endpoint = network.endpoint(settings.listen)?;
@@ -102,8 +107,14 @@ impl Listening {
         &self.run.token
     }
 
-    /// Waits until all workers are here and connected with each other.
-    pub(crate) fn wait_for_workers(self, deadline: Instant, mut progress: impl FnMut(Progress)) -> Result<Quic> {
+    /// Waits until all workers are here and connected with each other. `watch` is asked many times a second: its error ends
+    /// the waiting.
+    pub(crate) fn wait_for_workers(
+        self,
+        deadline: Instant,
+        mut progress: impl FnMut(Progress),
+        mut watch: impl FnMut() -> Result<()>,
+    ) -> Result<Quic> {
         let Listening { network, door, own, run, settings, sink } = self;
         let (report, reports) = std_mpsc::channel();
         let (done, result) = std_mpsc::channel();
@@ -118,7 +129,17 @@ impl Listening {
             let _ = done.send(Arc::new(gathering).gather(door, report).await);
         });
         // Reports end when gathering does.
-        reports.iter().for_each(&mut progress);
+        loop {
+            match reports.recv_timeout(WATCHES) {
+                Ok(report) => progress(report),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Err(error) = watch() {
+                network.give_up(endpoint)?;
+                return Err(error);
+            }
+        }
         let gathered = result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))?;
         match gathered {
             Ok(channels) => {

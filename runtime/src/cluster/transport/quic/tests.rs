@@ -98,7 +98,7 @@ fn a_driver_without_workers_and_a_worker_without_driver_give_up_in_time() {
     let listening = Listening::start(2, settings(), inbox().sink()).unwrap();
     let token = listening.token().clone();
     let begun = Instant::now();
-    let error = listening.wait_for_workers(begun + soon, |_| {}).err().expect("no one came").to_string();
+    let error = listening.wait_for_workers(begun + soon, |_| {}, || Ok(())).err().expect("no one came").to_string();
     assert!(error.contains("0 of 2 workers joined before the deadline"), "{error}");
     let impatient = Settings { join_deadline: soon, ..settings() };
     let error = join(&token, impatient, inbox().sink()).err().expect("no one is there").to_string();
@@ -114,7 +114,10 @@ fn a_worker_that_waits_learns_that_the_driver_gave_up() {
         let worker = scope.spawn(|| join(&token, settings(), inbox().sink()).err().expect("the run never began"));
         let mut told = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(2);
-        let error = listening.wait_for_workers(deadline, |progress| told.push(progress)).err().expect("one is missing");
+        let error = listening
+            .wait_for_workers(deadline, |progress| told.push(progress), || Ok(()))
+            .err()
+            .expect("one is missing");
         assert!(error.to_string().contains("1 of 2 workers"), "{error}");
         assert!(matches!(told[..], [Progress::Joined { host: 1, .. }]), "{told:?}");
         let error = worker.join().unwrap().to_string();
@@ -131,7 +134,7 @@ fn the_number_of_a_worker_that_left_before_the_run_began_is_free_again() {
     std::thread::scope(|scope| {
         let (told, hear) = std::sync::mpsc::channel();
         let driver = scope.spawn(move || {
-            listening.wait_for_workers(Instant::now() + SOON, |progress| drop(told.send(progress))).unwrap()
+            listening.wait_for_workers(Instant::now() + SOON, |progress| drop(told.send(progress)), || Ok(())).unwrap()
         });
         let early = arrive(&token, &settings);
         assert!(matches!(hear.recv().unwrap(), Progress::Joined { host: 1, .. }));
@@ -155,7 +158,7 @@ fn a_third_worker_finds_a_run_of_two_full() {
     let token = listening.token().clone();
     std::thread::scope(|scope| {
         let deadline = Instant::now() + Duration::from_secs(3);
-        let driver = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}).is_err());
+        let driver = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
         // Both have numbers, and do not call each other: the run does not begin.
         let (one, two) = (arrive(&token, &settings), ask(&token, &settings));
         let error = join(&token, settings.clone(), inbox().sink()).err().expect("it is full").to_string();

@@ -92,14 +92,15 @@ impl Joining {
     /// The same for a token that may have expired.
     pub(super) fn unchecked(token: &Token, settings: &Settings) -> Result<(Network, Joining)> {
         settings.check()?;
+        let known = token.look_up(Instant::now() + settings.join_deadline)?;
         let network = Network::start()?;
         let mut listen = settings.listen;
-        if listen.ip().is_unspecified() && !token.addresses.iter().any(SocketAddr::is_ipv4) {
+        if listen.ip().is_unspecified() && !known.iter().any(SocketAddr::is_ipv4) {
             listen = SocketAddr::from((Ipv6Addr::UNSPECIFIED, listen.port()));
         }
         let endpoint = network.endpoint(listen)?;
         let bound = endpoint.local_addr().map_err(|error| Error::Cluster(error.to_string()))?;
-        let driver: Vec<_> = token.addresses.iter().copied().filter(|a| a.is_ipv4() == bound.is_ipv4()).collect();
+        let driver: Vec<_> = known.into_iter().filter(|a| a.is_ipv4() == bound.is_ipv4()).collect();
         if driver.is_empty() {
             let family = if bound.is_ipv4() { "IPv4" } else { "IPv6" };
             let what = format!("the driver has no {family} address, and this host listens on {bound}");

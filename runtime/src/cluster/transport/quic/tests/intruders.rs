@@ -212,7 +212,9 @@ fn strangers_neither_join_nor_hear_a_byte() {
     std::thread::scope(|scope| {
         let (told, hear) = std::sync::mpsc::channel();
         let gathering = scope.spawn(move || {
-            listening.wait_for_workers(Instant::now() + 4 * SOON, |progress| drop(told.send(progress))).unwrap()
+            listening
+                .wait_for_workers(Instant::now() + 4 * SOON, |progress| drop(told.send(progress)), || Ok(()))
+                .unwrap()
         });
         let worker = scope.spawn(|| join(&token, settings.clone(), inboxes[1].sink()).unwrap());
         let Progress::Joined { host: 1, address: worker_at } = hear.recv().unwrap() else {
@@ -259,7 +261,7 @@ fn tokens_of_others_old_ones_and_repeated_proofs_let_no_one_in() {
     let (token, run) = (listening.token().clone(), listening.run.clone());
     let driver = token.addresses[0];
     std::thread::scope(|scope| {
-        let gathering = scope.spawn(move || listening.wait_for_workers(Instant::now() + SOON, |_| {}));
+        let gathering = scope.spawn(move || listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())));
         let refused = |token: &Token| join(token, settings.clone(), inbox().sink()).err().expect("refused").to_string();
         // The token of another run, at this driver: the worker does not even ask.
         let foreign = Token::new(&Authority::new(Duration::from_secs(60)).unwrap(), 1, vec![driver]).unwrap();
@@ -293,7 +295,7 @@ fn an_expired_token_is_refused_on_both_sides() {
     assert!(error.contains("expired 18") && error.contains("s ago"), "{error}");
     std::thread::scope(|scope| {
         let deadline = Instant::now() + Duration::from_secs(2);
-        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}).is_err());
+        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
         // A worker whose clock is wrong asks all the same.
         let error = super::ask_unchecked(&token, &settings()).err().expect("it expired").to_string();
         assert!(error.contains("the token has expired"), "{error}");
@@ -309,7 +311,7 @@ fn a_worker_of_before_is_kept_out_when_the_run_is_begun_again() {
     let run = listening.run.clone();
     let old = std::thread::scope(|scope| {
         let deadline = Instant::now() + Duration::from_secs(1);
-        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}).is_err());
+        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
         let old = ask(&token, &settings);
         assert!(gathering.join().unwrap());
         old
@@ -318,7 +320,7 @@ fn a_worker_of_before_is_kept_out_when_the_run_is_begun_again() {
     let driver = listening.token().addresses[0];
     std::thread::scope(|scope| {
         let deadline = Instant::now() + Duration::from_secs(3);
-        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}).is_err());
+        let gathering = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
         let seen = intrude(driver, tls(Some(&old), ALPN), None);
         assert_eq!(seen.bytes, []);
         assert!(seen.end.contains("incarnation 1 of the run, which is in its 2"), "{}", seen.end);

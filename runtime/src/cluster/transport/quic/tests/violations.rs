@@ -26,7 +26,7 @@ fn odd(settings: &Settings) -> Odd {
     let token = listening.token().clone();
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| Joined::by(&token, settings).unwrap());
-        let driver = listening.wait_for_workers(Instant::now() + SOON, |_| {}).unwrap();
+        let driver = listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap();
         Odd { driver, inbox, worker: worker.join().unwrap() }
     })
 }

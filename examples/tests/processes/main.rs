@@ -1,35 +1,42 @@
 //! The command on several processes, which find each other over QUIC on this machine [C3].
 
+mod hosts;
+mod ranks;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// A short run that writes to a folder.
+fn short_run(out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    command.args(["run", "cloth", "--mesh", "sheet:20", "--steps", "8", "--no-pictures", "--quiet", "--json"]);
+    command.arg("--out").arg(out).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a run told, which must have gone well.
+fn report(output: Output) -> serde_json::Value {
+    let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{said}");
+    serde_json::from_str(&told).unwrap()
+}
+
+/// The digest of the short run in one process.
+fn digest_of_one() -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    report(short_run(folder.path()).args(["--threads", "2"]).output().unwrap())["digest"].clone()
+}
 
 #[test]
 fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
     // The command itself: its processes find each other over QUIC.
     let meshweft = |arguments: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().to_str().unwrap().to_string();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
-        command.args([
-            "run",
-            "cloth",
-            "--mesh",
-            "sheet:20",
-            "--steps",
-            "8",
-            "--no-pictures",
-            "--quiet",
-            "--json",
-            "--out",
-            &out,
-        ]);
-        let output = command.args(arguments).output().unwrap();
-        let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+        report(short_run(folder.path()).args(arguments).output().unwrap())
     };
     let one = meshweft(&["--threads", "2"]);
     for (processes, threads) in [("1", "1"), ("2", "1"), ("3", "2")] {
@@ -158,6 +165,12 @@ fn children(process: u32) -> Vec<u32> {
     list.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
+/// Processes that a process has started, and those that they have.
+fn descendants(process: u32) -> Vec<u32> {
+    let children = children(process);
+    children.iter().flat_map(|&child| descendants(child)).chain(children.iter().copied()).collect()
+}
+
 /// Waits until something is so.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -167,19 +180,26 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A long run on two processes, once its steps have begun, and its workers.
-fn long_run(out: &std::path::Path) -> (Child, Vec<u32>) {
+/// A long run on several hosts, once its steps have begun, and all processes that belong to it.
+fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
-    command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "1000000", "--no-pictures", "--processes", "2"]);
+    command
+        .args(["run", "cloth", "--mesh", "sheet:48", "--steps", "1000000", "--no-pictures", "--every", "20"])
+        .args(sharing);
     let mut driver = command.arg("--out").arg(out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(driver.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    assert!(line.contains("step"), "{line}");
+    let mut said = BufReader::new(driver.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let begun = said.find(|line| line.contains("step"));
+    assert!(begun.is_some(), "{:?}", driver.wait());
     // Its stream must be read, or it would stop.
-    let rest = std::thread::spawn(move || said.lines().map_while(Result::ok).last());
+    let rest = std::thread::spawn(move || said.last());
     drop(rest);
-    let workers = children(driver.id());
+    let processes = descendants(driver.id());
+    (driver, processes)
+}
+
+/// The same on two processes.
+fn long_run(out: &Path) -> (Child, Vec<u32>) {
+    let (driver, workers) = begin_long_run(out, &["--processes", "2"]);
     assert_eq!(workers.len(), 2);
     (driver, workers)
 }
