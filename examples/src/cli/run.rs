@@ -55,6 +55,7 @@ Examples:
   meshweft run wave --mesh disk:200 --order color --steps 400 --set speed=2 --out fast-wave
   meshweft run heat --mesh part.msh --threads 8 --verify
   meshweft run heat --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
+  srun meshweft run heat --mesh box:128                         on all tasks of a step of Slurm
   meshweft run case.toml --steps 1000
 
 A case file:

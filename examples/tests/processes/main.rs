@@ -1,6 +1,8 @@
 //! The command on several processes, which find each other over QUIC on this machine [C3].
 
+#[cfg(unix)]
 mod hosts;
+#[cfg(unix)]
 mod ranks;
 
 use serde_json::Value;
