@@ -80,10 +80,10 @@ enum Place {
 #[cfg(feature = "cluster")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum CutName {
-    /// Pieces of the curve that numbers the vertices
+    /// Pieces of the curve that numbers the vertices, whose updates cost the same
     #[default]
     Curve,
-    /// Halves of halves, with flat cuts
+    /// Boxes with flat sides, of equal numbers of tasks
     Bisection,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Parts {
     /// Show what each of N hosts would have of the mesh: what `meshweft run EXAMPLE --processes N` gives them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     parts: Option<u32>,
-    /// The example, with its own settings: hosts get shares that cost its updates the same
+    /// The example, with its own settings: which vertices it reads decides what is sent, and how much a task costs
     #[arg(long, value_name = "NAME", default_value = "heat", requires = "parts")]
     example: String,
     /// The order of a sweep, as in `meshweft run`: tasks are not cut
@@ -131,6 +131,10 @@ impl Facts<'_> {
         text::table(out, &rows)?;
         writeln!(out)?;
         let seed = if self.seed == 1 { String::new() } else { format!(" --seed {}", self.seed) };
+        let equal = match self.cut {
+            CutName::Curve => "equal bytes of its updates, in whole tasks",
+            CutName::Bisection => "equal numbers of tasks",
+        };
         let rows = [
             ("imbalance", format!("{:.3}: the most vertices of a host over the mean", imbalance(hosts))),
             ("border", format!("{:.2} % of all vertices are read by other hosts", 100.0 * share(boundary, vertices))),
@@ -138,7 +142,7 @@ impl Facts<'_> {
             (
                 "shares",
                 format!(
-                    "those of `meshweft run {} --mesh {}{seed} --order {} --cut {} --processes {}`: equal bytes of its updates, in whole tasks",
+                    "those of `meshweft run {} --mesh {}{seed} --order {} --cut {} --processes {}`: {equal}",
                     self.example,
                     self.mesh,
                     self.order,

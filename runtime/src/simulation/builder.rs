@@ -104,7 +104,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     }
 
     /// Writes down what the threads of all hosts do, for [`Simulation::write_timeline`]: those of [`Backend::Cpu`], or those of the
-    /// workers of a cluster. No result depends on it. Costs two looks at the clock a task, and at most 8 MB a host.
+    /// workers of a cluster. No result depends on it. Costs three looks at the clock a task, and at most 8 MB a host.
     pub fn timeline(self, timeline: bool) -> Self {
         Builder { timeline, ..self }
     }
