@@ -97,8 +97,9 @@ struct Report {
     threads: usize,
     /// How often threads were held up because other programs had the cores.
     stalls: u64,
-    /// Of a run on several: what each has done.
+    /// Of a run on several: what each has done, and how many threads' worth of updates went on at once.
     hosts: Vec<Value>,
+    speed_up: Option<SpeedUp>,
     precision: &'static str,
     seed: u64,
     settings: Map<String, Value>,
@@ -250,6 +251,7 @@ impl Report {
             threads: run.threads(),
             stalls: run.stalls(),
             hosts: run.hosts().iter().map(|host| as_json(host, run.rounds())).collect(),
+            speed_up: SpeedUp::of(&run.hosts()),
             precision: plan.precision(),
             seed: plan.seed,
             settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
@@ -322,6 +324,13 @@ impl Report {
         text::pairs(out, &rows)?;
 
         print_hosts(&self.hosts, out)?;
+        if let Some(SpeedUp { measured, predicted, threads }) = self.speed_up {
+            let threads = text::counted(threads, "thread", "threads");
+            writeln!(
+                out,
+                "speed-up {measured:.2} on {threads}; {predicted:.2} if nobody waited but for the largest share"
+            )?;
+        }
         let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];
         for (a, b) in end.first.iter().zip(&end.last) {
             rows.push(vec![b.name.to_string(), text::number(a.value), text::number(b.value), b.unit.to_string()]);
@@ -336,6 +345,30 @@ impl Report {
         let states = text::counted(states, "state (.vtu)", "states (.vtu)");
         writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
         Ok(())
+    }
+}
+
+/// How many threads' worth of updates went on at once, on all hosts together.
+#[derive(Serialize)]
+struct SpeedUp {
+    measured: f64,
+    /// If nobody ever waited but for the host with the largest share.
+    predicted: f64,
+    threads: usize,
+}
+
+impl SpeedUp {
+    fn of(hosts: &[HostReport]) -> Option<SpeedUp> {
+        let most = |of: &dyn Fn(&HostReport) -> f64| {
+            hosts.iter().map(|host| of(host) / host.threads as f64).fold(0.0, f64::max)
+        };
+        let longest = most(&|host| host.updating_s + host.waiting_s);
+        let largest = most(&|host| host.vertices as f64);
+        (longest > 0.0).then(|| SpeedUp {
+            measured: hosts.iter().map(|host| host.updating_s).sum::<f64>() / longest,
+            predicted: hosts.iter().map(|host| host.vertices).sum::<usize>() as f64 / largest,
+            threads: hosts.iter().map(|host| host.threads).sum(),
+        })
     }
 }
 
@@ -357,6 +390,7 @@ fn as_json(host: &HostReport, rounds: u64) -> Value {
         "sent_messages": host.sent_messages,
         "bytes_a_round": a_round(host.sent_bytes),
         "messages_a_round": a_round(host.sent_messages),
+        "memory_bytes": host.memory_bytes,
     })
 }
 
@@ -376,6 +410,7 @@ fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
         "sent",
         "a round",
         "messages a round",
+        "memory",
     ];
     let mut rows = vec![head.map(str::to_string).to_vec()];
     for host in hosts {
@@ -392,6 +427,7 @@ fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
             text::bytes(number("sent_bytes")),
             text::bytes(number("bytes_a_round")),
             text::number(number("messages_a_round")),
+            text::bytes(number("memory_bytes")),
         ]);
     }
     writeln!(out)?;

@@ -92,7 +92,7 @@ fn ended_by(signal: &str) -> Option<i32> {
     let folder = tempfile::tempdir().unwrap();
     let ssh = stand_in(folder.path());
     let sharing = ["--hosts", "a,b", "--threads", "1", "--ssh", ssh.to_str().unwrap()];
-    let (mut driver, processes) = begin_long_run(&folder.path().join("out"), &sharing);
+    let (mut driver, processes, _) = begin_long_run(&folder.path().join("out"), &sharing);
     assert!(processes.len() >= 2, "{processes:?}");
     assert!(Command::new("kill").args([signal, &driver.id().to_string()]).status().unwrap().success());
     wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());

@@ -80,7 +80,11 @@ fn a_run_on_processes_has_the_shares_that_info_shows() {
                 let sent = ran[&format!("sent_{what}")].as_f64().unwrap();
                 sent / shown[&format!("{what}_a_round")].as_f64().unwrap()
             });
-            assert!(bytes >= messages && messages >= 30.0, "{messages} and {bytes} rounds, cut by {cut}");
+            // Small tasks share messages.
+            assert!(
+                bytes >= 30.0 && bytes >= messages && messages > 1.0,
+                "{messages} and {bytes} rounds, cut by {cut}"
+            );
         }
     }
 }
@@ -182,8 +186,11 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A long run on several hosts, once its steps have begun, and all processes that belong to it.
-fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>) {
+/// What a process says last.
+type LastWord = std::thread::JoinHandle<Option<String>>;
+
+/// A long run on several hosts, once its steps have begun, all processes that belong to it, and what its driver will say last.
+fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>, LastWord) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
     command
         .args(["run", "cloth", "--mesh", "sheet:48", "--steps", "1000000", "--no-pictures", "--every", "20"])
@@ -193,35 +200,38 @@ fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>) {
     let begun = said.find(|line| line.contains("step"));
     assert!(begun.is_some(), "{:?}", driver.wait());
     // Its stream must be read, or it would stop.
-    let rest = std::thread::spawn(move || said.last());
-    drop(rest);
+    let last = std::thread::spawn(move || said.last());
     let processes = descendants(driver.id());
-    (driver, processes)
+    (driver, processes, last)
 }
 
 /// The same on two processes.
-fn long_run(out: &Path) -> (Child, Vec<u32>) {
-    let (driver, workers) = begin_long_run(out, &["--processes", "2"]);
+fn long_run(out: &Path) -> (Child, Vec<u32>, LastWord) {
+    let (driver, workers, last) = begin_long_run(out, &["--processes", "2"]);
     assert_eq!(workers.len(), 2);
-    (driver, workers)
+    (driver, workers, last)
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_worker_that_is_killed_ends_the_run_with_an_error_and_leaves_no_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut driver, workers) = long_run(folder.path());
-    assert!(Command::new("kill").args(["-9", &workers[1].to_string()]).status().unwrap().success());
-    wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());
-    assert_eq!(driver.wait().unwrap().code(), Some(2));
-    wait_for("the end of the workers", || !workers.iter().any(|&worker| runs(worker)));
+fn a_worker_that_is_killed_or_frozen_ends_the_run_with_an_error_that_names_it_and_leaves_no_process() {
+    for signal in ["-KILL", "-STOP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut driver, workers, last) = long_run(folder.path());
+        assert!(Command::new("kill").args([signal, &workers[1].to_string()]).status().unwrap().success());
+        wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());
+        assert_eq!(driver.wait().unwrap().code(), Some(2), "after {signal}");
+        let last = last.join().unwrap().unwrap();
+        assert!(last.starts_with("error: ") && last.contains(" was lost: "), "after {signal}: {last}");
+        wait_for("the end of the workers", || !workers.iter().any(|&worker| runs(worker)));
+    }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_end_with_a_driver_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut driver, workers) = long_run(folder.path());
+    let (mut driver, workers, _) = long_run(folder.path());
     driver.kill().unwrap();
     driver.wait().unwrap();
     wait_for("the end of the workers", || !workers.iter().any(|&worker| runs(worker)));

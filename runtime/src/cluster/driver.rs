@@ -322,6 +322,7 @@ impl<T: Number> Engine<T> for Driver<T> {
             overlapped: overlap::share(account.overlap, account.threads),
             sent_messages: account.sent_messages,
             sent_bytes: account.sent_bytes,
+            memory_bytes: account.memory_bytes,
             ..share.clone()
         };
         Facts {

@@ -109,6 +109,8 @@ pub(crate) struct Account {
     /// What went to other workers.
     pub(crate) sent_messages: u64,
     pub(crate) sent_bytes: u64,
+    /// The most memory that the process has held.
+    pub(crate) memory_bytes: u64,
 }
 
 /// A stage; those inside of a loop follow it.

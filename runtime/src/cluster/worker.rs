@@ -274,6 +274,7 @@ impl<T: Number> Worker<T> {
             overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
             sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
+            memory_bytes: most_memory().unwrap_or(0),
         }
     }
 
@@ -281,4 +282,11 @@ impl<T: Number> Worker<T> {
         let progress = self.spoilt.unwrap_or_else(|| self.account());
         self.exchange.send(DRIVER, Control::Progress { ticket, progress }.encode());
     }
+}
+
+/// The most memory that this process has held, in bytes, if the system tells.
+fn most_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }

@@ -145,4 +145,6 @@ pub struct HostReport {
     pub sent_messages: u64,
     /// Bytes of them.
     pub sent_bytes: u64,
+    /// The most memory that its process has held, in bytes; 0 where the system does not tell.
+    pub memory_bytes: u64,
 }

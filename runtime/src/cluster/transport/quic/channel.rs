@@ -135,6 +135,9 @@ pub(super) fn protocol(connection: &Connection) -> Option<Vec<u8>> {
     connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?.protocol
 }
 
+/// Why a connection ended that the other side had no more use for.
+pub(super) const GAVE_UP: &str = "it gave up";
+
 /// Says why a connection ended, for people.
 pub(super) fn lost(error: &ConnectionError) -> Why {
     match error {
@@ -146,7 +149,7 @@ pub(super) fn lost(error: &ConnectionError) -> Why {
             let quoted: String = why.chars().filter(|letter| !letter.is_control()).take(200).collect();
             match close.error_code {
                 code::GOODBYE => "it left".into(),
-                code::LEFT => "it gave up".into(),
+                code::LEFT => GAVE_UP.into(),
                 code::REFUSED => format!("it refused: {quoted}"),
                 code::STALLED => format!("it closed the connection because nothing was read here: {quoted}"),
                 number => format!("it closed the connection with code {number}: {quoted}"),

@@ -1,6 +1,6 @@
 //! The driver's side of putting a run together.
 
-use super::channel::{Channel, Incoming, Outgoing, Why, by, peer, protocol, soon};
+use super::channel::{Channel, GAVE_UP, Incoming, Outgoing, Why, by, peer, protocol, soon};
 use super::door::{Caller, Door};
 use super::frame::{Kind, Violation};
 use super::limits::{self, code};
@@ -227,6 +227,8 @@ impl Gathering {
                                 let _ = tell.send(News::Here(host, Box::new(channel), addresses));
                             }
                             Ok(None) => {}
+                            // A worker calls at all addresses of the token, and hangs up where another was quicker.
+                            Err(why) if why == GAVE_UP => {}
                             Err(why) => {
                                 let _ = tell.send(News::Refused(address, why));
                             }
