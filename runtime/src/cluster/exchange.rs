@@ -30,9 +30,6 @@ pub(crate) const WATCH: u8 = 3;
 /// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
 /// is late sees two.
 const EARLY: usize = 4;
-/// How long what a task has come to may wait for the next, so that both go out as one message. Tasks that take longer are not held
-/// back, because others wait for them; of small ones a message carries many.
-const LINGER: Duration = Duration::from_micros(50);
 /// How long a walk waits at most before it looks again, and who waits for mail.
 const NAP: Duration = Duration::from_millis(1);
 const MAIL: Duration = Duration::from_millis(100);
@@ -216,6 +213,11 @@ impl Exchange {
         }
     }
 
+    /// What this host's clock shows.
+    pub(crate) fn now(&self) -> Duration {
+        self.time.now()
+    }
+
     /// How long walks have waited, on all threads together.
     pub(crate) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
@@ -392,12 +394,12 @@ impl Border for Exchange {
         }
     }
 
-    fn post(&self, outbox: &mut Outbox, more: bool) {
+    fn post(&self, outbox: &mut Outbox, patience: Duration) {
         if outbox.messages.is_empty() {
             return;
         }
         let now = self.time.now();
-        if more && now < outbox.since + LINGER {
+        if now < outbox.since + patience {
             return;
         }
         for (to, message) in outbox.messages.drain(..) {

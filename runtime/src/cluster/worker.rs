@@ -13,7 +13,7 @@ use crate::program::{Kernels, Uniform};
 use crate::step::Step;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The driver of a run.
 pub(crate) const DRIVER: Host = 0;
@@ -21,8 +21,10 @@ pub(crate) const DRIVER: Host = 0;
 const FIRST: Host = 1;
 /// How long a worker waits for word before it looks again.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Steps that are walked as one, at most: a walk ends where the neighbors' ends, so the longer it is the less anybody waits.
-const TOGETHER: usize = 16;
+/// How long a walk over several steps is to take, about, and how many it takes at most. At its end hosts wait for each other, and only
+/// then does it tell how far it is.
+const WALK: Duration = Duration::from_millis(500);
+const TOGETHER: f64 = 256.0;
 
 /// The part of the mesh that is here, and the rest of it elsewhere.
 struct Share<T: Number> {
@@ -148,6 +150,7 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
         table,
         reals,
         walked: 0.0,
+        together: 1,
         spoilt: None,
         said: None,
     };
@@ -165,6 +168,8 @@ struct Worker<T: Number> {
     reals: [usize; 4],
     /// Seconds of all steps.
     walked: f64,
+    /// How many steps to walk as one.
+    together: usize,
     /// How far it was after the first step that was not finite.
     spoilt: Option<Account>,
     /// What was received and is to be done next.
@@ -229,7 +234,7 @@ impl<T: Number> Worker<T> {
     /// Takes a step, and with it those that have come meanwhile.
     fn steps(&mut self, first: Control) -> Result<()> {
         let mut steps = vec![self.step(first)?];
-        while steps.len() < TOGETHER {
+        while steps.len() < self.together {
             let is_control =
                 |from, message: &[u8]| from == DRIVER && message.first() == Some(&super::exchange::CONTROL);
             let Some((_, message)) = self.exchange.try_receive(is_control) else { break };
@@ -241,9 +246,11 @@ impl<T: Number> Worker<T> {
                 }
             }
         }
-        let clock = Instant::now();
+        let start = self.exchange.now();
         self.engine.steps(&steps)?;
-        self.walked += clock.elapsed().as_secs_f64();
+        let took = (self.exchange.now() - start).as_secs_f64();
+        self.walked += took;
+        self.together = (WALK.as_secs_f64() / took * steps.len() as f64).clamp(1.0, TOGETHER) as usize;
         if self.engine.progress().spoilt && self.spoilt.is_none() {
             self.spoilt = Some(self.account());
         }

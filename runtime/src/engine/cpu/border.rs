@@ -35,9 +35,9 @@ pub(crate) trait Border: Send + Sync {
     /// `gather` appends the bits of the shared state of some slots of it.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
-    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once. Unless there is `more` to come:
-    /// then only what has waited for long.
-    fn post(&self, outbox: &mut Outbox, more: bool);
+    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once. What has not waited for
+    /// `patience` stays.
+    fn post(&self, outbox: &mut Outbox, patience: Duration);
 
     /// Whether somebody was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;

@@ -37,6 +37,10 @@ use std::time::Duration;
 /// How often a worker looks for its own next task before it helps another: a few microseconds. What it takes from
 /// another is not in its caches, and what it leaves may soon be ready.
 const PATIENCE: u32 = 200;
+/// How long what a task has come to may wait for the next, so that both go out as one message: where others may wait for it, and
+/// where they have time. Waking the network's thread takes some 20 microseconds of a core.
+const HURRY: Duration = Duration::from_micros(50);
+const LEISURE: Duration = Duration::from_micros(500);
 /// Vertices of a task, in the mean, from which it is worth a neighborhood of its own.
 const LARGE: usize = 1024;
 
@@ -314,14 +318,14 @@ impl<T: Number> Walk<T> {
                 }
                 match self.draw(s) {
                     Draw::Task(t, epoch) => {
-                        self.post(outbox, Some((t, epoch)));
+                        self.post(own, outbox, Some((t, epoch)));
                         return Some((t, epoch, turns > 0));
                     }
                     Draw::Wait => ended = false,
                     Draw::End => {}
                 }
             }
-            self.post(outbox, None);
+            self.post(own, outbox, None);
             if ended {
                 return None;
             }
@@ -407,12 +411,25 @@ impl<T: Number> Walk<T> {
         self.ground.border.as_ref().is_some_and(|border| border.is_read(t))
     }
 
-    /// Sends what waits to be sent, unless the thread goes on with a task that will add to it.
-    fn post(&self, outbox: &mut Outbox, next: Option<(u32, u32)>) {
-        if let Some(border) = &self.ground.border {
-            let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.round(epoch) == outbox.epoch);
-            border.post(outbox, adds);
-        }
+    /// Sends what waits to be sent. It may wait for more where the thread goes on with a task that will add to it: for long if tasks at
+    /// the border are ahead of those inside, so that nobody waits for them.
+    fn post(&self, worker: usize, outbox: &mut Outbox, next: Option<(u32, u32)>) {
+        let Some(border) = &self.ground.border else { return };
+        let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.round(epoch) == outbox.epoch);
+        let patience = match adds {
+            false => Duration::ZERO,
+            true if self.is_ahead(worker) => LEISURE,
+            true => HURRY,
+        };
+        border.post(outbox, patience);
+    }
+
+    /// Whether the tasks of a thread at the border are ahead of those inside.
+    fn is_ahead(&self, worker: usize) -> bool {
+        let Policy::Sequences { tasks, each: 2 } = &self.ground.policy else { return false };
+        let [border, inside] =
+            [2 * worker, 2 * worker + 1].map(|s| (self.drawn[s].load(Ordering::Relaxed), tasks[s].len()));
+        border.0 * inside.1 > inside.0 * border.1
     }
 
     /// The number of a task in the whole mesh.
