@@ -10,7 +10,7 @@ use super::stall::Standing;
 use super::time::{Clock, Time};
 use super::timeline;
 use super::transport::{Event, Host, Transport};
-use crate::engine::{Arrivals, Border, Lag, Outbox, Timeline};
+use crate::engine::{Arrivals, Border, Haste, Lag, Outbox, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Share;
 use std::cell::Cell;
@@ -30,6 +30,10 @@ pub(crate) const WATCH: u8 = 3;
 /// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
 /// is late sees two.
 const EARLY: usize = 4;
+/// How long what a task has come to may wait for the next, so that both go out as one message: where others may wait for it, and
+/// where they have time. Waking the network's thread takes some 25 microseconds of a core.
+const HURRY: Duration = Duration::from_micros(50);
+const LEISURE: Duration = Duration::from_micros(500);
 /// How long a walk waits at most before it looks again, and who waits for mail.
 const NAP: Duration = Duration::from_millis(1);
 const MAIL: Duration = Duration::from_millis(100);
@@ -377,6 +381,9 @@ impl Border for Exchange {
         let links = self.border.get().expect("a walk has a share");
         let name = links.names[t as usize];
         outbox.epoch = epoch;
+        if outbox.messages.is_empty() {
+            outbox.begun = self.time.now();
+        }
         for (host, slots) in &links.sent[t as usize] {
             let known = outbox.messages.iter().position(|(to, _)| to == host);
             let known = known.unwrap_or_else(|| {
@@ -394,18 +401,23 @@ impl Border for Exchange {
         }
     }
 
-    fn post(&self, outbox: &mut Outbox, patience: Duration) {
+    fn post(&self, outbox: &mut Outbox, haste: Haste) {
         if outbox.messages.is_empty() {
             return;
         }
         let now = self.time.now();
-        if now < outbox.since + patience {
+        let waits = match haste {
+            Haste::Now => false,
+            Haste::Soon => now < outbox.sent + HURRY,
+            Haste::Later => now < outbox.begun + LEISURE,
+        };
+        if waits {
             return;
         }
         for (to, message) in outbox.messages.drain(..) {
             self.send(to, message);
         }
-        outbox.since = now;
+        outbox.sent = now;
         self.time.news();
     }
 

@@ -27,7 +27,7 @@ pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
     code::Pass,
-    cpu::{Arrivals, Border, Lag, Outbox},
+    cpu::{Arrivals, Border, Haste, Lag, Outbox},
     interpreter::Host as Walks,
     reduce::Reduction,
 };

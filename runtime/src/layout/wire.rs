@@ -36,7 +36,14 @@ fn get<A: Pod + Zeroable>(from: &mut dyn Read) -> Result<Vec<A>> {
         values.resize(start + PIECE.min((len - start as u64) as usize), A::zeroed());
         from.read_exact(bytemuck::cast_slice_mut(&mut values[start..])).map_err(cut_short)?;
     }
+    values.shrink_to_fit();
     Ok(values)
+}
+
+/// Slots in pieces of whole groups, so that nobody holds the state of all of them twice.
+fn pieces(slots: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    const PIECE: usize = 1 << 14;
+    slots.clone().step_by(PIECE).map(move |start| start..slots.end.min(start + PIECE))
 }
 
 fn cut_short(error: std::io::Error) -> Error {
@@ -311,8 +318,10 @@ impl<T: Number> View<'_, T> {
     /// Those of `out`.
     pub(crate) fn write(&self, slots: Range<usize>, out: &mut dyn Write) -> std::io::Result<()> {
         let (stride, private) = (shared_stride(self.shape.shared), self.shape.private);
-        put(out, &self.shared[slots.start * stride..slots.end * stride])?;
-        put(out, &self.private[slots.start * private..slots.end * private])
+        pieces(slots).try_for_each(|slots| {
+            put(out, &self.shared[slots.start * stride..slots.end * stride])?;
+            put(out, &self.private[slots.start * private..slots.end * private])
+        })
     }
 }
 
@@ -323,15 +332,17 @@ impl<T: Number> State<T> {
     /// It is cut short, or of other slots.
     pub(crate) fn read(&mut self, slots: Range<usize>, from: &mut dyn Read) -> Result<()> {
         let (stride, private) = (shared_stride(self.shape.shared), self.shape.private);
-        let (new_shared, new_private): (Vec<T>, Vec<T>) = (get(from)?, get(from)?);
-        let shared = &mut self.shared[slots.start * stride..slots.end * stride];
-        let private = &mut self.private[slots.start * private..slots.end * private];
-        if (shared.len(), private.len()) != (new_shared.len(), new_private.len()) {
-            return nonsense("a state of other vertices");
-        }
-        shared.copy_from_slice(&new_shared);
-        private.copy_from_slice(&new_private);
-        Ok(())
+        pieces(slots).try_for_each(|slots| {
+            let (new_shared, new_private): (Vec<T>, Vec<T>) = (get(from)?, get(from)?);
+            let shared = &mut self.shared[slots.start * stride..slots.end * stride];
+            let private = &mut self.private[slots.start * private..slots.end * private];
+            if (shared.len(), private.len()) != (new_shared.len(), new_private.len()) {
+                return nonsense("a state of other vertices");
+            }
+            shared.copy_from_slice(&new_shared);
+            private.copy_from_slice(&new_private);
+            Ok(())
+        })
     }
 }
 

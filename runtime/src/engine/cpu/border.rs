@@ -14,8 +14,20 @@ pub(crate) struct Outbox {
     pub(crate) epoch: u64,
     /// Hosts, and what is for them.
     pub(crate) messages: Vec<(u32, Vec<u8>)>,
-    /// When it was last empty.
-    pub(crate) since: Duration,
+    /// When the thread last sent something, and when the first of this was put in.
+    pub(crate) sent: Duration,
+    pub(crate) begun: Duration,
+}
+
+/// When what tasks have come to is to go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// At once.
+    Now,
+    /// Others may wait for it: only what is done right after something was sent waits for more.
+    Soon,
+    /// Nobody waits for it yet: it may wait for more.
+    Later,
 }
 
 /// Carries what tasks at the border come to, and says that something has come from beyond.
@@ -35,9 +47,8 @@ pub(crate) trait Border: Send + Sync {
     /// `gather` appends the bits of the shared state of some slots of it.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
-    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once. What has not waited for
-    /// `patience` stays.
-    fn post(&self, outbox: &mut Outbox, patience: Duration);
+    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once.
+    fn post(&self, outbox: &mut Outbox, haste: Haste);
 
     /// Whether somebody was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;

@@ -11,9 +11,9 @@ mod team;
 pub(super) mod tile;
 mod walk;
 
+pub(crate) use border::Border;
 #[cfg(feature = "cluster")]
-pub(crate) use border::{Arrivals, Lag};
-pub(crate) use border::{Border, Outbox};
+pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Pass};
 use super::interpreter::Host;

@@ -17,7 +17,7 @@
 //! A task is drawn only when it is ready, and of all that are left the first by round, chain and number is always ready or
 //! running, and the next of its sequence: some thread finds it, whatever the graph and however few threads.
 
-use super::border::{Arrivals, Border, Lag, Outbox};
+use super::border::{Arrivals, Border, Haste, Lag, Outbox};
 use super::cells::Memory;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
@@ -37,10 +37,6 @@ use std::time::Duration;
 /// How often a worker looks for its own next task before it helps another: a few microseconds. What it takes from
 /// another is not in its caches, and what it leaves may soon be ready.
 const PATIENCE: u32 = 200;
-/// How long what a task has come to may wait for the next, so that both go out as one message: where others may wait for it, and
-/// where they have time. Waking the network's thread takes some 20 microseconds of a core.
-const HURRY: Duration = Duration::from_micros(50);
-const LEISURE: Duration = Duration::from_micros(500);
 /// Vertices of a task, in the mean, from which it is worth a neighborhood of its own.
 const LARGE: usize = 1024;
 
@@ -416,12 +412,12 @@ impl<T: Number> Walk<T> {
     fn post(&self, worker: usize, outbox: &mut Outbox, next: Option<(u32, u32)>) {
         let Some(border) = &self.ground.border else { return };
         let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.round(epoch) == outbox.epoch);
-        let patience = match adds {
-            false => Duration::ZERO,
-            true if self.is_ahead(worker) => LEISURE,
-            true => HURRY,
+        let haste = match adds {
+            false => Haste::Now,
+            true if self.is_ahead(worker) => Haste::Later,
+            true => Haste::Soon,
         };
-        border.post(outbox, patience);
+        border.post(outbox, haste);
     }
 
     /// Whether the tasks of a thread at the border are ahead of those inside.
