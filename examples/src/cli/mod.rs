@@ -19,6 +19,7 @@ mod case;
 mod cluster;
 mod convert;
 mod doctor;
+mod hosts;
 mod info;
 mod list;
 mod new;

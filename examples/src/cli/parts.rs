@@ -169,18 +169,6 @@ impl Facts<'_> {
 
     fn as_json(&self, sharing: &Sharing) -> Value {
         let hosts = &sharing.hosts;
-        let figures = |host: &HostReport| {
-            json!({
-                "host": host.host,
-                "vertices": host.vertices,
-                "tasks": host.tasks,
-                "boundary": host.boundary,
-                "ghosts": host.ghosts,
-                "neighbors": host.neighbors,
-                "messages_a_round": host.round_messages,
-                "bytes_a_round": host.round_bytes,
-            })
-        };
         let all = self.all(hosts);
         json!({
             "mesh": self.mesh,
@@ -188,7 +176,7 @@ impl Facts<'_> {
             "example": self.example,
             "order": self.order.to_string(),
             "cut": self.cut(),
-            "hosts": hosts.iter().map(figures).collect::<Vec<_>>(),
+            "hosts": hosts.iter().map(super::hosts::planned).collect::<Vec<_>>(),
             "vertices": all.vertices,
             "tasks": all.tasks,
             "boundary": all.boundary,

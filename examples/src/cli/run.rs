@@ -1,5 +1,6 @@
 //! `meshweft run`: an example from start to end, with everything it leaves behind.
 
+use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, Setup};
 use super::progress::Progress;
 use super::{Console, Outcome, text};
@@ -7,7 +8,7 @@ use crate::Run;
 use crate::output::{self, Config, Files, Output};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use meshweft::{Backend, HostReport, Metric};
+use meshweft::{Backend, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -157,7 +158,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         }
         wall += clock.elapsed();
         output.save(run.as_mut())?;
-        progress.reach(run.steps(), || slowest(&run.hosts()), console);
+        progress.reach(run.steps(), || hosts::slowest(&run.hosts()), console);
     }
     let clock = Instant::now();
     run.wait()?;
@@ -213,24 +214,6 @@ fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Cons
     Ok(())
 }
 
-/// The host that the others wait for, while a run goes on.
-fn slowest(hosts: &[HostReport]) -> String {
-    let waits = |host: &HostReport| host.waiting_s / (host.waiting_s + host.updating_s).max(f64::MIN_POSITIVE);
-    let slowest = hosts.iter().filter(|host| host.updating_s > 0.0).min_by(|a, b| waits(a).total_cmp(&waits(b)));
-    match slowest {
-        Some(host) if hosts.len() > 1 => {
-            let most = hosts.iter().map(waits).fold(0.0, f64::max);
-            format!(
-                ", slowest host {}: waits {:.0} % of its time, others up to {:.0} %",
-                host.host,
-                100.0 * waits(host),
-                100.0 * most
-            )
-        }
-        _ => String::new(),
-    }
-}
-
 impl Report {
     fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
@@ -250,7 +233,7 @@ impl Report {
             adapter: run.adapter().map(|adapter| adapter.name),
             threads: run.threads(),
             stalls: run.stalls(),
-            hosts: run.hosts().iter().map(|host| as_json(host, run.rounds())).collect(),
+            hosts: run.hosts().iter().map(|host| hosts::done(host, run.rounds())).collect(),
             speed_up: SpeedUp::of(&run.hosts()),
             precision: plan.precision(),
             seed: plan.seed,
@@ -323,14 +306,8 @@ impl Report {
         rows.push(("digest", self.digest.clone()));
         text::pairs(out, &rows)?;
 
-        print_hosts(&self.hosts, out)?;
-        if let Some(SpeedUp { measured, predicted, threads }) = self.speed_up {
-            let threads = text::counted(threads, "thread", "threads");
-            writeln!(
-                out,
-                "speed-up {measured:.2} on {threads}; {predicted:.2} if nobody waited but for the largest share"
-            )?;
-        }
+        hosts::print(&self.hosts, out)?;
+        self.speed_up.iter().try_for_each(|speed_up| speed_up.print(out))?;
         let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];
         for (a, b) in end.first.iter().zip(&end.last) {
             rows.push(vec![b.name.to_string(), text::number(a.value), text::number(b.value), b.unit.to_string()]);
@@ -346,93 +323,6 @@ impl Report {
         writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
         Ok(())
     }
-}
-
-/// How many threads' worth of updates went on at once, on all hosts together.
-#[derive(Serialize)]
-struct SpeedUp {
-    measured: f64,
-    /// If nobody ever waited but for the host with the largest share.
-    predicted: f64,
-    threads: usize,
-}
-
-impl SpeedUp {
-    fn of(hosts: &[HostReport]) -> Option<SpeedUp> {
-        let most = |of: &dyn Fn(&HostReport) -> f64| {
-            hosts.iter().map(|host| of(host) / host.threads as f64).fold(0.0, f64::max)
-        };
-        let longest = most(&|host| host.updating_s + host.waiting_s);
-        let largest = most(&|host| host.vertices as f64);
-        (longest > 0.0).then(|| SpeedUp {
-            measured: hosts.iter().map(|host| host.updating_s).sum::<f64>() / longest,
-            predicted: hosts.iter().map(|host| host.vertices).sum::<usize>() as f64 / largest,
-            threads: hosts.iter().map(|host| host.threads).sum(),
-        })
-    }
-}
-
-/// What a host has done.
-fn as_json(host: &HostReport, rounds: u64) -> Value {
-    let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
-    json!({
-        "host": host.host,
-        "vertices": host.vertices,
-        "tasks": host.tasks,
-        "boundary": host.boundary,
-        "ghosts": host.ghosts,
-        "neighbors": host.neighbors,
-        "threads": host.threads,
-        "updating_s": host.updating_s,
-        "waiting_s": host.waiting_s,
-        "overlapped": host.overlapped,
-        "sent_bytes": host.sent_bytes,
-        "sent_messages": host.sent_messages,
-        "bytes_a_round": a_round(host.sent_bytes),
-        "messages_a_round": a_round(host.sent_messages),
-        "memory_bytes": host.memory_bytes,
-    })
-}
-
-/// A line for each host.
-fn print_hosts(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
-    if hosts.is_empty() {
-        return Ok(());
-    }
-    let head = [
-        "host",
-        "vertices",
-        "boundary",
-        "ghosts",
-        "updating",
-        "waiting",
-        "overlapped",
-        "sent",
-        "a round",
-        "messages a round",
-        "memory",
-    ];
-    let mut rows = vec![head.map(str::to_string).to_vec()];
-    for host in hosts {
-        let number = |key: &str| host[key].as_f64().unwrap_or(0.0);
-        let count = |key: &str| text::count(number(key) as usize);
-        rows.push(vec![
-            count("host"),
-            count("vertices"),
-            count("boundary"),
-            count("ghosts"),
-            text::seconds(number("updating_s")),
-            text::seconds(number("waiting_s")),
-            host["overlapped"].as_f64().map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
-            text::bytes(number("sent_bytes")),
-            text::bytes(number("bytes_a_round")),
-            text::number(number("messages_a_round")),
-            text::bytes(number("memory_bytes")),
-        ]);
-    }
-    writeln!(out)?;
-    text::table(out, &rows)?;
-    Ok(())
 }
 
 /// A setting as a number if it is one.

@@ -1,0 +1,138 @@
+//! What each host of a run has and has done, for people and for programs.
+
+use super::text;
+use anyhow::Result;
+use meshweft::HostReport;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// What a host has of the mesh.
+fn share(host: &HostReport) -> Map<String, Value> {
+    let HostReport { host, vertices, tasks, boundary, ghosts, neighbors, .. } = host;
+    let all = json!({
+        "host": host, "vertices": vertices, "tasks": tasks, "boundary": boundary, "ghosts": ghosts, "neighbors": neighbors,
+    });
+    all.as_object().cloned().unwrap_or_default()
+}
+
+/// What a host would have, and send in a round.
+#[cfg(feature = "cluster")]
+pub(super) fn planned(host: &HostReport) -> Value {
+    let mut all = share(host);
+    all.insert("messages_a_round".into(), host.round_messages.into());
+    all.insert("bytes_a_round".into(), host.round_bytes.into());
+    all.into()
+}
+
+/// What a host has, and has done.
+pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
+    let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
+    let figures = json!({
+        "threads": host.threads,
+        "updating_s": host.updating_s,
+        "waiting_s": host.waiting_s,
+        "overlapped": host.overlapped,
+        "sent_bytes": host.sent_bytes,
+        "sent_messages": host.sent_messages,
+        "bytes_a_round": a_round(host.sent_bytes),
+        "messages_a_round": a_round(host.sent_messages),
+        "memory_bytes": host.memory_bytes,
+    });
+    let mut all = share(host);
+    all.extend(figures.as_object().cloned().unwrap_or_default());
+    all.into()
+}
+
+/// A line for each host.
+pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let head = [
+        "host",
+        "vertices",
+        "boundary",
+        "ghosts",
+        "updating",
+        "waiting",
+        "overlapped",
+        "sent",
+        "a round",
+        "messages a round",
+        "memory",
+    ];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for host in hosts {
+        let number = |key: &str| host[key].as_f64().unwrap_or(0.0);
+        let count = |key: &str| text::count(number(key) as usize);
+        rows.push(vec![
+            count("host"),
+            count("vertices"),
+            count("boundary"),
+            count("ghosts"),
+            text::seconds(number("updating_s")),
+            text::seconds(number("waiting_s")),
+            host["overlapped"].as_f64().map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
+            text::bytes(number("sent_bytes")),
+            text::bytes(number("bytes_a_round")),
+            text::number(number("messages_a_round")),
+            text::bytes(number("memory_bytes")),
+        ]);
+    }
+    writeln!(out)?;
+    text::table(out, &rows)?;
+    Ok(())
+}
+
+/// How many threads' worth of updates went on at once, on all hosts together.
+#[derive(Serialize)]
+pub(super) struct SpeedUp {
+    measured: f64,
+    /// If nobody ever waited but for the host with the largest share.
+    predicted: f64,
+    threads: usize,
+}
+
+impl SpeedUp {
+    pub(super) fn of(hosts: &[HostReport]) -> Option<SpeedUp> {
+        let most = |of: &dyn Fn(&HostReport) -> f64| {
+            hosts.iter().map(|host| of(host) / host.threads as f64).fold(0.0, f64::max)
+        };
+        let longest = most(&|host| host.updating_s + host.waiting_s);
+        let largest = most(&|host| host.vertices as f64);
+        (longest > 0.0).then(|| SpeedUp {
+            measured: hosts.iter().map(|host| host.updating_s).sum::<f64>() / longest,
+            predicted: hosts.iter().map(|host| host.vertices).sum::<usize>() as f64 / largest,
+            threads: hosts.iter().map(|host| host.threads).sum(),
+        })
+    }
+
+    pub(super) fn print(&self, out: &mut dyn Write) -> Result<()> {
+        let SpeedUp { measured, predicted, threads } = self;
+        let threads = text::counted(*threads, "thread", "threads");
+        writeln!(
+            out,
+            "speed-up {measured:.2} on {threads}; {predicted:.2} if nobody waited but for the largest share"
+        )?;
+        Ok(())
+    }
+}
+
+/// The host that the others wait for, while a run goes on.
+pub(super) fn slowest(hosts: &[HostReport]) -> String {
+    let waits = |host: &HostReport| host.waiting_s / (host.waiting_s + host.updating_s).max(f64::MIN_POSITIVE);
+    let slowest = hosts.iter().filter(|host| host.updating_s > 0.0).min_by(|a, b| waits(a).total_cmp(&waits(b)));
+    match slowest {
+        Some(host) if hosts.len() > 1 => {
+            let most = hosts.iter().map(waits).fold(0.0, f64::max);
+            format!(
+                ", slowest host {}: waits {:.0} % of its time, others up to {:.0} %",
+                host.host,
+                100.0 * waits(host),
+                100.0 * most
+            )
+        }
+        _ => String::new(),
+    }
+}
