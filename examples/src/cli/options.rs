@@ -43,7 +43,7 @@ pub(super) struct Problem {
     threads: u16,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    sharing: super::cluster::Sharing,
+    launch: super::cluster::Launch,
     /// How the mesh is cut for several hosts; `meshweft info MESH --parts N` shows it. Changes the speed, never the result
     #[cfg(feature = "cluster")]
     #[arg(long, value_enum, default_value_t, help_heading = super::cluster::HEADING)]
@@ -180,7 +180,7 @@ impl Problem {
     pub(super) fn worker(&self) -> Result<Option<Worker>> {
         if let Some((rank, world)) = Cluster::rank()? {
             let what = format!("the environment says that this is rank {rank} of {world} that share the mesh");
-            if self.sharing.is_asked_for() {
+            if self.launch.is_asked_for() {
                 bail!("{what}: leave out --processes, --hosts and --workers, or unset it");
             }
             if self.backend != Place::Cpu {
@@ -193,10 +193,10 @@ impl Problem {
     /// Starts the workers, or waits for them, if several hosts are to share the mesh.
     #[cfg(feature = "cluster")]
     fn cluster(&self) -> Result<Option<Backend>> {
-        if self.backend != Place::Cpu && self.sharing.is_asked_for() {
+        if self.backend != Place::Cpu && self.launch.is_asked_for() {
             bail!("several hosts share the mesh among their cores: leave out --backend");
         }
-        let cluster = self.sharing.cluster(usize::from(self.threads))?;
+        let cluster = self.launch.cluster(usize::from(self.threads))?;
         Ok(cluster.map(|cluster| Backend::Cluster(cluster.cut(self.cut.into()))))
     }
 

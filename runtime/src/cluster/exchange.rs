@@ -34,6 +34,8 @@ const EARLY: usize = 4;
 /// where they have time. Waking the network's thread takes some 25 microseconds of a core.
 const HURRY: Duration = Duration::from_micros(50);
 const LEISURE: Duration = Duration::from_micros(500);
+/// Bytes of a message that waits for nothing more: far from what a transport takes.
+const LARGE: usize = 1 << 20;
 /// How long a walk waits at most before it looks again, and who waits for mail.
 const NAP: Duration = Duration::from_millis(1);
 const MAIL: Duration = Duration::from_millis(100);
@@ -411,7 +413,7 @@ impl Border for Exchange {
             Haste::Soon => now < outbox.sent + HURRY,
             Haste::Later => now < outbox.begun + LEISURE,
         };
-        if waits {
+        if waits && outbox.messages.iter().all(|(_, message)| message.len() < LARGE) {
             return;
         }
         for (to, message) in outbox.messages.drain(..) {

@@ -3,7 +3,7 @@
 use super::identity::{Authority, Token, digest};
 use super::transport::quic::Run;
 use crate::error::{Error, Result};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +87,14 @@ impl RunKey {
         write_secret(key, &self.reveal())
     }
 
+    /// Reads the key of a file that [`save`](RunKey::save) wrote.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and those of [`parse`](RunKey::parse).
+    pub fn load(key: &Path) -> Result<RunKey> {
+        RunKey::parse(&read_secret(key)?)
+    }
+
     pub(super) fn run(self, workers: u32) -> Run {
         Run { token: self.0.token.for_workers(workers), ..self.0 }
     }
@@ -101,6 +109,16 @@ impl std::fmt::Debug for RunKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("RunKey").field(&self.0.token).finish()
     }
+}
+
+/// Reads a file with a token or a key.
+pub(super) fn read_secret(path: &Path) -> Result<String> {
+    /// Longer than any.
+    const LONGEST: u64 = 4096;
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    read.map_err(|error| Error::Cluster(format!("cannot read {}: {error}", path.display())))?;
+    Ok(text)
 }
 
 /// Writes a secret to a new file, which only its owner may read.

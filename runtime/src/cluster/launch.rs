@@ -7,7 +7,7 @@ use super::key::{self, RunKey};
 use super::message::Begin;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
-use super::ranks::{self, Rank};
+use super::ranks::Rank;
 use super::transport::memory;
 use super::transport::quic::{self, Listening, Progress, Settings};
 use super::worker;
@@ -145,7 +145,7 @@ impl Cluster {
             let what = format!("this process is rank {}, a worker: begin `main` with `Worker::from_env`", rank.rank);
             return Err(Error::Invalid(what));
         }
-        let key = rank.key.as_deref().map(|path| RunKey::parse(&ranks::read_secret(path)?)).transpose()?;
+        let key = rank.key.as_deref().map(RunKey::load).transpose()?;
         // Workers that have a token have no use for another.
         let shared = key.is_none().then_some(&*rank.token);
         let mut gathering = match key {

@@ -10,8 +10,9 @@
 //! `MESHWEFT_KEY` names the key that it was made with ahead of the run. `MESHWEFT_DRIVER=HOST:PORT` is where rank 0 listens.
 
 use super::identity::Token;
+use super::key::read_secret;
 use crate::error::{Error, Result};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -122,16 +123,6 @@ impl Rank {
             None => token,
         })
     }
-}
-
-/// Reads a file with a token or a key.
-pub(super) fn read_secret(path: &std::path::Path) -> Result<String> {
-    /// Longer than any.
-    const LONGEST: u64 = 4096;
-    let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-    read.map_err(|error| Error::Cluster(format!("cannot read {}: {error}", path.display())))?;
-    Ok(text)
 }
 
 /// The port of `HOST:PORT`.

@@ -7,7 +7,7 @@ use super::{Console, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use hosts::Hosts;
-use meshweft::{Cluster, Gathering};
+use meshweft::{Cluster, Gathering, RunKey};
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const ELSEWHERE: &str = "elsewhere";
 
 /// Who shares the mesh. No result depends on it.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Sharing {
+pub(super) struct Launch {
     /// Processes of this machine that share the mesh, each with --threads threads [default there: the cores, shared evenly];
     /// changes the speed, never the result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = HEADING)]
@@ -72,7 +72,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long a worker may take to join that ssh has started.
 const SOON: Duration = Duration::from_secs(60);
 
-impl Sharing {
+impl Launch {
     /// Whether several hosts share the mesh.
     pub(super) fn is_asked_for(&self) -> bool {
         self.processes.is_some() || self.hosts.is_some() || self.workers.is_some()
@@ -95,7 +95,10 @@ impl Sharing {
             gathering.wait(SOON, |said| eprintln!("{said}"))?
         } else if let Some(workers) = self.workers {
             let gathering = match self.key() {
-                Some(path) => Cluster::gather_with(token::read_key(&path)?, workers, self.listen())?,
+                Some(path) => {
+                    let key = RunKey::load(&path).with_context(|| format!("the key in {}", path.display()))?;
+                    Cluster::gather_with(key, workers, self.listen())?
+                }
                 None => self.gather(workers)?,
             };
             self.tell(&gathering)?;

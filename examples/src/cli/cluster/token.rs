@@ -1,11 +1,10 @@
 //! `meshweft cluster token`: the secrets of a run, made ahead of it.
 
 use super::super::{Console, Outcome};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use meshweft::RunKey;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where the driver will be, and where to write.
@@ -42,16 +41,6 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     RunKey::new(driver.as_deref(), *valid)?.save(&key, token)?;
     writeln!(console.out, "wrote {} for the driver and {} for its workers", key.display(), token.display())?;
     Ok(Outcome::Done)
-}
-
-/// Reads the key of a driver.
-pub(super) fn read_key(path: &Path) -> Result<RunKey> {
-    /// Longer than any key.
-    const LONGEST: u64 = 4096;
-    let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-    read.with_context(|| format!("cannot read the key in {}", path.display()))?;
-    RunKey::parse(&text).with_context(|| format!("{}", path.display()))
 }
 
 /// Reads a time such as 24h.
