@@ -407,6 +407,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "gpu")]
     fn a_gpu_is_as_near_to_the_oracle_as_rounding_allows() {
         let Some(backend) = gpu_or_skip() else { return };
         let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Within(1e-4) };
