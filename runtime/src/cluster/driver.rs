@@ -17,7 +17,7 @@ use crate::engine::{Engine, Facts, HostReport, Progress, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
-use crate::program::Kernels;
+use crate::program::{Kernels, StarShape};
 use crate::step::{Settings, Step};
 use std::io::Write;
 use std::ops::Range;
@@ -343,14 +343,19 @@ impl<T: Number> Drop for Driver<T> {
 }
 
 /// What a worker is told first.
-pub(crate) fn begin<P: Kernels, T: Number>(table: &Table<T>, stars: usize, globals: &[T], threads: usize) -> Begin {
+pub(crate) fn begin<P: Kernels, T: Number>(
+    table: &Table<T>,
+    stars: &[StarShape],
+    globals: &[T],
+    threads: usize,
+) -> Begin {
     Begin {
         version: env!("CARGO_PKG_VERSION").into(),
         program: std::any::type_name::<P>().into(),
         fingerprint: message::fingerprint::<P, T>(table),
         precision: T::NAME.into(),
         threads: threads as u32,
-        stars: stars as u32,
+        stars: stars.iter().map(message::of_star).collect(),
         globals: message::bits(globals),
         is_recorded: false,
     }

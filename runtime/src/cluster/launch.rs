@@ -203,7 +203,7 @@ impl Cluster {
                 Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
             })?,
         };
-        let begin = driver::begin::<P, T>(table, layout.stars.len(), globals, self.threads);
+        let begin = driver::begin::<P, T>(table, &layout.stars, globals, self.threads);
         let begin = Begin { is_recorded, ..begin };
         let owners = partition::partition(layout, points, self.workers as usize, self.cut)?;
         let (exchange, children) = match hosts {

@@ -8,7 +8,7 @@ use super::stall::Standing;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::program::{Kernels, PrivateOf, Record, SharedOf};
+use crate::program::{CORNERS, Kernels, PrivateOf, Record, SharedOf, StarShape};
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
 use rkyv::{Archive, Deserialize, Serialize, rancor};
@@ -84,12 +84,15 @@ pub(crate) struct Begin {
     pub(crate) precision: String,
     /// Threads of each worker; 0 takes one a core.
     pub(crate) threads: u32,
-    /// Stars of the program.
-    pub(crate) stars: u32,
+    /// Stars of the program: name, others of an element, name and numbers of each part of its data.
+    pub(crate) stars: Vec<FlatStar>,
     pub(crate) globals: Vec<u8>,
     /// Whether threads are to write down what they do.
     pub(crate) is_recorded: bool,
 }
+
+/// A star: its name, other vertices of an element, names of the parts of its data and how many reals each has.
+pub(crate) type FlatStar = (String, u32, Vec<(String, u32)>);
 
 /// How far a worker is, since the start or the last change of the state.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
@@ -169,6 +172,29 @@ pub(crate) fn numbers<T: Number>(bits: &[u8], count: usize) -> Result<Vec<T>> {
         return Err(Error::Cluster(format!("{} bytes for {count} numbers of {}", bits.len(), T::NAME)));
     }
     Ok(bytemuck::pod_collect_to_vec(bits))
+}
+
+pub(crate) fn of_star(star: &StarShape) -> FlatStar {
+    let parts = star.parts.iter().map(|(name, reals)| (name.clone(), *reals as u32));
+    (star.name.clone(), star.others as u32, parts.collect())
+}
+
+/// The stars of a message.
+///
+/// # Errors
+/// One that no program has.
+pub(crate) fn stars(flat: &[FlatStar]) -> Result<Vec<StarShape>> {
+    /// Reals of the data of an element.
+    const MOST: u64 = 4096;
+    let star = |(name, others, parts): &FlatStar| {
+        let reals: u64 = parts.iter().map(|(_, reals)| u64::from(*reals)).sum();
+        if *others as usize >= CORNERS || reals > MOST {
+            return Err(Error::Cluster(format!("a star with {others} others and {reals} reals")));
+        }
+        let parts = parts.iter().map(|(name, reals)| (name.clone(), *reals as usize));
+        Ok(StarShape { name: name.clone(), others: *others as usize, parts: parts.collect() })
+    };
+    flat.iter().map(star).collect()
 }
 
 /// A step as a message.

@@ -3,7 +3,7 @@
 use super::children::Children;
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
-use super::message::Control;
+use super::message::{self, Control};
 use super::peer::{Identity, Network, Peer};
 use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
@@ -93,7 +93,7 @@ fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<S
                 exchange.transport().close();
             });
         }
-        let begin = driver::begin::<Mixing, Int>(&table, 1, &globals, threads);
+        let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, threads);
         let drive = || {
             let exchange = exchanges.remove(0);
             let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
@@ -240,7 +240,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                         return worker::work::<Mixing, Int>(&exchange, &begin);
                     }
                     let mut from = Incoming::new(&exchange, 0);
-                    let domain = Domain::<Int>::read(&mut from, begin.stars as usize)?;
+                    let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
                     State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
                     exchange.set_share(domain.share.as_ref().unwrap());
                     exchange.send(0, Control::Ready.encode());
@@ -256,7 +256,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                 lives(Some(world), host, work)
             });
         }
-        let begin = driver::begin::<Mixing, Int>(&table, 1, &globals, 1);
+        let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, 1);
         let drive = || {
             let exchange = exchanges.remove(0);
             let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;

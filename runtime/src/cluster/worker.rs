@@ -130,7 +130,7 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
     }
     let globals: Vec<T> = message::numbers(&begin.globals, reals[3])?;
     let mut from = Incoming::new(exchange, DRIVER);
-    let domain = Domain::<T>::read(&mut from, begin.stars as usize)?;
+    let domain = Domain::<T>::read(&mut from, message::stars(&begin.stars)?)?;
     if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) {
         return Err(Error::Cluster("the share of the mesh is for another program".into()));
     }

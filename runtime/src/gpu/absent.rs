@@ -4,7 +4,7 @@ use super::Adapter;
 use super::kernels::Kernel;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State};
+use crate::layout::{Domain, State};
 use crate::number::Number;
 use meshweft_shaders::Physics;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Device {
 /// An engine on the device, of which there is none.
 pub(crate) fn engine<T: Number>(
     device: Device,
-    _: Arc<Layout<T>>,
+    _: Arc<Domain<T>>,
     _: (&Physics, Vec<Kernel>),
     _: State<T>,
     _: Vec<T>,

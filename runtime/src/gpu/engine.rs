@@ -14,7 +14,7 @@ use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
 use crate::engine::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State, View, ViewMut};
+use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step, draw};
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What runs steps on a GPU.
 struct Gpu<T> {
-    layout: Arc<Layout<T>>,
+    domain: Arc<Domain<T>>,
     work: Mutex<Work>,
     /// A copy of the state, if there is one that is not out of date.
     here: OnceLock<State<T>>,
@@ -66,7 +66,7 @@ thread_local! {
 /// What the stages of a step have in common.
 #[derive(Clone, Copy)]
 struct Scene<'a, T> {
-    layout: &'a Layout<T>,
+    domain: &'a Domain<T>,
     parameters: &'a [T],
     step: u32,
     /// What the list of stages draws random numbers by.
@@ -78,19 +78,19 @@ struct Scene<'a, T> {
 /// The engine that runs a program on a device.
 pub(crate) fn engine<T: Number>(
     device: Device,
-    layout: Arc<Layout<T>>,
+    domain: Arc<Domain<T>>,
     (physics, kernels): (&Physics, Vec<Kernel>),
     state: State<T>,
     globals: Vec<T>,
 ) -> Result<Box<dyn Engine<T>>> {
-    Ok(Box::new(Gpu::new(device, layout, (physics, kernels), state, globals)?))
+    Ok(Box::new(Gpu::new(device, domain, (physics, kernels), state, globals)?))
 }
 
 impl<T: Number> Gpu<T> {
     /// Lays a program out on a device, and compiles its kernels.
     fn new(
         #[cfg_attr(not(test), expect(unused_mut))] mut device: Device,
-        layout: Arc<Layout<T>>,
+        domain: Arc<Domain<T>>,
         (physics, kernels): (&Physics, Vec<Kernel>),
         state: State<T>,
         globals: Vec<T>,
@@ -107,23 +107,23 @@ impl<T: Number> Gpu<T> {
         };
         #[cfg(test)]
         let limits = Limits { binding_bytes: less.map_or(limits.binding_bytes, |less| less.0), ..limits };
-        let mut plan = Plan::new(&layout, &limits)?;
+        let mut plan = Plan::new(&domain, &limits)?;
         let record_bytes = 4 * Given::words_with(physics.parameters.len()) as u64;
         let queue = Queue::new(&device, &words(&globals), record_bytes)?;
         #[cfg(test)]
         let queue = if less.is_some() { queue.slow() } else { queue };
         let kinds: Vec<Kind> = kernels.iter().map(|kernel| kernel.kind).collect();
         let draws = kernels.iter().map(|kernel| kernel.draws).collect();
-        let measured = kinds.iter().any(|kind| matches!(kind, Kind::Measure(_))).then_some(layout.slots());
-        let arrays = Arrays::new(&device, &queue, &mut plan, &layout, (record_bytes, measured))?;
-        let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &layout, arrays.pipeline_layout())?;
+        let measured = kinds.iter().any(|kind| matches!(kind, Kind::Measure(_))).then_some(domain.slots());
+        let arrays = Arrays::new(&device, &queue, &mut plan, &domain, (record_bytes, measured))?;
+        let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &domain, arrays.pipeline_layout())?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
         let work =
             Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, draws, steps, since, rounds, taken };
         work.arrays.upload(&work.device, &state)?;
-        Ok(Gpu { layout, work: Mutex::new(work), here: OnceLock::from(state) })
+        Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state) })
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -138,8 +138,8 @@ impl<T: Number> Gpu<T> {
 impl<T: Number> Engine<T> for Gpu<T> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.here.take();
-        let (layout, parameters) = (&self.layout.clone(), &step.parameters[..]);
-        let scene = Scene { layout, parameters, step: step.number, draw: 0, depth: 0 };
+        let (domain, parameters) = (&self.domain.clone(), &step.parameters[..]);
+        let scene = Scene { domain, parameters, step: step.number, draw: 0, depth: 0 };
         loops::check(&step.stages)?;
         let work = self.work_mut();
         work.thaw()?;
@@ -165,8 +165,8 @@ impl<T: Number> Engine<T> for Gpu<T> {
     }
 
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
-        let layout = &self.layout.clone();
-        self.work_mut().measured(Scene { layout, parameters, step, draw: 0, depth: 0 }, kernel, settings)
+        let domain = &self.domain.clone();
+        self.work_mut().measured(Scene { domain, parameters, step, draw: 0, depth: 0 }, kernel, settings)
     }
 
     fn state(&self) -> Result<View<'_, T>> {
@@ -175,7 +175,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.device.check()?;
         if self.here.get().is_none() {
             work.queue.settle(&work.device)?;
-            let state = work.arrays.download(&work.device, &self.layout)?;
+            let state = work.arrays.download(&work.device, &self.domain)?;
             // Nobody else has set it: we hold the lock.
             let _ = self.here.set(state);
         }
@@ -309,7 +309,7 @@ impl Work {
         let mut given = self.given(scene, settings, false)?;
         let mut left = rounds;
         while left > 0 {
-            let walk = self.walk(scene.layout, rule, left.min(most))?;
+            let walk = self.walk(scene.domain, rule, left.min(most))?;
             if draws && left < rounds {
                 // Every round draws other numbers.
                 given = self.given(Scene { draw: scene.draw.wrapping_add(rounds - left), ..scene }, settings, false)?;
@@ -328,8 +328,8 @@ impl Work {
     }
 
     /// A walk, with its records on the device.
-    fn walk<T: Number>(&mut self, layout: &Layout<T>, rule: Rule, rounds: u32) -> Result<Arc<Walk>> {
-        let walk = self.plan.walk(layout, rule, rounds);
+    fn walk<T: Number>(&mut self, domain: &Domain<T>, rule: Rule, rounds: u32) -> Result<Arc<Walk>> {
+        let walk = self.plan.walk(domain, rule, rounds);
         self.arrays.take(&self.device, &self.queue, &self.plan)?;
         Ok(walk)
     }

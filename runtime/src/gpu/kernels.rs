@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
 use crate::schedule::Rule;
@@ -63,11 +63,11 @@ pub(crate) fn scalar<T: Number>() -> Result<Scalar> {
 
 impl Kernel {
     /// How it may be visited: entry points, and whether neighbors are read from another array than is written.
-    pub(super) fn variants(&self, plan: &Plan, layout: &Layout<impl Number>) -> Vec<(Entry, bool)> {
-        let entries = |rule, double| plan.entries(layout, rule).into_iter().map(move |entry| (entry, double));
+    pub(super) fn variants(&self, plan: &Plan, domain: &Domain<impl Number>) -> Vec<(Entry, bool)> {
+        let entries = |rule, double| plan.entries(domain, rule).into_iter().map(move |entry| (entry, double));
         match self.kind {
             Kind::Map => entries(Rule::Alone, false).collect(),
-            Kind::Update if layout.schedule.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
+            Kind::Update if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
             Kind::Update => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
             Kind::Measure(_) => entries(Rule::AtOnce, false).collect(),
             Kind::Once => vec![(Entry::Once, false)],

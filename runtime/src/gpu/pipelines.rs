@@ -4,7 +4,7 @@ use super::device::Device;
 use super::kernels::Kernel;
 use super::plan::Plan;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::Domain;
 use crate::number::Number;
 use meshweft_shaders::{Entry, Physics, module};
 use rayon::prelude::*;
@@ -22,11 +22,11 @@ impl Pipelines {
         device: &Device,
         physics: &Physics,
         (kernels, plan): (&[Kernel], &Plan),
-        layout: &Layout<impl Number>,
+        domain: &Domain<impl Number>,
         pipeline: &wgpu::PipelineLayout,
     ) -> Result<Pipelines> {
         let variants = |(number, kernel): (usize, &Kernel)| {
-            kernel.variants(plan, layout).into_iter().map(move |(entry, double)| (number, entry, double))
+            kernel.variants(plan, domain).into_iter().map(move |(entry, double)| (number, entry, double))
         };
         let all: Vec<_> = kernels.iter().enumerate().flat_map(variants).collect();
         let compile = |key: (usize, Entry, bool)| {

@@ -453,7 +453,7 @@ mod by_hand {
     use crate::engine::{Engine, Table};
     use crate::gpu::{scalar, sources};
     use crate::layout::{Layout, Shape, State, data_graph};
-    use crate::program::Vertex;
+    use crate::program::{StarPlan, Vertex};
     use crate::schedule::{Rule, Schedule};
     use crate::step::{Stage, Step};
     use crate::trace;
@@ -495,8 +495,9 @@ mod by_hand {
     fn engine(mesh: &Mesh, order: Order) -> (Arc<Layout<f32>>, Box<dyn Engine<f32>>) {
         let mut stars = Stars::default();
         Count.stars(mesh, &mut stars).unwrap();
-        let physics = trace::physics::<Count>(&stars.plans, scalar::<f32>().unwrap());
-        let traced = trace::kernels::<Count>(&physics, &stars.plans).unwrap();
+        let shapes: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
+        let physics = trace::physics::<Count>(&shapes, scalar::<f32>().unwrap());
+        let traced = trace::kernels::<Count>(&physics, &shapes).unwrap();
         let mut kernels = sources(&Table::<f32>::of::<Count>(), traced).unwrap();
         let by_hand = Body::update(NEXT.into(), true, vec![true]);
         assert_ne!(kernels[0].body, by_hand);
@@ -511,7 +512,7 @@ mod by_hand {
             let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
             Counted { count: start.count as f32, from: 0.0 }.split()
         });
-        let engine = crate::gpu::engine(device, layout.clone(), (&physics, kernels), state, Vec::new()).unwrap();
+        let engine = crate::gpu::engine(device, layout.domain.clone(), (&physics, kernels), state, Vec::new()).unwrap();
         (layout, engine)
     }
 

@@ -3,7 +3,7 @@
 use super::kernels::Kernel;
 use super::plan::{Limits, Plan};
 use crate::error::Result;
-use crate::layout::Layout;
+use crate::layout::Domain;
 use crate::number::Number;
 use meshweft_shaders::{Physics, module};
 
@@ -25,8 +25,8 @@ pub struct Shader {
 }
 
 /// The shaders of all kernels on a layout, each once: what a device with the limits that WebGPU promises would get.
-pub(crate) fn shaders<T: Number>(kernels: &[Kernel], layout: &Layout<T>, physics: &Physics) -> Result<Vec<Shader>> {
-    let plan = Plan::new(layout, &Limits::PROMISED)?;
+pub(crate) fn shaders<T: Number>(kernels: &[Kernel], domain: &Domain<T>, physics: &Physics) -> Result<Vec<Shader>> {
+    let plan = Plan::new(domain, &Limits::PROMISED)?;
     let shaders = kernels.iter().flat_map(|kernel| {
         let shader = |(entry, double_buffered): (meshweft_shaders::Entry, bool)| Shader {
             kernel: kernel.name,
@@ -36,7 +36,7 @@ pub(crate) fn shaders<T: Number>(kernels: &[Kernel], layout: &Layout<T>, physics
             function: kernel.body.function().into(),
             module: module(physics, &plan.harness, &kernel.body, entry, double_buffered),
         };
-        kernel.variants(&plan, layout).into_iter().map(shader).collect::<Vec<_>>()
+        kernel.variants(&plan, domain).into_iter().map(shader).collect::<Vec<_>>()
     });
     Ok(shaders.collect())
 }

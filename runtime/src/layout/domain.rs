@@ -2,6 +2,8 @@
 
 use super::{Shape, Tile};
 use crate::number::Number;
+use crate::program::StarShape;
+use crate::schedule::{self, Order};
 use meshweft_mesh::Graph;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -15,11 +17,14 @@ pub(crate) struct Domain<T> {
     pub(crate) width: usize,
     /// Which tasks are joined by an edge.
     pub(crate) graph: Graph,
-    /// Whether sweeps read the old values of all neighbors.
-    pub(crate) is_double_buffered: bool,
+    /// How its tasks were made.
+    pub(crate) order: Order,
+    pub(crate) stars: Vec<StarShape>,
     pub(crate) tiles: Vec<Tile<T>>,
     /// Tiles of task `t`: `tasks[t]..tasks[t + 1]`.
     pub(super) tasks: Vec<u32>,
+    /// Slots at which runs of the schedule start, and the end of them all: what updates a tile slot by slot waits between two.
+    pub(crate) runs: Vec<u32>,
     /// From slots to places in the order; a padding lane has that of its vertex.
     pub(super) place_of: Vec<u32>,
     /// Slots of its own vertices in the order of the curve.
@@ -58,6 +63,16 @@ impl<T: Number> Domain<T> {
     /// Number of slots.
     pub(crate) fn slots(&self) -> usize {
         self.place_of.len()
+    }
+
+    /// Whether sweeps read the old values of all neighbors.
+    pub(crate) fn is_double_buffered(&self) -> bool {
+        self.order.key.is_double_buffered()
+    }
+
+    /// Where [waves](schedule::waves) of its tasks start, and the end.
+    pub(crate) fn waves(&self) -> Vec<u32> {
+        schedule::waves(&self.graph, self.is_double_buffered())
     }
 
     /// The places of all slots; a padding lane has that of its vertex.

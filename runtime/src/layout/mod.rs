@@ -52,8 +52,6 @@ pub(crate) struct Layout<T> {
     pub(crate) schedule: Schedule,
     /// What engines walk.
     pub(crate) domain: Arc<Domain<T>>,
-    /// Other vertices and reals of data of each star's elements.
-    pub(crate) stars: Vec<(usize, usize)>,
     /// From vertex ids of the mesh to places in the order, and back.
     pub(crate) places: Permutation,
     /// From places to slots.
@@ -130,13 +128,23 @@ impl<T: Number> Layout<T> {
         if let Some(star) = tiles.par_iter().find_map_first(|tile| tile.spoilt(&plans, width)) {
             return Err(not_finite::<T>(&plans[star]));
         }
-        let stars = plans.iter().map(|plan| (plan.corners - 1, plan.data_len)).collect();
-        let (graph, is_double_buffered) = (schedule.graph().clone(), schedule.is_double_buffered());
-        let (depths, along_curve, share) = (schedule.depths(), slot_of, None);
-        let domain =
-            Domain { shape, width, graph, is_double_buffered, tiles, tasks, place_of, along_curve, depths, share };
+        let run = |&place: &u32| slots.get(place as usize).copied().unwrap_or(place_of.len() as u32);
+        let domain = Domain {
+            shape,
+            width,
+            graph: schedule.graph().clone(),
+            order: schedule.order(),
+            stars: plans.iter().map(StarPlan::common).collect(),
+            tiles,
+            tasks,
+            runs: schedule.runs().iter().map(run).collect(),
+            place_of,
+            along_curve: slot_of,
+            depths: schedule.depths(),
+            share: None,
+        };
         let domain = Arc::new(domain);
-        Ok(Layout { schedule, domain, stars, places, slots })
+        Ok(Layout { schedule, domain, places, slots })
     }
 
     /// The slot of vertex `v` of the mesh.

@@ -102,10 +102,13 @@ impl<'a, T: Number> Shares<'a, T> {
         // They ascend in both, but for the padding of ghosts, which follows what it repeats.
         let name = |slot: u32| slots.partition_point(|&other| other < slot) as u32;
         let (mut tiles, mut tasks, mut ghosts, mut along) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        let mut runs = Vec::new();
         for (t, piece) in &pieces {
             ghosts.push(match piece {
                 Piece::Own(own) => {
                     let range = whole.tiles_of(*t as usize..*t as usize + 1);
+                    let [first, end] = [own.start, own.end].map(|at| whole.runs.partition_point(|&run| run < at));
+                    runs.extend(whole.runs[first..end].iter().map(|&run| name(run)));
                     tiles.extend(whole.tiles[range].iter().map(|tile| renamed(tile, &name)));
                     let (start, places) = (name(own.start), &whole.place_of[own.start as usize..own.end as usize]);
                     let vertices = (0..places.len()).filter(|&i| i == 0 || places[i] != places[i - 1]);
@@ -117,6 +120,7 @@ impl<'a, T: Number> Shares<'a, T> {
             });
             tasks.push(tiles.len() as u32);
         }
+        runs.push(slots.len() as u32);
         along.sort_unstable();
         let names: Vec<u32> = pieces.iter().map(|piece| piece.0).collect();
         let share = Share {
@@ -130,9 +134,11 @@ impl<'a, T: Number> Shares<'a, T> {
             shape: whole.shape,
             width: whole.width,
             graph: self.graph(host, &names),
-            is_double_buffered: whole.is_double_buffered,
+            order: whole.order,
+            stars: whole.stars.clone(),
             tiles,
             tasks,
+            runs,
             place_of: slots.iter().map(|&slot| whole.place_of[slot as usize]).collect(),
             along_curve: along.iter().map(|pair| pair.1).collect(),
             depths: names.iter().map(|&t| whole.depths[t as usize]).collect(),

@@ -11,6 +11,8 @@ use super::{Shape, State, View, shared_stride};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::number::lanes::TABLE;
+use crate::program::StarShape;
+use crate::schedule::{Key, Order};
 use bytemuck::{Pod, Zeroable};
 use meshweft_mesh::Graph;
 use std::io::{Read, Write};
@@ -50,6 +52,15 @@ fn cut_short(error: std::io::Error) -> Error {
     Error::Cluster(format!("a share of the mesh was cut short: {error}"))
 }
 
+/// An order by name; that of a host's own key has one that nobody else can ask for.
+fn of_order(order: Order) -> String {
+    if order.key == Key::Own { order.key.name().into() } else { order.to_string() }
+}
+
+fn order_of(name: &str) -> Option<Order> {
+    if name == Key::Own.name() { Some(Order { key: Key::Own, ..Order::default() }) } else { name.parse().ok() }
+}
+
 /// Puts ranges that follow each other as where they start, and the end.
 fn ends<A>(parts: impl IntoIterator<Item = A>, len: impl Fn(A) -> usize) -> Vec<u32> {
     let mut ends = vec![0u32];
@@ -70,11 +81,12 @@ impl<T: Number> Domain<T> {
     pub(crate) fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let share = self.share.as_ref().expect("only shares travel");
         let Shape { width, shared, private } = self.shape;
-        let head = [width, shared, private, usize::from(self.is_double_buffered), share.vertices, self.tiles.len()];
-        put(out, &head.map(|x| x as u64))?;
+        put(out, &[width, shared, private, share.vertices, self.tiles.len()].map(|x| x as u64))?;
+        put(out, of_order(self.order).as_bytes())?;
         put(out, self.graph.offsets())?;
         put(out, &(0..self.graph.len() as u32).flat_map(|t| self.graph.neighbors(t)).copied().collect::<Vec<u32>>())?;
         put(out, &self.tasks)?;
+        put(out, &self.runs)?;
         put(out, &self.place_of)?;
         put(out, &self.along_curve)?;
         put(out, &self.depths)?;
@@ -92,13 +104,15 @@ impl<T: Number> Domain<T> {
         self.tiles.iter().try_for_each(|tile| tile.write(out))
     }
 
-    /// Reads what [`Domain::write`] wrote.
+    /// Reads what [`Domain::write`] wrote. `stars`: those of the program.
     ///
     /// # Errors
     /// It is cut short, or no share that could be walked.
-    pub(crate) fn read(from: &mut dyn Read, stars: usize) -> Result<Domain<T>> {
+    pub(crate) fn read(from: &mut dyn Read, stars: Vec<StarShape>) -> Result<Domain<T>> {
         let head: Vec<u64> = get(from)?;
-        let &[width, shared, private, is_double_buffered, vertices, tiles] = &head[..] else { return nonsense("head") };
+        let &[width, shared, private, vertices, tiles] = &head[..] else { return nonsense("head") };
+        let order = String::from_utf8(get(from)?).ok().and_then(|order| order_of(&order));
+        let Some(order) = order else { return nonsense("order") };
         let limit = |x: u64, most: u64| if x <= most { Ok(x as usize) } else { nonsense("head") };
         let shape = Shape { width: limit(width, 16)?, shared: limit(shared, 4096)?, private: limit(private, 4096)? };
         if ![1, 4, 8, 16].contains(&shape.width) {
@@ -106,7 +120,8 @@ impl<T: Number> Domain<T> {
         }
         let (offsets, neighbors): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
         let graph = graph(&offsets, &neighbors)?;
-        let (tasks, place_of, along_curve, depths) = (get(from)?, get(from)?, get(from)?, get(from)?);
+        let (tasks, runs): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
+        let (place_of, along_curve, depths) = (get(from)?, get(from)?, get(from)?);
         let (numbers, names): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
         let ghosts: Vec<u32> = get(from)?;
         let ghosts = ghosts.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect();
@@ -122,12 +137,12 @@ impl<T: Number> Domain<T> {
             let slots = ends.windows(2).map(|w| slots[w[0] as usize..w[1] as usize].to_vec());
             links.push(Link { with, sent: tasks.into_iter().zip(slots).collect(), received });
         }
-        let tiles: Vec<Tile<T>> = (0..tiles).map(|_| Tile::read(from, stars)).collect::<Result<_>>()?;
+        let lengths: Vec<_> = stars.iter().map(StarShape::lengths).collect();
+        let tiles: Vec<Tile<T>> = (0..tiles).map(|_| Tile::read(from, &lengths)).collect::<Result<_>>()?;
         let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
-        let is_double_buffered = is_double_buffered == 1;
         let (width, share) = (shape.width, Some(share));
         let domain =
-            Domain { shape, width, graph, is_double_buffered, tiles, tasks, place_of, along_curve, depths, share };
+            Domain { shape, width, graph, order, stars, tiles, tasks, runs, place_of, along_curve, depths, share };
         match domain.fault() {
             None => Ok(domain),
             Some(fault) => nonsense(fault),
@@ -165,6 +180,9 @@ impl<T: Number> Domain<T> {
                 }
                 start = tile.slots.end;
             }
+        }
+        if !self.runs.is_sorted_by(|a, b| a < b) || self.runs.last() != Some(&slots) {
+            return Some("runs");
         }
         if start != slots || self.along_curve.iter().any(|&slot| slot >= slots) {
             return Some("slots");
@@ -206,8 +224,7 @@ impl<T: Number> Tile<T> {
             Form::Wide { halo, stars } => {
                 put(out, &[u32::MAX])?;
                 put(out, halo)?;
-                for Wide { shape, columns, full, degrees, others, data } in stars {
-                    put(out, &[shape.0 as u32, shape.1 as u32])?;
+                for Wide { columns, full, degrees, others, data, .. } in stars {
                     put(out, columns)?;
                     put(out, full)?;
                     put(out, degrees)?;
@@ -217,8 +234,7 @@ impl<T: Number> Tile<T> {
             }
             Form::Rows { vertices, stars } => {
                 put(out, &[*vertices])?;
-                for Rows { shape, offsets, others, data } in stars {
-                    put(out, &[shape.0 as u32, shape.1 as u32])?;
+                for Rows { offsets, others, data, .. } in stars {
                     put(out, offsets)?;
                     put(out, others)?;
                     put(out, data)?;
@@ -228,31 +244,24 @@ impl<T: Number> Tile<T> {
         Ok(())
     }
 
-    fn read(from: &mut dyn Read, stars: usize) -> Result<Tile<T>> {
+    fn read(from: &mut dyn Read, stars: &[(usize, usize)]) -> Result<Tile<T>> {
         let slots: Vec<u32> = get(from)?;
         let &[start, end] = &slots[..] else { return nonsense("slots of a tile") };
         let fixed: Vec<u8> = get(from)?;
         let (fixed, numbers) = (fixed.into_iter().map(|fixed| fixed == 1).collect(), get(from)?);
         let vertices: Vec<u32> = get(from)?;
-        let shape = |from: &mut dyn Read| -> Result<(usize, usize)> {
-            let shape: Vec<u32> = get(from)?;
-            let &[others, data] = &shape[..] else { return nonsense("shape of a star") };
-            Ok((others as usize, data as usize))
-        };
         let form = match vertices[..] {
             [u32::MAX] => {
                 let halo = get(from)?;
-                let star = |_| {
-                    let shape = shape(from)?;
+                let star = |&shape: &(usize, usize)| {
                     let (columns, full, degrees) = (get(from)?, get(from)?, get(from)?);
                     Ok(Wide { shape, columns, full, degrees, others: get(from)?, data: get(from)? })
                 };
-                Form::Wide { halo, stars: (0..stars).map(star).collect::<Result<_>>()? }
+                Form::Wide { halo, stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             [vertices] => {
-                let star =
-                    |_| Ok(Rows { shape: shape(from)?, offsets: get(from)?, others: get(from)?, data: get(from)? });
-                Form::Rows { vertices, stars: (0..stars).map(star).collect::<Result<_>>()? }
+                let star = |&shape| Ok(Rows { shape, offsets: get(from)?, others: get(from)?, data: get(from)? });
+                Form::Rows { vertices, stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             _ => return nonsense("vertices of a tile"),
         };

@@ -107,6 +107,23 @@ impl<const K: usize> Incidence<K> {
 /// Writes the reals of one incidence's data: element, corner, vertices (own first).
 pub(crate) type DataOf = Box<dyn Fn(usize, usize, &[u32], &mut Vec<f64>) + Send + Sync>;
 
+/// What all elements of a star have in common: all that a kernel knows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StarShape {
+    pub(crate) name: String,
+    /// Other vertices of an element.
+    pub(crate) others: usize,
+    /// Names and numbers of reals of the parts of its data.
+    pub(crate) parts: Vec<(String, usize)>,
+}
+
+impl StarShape {
+    /// Other vertices and reals of data of an element.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        (self.others, self.parts.iter().map(|(_, reals)| reals).sum())
+    }
+}
+
 /// One star before it is laid out: the elements and what computes their data.
 pub(crate) struct StarPlan {
     pub(crate) index: usize,
@@ -124,6 +141,10 @@ pub(crate) struct StarPlan {
 }
 
 impl StarPlan {
+    pub(crate) fn common(&self) -> StarShape {
+        StarShape { name: self.name.into(), others: self.corners - 1, parts: self.parts.clone() }
+    }
+
     /// Appends the data of an element as one of its corners sees it.
     pub(crate) fn data_of(&self, element: usize, corner: usize, corners: &[u32], reals: &mut Vec<f64>) {
         let vertices = self.own_first(corners, corner);

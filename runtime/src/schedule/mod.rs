@@ -140,11 +140,6 @@ impl Schedule {
         depths
     }
 
-    /// Where [`waves`] of its tasks start, and the end.
-    pub(crate) fn waves(&self) -> Vec<u32> {
-        waves(&self.graph, self.is_double_buffered())
-    }
-
     /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs; no edge lies
     /// inside a run (unless double-buffered); two tasks joined by an edge are neighbors in the task graph.
     ///
@@ -357,7 +352,7 @@ mod tests {
     fn check(graph: &Graph, schedule: &Schedule) {
         let cut = |cuts: &[u32], place: u32| cuts.partition_point(|&start| start <= place);
         let rank = schedule.permutation().rank();
-        let waves = schedule.waves();
+        let waves = waves(schedule.graph(), schedule.is_double_buffered());
         assert!(waves.is_sorted() && waves[0] == 0 && *waves.last().unwrap() as usize == schedule.graph().len());
         for v in 0..graph.len() as u32 {
             let own = rank[v as usize];

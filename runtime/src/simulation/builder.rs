@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
 use crate::number::{Int, Number, Real};
-use crate::program::{Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, Stars, Vertex, convert, leaves};
+use crate::program::{
+    Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, StarShape, Stars, Vertex, convert, leaves,
+};
 use crate::schedule::{Key, Order, Schedule};
 use crate::trace::{self, Expr};
 use meshweft_mesh::{Mesh, Permutation};
@@ -127,8 +129,9 @@ impl<P: Program, T: Number> Builder<P, T> {
         let order = order.unwrap_or_else(|| backend.order());
         let numbers = number(&mesh, order, key.as_ref())?;
         let stars = stars(&program, &mesh)?;
-        let physics = trace::physics::<P>(&stars, gpu::scalar::<T>()?);
-        let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &stars)?)?;
+        let shapes = shapes(&stars);
+        let physics = trace::physics::<P>(&shapes, gpu::scalar::<T>()?);
+        let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &shapes)?)?;
         let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
         let shape = Shape { width: WIDTH, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
         let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape)?;
@@ -159,8 +162,9 @@ impl<P: Program, T: Number> Builder<P, T> {
         check_shapes::<P, T>()?;
         let stars = stars(&program, &mesh)?;
         let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
-        let physics = trace::physics::<P>(&stars, scalar);
-        let traced = trace::kernels::<P>(&physics, &stars)?;
+        let shapes = shapes(&stars);
+        let physics = trace::physics::<P>(&shapes, scalar);
+        let traced = trace::kernels::<P>(&physics, &shapes)?;
         let table = Arc::new(Table::<T>::of::<P>());
         Stages::<P>::record::<T>(table.ids(), false, |stages| program.step(stages))?;
         lap("stars", &mut setup);
@@ -202,7 +206,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             }
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
-                gpu::engine(device, layout.clone(), (&physics, kernels), state, globals)?
+                gpu::engine(device, layout.domain.clone(), (&physics, kernels), state, globals)?
             }
             (None, &Backend::Cpu { threads }) => {
                 let mut cpu = Cpu::new(threads, layout.domain.clone(), audit.clone(), state)?;
@@ -290,6 +294,11 @@ fn stars<P: Program>(program: &P, mesh: &Mesh) -> Result<Vec<StarPlan>> {
             plan.name, plan.index
         ))),
     }
+}
+
+/// What the elements of each star have in common.
+fn shapes(stars: &[StarPlan]) -> Vec<StarShape> {
+    stars.iter().map(StarPlan::common).collect()
 }
 
 /// Refuses records whose length depends on the number type: engines would cut the state at different places.

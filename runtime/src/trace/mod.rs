@@ -19,7 +19,7 @@ mod write;
 use crate::error::{Error, Result};
 use crate::program::{
     Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Scalar, SharedOf,
-    Star, StarPlan, Test, Update, Vertex, VertexOf,
+    Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 use expr::{put, with_tape};
@@ -30,12 +30,12 @@ use std::marker::PhantomData;
 use tape::{Fold, Id, Input, Node, Tape, Type};
 use write::Writer;
 
-/// Names of the records of a program, for its shaders. `plans`: its stars, in order.
-pub(crate) fn physics<P: Kernels>(plans: &[StarPlan], scalar: shaders::Scalar) -> Physics {
-    let star = |plan: &StarPlan| shaders::Star {
-        name: plan.name.into(),
-        others: plan.corners - 1,
-        data: shaders::Record::new(&format!("Data{}", plan.index), &plan.parts, scalar),
+/// Names of the records of a program, for its shaders. `stars`: in order.
+pub(crate) fn physics<P: Kernels>(stars: &[StarShape], scalar: shaders::Scalar) -> Physics {
+    let star = |(index, star): (usize, &StarShape)| shaders::Star {
+        name: star.name.clone(),
+        others: star.others,
+        data: shaders::Record::new(&format!("Data{index}"), &star.parts, scalar),
     };
     Physics {
         scalar,
@@ -43,7 +43,7 @@ pub(crate) fn physics<P: Kernels>(plans: &[StarPlan], scalar: shaders::Scalar) -
         globals: record::<P::Globals<Expr>>("Globals", scalar),
         shared: record::<SharedOf<P, Expr>>("Shared", scalar),
         private: record::<PrivateOf<P, Expr>>("Private", scalar),
-        stars: plans.iter().map(star).collect(),
+        stars: stars.iter().enumerate().map(star).collect(),
     }
 }
 
@@ -75,9 +75,9 @@ pub(crate) struct Traced {
 ///
 /// # Errors
 /// [`Error::Program`] names the kernel, and what breaks the rules that all engines rely on.
-pub(crate) fn kernels<P: Kernels>(physics: &Physics, plans: &[StarPlan]) -> Result<Vec<Traced>> {
+pub(crate) fn kernels<P: Kernels>(physics: &Physics, stars: &[StarShape]) -> Result<Vec<Traced>> {
     let mut tracer =
-        Tracer { physics, plans, traced: Vec::new(), names: Vec::new(), fault: None, program: PhantomData::<P> };
+        Tracer { physics, stars, traced: Vec::new(), names: Vec::new(), fault: None, program: PhantomData::<P> };
     P::list(&mut tracer);
     match tracer.fault {
         None => Ok(tracer.traced),
@@ -87,7 +87,7 @@ pub(crate) fn kernels<P: Kernels>(physics: &Physics, plans: &[StarPlan]) -> Resu
 
 struct Tracer<'a, P> {
     physics: &'a Physics,
-    plans: &'a [StarPlan],
+    stars: &'a [StarShape],
     traced: Vec<Traced>,
     names: Vec<&'static str>,
     fault: Option<String>,
@@ -103,7 +103,7 @@ impl<P: Kernels> Tracer<'_, P> {
     ) {
         // A kernel may build another simulation, which is traced on this thread too.
         let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
-        let recorder = Recorder { stars: self.plans, fault: RefCell::default() };
+        let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
         let given = Given::build(
             |k| put(Node::Input(Input::Parameters, k)),
             |k| put(Node::Input(Input::Globals, k)),
@@ -219,7 +219,7 @@ fn own<P: Kernels>() -> VertexOf<P, Expr> {
 
 /// Records each fold once, and checks that it fits the star it names.
 struct Recorder<'a> {
-    stars: &'a [StarPlan],
+    stars: &'a [StarShape],
     fault: RefCell<Option<String>>,
 }
 
@@ -228,7 +228,7 @@ impl Recorder<'_> {
     fn check<const N: usize, E: Star<N>>(&self) {
         let wanted = (N, <E::Data<Expr> as Record<Expr>>::LEN);
         let star = self.stars.get(E::INDEX).filter(|star| star.name == E::NAME);
-        let fault = match star.map(|star| (star.corners - 1, star.data_len)) {
+        let fault = match star.map(StarShape::lengths) {
             Some(given) if given == wanted => return,
             Some((others, reals)) => format!(
                 "folds over star {} with {} others and {} reals, but it was added with {others} others and {reals} reals",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::number::{Integer, Length, Real, random};
-use crate::program::Stars;
+use crate::program::{StarPlan, Stars};
 use crate::{kernels, stars, vertex};
 use nalgebra::{Matrix2, Matrix3, Matrix4, SMatrix, Vector3};
 
@@ -54,10 +54,10 @@ fn traced<P: Kernels>(
 ) -> Result<String> {
     let mut stars = Stars::default();
     stars.add(Edges, Vec::<[u32; 2]>::new(), |_| 0.0);
-    let plans = stars.plans;
-    let physics = physics::<P>(&plans, scalar);
+    let stars: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
+    let physics = physics::<P>(&stars, scalar);
     let (traced, names, fault, program) = (Vec::new(), Vec::new(), None, PhantomData::<P>);
-    let mut tracer = Tracer { physics: &physics, plans: &plans, traced, names, fault, program };
+    let mut tracer = Tracer { physics: &physics, stars: &stars, traced, names, fault, program };
     tracer.trace::<Probe, _>(|_, recorder| run(own::<P>(), &Around(recorder, PhantomData)), vertex::<P>);
     if let Some(fault) = tracer.fault {
         return Err(Error::Program(fault));

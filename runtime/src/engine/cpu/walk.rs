@@ -27,7 +27,7 @@ use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
-use crate::schedule::{Rule, is_ready, waves};
+use crate::schedule::{Rule, is_ready};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,11 +56,11 @@ impl Policy {
             return Policy::sequences(domain, threads);
         }
         let (graph, tasks) = (&domain.graph, domain.graph.len());
-        let waves = waves(&domain.graph, domain.is_double_buffered);
+        let waves = domain.waves();
         let reach = |t: u32| graph.neighbors(t).last().map_or(0, |&u| u.saturating_sub(t) as usize);
         let farthest = (0..tasks as u32).map(reach).max().unwrap_or(0);
         // A thread begins its round when the one before is that many tasks ahead.
-        if 4 * threads * farthest <= tasks && !domain.is_double_buffered {
+        if 4 * threads * farthest <= tasks && !domain.is_double_buffered() {
             return Policy::Rounds(threads);
         }
         // Blocks are few a wave; pieces of a color or level are many.
@@ -78,12 +78,7 @@ impl Policy {
 
     /// Wave after wave.
     pub(super) fn waves<T: Number>(domain: &Domain<T>) -> Policy {
-        Policy::Waves(
-            waves(&domain.graph, domain.is_double_buffered)
-                .windows(2)
-                .flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1]))
-                .collect(),
-        )
+        Policy::Waves(domain.waves().windows(2).flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1])).collect())
     }
 
     fn count(&self) -> usize {

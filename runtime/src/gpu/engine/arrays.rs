@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::gpu::device::{Device, STAGING};
 use crate::gpu::plan::{Plan, shared_bytes};
 use crate::gpu::queue::Queue;
-use crate::layout::{Layout, State};
+use crate::layout::{Domain, State};
 use crate::number::Number;
 use meshweft_shaders::layout::Range;
 use wgpu::BufferUsages as Usage;
@@ -49,15 +49,15 @@ impl Arrays {
         device: &Device,
         queue: &Queue,
         plan: &mut Plan,
-        layout: &Layout<T>,
+        domain: &Domain<T>,
         (record_bytes, measured): (u64, Option<usize>),
     ) -> Result<Arrays> {
-        let range_bytes = 4 * Range::words_with(layout.stars.len()) as u64;
+        let range_bytes = 4 * Range::words_with(domain.stars.len()) as u64;
         let alignment = u64::from(device.device.limits().min_uniform_buffer_offset_alignment);
-        let shared_bytes = shared_bytes(layout.slots(), layout.shape.shared);
+        let shared_bytes = shared_bytes(domain.slots(), domain.shape.shared);
         let mut chunks = Vec::new();
         for chunk in &mut plan.chunks {
-            let private_bytes = (chunk.groups.len() * layout.width * layout.shape.private * 4) as u64;
+            let private_bytes = (chunk.groups.len() * domain.width * domain.shape.private * 4) as u64;
             let private = device.buffer("private state", private_bytes, STATE)?;
             let words = device.array("neighbors", bytemuck::cast_slice(&std::mem::take(&mut chunk.words)))?;
             let reals = device.array("data of stars", bytemuck::cast_slice(&std::mem::take(&mut chunk.reals)))?;
@@ -70,7 +70,7 @@ impl Arrays {
             shared_bytes,
             chunks,
             values: device.buffer("values", 4 * measured.unwrap_or(0) as u64, STATE)?,
-            slots: layout.slots(),
+            slots: domain.slots(),
             ranges: device.buffer("ranges", range_bytes, Usage::UNIFORM | Usage::COPY_DST)?,
             list: device.buffer("tasks of waves", 16, STATE)?,
             taken: (0, 0),
@@ -184,10 +184,10 @@ impl Arrays {
     }
 
     /// Reads the state back: nothing must be under way.
-    pub(super) fn download<T: Number>(&self, device: &Device, layout: &Layout<T>) -> Result<State<T>> {
+    pub(super) fn download<T: Number>(&self, device: &Device, domain: &Domain<T>) -> Result<State<T>> {
         let largest = self.chunks.iter().map(|chunk| chunk.private_bytes).fold(self.shared_bytes, u64::max);
         let staging = device.buffer("staging", largest.min(STAGING), Usage::MAP_READ | Usage::COPY_DST)?;
-        let mut state = State::empty(layout.slots(), layout.shape);
+        let mut state = State::empty(domain.slots(), domain.shape);
         let shared = &self.shared[usize::from(self.current)];
         device.read(&staging, shared, bytemuck::cast_slice_mut(&mut state.shared))?;
         let mut private: &mut [u8] = bytemuck::cast_slice_mut(&mut state.private);

@@ -94,7 +94,7 @@ impl Work {
             return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
         };
         let given = self.given(scene, settings, false)?;
-        let walk = self.walk(scene.layout, Rule::AtOnce, 1)?;
+        let walk = self.walk(scene.domain, Rule::AtOnce, 1)?;
         self.visit(&walk, kernel, given, false)?;
         Ok(how)
     }

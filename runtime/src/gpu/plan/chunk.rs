@@ -1,40 +1,56 @@
 //! Chunks: runs of whole tiles whose arrays fit into one binding each.
 
-use super::{Part, groups_of, is_walked};
-use crate::layout::{Form, Layout, Tile};
+use super::{Part, is_walked};
+use crate::layout::{Domain, Form, Tile};
 use crate::number::Number;
+use crate::program::StarShape;
 use meshweft_shaders::Harness;
-use meshweft_shaders::layout::{self as shaders, ALONE, Range, Star};
+use meshweft_shaders::layout::{self as shaders, ALONE, Range as Record, Star};
+use std::ops::Range;
 
 /// A run of whole tiles with its arrays.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    pub(crate) groups: std::ops::Range<u32>,
+    pub(crate) groups: Range<u32>,
     /// Everything that is an integer, array after array.
     pub(crate) words: Vec<u32>,
     /// Data of stars, as the words of their numbers.
     pub(crate) reals: Vec<u32>,
     /// Where the arrays start, but not yet what is visited.
-    pub(crate) range: Range,
+    pub(crate) range: Record,
     pub(crate) stars: Vec<Star>,
 }
 
 impl Chunk {
-    /// The arrays of some parts in sequence.
-    pub(super) fn new<T: Number>(layout: &Layout<T>, parts: &[Part], harness: &Harness) -> Chunk {
+    /// The arrays of some parts in sequence, which have all groups from `first` on, to the end of the domain if they are the
+    /// `last`: those of tiles, and of ghosts between them.
+    pub(super) fn new<T: Number>(
+        domain: &Domain<T>,
+        parts: &[Part],
+        harness: &Harness,
+        first: u32,
+        is_last: bool,
+    ) -> Chunk {
         let tiles = parts.first().map_or(0, |part| part.tiles.start)..parts.last().map_or(0, |part| part.tiles.end);
-        let groups = groups_of(layout, &tiles);
-        let width = layout.width;
-        let slots = layout.slots_of_tiles(tiles.clone());
+        let width = domain.width;
+        let start = first as usize * width;
+        let end = if is_last { domain.slots() } else { domain.slots_of_tiles(tiles.clone()).end.max(start) };
+        let slots = start..end;
+        let groups = first..(end / width) as u32;
         let mut words = Vec::new();
-        let mut range = Range { slot0: slots.start as u32, ..Range::default() };
+        let mut range = Record { slot0: slots.start as u32, ..Record::default() };
         range.counts = words.len() as u32;
-        for places in layout.place_of()[slots.clone()].chunks(width) {
+        for places in domain.place_of()[slots.clone()].chunks(width) {
             words.push(1 + places.windows(2).filter(|pair| pair[0] != pair[1]).count() as u32);
         }
         range.numbers = words.len() as u32;
-        let own = &layout.tiles[tiles];
-        own.iter().for_each(|tile| words.extend(tile.numbers(tile.own())));
+        let own = &domain.tiles[tiles];
+        if own.iter().any(|tile| !tile.numbers(tile.own()).is_empty()) {
+            each_of(own, &slots, |part| match part {
+                Ok(tile) => words.extend(tile.numbers(tile.own())),
+                Err(ghosts) => words.resize(words.len() + ghosts, 0),
+            });
+        }
         range.fixed = words.len() as u32;
         if harness.fixed {
             let mut bits = vec![0u32; slots.len().div_ceil(32)];
@@ -46,27 +62,27 @@ impl Chunk {
             }
             words.extend(bits);
         }
-        push_tasks(layout, parts, harness, &mut words, &mut range);
+        push_tasks(domain, parts, harness, &mut words, &mut range);
         let (mut stars, mut reals) = (Vec::new(), Vec::new());
-        for star in 0..layout.stars.len() {
-            stars.push(push_star(own, star, harness, (&mut words, &mut reals)));
+        for star in 0..domain.stars.len() {
+            stars.push(push_star(own, &slots, star, harness, (&mut words, &mut reals)));
         }
         Chunk { groups, words, reals, range, stars }
     }
 }
 
 /// Bytes that a part takes: words, reals, private state. Never less than it will take.
-pub(super) fn size<T: Number>(layout: &Layout<T>, part: &Part, harness: &Harness) -> [u64; 3] {
+pub(super) fn size<T: Number>(domain: &Domain<T>, part: &Part, harness: &Harness) -> [u64; 3] {
     let name_bytes = if harness.table.is_some() { 2 } else { 4 };
     let (mut words, mut reals, mut slots) = (64u64, 0u64, 0u64);
-    for tile in &layout.tiles[part.tiles.clone()] {
+    for tile in &domain.tiles[part.tiles.clone()] {
         let own = tile.own().len() as u64;
-        let groups = own / layout.width as u64;
+        let groups = own / domain.width as u64;
         slots += own;
         words += 4 * (shaders::Tile::WORDS as u64 + 4 + groups) + 4 * own;
         // Numbers, and bits of those that are fixed.
         words += 5 * own;
-        for (star, &(others, data)) in layout.stars.iter().enumerate() {
+        for (star, (others, data)) in domain.stars.iter().map(StarShape::lengths).enumerate() {
             let (others, data) = (others as u64, data as u64);
             let elements = match &tile.form {
                 Form::Wide { halo, stars } => {
@@ -83,25 +99,25 @@ pub(super) fn size<T: Number>(layout: &Layout<T>, part: &Part, harness: &Harness
             reals += elements * data * 4;
         }
     }
-    [words, reals, slots * layout.shape.private as u64 * 4]
+    [words, reals, slots * domain.shape.private as u64 * 4]
 }
 
 /// Appends the tiles of all parts that are walked, and which part has which.
 fn push_tasks<T: Number>(
-    layout: &Layout<T>,
+    domain: &Domain<T>,
     parts: &[Part],
     harness: &Harness,
     words: &mut Vec<u32>,
-    range: &mut Range,
+    range: &mut Record,
 ) {
     let mut starts = vec![0];
     let mut tiles = Vec::new();
     for part in parts {
         match &part.walked {
-            Some(cuts) => tiles.push(sequence(layout, part, cuts, words)),
-            None if is_walked(layout.schedule.order()) => {
+            Some(cuts) => tiles.push(sequence(domain, part, cuts, words)),
+            None if is_walked(domain) => {
                 tiles.extend(
-                    layout.tiles[part.tiles.clone()].iter().map(|tile| push_tile(layout, tile, harness, words)),
+                    domain.tiles[part.tiles.clone()].iter().map(|tile| push_tile(domain, tile, harness, words)),
                 );
             }
             // Visited slot by slot.
@@ -116,17 +132,17 @@ fn push_tasks<T: Number>(
 }
 
 /// Small waves in sequence: one tile without a table, with a run for each wave.
-fn sequence<T: Number>(layout: &Layout<T>, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
-    let own = layout.slots_of_tiles(part.tiles.clone());
+fn sequence<T: Number>(domain: &Domain<T>, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
+    let own = domain.slots_of_tiles(part.tiles.clone());
     let runs = words.len() as u32;
-    words.extend(cuts[..cuts.len() - 1].iter().map(|&tile| layout.tiles[tile].slots.start));
+    words.extend(cuts[..cuts.len() - 1].iter().map(|&tile| domain.tiles[tile].slots.start));
     words.push(own.end as u32);
     let run_count = cuts.len() as u32 - 1;
     shaders::Tile { first: own.start as u32, own: own.len() as u32, runs, run_count, ..shaders::Tile::default() }
 }
 
-/// A tile of the layout, with its halo if it has a table.
-fn push_tile<T: Number>(layout: &Layout<T>, tile: &Tile<T>, harness: &Harness, words: &mut Vec<u32>) -> shaders::Tile {
+/// A tile of the domain, with its halo if it has a table.
+fn push_tile<T: Number>(domain: &Domain<T>, tile: &Tile<T>, harness: &Harness, words: &mut Vec<u32>) -> shaders::Tile {
     let own = tile.own();
     let first_outside = words.len() as u32;
     if let (Form::Wide { halo, .. }, true) = (&tile.form, harness.table.is_some()) {
@@ -134,7 +150,7 @@ fn push_tile<T: Number>(layout: &Layout<T>, tile: &Tile<T>, harness: &Harness, w
     }
     let outside = words.len() as u32 - first_outside;
     let runs = words.len() as u32;
-    words.extend(run_starts(layout, tile));
+    words.extend(run_starts(domain, tile));
     shaders::Tile {
         first: own.start as u32,
         own: own.len() as u32,
@@ -148,52 +164,65 @@ fn push_tile<T: Number>(layout: &Layout<T>, tile: &Tile<T>, harness: &Harness, w
 }
 
 /// Where the runs of a tile start, in slots, and where the last one ends.
-fn run_starts<T: Number>(layout: &Layout<T>, tile: &Tile<T>) -> Vec<u32> {
-    let own = tile.own();
-    // No group of a wide tile crosses a run; of rows, every vertex may begin one. Padding has the place of its vertex.
-    let step = if matches!(tile.form, Form::Wide { .. }) { layout.width } else { 1 };
-    let ends = &layout.schedule.runs()[1..];
-    let mut run = ends.partition_point(|&end| end as usize <= layout.place(own.start));
-    let mut starts = vec![own.start as u32];
-    for slot in own.clone().step_by(step) {
-        if layout.place(slot) >= ends[run] as usize {
-            run += ends[run..].partition_point(|&end| end as usize <= layout.place(slot));
-            starts.push(slot as u32);
-        }
-    }
-    starts.push(own.end as u32);
-    starts
+fn run_starts<T: Number>(domain: &Domain<T>, tile: &Tile<T>) -> Vec<u32> {
+    let Range { start, end } = tile.slots;
+    let inside = domain.runs.partition_point(|&run| run <= start)..domain.runs.partition_point(|&run| run < end);
+    [&[start], &domain.runs[inside], &[end]].concat()
 }
 
-/// Appends the arrays of one star of some tiles.
+/// Visits the tiles that lie in some slots, and where ghosts lie between them the number of their slots.
+fn each_of<'a, T: Number>(
+    tiles: &'a [Tile<T>],
+    slots: &Range<usize>,
+    mut visit: impl FnMut(Result<&'a Tile<T>, usize>),
+) {
+    let mut at = slots.start;
+    for tile in tiles {
+        if at < tile.own().start {
+            visit(Err(tile.own().start - at));
+        }
+        visit(Ok(tile));
+        at = tile.own().end;
+    }
+    if at < slots.end {
+        visit(Err(slots.end - at));
+    }
+}
+
+/// Appends the arrays of one star of some tiles, which lie in `slots`.
 fn push_star<T: Number>(
     tiles: &[Tile<T>],
+    slots: &Range<usize>,
     star: usize,
     harness: &Harness,
     (words, reals): (&mut Vec<u32>, &mut Vec<u32>),
 ) -> Star {
     let mut at = Star { columns: words.len() as u32, ..Star::default() };
     let (mut column, mut lanes) = (0, 0);
-    for tile in tiles {
-        let groups = tile.slots.len() as u32 / harness.width;
-        match &tile.form {
-            Form::Wide { stars, .. } => {
+    let mut degrees = Vec::with_capacity(slots.len());
+    each_of(tiles, slots, |part| {
+        let len = part.map_or_else(|ghosts| ghosts, |tile| tile.slots.len());
+        let groups = len / harness.width as usize;
+        match part.map(|tile| &tile.form) {
+            Ok(Form::Wide { stars, .. }) => {
                 let columns = &stars[star].columns;
-                words.extend(columns[..groups as usize].iter().map(|first| column + first));
-                column += columns[groups as usize];
+                words.extend(columns[..groups].iter().map(|first| column + first));
+                column += columns[groups];
+                degrees.extend_from_slice(&stars[star].degrees);
             }
-            Form::Rows { .. } => {
-                words.extend((0..groups).map(|group| ALONE | (lanes + group * harness.width)));
-                lanes += tile.slots.len() as u32;
+            Ok(Form::Rows { .. }) => {
+                words.extend((0..groups as u32).map(|group| ALONE | (lanes + group * harness.width)));
+                lanes += len as u32;
+                degrees.resize(degrees.len() + len, 0);
+            }
+            Err(_) => {
+                words.resize(words.len() + groups, column);
+                degrees.resize(degrees.len() + len, 0);
             }
         }
-    }
-    at.degrees = words.len() as u32;
-    let degrees = tiles.iter().flat_map(|tile| match &tile.form {
-        Form::Wide { stars, .. } => stars[star].degrees.clone(),
-        Form::Rows { .. } => vec![0; tile.slots.len()],
     });
-    push_halves(words, degrees);
+    at.degrees = words.len() as u32;
+    push_halves(words, degrees.into_iter());
     at.names = words.len() as u32;
     let wide = || {
         tiles.iter().filter_map(|tile| match &tile.form {

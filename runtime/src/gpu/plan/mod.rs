@@ -7,7 +7,7 @@ mod chunk;
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::layout::{Form, Layout, Tile, shared_stride};
+use crate::layout::{Domain, Form, Tile, shared_stride};
 use crate::number::Number;
 use crate::schedule::{Key, Order, Rule};
 pub(crate) use chunk::Chunk;
@@ -94,25 +94,28 @@ pub(crate) struct Dispatch {
 const LONGEST: u32 = 64;
 
 impl Plan {
-    /// Plans for a layout.
+    /// Plans for a domain.
     ///
     /// # Errors
     /// A task that no binding holds.
-    pub(crate) fn new<T: Number>(layout: &Layout<T>, limits: &Limits) -> Result<Plan> {
-        let is_walked = is_walked(layout.schedule.order());
+    pub(crate) fn new<T: Number>(domain: &Domain<T>, limits: &Limits) -> Result<Plan> {
+        let is_walked = is_walked(domain);
         let harness = Harness {
-            width: layout.width as u32,
-            rows: layout.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
-            fixed: layout.is_fixed_anywhere(),
-            table: if is_walked { table(layout, limits) } else { None },
+            width: domain.width as u32,
+            rows: domain.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
+            fixed: domain.is_fixed_anywhere(),
+            table: if is_walked { table(domain, limits) } else { None },
             phase_size: limits.invocations.min(64),
-            walk_size: walk_size(layout, limits),
+            walk_size: walk_size(domain, limits),
         };
-        let parts = parts(layout, &harness, limits);
-        let cuts = cut(layout, &parts, &harness, limits)?;
-        let chunks: Vec<Chunk> =
-            cuts.windows(2).map(|cut| Chunk::new(layout, &parts[cut[0]..cut[1]], &harness)).collect();
-        let total = (layout.slots() / layout.width) as u32;
+        let parts = parts(domain, &harness, limits);
+        let cuts = cut(domain, &parts, &harness, limits)?;
+        let mut chunks: Vec<Chunk> = Vec::new();
+        for cut in cuts.windows(2) {
+            let (first, is_last) = (chunks.last().map_or(0, |chunk| chunk.groups.end), cut[1] == parts.len());
+            chunks.push(Chunk::new(domain, &parts[cut[0]..cut[1]], &harness, first, is_last));
+        }
+        let total = (domain.slots() / domain.width) as u32;
         let each = slots(&chunks, harness.width, 0..total);
         let all = match harness.table {
             None => each.clone(),
@@ -123,18 +126,18 @@ impl Plan {
             }
         };
         let cuts: Vec<u32> = cuts.into_iter().map(|cut| cut as u32).collect();
-        let waves = match layout.schedule.order().key {
+        let waves = match domain.order.key {
             Key::PriorityDag | Key::Own => Vec::new(),
-            Key::Blocked { .. } => tasks(&layout.schedule.waves(), &cuts),
-            _ => phases(layout, &parts, &cuts, &chunks, harness.width),
+            Key::Blocked { .. } => tasks(&domain.waves(), &cuts),
+            _ => phases(domain, &parts, &cuts, &chunks, harness.width),
         };
         let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Plan { harness, chunks, waves, all, each, cuts, ranges, list, walks })
     }
 
     /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
-    pub(crate) fn walk<T: Number>(&mut self, layout: &Layout<T>, rule: Rule, rounds: u32) -> Arc<Walk> {
-        let overlaps = overlaps(layout.schedule.order()) && matches!(rule, Rule::InOrder | Rule::Backward);
+    pub(crate) fn walk<T: Number>(&mut self, domain: &Domain<T>, rule: Rule, rounds: u32) -> Arc<Walk> {
+        let overlaps = overlaps(domain.order) && matches!(rule, Rule::InOrder | Rule::Backward);
         let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
         if let Some((.., walk)) = self.walks.iter().find(|(of, n, _)| (*of, *n) == (rule, rounds)) {
             return walk.clone();
@@ -142,9 +145,7 @@ impl Plan {
         let waves = match rule {
             Rule::Alone => self.each.clone(),
             Rule::AtOnce => self.all.clone(),
-            Rule::InOrder | Rule::Backward if overlaps => {
-                lists(&waves(layout.schedule.graph(), rule, rounds), &self.cuts)
-            }
+            Rule::InOrder | Rule::Backward if overlaps => lists(&waves(&domain.graph, rule, rounds), &self.cuts),
             Rule::InOrder => self.waves.clone(),
             Rule::Backward => self.waves.iter().rev().cloned().collect(),
         };
@@ -155,11 +156,11 @@ impl Plan {
     }
 
     /// How vertices are visited under a rule, without repetitions.
-    pub(crate) fn entries(&self, layout: &Layout<impl Number>, rule: Rule) -> Vec<Entry> {
+    pub(crate) fn entries(&self, domain: &Domain<impl Number>, rule: Rule) -> Vec<Entry> {
         let waves = match rule {
             Rule::Alone => &self.each,
             Rule::AtOnce => &self.all,
-            _ if overlaps(layout.schedule.order()) => return vec![Entry::Tasks],
+            _ if overlaps(domain.order) => return vec![Entry::Tasks],
             _ => &self.waves,
         };
         let mut entries: Vec<Entry> = waves.iter().map(|wave| wave.what.entry()).collect();
@@ -197,9 +198,10 @@ impl What {
     }
 }
 
-/// Whether a workgroup walks every task of an order: of the others it takes many to fill a device with one phase.
-fn is_walked(order: Order) -> bool {
-    overlaps(order) || matches!(order.key, Key::Blocked { .. })
+/// Whether a workgroup walks every task: of the phases of other orders it takes many to fill a device. A share is walked task by
+/// task, because what lies at its border waits for other hosts.
+fn is_walked<T: Number>(domain: &Domain<T>) -> bool {
+    overlaps(domain.order) || matches!(domain.order.key, Key::Blocked { .. }) || domain.share.is_some()
 }
 
 /// Whether the rounds of an order are planned together, because most of its tasks wait for the one before.
@@ -208,24 +210,24 @@ fn overlaps(order: Order) -> bool {
 }
 
 /// Slots of the largest table, if it fits.
-fn table<T: Number>(layout: &Layout<T>, limits: &Limits) -> Option<u32> {
+fn table<T: Number>(domain: &Domain<T>, limits: &Limits) -> Option<u32> {
     let slots = |tile: &Tile<T>| match &tile.form {
         Form::Wide { halo, .. } => tile.own().len() + halo.len(),
         Form::Rows { .. } => 0,
     };
-    let most = layout.tiles.iter().map(slots).max().unwrap_or(0);
-    let bytes = most * layout.shape.shared.max(1) * 4;
+    let most = domain.tiles.iter().map(slots).max().unwrap_or(0);
+    let bytes = most * domain.shape.shared.max(1) * 4;
     // A few words of workgroup memory are the kernels' own.
     let fits = bytes + 64 <= limits.workgroup_bytes as usize;
     (fits && most > 0).then_some(most as u32)
 }
 
 /// Invocations that walk a task: about as many as a run has slots, because the others have nothing to do.
-fn walk_size<T: Number>(layout: &Layout<T>, limits: &Limits) -> u32 {
-    let runs = layout.schedule.runs().len().max(2) - 1;
-    let mean = layout.slots().div_ceil(runs) as u32;
+fn walk_size<T: Number>(domain: &Domain<T>, limits: &Limits) -> u32 {
+    let runs = domain.runs.len().max(2) - 1;
+    let mean = domain.slots().div_ceil(runs) as u32;
     let most = limits.invocations.min(256);
-    mean.next_power_of_two().clamp((layout.width as u32).max(32).min(most), most)
+    mean.next_power_of_two().clamp((domain.width as u32).max(32).min(most), most)
 }
 
 /// Tiles that lie in one chunk.
@@ -239,25 +241,25 @@ struct Part {
 }
 
 /// The tasks of a schedule whose tasks are walked. Of the others each tile; but small waves in sequence are one part.
-fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
+fn parts<T: Number>(domain: &Domain<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
     /// Slots of a wave that a workgroup updates in a couple of strides.
     const SMALL: usize = 512;
     let part = |tiles, wave: usize, walked| Part { tiles, waves: wave..wave + 1, walked };
-    if is_walked(layout.schedule.order()) {
-        let tasks = layout.schedule.graph().len();
-        return (0..tasks).map(|task| part(layout.tiles_of(task..task + 1), 0, None)).collect();
+    if is_walked(domain) {
+        let tasks = domain.graph.len();
+        return (0..tasks).map(|task| part(domain.tiles_of(task..task + 1), 0, None)).collect();
     }
     let mut parts: Vec<Part> = Vec::new();
-    for (wave, ends) in layout.schedule.waves().windows(2).enumerate() {
-        let tiles = layout.tiles_of(ends[0] as usize..ends[1] as usize);
-        let slots: usize = layout.tiles[tiles.clone()].iter().map(|tile| tile.own().len()).sum();
-        if slots > SMALL || layout.schedule.is_double_buffered() {
+    for (wave, ends) in domain.waves().windows(2).enumerate() {
+        let tiles = domain.tiles_of(ends[0] as usize..ends[1] as usize);
+        let slots: usize = domain.tiles[tiles.clone()].iter().map(|tile| tile.own().len()).sum();
+        if slots > SMALL || domain.is_double_buffered() {
             parts.extend(tiles.map(|tile| part(tile..tile + 1, wave, None)));
             continue;
         }
         let cuts = vec![tiles.start, tiles.end];
         // What one workgroup walks lies in one chunk: several of them are to find room.
-        let fits = |part: &Part| size(layout, part, harness).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
+        let fits = |part: &Part| size(domain, part, harness).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
         match parts.last_mut() {
             Some(Part { tiles: last, waves, walked: Some(cuts) }) if fits(&part(last.start..tiles.end, wave, None)) => {
                 (last.end, waves.end) = (tiles.end, wave + 1);
@@ -269,8 +271,8 @@ fn parts<T: Number>(layout: &Layout<T>, harness: &Harness, limits: &Limits) -> V
     parts
 }
 
-fn groups_of<T: Number>(layout: &Layout<T>, tiles: &Range<usize>) -> Range<u32> {
-    let (slots, width) = (layout.slots_of_tiles(tiles.clone()), layout.width);
+fn groups_of<T: Number>(domain: &Domain<T>, tiles: &Range<usize>) -> Range<u32> {
+    let (slots, width) = (domain.slots_of_tiles(tiles.clone()), domain.width);
     (slots.start / width) as u32..(slots.end / width) as u32
 }
 
@@ -302,7 +304,7 @@ fn tasks(waves: &[u32], cuts: &[u32]) -> Vec<Wave> {
 }
 
 /// Waves of phases: slots of large ones, and sequences of small ones that a workgroup walks.
-fn phases<T: Number>(layout: &Layout<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
+fn phases<T: Number>(domain: &Domain<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
     let mut number = 0;
     let mut found = Vec::new();
     for same in parts.chunk_by(|a, b| a.walked.is_none() && b.walked.is_none() && a.waves == b.waves) {
@@ -312,7 +314,7 @@ fn phases<T: Number>(layout: &Layout<T>, parts: &[Part], cuts: &[u32], chunks: &
         match same[0].walked {
             None => {
                 let tiles = same[0].tiles.start..same[same.len() - 1].tiles.end;
-                found.extend(slots(chunks, width, groups_of(layout, &tiles)));
+                found.extend(slots(chunks, width, groups_of(domain, &tiles)));
             }
             Some(_) => found.push(Wave { chunk, what: What::Tasks(task..task + 1) }),
         }
@@ -359,11 +361,11 @@ fn chunk_of(cuts: &[u32], task: u32) -> usize {
 }
 
 /// Where chunks start among the parts, and the end.
-fn cut<T: Number>(layout: &Layout<T>, parts: &[Part], harness: &Harness, limits: &Limits) -> Result<Vec<usize>> {
+fn cut<T: Number>(domain: &Domain<T>, parts: &[Part], harness: &Harness, limits: &Limits) -> Result<Vec<usize>> {
     let mut cuts = vec![0];
     let mut sizes = [0u64; 3];
     for (number, part) in parts.iter().enumerate() {
-        let own = size(layout, part, harness);
+        let own = size(domain, part, harness);
         let sum: [u64; 3] = std::array::from_fn(|i| sizes[i] + own[i]);
         if let Some(bytes) = own.iter().find(|&&bytes| bytes > limits.binding_bytes) {
             return Err(Error::Gpu(format!(
