@@ -100,7 +100,7 @@ impl<T: Number> Driver<T> {
         };
         for host in 1..=workers {
             match driver.next(host)? {
-                Control::Ready => {}
+                Control::Ready(gpu) => driver.shares[host as usize - 1].gpu = gpu,
                 other => return unexpected(host, &other),
             }
         }
@@ -358,6 +358,7 @@ pub(crate) fn begin<P: Kernels, T: Number>(
         stars: stars.iter().map(message::of_star).collect(),
         globals: message::bits(globals),
         is_recorded: false,
+        gpus: Vec::new(),
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Cluster {
     workers: u32,
     threads: usize,
     cut: Cut,
+    /// How much of the mesh each worker is to have, of all together, and the adapter that it updates on, if not on its cores.
+    parts: Vec<(f64, Option<usize>)>,
 }
 
 /// Where workers are.
@@ -168,8 +170,60 @@ impl Cluster {
         Ok(Cluster::of(count, Hosts::Inside))
     }
 
+    /// The cores of this process and a GPU beside them, which has `share` of the mesh, between 0 and 1. In 32 bits.
+    ///
+    /// # Errors
+    /// A share that is none.
+    ///
+    /// ```
+    /// # use meshweft::{Backend, Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// # use meshweft::{Cluster, mesh::generate::generate};
+    /// # vertex! { struct Seen<R> { shared count: R } }
+    /// # stars! { Edges[1]; }
+    /// # struct Count;
+    /// # kernels! {
+    /// #     for Count: Seen;
+    /// #     update Next |_, own, around| {
+    /// #         Seen { count: around.fold(Edges, own.count, |sum, [other], ()| sum + other.count) }
+    /// #     };
+    /// # }
+    /// # impl Program for Count {
+    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
+    /// #     fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> { Seen { count: 1.0 } }
+    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
+    /// # }
+    /// if !meshweft::adapters().is_empty() {
+    ///     let start = |backend| Simulation::builder(generate("sheet:20", 1)?, Count).order("color".parse()?).backend(backend).build();
+    ///     let mut hybrid = start(Backend::Cluster(Cluster::hybrid(0, 0.3)?))?;
+    ///     hybrid.step()?;
+    ///     let mut cores = start(Backend::Cpu { threads: 2 })?;
+    ///     cores.step()?;
+    ///     // Sums of whole numbers are exact everywhere.
+    ///     assert_eq!(hybrid.field("count")?.values, cores.field("count")?.values);
+    /// }
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn hybrid(adapter: usize, share: f64) -> Result<Cluster> {
+        if !(share > 0.0 && share < 1.0) {
+            return Err(Error::Invalid(format!("a share of {share} for the GPU: take more than 0 and less than 1")));
+        }
+        Ok(Cluster { parts: vec![(1.0 - share, None), (share, Some(adapter))], ..Cluster::inside(2)? })
+    }
+
     fn of(workers: u32, hosts: Hosts) -> Cluster {
-        Cluster { hosts: Arc::new(Mutex::new(Some(hosts))), workers, threads: 1, cut: Cut::default() }
+        let parts = vec![(1.0, None); workers as usize];
+        Cluster { hosts: Arc::new(Mutex::new(Some(hosts))), workers, threads: 1, cut: Cut::default(), parts }
+    }
+
+    /// Lets every worker update on a GPU of its host: `adapter` is its number among those of [`adapters`](crate::adapters) there.
+    pub fn on_gpus(mut self, adapter: usize) -> Cluster {
+        self.parts.iter_mut().for_each(|part| part.1 = Some(adapter));
+        self
+    }
+
+    /// Whether some worker updates on a GPU.
+    pub(crate) fn has_gpus(&self) -> bool {
+        self.parts.iter().any(|part| part.1.is_some())
     }
 
     /// Sets the threads of each worker; 0 takes one for each of its cores.
@@ -204,8 +258,10 @@ impl Cluster {
             })?,
         };
         let begin = driver::begin::<P, T>(table, &layout.stars, globals, self.threads);
-        let begin = Begin { is_recorded, ..begin };
-        let owners = partition::partition(layout, points, self.workers as usize, self.cut)?;
+        let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
+        let begin = Begin { is_recorded, gpus, ..begin };
+        let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
+        let owners = partition::partition(layout, points, &weights, self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),
             Hosts::Connected { exchange, children } => (exchange, children),
@@ -374,6 +430,14 @@ impl Worker {
     /// The program that the driver runs, as [`std::any::type_name`] calls it.
     pub fn program(&self) -> &str {
         &self.begin.program
+    }
+
+    /// Updates on a GPU of this host, whatever the driver asks for.
+    pub fn on_gpu(mut self, adapter: usize) -> Worker {
+        let own = self.exchange.transport().host() as usize - 1;
+        self.begin.gpus.resize(self.begin.gpus.len().max(own + 1), None);
+        self.begin.gpus[own] = Some(adapter as u32);
+        self
     }
 
     /// Works until the run is over.

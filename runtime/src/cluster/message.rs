@@ -18,8 +18,8 @@ use rkyv::{Archive, Deserialize, Serialize, rancor};
 pub(crate) enum Control {
     /// From the driver: what is to be run. The share and the state follow as a stream.
     Begin(Begin),
-    /// From a worker: it has its share.
-    Ready,
+    /// From a worker: it has its share, and updates on this GPU, if that is not empty.
+    Ready(String),
     /// From the driver: a step, or stages without one.
     Step {
         number: u32,
@@ -89,6 +89,8 @@ pub(crate) struct Begin {
     pub(crate) globals: Vec<u8>,
     /// Whether threads are to write down what they do.
     pub(crate) is_recorded: bool,
+    /// For each worker the adapter that it is to update on, if not on its cores.
+    pub(crate) gpus: Vec<Option<u32>>,
 }
 
 /// A star: its name, other vertices of an element, names of the parts of its data and how many reals each has.

@@ -29,7 +29,7 @@ pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], hosts:
     if hosts == 0 || hosts > MOST {
         return Err(Error::Invalid(format!("{hosts} hosts: take 1 to {MOST}")));
     }
-    let of_tasks = partition(layout, points, hosts as usize, cut)?;
+    let of_tasks = partition(layout, points, &vec![1.0; hosts as usize], cut)?;
     let mut owners = vec![0; points.len()];
     for (places, owner) in layout.schedule.tasks().windows(2).zip(&of_tasks) {
         (places[0]..places[1]).for_each(|place| owners[layout.vertex_at(place) as usize] = owner + 1);
@@ -59,19 +59,21 @@ pub(super) fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
     }
 }
 
-/// The part of each task, `0..parts`: shape [tasks]. `points`: those of the mesh.
+/// The part of each task, `0..parts`: shape [tasks]. `points`: those of the mesh; `weights`: how much each part is to have of it,
+/// all together.
 ///
-/// Runs of the curve are cut where they cost the same, by what an update of each task reads and writes; bisection takes
-/// tasks as points. Depends on the arguments alone.
+/// Runs of the curve are cut by what an update of each task reads and writes; bisection takes tasks as points, and parts that
+/// weigh the same. Depends on the arguments alone.
 ///
 /// # Errors
-/// Points that are not finite.
+/// Points that are not finite; bisection of parts that do not weigh the same.
 pub(super) fn partition<T: Number>(
     layout: &Layout<T>,
     points: &[[f64; 3]],
-    parts: usize,
+    weights: &[f64],
     cut: Cut,
 ) -> Result<Vec<u32>> {
+    let parts = weights.len();
     let order = layout.schedule.permutation().order();
     let tasks = layout.schedule.tasks();
     let places = |t: usize| tasks[t] as usize..tasks[t + 1] as usize;
@@ -85,6 +87,11 @@ pub(super) fn partition<T: Number>(
     along.sort_by(|&a, &b| middles[a].total_cmp(&middles[b]).then(a.cmp(&b)));
     let mut owners = vec![0; along.len()];
     if cut == Cut::Bisection && parts > 1 {
+        if weights.iter().any(|weight| *weight != weights[0]) {
+            return Err(Error::Invalid(
+                "bisection makes equal parts: cut along the curve for parts that are not".into(),
+            ));
+        }
         // Numbered along the curve, as bisection likes it.
         let centers: Vec<[f64; 3]> = along.iter().map(|&t| center(layout, points, places(t))).collect();
         let numbers = meshweft_mesh::Permutation::from_order(along.iter().map(|&t| t as u32).collect())?;
@@ -94,11 +101,21 @@ pub(super) fn partition<T: Number>(
     }
     let costs: Vec<f64> = (0..along.len()).map(|t| cost(layout, t)).collect();
     let total: f64 = costs.iter().sum();
+    // Where parts end, of the whole.
+    let all: f64 = weights.iter().sum();
+    let mut sum = 0.0;
+    let ends: Vec<f64> = weights
+        .iter()
+        .map(|weight| {
+            sum += weight;
+            sum / all
+        })
+        .collect();
     let mut before = 0.0;
     for t in along {
         // By its middle: a task goes where most of it lies.
         let share = (before + 0.5 * costs[t]) / total.max(f64::MIN_POSITIVE);
-        owners[t] = ((share * parts as f64) as usize).min(parts - 1) as u32;
+        owners[t] = ends.partition_point(|&end| end <= share).min(parts - 1) as u32;
         before += costs[t];
     }
     Ok(owners)

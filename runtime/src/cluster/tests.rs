@@ -3,7 +3,7 @@
 use super::children::Children;
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
-use super::message::{self, Control};
+use super::message::{self, Begin, Control};
 use super::peer::{Identity, Network, Peer};
 use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
@@ -48,7 +48,7 @@ fn simulated(hosts: u32, seed: u64, faults: Faults) -> (Arc<Simulated>, Vec<Arc<
 
 /// One random case, which nothing can stop. Returns the trace of the simulation, if there is one, and how long it is.
 fn check(seed: u64, faults: Option<Faults>) -> Option<(String, u64)> {
-    let (result, _, world) = run(seed, faults);
+    let (result, _, world) = run(seed, faults, false);
     result.unwrap();
     world.map(|world| world.trace())
 }
@@ -60,7 +60,7 @@ fn workers(seed: u64) -> usize {
 
 /// One random case: an error if the driver ended with one, and when; a panic if anything differs from the oracle. Every worker has
 /// ended.
-fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<Simulated>>) {
+fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Duration, Option<Arc<Simulated>>) {
     let random = &mut Random(seed);
     let n = 1 + random.below(300);
     let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(40) as u32);
@@ -94,6 +94,9 @@ fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<S
             });
         }
         let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, threads);
+        // At least one of them.
+        let on_gpu = |i: usize| (has_gpus && (i == 0 || seed >> i & 1 == 1)).then_some(0);
+        let begin = Begin { gpus: (0..workers).map(on_gpu).collect(), ..begin };
         let drive = || {
             let exchange = exchanges.remove(0);
             let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
@@ -174,6 +177,15 @@ fn any_graph_step_partition_and_number_of_hosts_gives_the_bits_of_the_oracle() {
     each_seed(200, |seed| _ = check(seed, None));
 }
 
+/// Some workers on a GPU, the others on their cores. `SEEDS=1000 cargo test hosts_with_gpus` tries more.
+#[test]
+#[cfg(feature = "gpu")]
+fn hosts_with_gpus_have_the_bits_of_the_oracle() {
+    if crate::conformance::gpu_or_skip().is_some() {
+        each_seed(24, |seed| run(seed, None, true).0.unwrap());
+    }
+}
+
 /// `SEEDS=10000 cargo test simulated` tries more.
 #[test]
 fn simulated_loss_duplication_delay_and_reordering_change_nothing() {
@@ -210,7 +222,7 @@ fn a_host_that_crashes_or_is_cut_off_ends_the_run_everywhere_in_time() {
             cut: (!crashes).then_some(([first, second], at)),
             ..Faults::default()
         };
-        let (result, ended, _) = run(seed, Some(faults));
+        let (result, ended, _) = run(seed, Some(faults), false);
         let Err(error) = result else { return };
         failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let text = error.to_string();
@@ -243,7 +255,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                     let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
                     State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
                     exchange.set_share(domain.share.as_ref().unwrap());
-                    exchange.send(0, Control::Ready.encode());
+                    exchange.send(0, Control::Ready(String::new()).encode());
                     // Until the driver has enough of it.
                     loop {
                         let found = exchange

@@ -5,12 +5,14 @@ use super::message::{self, Account, Begin, Control};
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use super::transport::Host;
-use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, MOST, Pass, Reduction, Table, Timeline, Walks};
+use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
-use crate::program::{Kernels, Uniform};
+use crate::program::Kernels;
 use crate::step::Step;
+use crate::trace;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,19 +30,21 @@ const TOGETHER: f64 = 256.0;
 
 /// The part of the mesh that is here, and the rest of it elsewhere.
 struct Share<T: Number> {
-    cpu: Cpu<T>,
-    domain: Arc<Domain<T>>,
+    walker: Box<dyn Walks<T>>,
     exchange: Arc<Exchange>,
 }
 
 impl<T: Number> Walks<T> for Share<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
-        self.cpu.pass(passes)
+        self.walker.pass(passes)
     }
 
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
-        let own = self.cpu.reduction(code, uniform);
-        let how = own.how;
+    fn reduce(&mut self, measure: Measure<T>) -> Result<Reduction> {
+        self.walker.reduce(measure)
+    }
+
+    fn total(&mut self, own: Reduction) -> Result<f64> {
+        let Reduction { how, whole, .. } = own;
         let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
         if exchange.transport().host() != FIRST {
             exchange.send(FIRST, Control::Leaves { leaves: own.leaves, vertices: own.vertices }.encode());
@@ -52,26 +56,26 @@ impl<T: Number> Walks<T> for Share<T> {
         let mut all = vec![own];
         for from in FIRST + 1..=workers {
             match next(exchange, from)? {
-                Control::Leaves { leaves, vertices } => all.push(Reduction { how, leaves, vertices }),
+                Control::Leaves { leaves, vertices } => all.push(Reduction { how, whole, leaves, vertices }),
                 other => return unexpected(&other),
             }
         }
-        let total = Reduction::total(how, all, self.domain.vertices())
+        let total = Reduction::total(all)
             .ok_or_else(|| Error::Cluster("some vertices were measured twice, or not at all".into()))?;
         (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Total(total).encode()));
         Ok(total)
     }
 
-    fn view(&self) -> View<'_, T> {
-        self.cpu.view()
+    fn view(&self) -> Result<View<'_, T>> {
+        self.walker.view()
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) {
-        self.cpu.change(change);
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.walker.change(change)
     }
 
     fn facts(&self) -> Facts {
-        self.cpu.facts()
+        self.walker.facts()
     }
 }
 
@@ -138,11 +142,18 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
     let mut state = State::empty(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
     exchange.set_share(domain.share.as_ref().expect("it was read as one"));
-    let mut cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
-    if begin.is_recorded {
-        cpu.record(exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
-    }
-    let share = Share { cpu, domain: domain.clone(), exchange: exchange.clone() };
+    let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
+    let host = exchange.transport().host() as usize;
+    let walker: Box<dyn Walks<T>> = match begin.gpus.get(host - 1) {
+        Some(&Some(adapter)) => on_gpu::<P, T>(adapter, &table, &domain, (state, globals.clone()), exchange, timeline)?,
+        _ => {
+            let mut cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
+            timeline.into_iter().for_each(|timeline| cpu.record(timeline));
+            Box::new(cpu)
+        }
+    };
+    let gpu = walker.facts().gpu.map_or(String::new(), |(adapter, _)| adapter.name);
+    let share = Share { walker, exchange: exchange.clone() };
     let mut worker = Worker {
         engine: Interpreter::new(share, table.clone(), globals),
         domain,
@@ -154,8 +165,23 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
         spoilt: None,
         said: None,
     };
-    exchange.send(DRIVER, Control::Ready.encode());
+    exchange.send(DRIVER, Control::Ready(gpu).encode());
     worker.run()
+}
+
+/// What walks a share on an adapter of this host.
+fn on_gpu<P: Kernels, T: Number>(
+    adapter: u32,
+    table: &Table<T>,
+    domain: &Arc<Domain<T>>,
+    start: (State<T>, Vec<T>),
+    exchange: &Arc<Exchange>,
+    timeline: Option<Arc<Timeline>>,
+) -> Result<Box<dyn Walks<T>>> {
+    let (scalar, device) = (gpu::scalar::<T>()?, gpu::Device::open(adapter as usize)?);
+    let physics = trace::physics::<P>(&domain.stars, scalar);
+    let kernels = gpu::sources(table, trace::kernels::<P>(&physics, &domain.stars)?)?;
+    gpu::share(device, domain.clone(), (&physics, kernels), start, (exchange.clone(), timeline))
 }
 
 /// A worker that has its share.

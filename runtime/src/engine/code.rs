@@ -46,6 +46,14 @@ pub(crate) struct Pass<T> {
     pub(crate) uniform: Uniform<T>,
 }
 
+/// A measurement of all vertices.
+pub(crate) struct Measure<T> {
+    /// The number of its kernel.
+    pub(crate) kernel: usize,
+    pub(crate) code: Code<T>,
+    pub(crate) uniform: Uniform<T>,
+}
+
 impl<T> Pass<T> {
     /// Whether it may be left out where nothing has changed.
     pub(crate) fn is_quiet(&self) -> bool {

@@ -1,9 +1,10 @@
 //! The stages of a step, one after the other, for engines that run where the host does.
 
-use super::code::{Code, Pass};
+use super::code::{Code, Measure, Pass};
 use super::compiled::Table;
+use super::reduce::Reduction;
 use super::{Engine, Facts, Progress};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
@@ -19,17 +20,31 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     /// Another host was lost.
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>>;
 
-    /// Measures all vertices with a kernel that measures.
+    /// Measures all of its vertices, and combines the values in the leaves of the tree.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn reduce(&mut self, measure: Measure<T>) -> Result<Reduction>;
+
+    /// What all hosts have measured, together.
     ///
     /// # Errors
     /// Another host was lost.
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64>;
+    fn total(&mut self, own: Reduction) -> Result<f64> {
+        Reduction::total(vec![own]).ok_or_else(|| Error::Internal("a host that is alone has all leaves".into()))
+    }
 
     /// The state.
-    fn view(&self) -> View<'_, T>;
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn view(&self) -> Result<View<'_, T>>;
 
     /// Changes the state.
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>));
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
 
     /// What there is to know of it.
     fn facts(&self) -> Facts;
@@ -56,6 +71,11 @@ impl<T: Number, H: Host<T>> Interpreter<T, H> {
     /// The functions of a kernel.
     fn code(&self, kernel: usize) -> Code<T> {
         self.table.kernels[kernel].code
+    }
+
+    fn total(&mut self, kernel: usize, uniform: Uniform<T>) -> Result<f64> {
+        let own = self.host.reduce(Measure { kernel, code: self.code(kernel), uniform })?;
+        self.host.total(own)
     }
 
     /// Takes some steps, of which the first that is not finite is the last that counts. Updates in sequence go to the host
@@ -101,16 +121,15 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
         let (parameters, globals) = (parameters.to_vec(), self.globals.clone());
         let uniform = Uniform { parameters, globals, settings: settings.map(T::from_f64), step, draw: 0 };
-        self.host.measure(self.code(kernel), uniform)
+        self.total(kernel, uniform)
     }
 
     fn state(&self) -> Result<View<'_, T>> {
-        Ok(self.host.view())
+        self.host.view()
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.host.change(edit);
-        Ok(())
+        self.host.change(edit)
     }
 
     fn globals(&self) -> Result<Vec<T>> {
@@ -155,8 +174,8 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                 }
                 &Stage::Reduce { kernel, settings, into } => {
                     self.flush()?;
-                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    self.engine.globals[into] = T::from_f64(self.engine.host.measure(code, uniform)?);
+                    let uniform = self.uniform(&settings, draw);
+                    self.engine.globals[into] = T::from_f64(self.engine.total(kernel, uniform)?);
                 }
                 Stage::Scalar { kernel, settings } => {
                     let uniform = self.uniform(settings, draw);

@@ -10,6 +10,7 @@ mod code;
 mod compiled;
 pub(crate) mod cpu;
 mod interpreter;
+mod legs;
 mod one;
 mod reduce;
 mod serial;
@@ -26,9 +27,10 @@ pub(crate) use serial::Serial;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
-    code::Pass,
+    code::{Measure, Pass},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
     interpreter::Host as Walks,
+    legs::Legs,
     reduce::Reduction,
 };
 
@@ -132,6 +134,8 @@ pub struct HostReport {
     pub round_messages: u64,
     /// Bytes of state in them; what stands before each comes on top.
     pub round_bytes: u64,
+    /// The GPU that updates; empty if threads do.
+    pub gpu: String,
     /// Threads that update.
     pub threads: usize,
     /// Seconds that its threads updated, all together.

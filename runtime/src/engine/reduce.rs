@@ -39,6 +39,8 @@ pub(crate) fn leaf<T: Number>(
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reduction {
     pub(crate) how: Combine,
+    /// Vertices of the whole mesh.
+    pub(crate) whole: usize,
     /// Leaves of which all vertices are in the domain, by number.
     pub(crate) leaves: Vec<(u32, f64)>,
     /// Vertices of the others, by number along the curve.
@@ -53,7 +55,8 @@ impl Reduction {
         leaves: impl Iterator<Item = ((usize, Range<usize>), f64)>,
         value: impl Fn(usize) -> f64,
     ) -> Reduction {
-        let mut reduction = Reduction { how, leaves: Vec::new(), vertices: Vec::new() };
+        let whole = domain.vertices();
+        let mut reduction = Reduction { how, whole, leaves: Vec::new(), vertices: Vec::new() };
         for ((leaf, members), sum) in leaves {
             if members.len() == LEAF.min(domain.vertices() - leaf * LEAF) {
                 reduction.leaves.push((leaf as u32, sum));
@@ -65,8 +68,18 @@ impl Reduction {
         reduction
     }
 
-    /// What all domains of a mesh of so many vertices measured, together; none if some vertex is missing or was measured twice.
-    pub(crate) fn total(how: Combine, all: Vec<Reduction>, vertices: usize) -> Option<f64> {
+    /// Combines the values of the vertices in slots, which are all there.
+    pub(crate) fn of<T: Number>(how: Combine, domain: &Domain<T>, value: &dyn Fn(usize) -> f64) -> Reduction {
+        let leaves = leaves(domain).into_iter().map(|(number, members)| {
+            let sum = leaf(how, domain, value, members.clone());
+            ((number, members), sum)
+        });
+        Reduction::new(how, domain, leaves, value)
+    }
+
+    /// What all domains of a mesh measured, together; none if some vertex is missing or was measured twice.
+    pub(crate) fn total(all: Vec<Reduction>) -> Option<f64> {
+        let &Reduction { how, whole: vertices, .. } = all.first()?;
         let (mut sums, mut loose) = (BTreeMap::new(), BTreeMap::new());
         for reduction in all {
             for (leaf, sum) in reduction.leaves {

@@ -1,14 +1,13 @@
 //! The oracle: one thread, one loop, in order. It specifies what every other engine must compute, bit for bit [C1].
 
 use super::Facts;
-use super::code::{Code, Pass};
+use super::code::{Code, Measure, Pass};
 use super::interpreter::Host;
 use super::one::One;
-use super::reduce::{self, pairs};
+use super::reduce::Reduction;
 use crate::error::Result;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
-use crate::program::Uniform;
 use crate::schedule::Rule;
 use std::sync::Arc;
 
@@ -47,22 +46,22 @@ impl<T: Number> Host<T> for Serial<T> {
         Ok(spoilt)
     }
 
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
+    fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {
         let Code::Measure { how, one: measure, .. } = code else { unreachable!("only measures measure") };
         let mut values = Vec::with_capacity(self.state.len);
         self.domain.each_vertex(false, |tile, i| {
             values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform, round: 0 }).to_f64());
         });
-        let leaf = |(_, members)| reduce::leaf(how, &self.domain, &|slot| values[slot], members);
-        Ok(pairs(how, reduce::leaves(&self.domain).into_iter().map(leaf).collect()))
+        Ok(Reduction::of(how, &self.domain, &|slot| values[slot]))
     }
 
-    fn view(&self) -> View<'_, T> {
-        self.state.view()
+    fn view(&self) -> Result<View<'_, T>> {
+        Ok(self.state.view())
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         change(self.state.view_mut());
+        Ok(())
     }
 
     fn facts(&self) -> Facts {

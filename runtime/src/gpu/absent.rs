@@ -3,6 +3,8 @@
 use super::Adapter;
 use super::kernels::Kernel;
 use crate::engine::Engine;
+#[cfg(feature = "cluster")]
+use crate::engine::{Border, Timeline, Walks};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State};
 use crate::number::Number;
@@ -37,6 +39,18 @@ impl Device {
     pub(crate) fn width(&self) -> usize {
         match *self {}
     }
+}
+
+/// What walks a share on the device, of which there is none.
+#[cfg(feature = "cluster")]
+pub(crate) fn share<T: Number>(
+    device: Device,
+    _: Arc<Domain<T>>,
+    _: (&Physics, Vec<Kernel>),
+    _: (State<T>, Vec<T>),
+    _: (Arc<dyn Border>, Option<Arc<Timeline>>),
+) -> Result<Box<dyn Walks<T>>> {
+    match device {}
 }
 
 /// An engine on the device, of which there is none.

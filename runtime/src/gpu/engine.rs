@@ -4,8 +4,12 @@
 //! that step, so the host finds them as they were, however late it looks.
 
 mod arrays;
+#[cfg(feature = "cluster")]
+mod border;
 mod loops;
 mod measures;
+#[cfg(feature = "cluster")]
+mod share;
 
 use super::device::{Device, Shared};
 use super::kernels::{Kernel, Kind};
@@ -22,6 +26,8 @@ use arrays::Arrays;
 use measures::Measures;
 use meshweft_shaders::layout::Given;
 use meshweft_shaders::{Entry, Physics, TICK};
+#[cfg(feature = "cluster")]
+pub(crate) use share::share;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

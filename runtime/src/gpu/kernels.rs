@@ -70,6 +70,8 @@ impl Kernel {
             Kind::Update if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
             Kind::Update => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
             Kind::Measure(_) => entries(Rule::AtOnce, false).collect(),
+            // What has no vertex is computed where the host does.
+            Kind::Once if domain.share.is_some() => Vec::new(),
             Kind::Once => vec![(Entry::Once, false)],
         }
     }

@@ -37,6 +37,8 @@ mod queue;
 mod tests;
 mod text;
 
+#[cfg(all(feature = "cluster", not(feature = "gpu")))]
+pub(crate) use absent::share;
 #[cfg(not(feature = "gpu"))]
 pub(crate) use absent::{Device, engine};
 #[cfg(not(feature = "gpu"))]
@@ -48,6 +50,8 @@ pub use device::adapters;
 pub(crate) use device::{Device, Shared};
 #[cfg(feature = "gpu")]
 pub(crate) use engine::engine;
+#[cfg(all(feature = "cluster", feature = "gpu"))]
+pub(crate) use engine::share;
 pub(crate) use kernels::{scalar, sources};
 #[cfg(feature = "gpu")]
 pub use probe::copy_bandwidth;

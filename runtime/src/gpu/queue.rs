@@ -67,6 +67,9 @@ pub(super) struct Queue {
     last: Vec<u32>,
     /// What the device will say when all that was recorded is done: steps begun.
     canary: u32,
+    /// The pass under way, and the first that was not finite.
+    mark: usize,
+    spoilt: Option<usize>,
     status: Status,
     /// Where timestamps lie in a buffer of the ring.
     stamps_at: u64,
@@ -77,6 +80,8 @@ struct Recording {
     encoder: wgpu::CommandEncoder,
     pass: Option<wgpu::ComputePass<'static>>,
     dispatches: usize,
+    /// What is copied after the dispatches: from where, where to, and how many bytes.
+    copy: Option<(wgpu::Buffer, wgpu::Buffer, u64)>,
 }
 
 struct Clock {
@@ -92,6 +97,7 @@ struct Pending {
     submission: wgpu::SubmissionIndex,
     dispatches: usize,
     canary: u32,
+    mark: usize,
     mapped: Arc<AtomicU8>,
 }
 
@@ -132,6 +138,8 @@ impl Queue {
             stride,
             last: Vec::new(),
             canary: 0,
+            mark: 0,
+            spoilt: None,
             status,
             stamps_at,
             counters: Counters::default(),
@@ -201,7 +209,7 @@ impl Queue {
                 }
                 encoder
             })?;
-            self.recording = Some(Recording { encoder, pass: None, dispatches: 0 });
+            self.recording = Some(Recording { encoder, pass: None, dispatches: 0, copy: None });
         }
         Ok(self.recording.as_mut().expect("it is there by now"))
     }
@@ -217,11 +225,38 @@ impl Queue {
             self.submit(device)?;
         }
         self.counters.dispatches += 1;
-        let Recording { encoder, pass, dispatches } = self.recording(device)?;
+        let Recording { encoder, pass, dispatches, .. } = self.recording(device)?;
         *dispatches += 1;
         device.guard(|| {
             record(pass.get_or_insert_with(|| encoder.begin_compute_pass(&Default::default()).forget_lifetime()))
         })
+    }
+
+    /// Hands over what was recorded with a copy behind it. Tells what to wait for, and whether the copy can be read.
+    pub(super) fn submit_copy(
+        &mut self,
+        device: &Device,
+        from: &wgpu::Buffer,
+        to: &wgpu::Buffer,
+        bytes: u64,
+    ) -> Result<(wgpu::SubmissionIndex, Arc<AtomicU8>)> {
+        self.recording(device)?.copy = Some((from.clone(), to.clone(), bytes));
+        self.submit(device)?;
+        let submission = self.pending.back().map(|pending| pending.submission.clone());
+        let submission = submission.ok_or_else(|| device.fail("what was handed over is lost"))?;
+        Ok((submission, device.guard(|| map(to, bytes))?))
+    }
+
+    /// Says which of several passes what is recorded from here on belongs to.
+    pub(super) fn mark(&mut self, device: &Device, pass: usize) -> Result<()> {
+        self.submit(device)?;
+        self.mark = pass;
+        Ok(())
+    }
+
+    /// The first pass that was marked, since this was last asked, after which some update was not finite.
+    pub(super) fn take_spoilt(&mut self) -> Option<usize> {
+        self.spoilt.take()
     }
 
     /// Hands over what was recorded, and asks for the status after it.
@@ -240,6 +275,9 @@ impl Queue {
         let (submission, mapped) = device.guard(|| {
             drop(recording.pass);
             let mut encoder = recording.encoder;
+            if let Some((from, to, bytes)) = &recording.copy {
+                encoder.copy_buffer_to_buffer(from, 0, to, 0, Some(*bytes));
+            }
             encoder.copy_buffer_to_buffer(&self.words, 0, to, 0, Some(self.stamps_at));
             if let Some(Clock { queries, resolved, .. }) = clock {
                 encoder.write_timestamp(queries, 1);
@@ -249,8 +287,8 @@ impl Queue {
             let submission = device.queue.submit([encoder.finish()]);
             (submission, map(to, self.stamps_at + 16))
         })?;
-        let (buffer, canary) = (self.next, self.canary);
-        self.pending.push_back(Pending { buffer, submission, dispatches, canary, mapped });
+        let (buffer, canary, mark) = (self.next, self.canary, self.mark);
+        self.pending.push_back(Pending { buffer, submission, dispatches, canary, mark, mapped });
         self.next = (self.next + 1) % RING;
         self.counters.submissions += 1;
         Ok(())
@@ -315,6 +353,9 @@ impl Queue {
         }
         self.status = status;
         self.status.words.spoilt |= spoilt;
+        if self.status.is_spoilt() {
+            self.spoilt = self.spoilt.or(Some(pending.mark));
+        }
         if let Some(clock) = &self.clock {
             let stamp = |i: usize| u64::from(stamps[2 * i]) | u64::from(stamps[2 * i + 1]) << 32;
             let busy_s = stamp(1).saturating_sub(stamp(0)) as f64 * clock.period * 1e-9;

@@ -34,7 +34,17 @@ impl Backend {
     /// assert_eq!(Backend::Gpu { adapter: 0 }.order(), Order::COLOR);
     /// ```
     pub fn order(&self) -> Order {
-        if let Backend::Gpu { .. } = self { Order::COLOR } else { Order::BLOCKED }
+        if self.has_gpus() { Order::COLOR } else { Order::BLOCKED }
+    }
+
+    /// Whether some updates run on a GPU.
+    fn has_gpus(&self) -> bool {
+        match self {
+            Backend::Gpu { .. } => true,
+            #[cfg(feature = "cluster")]
+            Backend::Cluster(cluster) => cluster.has_gpus(),
+            _ => false,
+        }
     }
 
     /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two from 64 to 4096, about a 128th of the
@@ -51,7 +61,7 @@ impl Backend {
     /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
     /// ```
     pub fn grain(&self, vertices: usize) -> u32 {
-        let most = if let Backend::Gpu { .. } = self { 512 } else { 4096 };
+        let most = if self.has_gpus() { 512 } else { 4096 };
         (vertices / 128).next_power_of_two().clamp(64, most) as u32
     }
 }

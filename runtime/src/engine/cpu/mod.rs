@@ -15,7 +15,7 @@ pub(crate) use border::Border;
 #[cfg(feature = "cluster")]
 pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
-use super::code::{Code, Pass};
+use super::code::{Code, Measure, Pass};
 use super::interpreter::Host;
 use super::reduce::Reduction;
 use super::{Audit, Facts, Timeline, reduce};
@@ -131,8 +131,7 @@ impl<T: Number> Cpu<T> {
 }
 
 impl<T: Number> Cpu<T> {
-    /// Measures all own vertices, and combines the values in the leaves of the tree.
-    pub(crate) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
+    fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
         let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
         let (ground, source) = (self.ground.clone(), self.current);
         let kind = tile[0] as usize as u64;
@@ -254,19 +253,18 @@ impl<T: Number> Host<T> for Cpu<T> {
         Ok(walk.spoilt())
     }
 
-    fn measure(&mut self, code: Code<T>, uniform: Uniform<T>) -> Result<f64> {
-        let own = self.reduction(code, uniform);
-        let total = Reduction::total(own.how, vec![own], self.ground.domain.vertices());
-        total.ok_or_else(|| Error::Internal("a domain that is the whole mesh has all leaves".into()))
+    fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {
+        Ok(self.reduction(code, uniform))
     }
 
-    fn view(&self) -> View<'_, T> {
-        self.ground.memory.view(self.current)
+    fn view(&self) -> Result<View<'_, T>> {
+        Ok(self.ground.memory.view(self.current))
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         self.quiet.forget();
         self.ground.memory.edit(self.current, change);
+        Ok(())
     }
 
     fn facts(&self) -> Facts {

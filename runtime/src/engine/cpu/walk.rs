@@ -23,6 +23,7 @@ use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
 use crate::engine::code::{Code, Pass};
+use crate::engine::legs::{Leg, Legs};
 use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
@@ -131,13 +132,9 @@ pub(super) struct Ground<T> {
 /// Some passes over all tasks.
 pub(super) struct Walk<T> {
     ground: Arc<Ground<T>>,
-    legs: Vec<Leg<T>>,
+    legs: Legs<T>,
     /// Of walks in which some task may have nothing to do.
     watch: Option<Watch>,
-    /// Rounds of all passes.
-    rounds: u32,
-    /// Rounds of all walks before.
-    base: u64,
     /// Rounds that each task has done.
     epochs: Vec<AtomicU32>,
     /// How many tasks were drawn from each sequence, in all rounds.
@@ -151,26 +148,6 @@ pub(super) struct Walk<T> {
     stopped: AtomicBool,
     waited: Longest,
     spin: Duration,
-}
-
-/// A pass, and where it begins.
-struct Leg<T> {
-    pass: Pass<T>,
-    /// Which of the passes it is.
-    number: usize,
-    first: u32,
-    /// Which array holds the shared state before it.
-    source: usize,
-}
-
-impl<T> Leg<T> {
-    /// Which array holds the shared state before the round that begins at `epoch`.
-    fn source(&self, epoch: u32) -> usize {
-        match self.pass.rule {
-            Rule::AtOnce => (self.source + (epoch - self.first) as usize) % 2,
-            _ => self.source,
-        }
-    }
 }
 
 /// What a sequence has to give.
@@ -191,21 +168,11 @@ impl<T: Number> Walk<T> {
         threads: usize,
         spin: Duration,
     ) -> Walk<T> {
-        let (mut rounds, mut current) = (0, source);
-        let mut legs = Vec::new();
-        for (number, pass) in passes.into_iter().enumerate() {
-            let leg = Leg { first: rounds, source: current, number, pass };
-            rounds += leg.pass.rounds;
-            current = leg.source(rounds);
-            legs.push(leg);
-        }
         ground.memory.forget_marks();
         let tasks = ground.domain.graph.len();
         Walk {
-            legs,
+            legs: Legs::new(passes, source, base),
             watch,
-            rounds,
-            base,
             epochs: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
             drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             done: CachePadded::new(AtomicUsize::new(0)),
@@ -220,12 +187,12 @@ impl<T: Number> Walk<T> {
 
     /// Which array holds the shared state after it.
     pub(super) fn target(&self) -> usize {
-        self.legs.last().map_or(0, |leg| leg.source(self.rounds))
+        self.legs.target()
     }
 
     /// Rounds of all walks up to its end.
     pub(super) fn end(&self) -> u64 {
-        self.base + u64::from(self.rounds)
+        self.legs.end()
     }
 
     /// The first pass some update of which was not finite.
@@ -237,7 +204,7 @@ impl<T: Number> Walk<T> {
     pub(super) fn alone(&self) {
         let tasks = self.epochs.len() as u32;
         let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(0));
-        for leg in &self.legs {
+        for leg in self.legs.iter() {
             for epoch in leg.first..leg.first + leg.pass.rounds {
                 (0..tasks).for_each(|i| self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
                 if let Some(pen) = &mut pen {
@@ -247,13 +214,12 @@ impl<T: Number> Walk<T> {
         }
     }
 
-    /// Which round of all walks it is that begins at `epoch`, counted from 1.
     fn round(&self, epoch: u32) -> u64 {
-        self.base + u64::from(epoch) + 1
+        self.legs.round(epoch)
     }
 
     fn leg(&self, epoch: u32) -> &Leg<T> {
-        &self.legs[self.legs.partition_point(|leg| leg.first <= epoch) - 1]
+        self.legs.at(epoch)
     }
 
     /// Updates a task, unless it has nothing to do.
@@ -350,7 +316,7 @@ impl<T: Number> Walk<T> {
         loop {
             let place = drawn.load(Ordering::Acquire);
             let Some(round) =
-                place.checked_div(tasks).map(|n| first + stride * n).filter(|&n| n < self.rounds as usize)
+                place.checked_div(tasks).map(|n| first + stride * n).filter(|&n| n < self.legs.rounds as usize)
             else {
                 return Draw::End;
             };
@@ -437,12 +403,6 @@ impl<T: Number> Walk<T> {
     }
 }
 
-impl<T> Leg<T> {
-    fn is_backward(&self) -> bool {
-        self.pass.rule == Rule::Backward
-    }
-}
-
 impl<T: Number> Job for Walk<T> {
     fn work(&self, worker: usize) {
         // A panic of a task must not leave the other workers waiting for it.
@@ -494,10 +454,10 @@ impl<T: Number> Walk<T> {
             let all = match &self.ground.policy {
                 Policy::Sequences { .. } | Policy::Rounds(_) => {
                     let left = self.epochs[done..].iter();
-                    done += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.rounds).count();
+                    done += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.legs.rounds).count();
                     done == self.epochs.len()
                 }
-                Policy::Waves(waves) => self.done.load(Ordering::Acquire) == waves.len() * self.rounds as usize,
+                Policy::Waves(waves) => self.done.load(Ordering::Acquire) == waves.len() * self.legs.rounds as usize,
             };
             if all {
                 return;
@@ -518,22 +478,19 @@ impl<T: Number> Walk<T> {
 
 impl<T: Number> Arrivals for Walk<T> {
     fn is_due(&self, t: u32, epoch: u64) -> bool {
-        let before = epoch.checked_sub(self.base + 1).and_then(|before| u32::try_from(before).ok());
-        before.is_some_and(|before| {
+        self.legs.epoch(epoch).is_some_and(|before| {
             // While this holds no own task reads or writes what the ghost holds.
-            before < self.rounds
-                && self.ground.domain.is_ghost(t)
-                && self.is_ready(self.leg(before).pass.rule, t, before)
+            self.ground.domain.is_ghost(t) && self.is_ready(self.leg(before).pass.rule, t, before)
         })
     }
 
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
         let Ground { domain, memory, .. } = &*self.ground;
         let nonsense = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot come to epoch {epoch}: {why}")));
-        let Some(share) = domain.share.as_ref().filter(|_| self.is_due(t, epoch)) else {
+        let due = self.legs.epoch(epoch).filter(|_| self.is_due(t, epoch));
+        let (Some(share), Some(before)) = (domain.share.as_ref(), due) else {
             return nonsense("that is not due");
         };
-        let before = (epoch - self.base - 1) as u32;
         let (leg, ghost) = (self.leg(before), &share.ghosts[t as usize]);
         let slots = ghost.start as usize..ghost.end as usize;
         let (from, to) = (leg.source(before), leg.source(before + 1));
@@ -557,14 +514,14 @@ impl<T: Number> Arrivals for Walk<T> {
         let mut lags = Vec::new();
         for (tasks, drawn) in sequences.iter().zip(drawn).filter(|(tasks, _)| !tasks.is_empty()) {
             let (round, i) = ((drawn / tasks.len()) as u32, drawn % tasks.len());
-            if round >= self.rounds {
+            if round >= self.legs.rounds {
                 continue;
             }
             let leg = self.leg(round);
             let t = tasks[if leg.is_backward() { tasks.len() - 1 - i } else { i }];
             let least = |u: u32| round + u32::from(leg.pass.rule.puts_first(u, t));
             let slow = self.ground.domain.graph.neighbors(t).iter().filter(|&&u| of(u) < least(u));
-            lags.extend(slow.map(|&of| Lag { task: t, epoch: self.base + u64::from(round) + 1, of }));
+            lags.extend(slow.map(|&of| Lag { task: t, epoch: self.round(round), of }));
         }
         (moves, lags)
     }

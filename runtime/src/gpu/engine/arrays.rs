@@ -102,6 +102,12 @@ impl Arrays {
         &self.shared[usize::from(self.current)]
     }
 
+    /// Both arrays of shared state; the second holds no slots before [`make_double`](Arrays::make_double).
+    #[cfg(feature = "cluster")]
+    pub(super) fn both(&self) -> [&wgpu::Buffer; 2] {
+        [&self.shared[0], &self.shared[1]]
+    }
+
     /// Whether the second array holds the state.
     pub(super) fn current(&self) -> bool {
         self.current

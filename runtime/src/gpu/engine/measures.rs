@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::device::{Device, STAGING};
 use crate::gpu::kernels::Kind;
 use crate::gpu::queue::Queue;
+use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
 use crate::schedule::Rule;
@@ -94,9 +95,20 @@ impl Work {
             return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
         };
         let given = self.given(scene, settings, false)?;
-        let walk = self.walk(scene.domain, Rule::AtOnce, 1)?;
-        self.visit(&walk, kernel, given, false)?;
+        self.visit_all(scene.domain, kernel, given)?;
         Ok(how)
+    }
+
+    fn visit_all<T: Number>(&mut self, domain: &Domain<T>, kernel: usize, given: u32) -> Result<()> {
+        let walk = self.walk(domain, Rule::AtOnce, 1)?;
+        self.visit(&walk, kernel, given, false)
+    }
+
+    /// What a kernel measures in every slot.
+    #[cfg(feature = "cluster")]
+    pub(super) fn values_of<T: Number>(&mut self, domain: &Domain<T>, kernel: usize, given: u32) -> Result<Vec<T>> {
+        self.visit_all(domain, kernel, given)?;
+        self.read::<T>(&self.arrays.values.clone(), self.arrays.slots)
     }
 
     fn reduction<T: Number>(&mut self, scene: Scene<T>, how: Combine, into: usize) -> Result<u32> {

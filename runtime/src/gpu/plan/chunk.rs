@@ -74,7 +74,8 @@ impl Chunk {
 /// Bytes that a part takes: words, reals, private state. Never less than it will take.
 pub(super) fn size<T: Number>(domain: &Domain<T>, part: &Part, harness: &Harness) -> [u64; 3] {
     let name_bytes = if harness.table.is_some() { 2 } else { 4 };
-    let (mut words, mut reals, mut slots) = (64u64, 0u64, 0u64);
+    let (mut words, mut reals, mut slots) = (64u64, 0u64, part.ghosts as u64);
+    words += slots * (10 + 6 * domain.stars.len() as u64);
     for tile in &domain.tiles[part.tiles.clone()] {
         let own = tile.own().len() as u64;
         let groups = own / domain.width as u64;

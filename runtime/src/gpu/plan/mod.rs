@@ -3,6 +3,7 @@
 //! Made from a layout and a few limits, without a device; tests look at it without one, too.
 
 mod chunk;
+mod levels;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use crate::number::Number;
 use crate::schedule::{Key, Order, Rule};
 pub(crate) use chunk::Chunk;
 use chunk::size;
+pub(crate) use levels::Planned;
 use meshweft_mesh::Graph;
 use meshweft_shaders::layout::Range as Record;
 use meshweft_shaders::{Entry, Harness};
@@ -118,6 +120,11 @@ impl Plan {
         let total = (domain.slots() / domain.width) as u32;
         let each = slots(&chunks, harness.width, 0..total);
         let all = match harness.table {
+            // Ghosts are what other hosts say that they are.
+            _ if domain.share.is_some() => {
+                let own = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
+                lists(&[own], &cuts.iter().map(|&cut| cut as u32).collect::<Vec<_>>())
+            }
             None => each.clone(),
             Some(_) => {
                 let all =
@@ -126,7 +133,9 @@ impl Plan {
             }
         };
         let cuts: Vec<u32> = cuts.into_iter().map(|cut| cut as u32).collect();
+        let each = if domain.share.is_some() { all.clone() } else { each };
         let waves = match domain.order.key {
+            _ if domain.share.is_some() => all.clone(),
             Key::PriorityDag | Key::Own => Vec::new(),
             Key::Blocked { .. } => tasks(&domain.waves(), &cuts),
             _ => phases(domain, &parts, &cuts, &chunks, harness.width),
@@ -238,16 +247,23 @@ struct Part {
     /// Of small waves in sequence, which one workgroup walks faster than that many dispatches are launched: the tiles at which
     /// they start, and the end.
     walked: Option<Vec<usize>>,
+    /// Slots of a ghost.
+    ghosts: usize,
 }
 
 /// The tasks of a schedule whose tasks are walked. Of the others each tile; but small waves in sequence are one part.
 fn parts<T: Number>(domain: &Domain<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
     /// Slots of a wave that a workgroup updates in a couple of strides.
     const SMALL: usize = 512;
-    let part = |tiles, wave: usize, walked| Part { tiles, waves: wave..wave + 1, walked };
+    let part = |tiles, wave: usize, walked| Part { tiles, waves: wave..wave + 1, walked, ghosts: 0 };
     if is_walked(domain) {
         let tasks = domain.graph.len();
-        return (0..tasks).map(|task| part(domain.tiles_of(task..task + 1), 0, None)).collect();
+        let ghosts = |task: usize| domain.share.as_ref().map_or(0, |share| share.ghosts[task].len());
+        let task = |task| Part {
+            ghosts: ghosts(task).next_multiple_of(domain.width),
+            ..part(domain.tiles_of(task..task + 1), 0, None)
+        };
+        return (0..tasks).map(task).collect();
     }
     let mut parts: Vec<Part> = Vec::new();
     for (wave, ends) in domain.waves().windows(2).enumerate() {
@@ -261,7 +277,9 @@ fn parts<T: Number>(domain: &Domain<T>, harness: &Harness, limits: &Limits) -> V
         // What one workgroup walks lies in one chunk: several of them are to find room.
         let fits = |part: &Part| size(domain, part, harness).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
         match parts.last_mut() {
-            Some(Part { tiles: last, waves, walked: Some(cuts) }) if fits(&part(last.start..tiles.end, wave, None)) => {
+            Some(Part { tiles: last, waves, walked: Some(cuts), .. })
+                if fits(&part(last.start..tiles.end, wave, None)) =>
+            {
                 (last.end, waves.end) = (tiles.end, wave + 1);
                 cuts.push(tiles.end);
             }

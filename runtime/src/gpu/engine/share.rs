@@ -1,0 +1,308 @@
+//! A share of a mesh on a device.
+//!
+//! Stages come one by one, and a round goes level after level: what the border of a level reads of other hosts is brought to the
+//! device, the border is updated and packed, and while the device updates the inside, this thread sends what was packed.
+
+use super::border::Ferry;
+use super::{Gpu, Scene};
+use crate::engine::{
+    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Reduction, Timeline, Walks,
+};
+use crate::error::{Error, Result};
+use crate::gpu::device::Device;
+use crate::gpu::kernels::{Kernel, Kind};
+use crate::gpu::plan::Planned;
+use crate::layout::{Domain, State, View, ViewMut};
+use crate::number::Number;
+use crate::program::Uniform;
+use crate::schedule::{Rule, is_ready};
+use meshweft_shaders::Physics;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What walks a share.
+struct Share<T: Number> {
+    gpu: Gpu<T>,
+    border: Arc<dyn Border>,
+    timeline: Option<Arc<Timeline>>,
+    ferry: Ferry,
+    /// Levels under each rule that was met so far.
+    levels: Vec<(Rule, Arc<[Planned]>)>,
+    /// Rounds of all walks so far.
+    epochs: u64,
+}
+
+/// What walks a share of a mesh on a device. `border`: what carries values between hosts; `timeline`: where it writes down what it
+/// does, if somebody wants to know.
+///
+/// # Errors
+/// What the driver refuses; a share that does not fit.
+pub(crate) fn share<T: Number>(
+    device: Device,
+    domain: Arc<Domain<T>>,
+    (physics, kernels): (&Physics, Vec<Kernel>),
+    (state, globals): (State<T>, Vec<T>),
+    (border, timeline): (Arc<dyn Border>, Option<Arc<Timeline>>),
+) -> Result<Box<dyn Walks<T>>> {
+    let mut gpu = Gpu::new(device, domain, (physics, kernels), state, globals)?;
+    let domain = gpu.domain.clone();
+    let work = gpu.work_mut();
+    let ferry = Ferry::new(&work.device, &domain)?;
+    Ok(Box::new(Share { gpu, border, timeline, ferry, levels: Vec::new(), epochs: 0 }))
+}
+
+/// How far the tasks of a walk are, and what ghosts have come to that is not on the device yet.
+struct Course<T> {
+    domain: Arc<Domain<T>>,
+    legs: Legs<T>,
+    /// Rounds that each task has done: an own one as soon as the device was asked.
+    epochs: Vec<AtomicU32>,
+    arrived: Mutex<Vec<Arrived>>,
+    /// Tasks that wait for ghosts, and how many levels did not have to any more.
+    waiting: Mutex<Vec<u32>>,
+    moves: AtomicU64,
+}
+
+/// What a ghost has come to.
+struct Arrived {
+    task: u32,
+    /// Which array is to hold it.
+    array: usize,
+    bits: Vec<u8>,
+}
+
+fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Number> Course<T> {
+    fn new(domain: Arc<Domain<T>>, legs: Legs<T>) -> Course<T> {
+        let epochs = (0..domain.graph.len()).map(|_| AtomicU32::new(0)).collect();
+        let (arrived, waiting, moves) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        Course { domain, legs, epochs, arrived, waiting, moves }
+    }
+
+    fn epoch(&self, t: u32) -> u32 {
+        self.epochs[t as usize].load(Ordering::Acquire)
+    }
+
+    fn is_ready(&self, rule: Rule, t: u32) -> bool {
+        is_ready(&self.domain.graph, t, rule, |u| self.epoch(u))
+    }
+
+    /// The device was asked for a round of some tasks: from here on their neighbors may run.
+    fn advance(&self, tasks: &[u32], epoch: u32) {
+        tasks.iter().for_each(|&t| self.epochs[t as usize].store(epoch + 1, Ordering::Release));
+    }
+
+    /// What has come, in order; of values for one place the last.
+    fn take(&self) -> Vec<Arrived> {
+        let all = std::mem::take(&mut *lock(&self.arrived));
+        let is_last = |i: usize| {
+            let Arrived { task, array, .. } = all[i];
+            !all[i + 1..].iter().any(|later| (later.task, later.array) == (task, array))
+        };
+        let kept: Vec<bool> = (0..all.len()).map(is_last).collect();
+        all.into_iter().zip(kept).filter_map(|(arrived, kept)| kept.then_some(arrived)).collect()
+    }
+}
+
+impl<T: Number> Arrivals for Course<T> {
+    fn is_due(&self, t: u32, epoch: u64) -> bool {
+        self.legs.epoch(epoch).is_some_and(|before| {
+            self.domain.is_ghost(t) && self.epoch(t) == before && self.is_ready(self.legs.at(before).pass.rule, t)
+        })
+    }
+
+    fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
+        let nonsense = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot come to epoch {epoch}: {why}")));
+        let due = self.legs.epoch(epoch).filter(|_| self.is_due(t, epoch));
+        let (Some(share), Some(before)) = (self.domain.share.as_ref(), due) else { return nonsense("that is not due") };
+        if bits.len() != share.ghosts[t as usize].len() * self.domain.shape.shared * T::BYTES {
+            return nonsense(&format!("its values are not {} bytes", bits.len()));
+        }
+        let array = self.legs.at(before).source(before + 1);
+        lock(&self.arrived).push(Arrived { task: t, array, bits: bits.to_vec() });
+        // After that: who sees the epoch finds the values.
+        self.epochs[t as usize].store(before + 1, Ordering::Release);
+        Ok(())
+    }
+
+    fn lags(&self) -> (u64, Vec<Lag>) {
+        let lag = |&task: &u32| {
+            let epoch = self.epoch(task);
+            let rule = self.legs.at(epoch.min(self.legs.rounds - 1)).pass.rule;
+            let slow = self.domain.graph.neighbors(task).iter();
+            let slow = slow.filter(move |&&u| self.epoch(u) < epoch + u32::from(rule.puts_first(u, task)));
+            slow.map(move |&of| Lag { task, epoch: self.legs.round(epoch), of })
+        };
+        (self.moves.load(Ordering::Relaxed), lock(&self.waiting).iter().flat_map(lag).collect())
+    }
+}
+
+impl<T: Number> Share<T> {
+    /// The levels under a rule, planned once.
+    fn levels(&mut self, rule: Rule) -> Result<Arc<[Planned]>> {
+        if let Some((_, levels)) = self.levels.iter().find(|(of, _)| *of == rule) {
+            return Ok(levels.clone());
+        }
+        let domain = self.gpu.domain.clone();
+        let work = self.gpu.work_mut();
+        let levels: Arc<[Planned]> = work.plan.levels(&domain, rule).into();
+        work.arrays.take(&work.device, &work.queue, &work.plan)?;
+        self.levels.push((rule, levels.clone()));
+        Ok(levels)
+    }
+
+    /// Waits until some tasks may run. Tells whether they may: not if another host was lost.
+    fn wait(&self, course: &Course<T>, tasks: &[u32], is_ready: impl Fn(u32) -> bool) -> bool {
+        let mut done = 0;
+        loop {
+            done += tasks[done..].iter().take_while(|&&t| is_ready(t)).count();
+            if done == tasks.len() || self.border.is_cut_off() {
+                lock(&course.waiting).clear();
+                course.moves.fetch_add(1, Ordering::Relaxed);
+                return done == tasks.len();
+            }
+            *lock(&course.waiting) = tasks[done..].to_vec();
+            self.border.rest();
+        }
+    }
+
+    /// Brings what has come to the device.
+    fn unload(&mut self, course: &Course<T>) -> Result<()> {
+        let arrived = course.take();
+        let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for array in [0, 1] {
+            let values = arrived.iter().filter(|arrived| arrived.array == array);
+            let values: Vec<(u32, &[u8])> = values.map(|arrived| (arrived.task, &arrived.bits[..])).collect();
+            if !values.is_empty() {
+                self.ferry.unload(work, &course.domain, array, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the passes of a course, as far as no other host is lost.
+    fn run(&mut self, course: &Course<T>) -> Result<()> {
+        for leg in course.legs.iter() {
+            let levels = self.levels(leg.pass.rule)?;
+            let work = self.gpu.work_mut();
+            work.queue.mark(&work.device, leg.number)?;
+            work.set_globals(&leg.pass.uniform.globals)?;
+            for epoch in leg.first..leg.first + leg.pass.rounds {
+                if !self.round(course, &levels, epoch)? {
+                    return Ok(());
+                }
+            }
+        }
+        let ghosts: Vec<u32> = (0..course.domain.graph.len() as u32).filter(|&t| course.domain.is_ghost(t)).collect();
+        if self.wait(course, &ghosts, |t| course.epoch(t) == course.legs.rounds) {
+            self.unload(course)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a round. Tells whether it did: not if another host was lost.
+    fn round(&mut self, course: &Course<T>, levels: &[Planned], epoch: u32) -> Result<bool> {
+        let leg = course.legs.at(epoch);
+        let Pass { kernel, rule, ref uniform, .. } = leg.pass;
+        let double = rule == Rule::AtOnce;
+        let timeline = self.timeline.clone();
+        let mut pen = timeline.as_deref().map(|timeline| timeline.pen(0));
+        for Planned { level, border, inside } in levels {
+            if !self.wait(course, &level.border, |t| course.is_ready(rule, t)) {
+                return Ok(false);
+            }
+            pen.iter_mut().for_each(|pen| pen.found(true));
+            self.unload(course)?;
+            let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let given = work.given_of(&course.domain, uniform, epoch - leg.first)?;
+            work.visit(border, kernel, given, double)?;
+            course.advance(&level.border, epoch);
+            let packed = self.ferry.pack(work, &level.border, leg.source(epoch + 1))?;
+            work.visit(inside, kernel, given, double)?;
+            course.advance(&level.inside, epoch);
+            if let Some(packed) = packed {
+                work.queue.submit(&work.device)?;
+                let (row, mut outbox) = (self.ferry.read(work, packed)?, Outbox::default());
+                for &t in &level.border {
+                    self.border.pack(&mut outbox, t, course.legs.round(epoch), &|slots, bits| row.gather(slots, bits));
+                }
+                self.border.post(&mut outbox, Haste::Now);
+            }
+            let tasks = (level.border.len() + level.inside.len()) as u32;
+            pen.iter_mut().for_each(|pen| pen.updated(kernel, tasks, course.legs.round(epoch)));
+        }
+        if double {
+            self.gpu.work_mut().arrays.swap();
+        }
+        Ok(true)
+    }
+}
+
+impl<T: Number> Walks<T> for Share<T> {
+    fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
+        self.gpu.here.take();
+        let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if passes.iter().any(|pass| pass.rule == Rule::AtOnce) {
+            work.arrays.make_double(&work.device, &work.queue)?;
+        }
+        self.ferry.bind(work)?;
+        work.queue.take_spoilt();
+        let legs = Legs::new(passes, usize::from(work.arrays.current()), self.epochs);
+        let course = Arc::new(Course::new(self.gpu.domain.clone(), legs));
+        self.border.begin(course.clone(), self.epochs..course.legs.end())?;
+        let ran = self.run(&course);
+        // Who was lost says more than what came of it.
+        self.border.end()?;
+        ran?;
+        self.epochs = course.legs.end();
+        let work = self.gpu.work_mut();
+        work.queue.settle(&work.device)?;
+        Ok(work.queue.take_spoilt())
+    }
+
+    fn reduce(&mut self, Measure { kernel, uniform, .. }: Measure<T>) -> Result<Reduction> {
+        let domain = self.gpu.domain.clone();
+        let work = self.gpu.work_mut();
+        let Kind::Measure(how) = work.kinds[kernel] else {
+            return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
+        };
+        work.set_globals(&uniform.globals)?;
+        let given = work.given_of(&domain, &uniform, 0)?;
+        let values = work.values_of::<T>(&domain, kernel, given)?;
+        Ok(Reduction::of(how, &domain, &|slot| values[slot].to_f64()))
+    }
+
+    fn view(&self) -> Result<View<'_, T>> {
+        self.gpu.state()
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.gpu.edit(change)
+    }
+
+    fn facts(&self) -> Facts {
+        self.gpu.facts()
+    }
+}
+
+impl super::Work {
+    /// Puts down what a round of a stage is given.
+    fn given_of<T: Number>(&mut self, domain: &Domain<T>, uniform: &Uniform<T>, round: u32) -> Result<u32> {
+        let Uniform { parameters, settings, step, draw, .. } = uniform;
+        let scene = Scene { domain, parameters, step: *step, draw: draw.wrapping_add(round), depth: 0 };
+        self.given(scene, &settings.map(T::to_f64), false)
+    }
+
+    /// Replaces the globals, unless they are those that the device has.
+    fn set_globals<T: Number>(&mut self, globals: &[T]) -> Result<()> {
+        let globals = super::words(globals);
+        if self.queue.status().globals == globals {
+            return Ok(());
+        }
+        self.queue.settle(&self.device)?;
+        self.queue.set_globals(&self.device, globals)
+    }
+}
