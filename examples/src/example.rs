@@ -338,14 +338,14 @@ impl<P: Example, T: Number> Running<P, T> {
             false => None,
             true => {
                 let serial = build(Backend::Serial, false, &mesh)?;
-                let exact = match options.backend {
-                    Backend::Gpu { .. } => {
+                let exact = match options.backend.has_gpus() {
+                    true => {
                         let mut mesh = mesh.clone();
                         let program = P::new(&mut mesh, settings, options.order)?;
                         let builder = configure(mesh, program, options);
                         Some(builder.backend(Backend::Serial).precision::<f64>().build()?)
                     }
-                    _ => None,
+                    false => None,
                 };
                 Some(Oracle { serial, exact, worst: 0.0 })
             }

@@ -1,6 +1,7 @@
 //! One simulation on several hosts [C3]: workers in one process. Those of several are in `examples/tests/processes.rs`.
 
 use crate::determinism::Case;
+use meshweft::conformance::gpu_or_skip;
 use meshweft::mesh::Cut;
 use meshweft::{Backend, Cluster, Error, Order};
 use meshweft_examples::{Options, Precision};
@@ -58,6 +59,60 @@ fn hosts_measure_what_one_host_does_to_the_last_bit() {
             assert_eq!(measure(order, inside(workers, 1)), oracle, "{order}, {workers} workers");
         }
     }
+}
+
+/// Those of the cores' share are the bits of the oracle; a GPU rounds some functions otherwise.
+#[test]
+fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
+    if gpu_or_skip().is_none() {
+        return;
+    }
+    let cases: [Case; 5] = [
+        ("heat", "torus:24x14", &[]),
+        ("heat", "box:7", &[("method", "explicit")]),
+        ("wave", "disk:10", &[]),
+        ("spring", "random:600", &[]),
+        ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ];
+    for (i, (name, spec, set)) in cases.into_iter().enumerate() {
+        let mesh = generate(spec, 3).unwrap();
+        for (j, order) in Order::ALL.into_iter().enumerate() {
+            let order = order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
+            let cluster = || match (i + j) % 3 {
+                0 => Cluster::inside(2).unwrap().on_gpus(0),
+                _ => Cluster::hybrid(0, 0.4).unwrap().threads(2),
+            };
+            let options = |verify| {
+                let backend = Backend::Cluster(cluster());
+                Options { order, backend, verify, ..Options::default() }
+            };
+            let mut run = start(name, &mesh, set, &options(true)).unwrap();
+            (0..6).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name} {spec} {order}: {e:#}")));
+            assert!(run.audit().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")));
+            assert!(run.hosts().iter().any(|host| !host.gpu.is_empty()), "{name} {spec} {order}");
+            let digest = || digest_after(6, &mut *start(name, &mesh, set, &options(false)).unwrap()).unwrap();
+            assert_eq!(digest(), digest(), "{name} {spec} {order}, run to run");
+        }
+    }
+}
+
+#[test]
+fn a_run_on_hosts_with_gpus_that_diverges_stops_where_one_host_does() {
+    if gpu_or_skip().is_none() {
+        return;
+    }
+    let mesh = generate("box:9", 3).unwrap();
+    let stop = |backend| {
+        let options = Options { backend, order: Order::COLOR, ..Options::default() };
+        let mut run = start("spring", &mesh, &[("dt", "50")], &options).unwrap();
+        let error = (0..200).find_map(|_| run.step().and_then(|()| run.wait()).err()).expect("it diverges");
+        match error.downcast_ref::<Error>() {
+            Some(&Error::Diverged { step, .. }) => step,
+            other => panic!("{other:?}"),
+        }
+    };
+    let hybrid = Backend::Cluster(Cluster::hybrid(0, 0.5).unwrap());
+    assert!(stop(hybrid).abs_diff(stop(Backend::Serial)) <= 1);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(super) fn planned(host: &HostReport) -> Value {
 pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
     let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
     let figures = json!({
+        "gpu": host.gpu,
         "threads": host.threads,
         "updating_s": host.updating_s,
         "waiting_s": host.waiting_s,
@@ -61,6 +62,7 @@ pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
         "a round",
         "messages a round",
         "memory",
+        "on",
     ];
     let mut rows = vec![head.map(str::to_string).to_vec()];
     for host in hosts {
@@ -78,6 +80,10 @@ pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
             text::bytes(number("bytes_a_round")),
             text::number(number("messages_a_round")),
             text::bytes(number("memory_bytes")),
+            match host["gpu"].as_str() {
+                Some(gpu) if !gpu.is_empty() => gpu.into(),
+                _ => text::counted(number("threads") as usize, "thread", "threads"),
+            },
         ]);
     }
     writeln!(out)?;
@@ -85,7 +91,7 @@ pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// How many threads' worth of updates went on at once, on all hosts together.
+/// How many threads' worth of updates went on at once, on all hosts together, where threads update.
 #[derive(Serialize)]
 pub(super) struct SpeedUp {
     measured: f64,
@@ -101,7 +107,8 @@ impl SpeedUp {
         };
         let longest = most(&|host| host.updating_s + host.waiting_s);
         let largest = most(&|host| host.vertices as f64);
-        (longest > 0.0).then(|| SpeedUp {
+        let are_threads = hosts.iter().all(|host| host.gpu.is_empty());
+        (longest > 0.0 && are_threads).then(|| SpeedUp {
             measured: hosts.iter().map(|host| host.updating_s).sum::<f64>() / longest,
             predicted: hosts.iter().map(|host| host.vertices).sum::<usize>() as f64 / largest,
             threads: hosts.iter().map(|host| host.threads).sum(),

@@ -35,7 +35,12 @@ pub(super) struct Problem {
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
-    /// The GPU, by its number in `meshweft doctor` or a part of its name [default: the best]
+    /// How much of the mesh the GPU has with --backend hybrid
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "PART", value_parser = part)]
+    share: Option<f64>,
+    /// The GPU, by its number in `meshweft doctor` or a part of its name; on several hosts by its number on each
+    /// [default: the best]
     #[arg(long, value_name = "N|NAME")]
     adapter: Option<String>,
     /// Threads of the cpu backend, 0 for one per core; changes the speed, never the result
@@ -72,6 +77,9 @@ enum Place {
     Cpu,
     /// A GPU, in 32 bits
     Gpu,
+    /// The cores of this machine and a GPU beside them, which has --share of the mesh, in 32 bits
+    #[cfg(feature = "cluster")]
+    Hybrid,
     /// A GPU if the machine has one that is no software, else the cores
     Auto,
 }
@@ -183,8 +191,8 @@ impl Problem {
             if self.launch.is_asked_for() {
                 bail!("{what}: leave out --processes, --hosts and --workers, or unset it");
             }
-            if self.backend != Place::Cpu {
-                bail!("{what} among their cores: leave out --backend, or unset it");
+            if !matches!(self.backend, Place::Cpu | Place::Gpu) {
+                bail!("{what} among their cores or GPUs: take --backend cpu or gpu, or unset it");
             }
         }
         Ok(Worker::from_env()?)
@@ -193,17 +201,47 @@ impl Problem {
     /// Starts the workers, or waits for them, if several hosts are to share the mesh.
     #[cfg(feature = "cluster")]
     fn cluster(&self) -> Result<Option<Backend>> {
-        if self.backend != Place::Cpu && self.launch.is_asked_for() {
-            bail!("several hosts share the mesh among their cores: leave out --backend");
+        let is_shared = self.launch.is_asked_for() || Cluster::rank()?.is_some();
+        if !is_shared {
+            return Ok(None);
         }
-        let cluster = self.launch.cluster(usize::from(self.threads))?;
-        Ok(cluster.map(|cluster| Backend::Cluster(cluster.cut(self.cut.into()))))
+        let adapter = match (self.backend, &self.adapter) {
+            (Place::Cpu, _) => None,
+            (Place::Gpu, _) if self.precision == Bits::F64 => bail!(ONLY_F32),
+            (Place::Gpu, None) => Some(0),
+            (Place::Gpu, Some(number)) => match number.parse() {
+                Ok(number) => Some(number),
+                Err(_) => bail!("--adapter {number}: the GPUs of several hosts are known by their numbers, from 0"),
+            },
+            _ => bail!("several hosts share the mesh among their cores or their GPUs: take --backend cpu or gpu"),
+        };
+        let cluster = self.launch.cluster(usize::from(self.threads))?.map(|cluster| cluster.cut(self.cut.into()));
+        let on_gpus = |cluster: Cluster| match adapter {
+            Some(adapter) => cluster.on_gpus(adapter),
+            None => cluster,
+        };
+        Ok(cluster.map(|cluster| Backend::Cluster(on_gpus(cluster))))
+    }
+
+    /// The cores and a GPU beside them.
+    #[cfg(feature = "cluster")]
+    fn hybrid(&self, adapter: usize) -> Result<Backend> {
+        let cluster = Cluster::hybrid(adapter, self.share.unwrap_or(0.5))?;
+        Ok(Backend::Cluster(cluster.threads(usize::from(self.threads))))
     }
 
     /// Where updates run, and why if that was left open.
     fn backend(&self) -> Result<(Backend, Option<String>)> {
         let cpu = Backend::Cpu { threads: usize::from(self.threads) };
-        let wants_gpu = matches!(self.backend, Place::Gpu | Place::Auto);
+        #[cfg(feature = "cluster")]
+        let is_hybrid = self.backend == Place::Hybrid;
+        #[cfg(feature = "cluster")]
+        if self.share.is_some() && !is_hybrid {
+            bail!("--share says how much a GPU has beside the cores: add --backend hybrid");
+        }
+        #[cfg(not(feature = "cluster"))]
+        let is_hybrid = false;
+        let wants_gpu = is_hybrid || matches!(self.backend, Place::Gpu | Place::Auto);
         if let (false, Some(name)) = (wants_gpu, &self.adapter) {
             bail!("--adapter {name} names a GPU: add --backend gpu");
         }
@@ -214,12 +252,14 @@ impl Problem {
         match self.backend {
             Place::Serial => return Ok((Backend::Serial, None)),
             Place::Cpu => return Ok((cpu, None)),
-            Place::Gpu if self.precision == Bits::F64 => {
-                bail!("a GPU computes in f32: leave out --precision f64, or use --backend cpu")
-            }
+            Place::Gpu if self.precision == Bits::F64 => bail!(ONLY_F32),
             Place::Auto if self.precision == Bits::F64 => {
                 return Ok((cpu, Some("cpu, because a GPU computes in f32 only".into())));
             }
+            #[cfg(feature = "cluster")]
+            Place::Hybrid if self.precision == Bits::F64 => bail!(ONLY_F32),
+            #[cfg(feature = "cluster")]
+            Place::Hybrid => {}
             Place::Gpu | Place::Auto => {}
         }
         let adapters = meshweft::adapters();
@@ -237,11 +277,24 @@ impl Problem {
                 let note = format!("cpu, because {} is only software: --backend gpu takes it", adapters[0].name);
                 Ok((cpu, Some(note)))
             }
+            #[cfg(feature = "cluster")]
+            Some(adapter) if is_hybrid => Ok((self.hybrid(adapter)?, None)),
             Some(adapter) => {
                 let note = is_auto.then(|| format!("gpu, {}", adapters[adapter].name));
                 Ok((Backend::Gpu { adapter }, note))
             }
         }
+    }
+}
+
+const ONLY_F32: &str = "a GPU computes in f32: leave out --precision f64, or use --backend cpu";
+
+/// Reads a part of a whole.
+#[cfg(feature = "cluster")]
+fn part(word: &str) -> Result<f64, String> {
+    match word.parse::<f64>() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err("take more than 0 and less than 1, as in 0.3".into()),
     }
 }
 

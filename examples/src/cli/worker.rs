@@ -21,6 +21,9 @@ pub(super) struct Arguments {
     /// Where the other hosts reach this one [default: all of its addresses, any free port]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// Update on the GPU of this number in `meshweft doctor`, whatever the driver asks for
+    #[arg(long, value_name = "N")]
+    gpu: Option<usize>,
     /// With `--join -`: the token is the first line, and the worker ends when the standard input does, which is when
     /// whoever started it is gone
     #[arg(long)]
@@ -46,7 +49,10 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         (false, word) => Worker::join(&read_token(word)?, listen)?,
     };
     writeln!(console.err, "joined; the driver runs {}", worker.program())?;
-    serve(worker)?;
+    serve(match arguments.gpu {
+        Some(adapter) => worker.on_gpu(adapter),
+        None => worker,
+    })?;
     Ok(Outcome::Done)
 }
 

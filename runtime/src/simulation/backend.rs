@@ -19,7 +19,7 @@ pub enum Backend {
         /// Which of [`adapters`](crate::adapters).
         adapter: usize,
     },
-    /// The cores of several hosts, with the bits of one (claim C3).
+    /// Several hosts: their cores, with the bits of one (claim C3), or GPUs of theirs.
     #[cfg(feature = "cluster")]
     Cluster(crate::Cluster),
 }
@@ -37,8 +37,13 @@ impl Backend {
         if self.has_gpus() { Order::COLOR } else { Order::BLOCKED }
     }
 
-    /// Whether some updates run on a GPU.
-    fn has_gpus(&self) -> bool {
+    /// Whether some updates run on a GPU: results are then those of the oracle within a bound.
+    ///
+    /// ```
+    /// use meshweft::Backend;
+    /// assert!(Backend::Gpu { adapter: 0 }.has_gpus() && !Backend::default().has_gpus());
+    /// ```
+    pub fn has_gpus(&self) -> bool {
         match self {
             Backend::Gpu { .. } => true,
             #[cfg(feature = "cluster")]
