@@ -1,6 +1,6 @@
 //! Chunks: runs of whole tiles whose arrays fit into one binding each.
 
-use super::{Part, is_walked};
+use super::{PIECE, Part, has_walked_tasks, is_walked};
 use crate::layout::{Domain, Form, Tile};
 use crate::number::Number;
 use crate::program::StarShape;
@@ -116,6 +116,17 @@ fn push_tasks<T: Number>(
     for part in parts {
         match &part.walked {
             Some(cuts) => tiles.push(sequence(domain, part, cuts, words)),
+            // A ghost has no pieces.
+            None if domain.share.is_some() && part.tiles.is_empty() => continue,
+            None if domain.share.is_some() && !has_walked_tasks(domain.order) => {
+                for tile in &domain.tiles[part.tiles.clone()] {
+                    for first in tile.own().step_by(PIECE) {
+                        tiles.push(push_piece(tile, first, words));
+                        starts.push(tiles.len() as u32);
+                    }
+                }
+                continue;
+            }
             None if is_walked(domain) => {
                 tiles.extend(
                     domain.tiles[part.tiles.clone()].iter().map(|tile| push_tile(domain, tile, harness, words)),
@@ -130,6 +141,21 @@ fn push_tasks<T: Number>(
     words.extend(tiles.iter().flat_map(shaders::Tile::words));
     range.tasks = words.len() as u32;
     words.extend(starts);
+}
+
+/// A piece of a tile without edges inside, as a tile.
+fn push_piece<T: Number>(tile: &Tile<T>, first: usize, words: &mut Vec<u32>) -> shaders::Tile {
+    let end = tile.own().end.min(first + PIECE);
+    let runs = words.len() as u32;
+    words.extend([first as u32, end as u32]);
+    shaders::Tile {
+        first: first as u32,
+        own: (end - first) as u32,
+        runs,
+        run_count: 1,
+        wide: u32::from(matches!(tile.form, Form::Wide { .. })),
+        ..shaders::Tile::default()
+    }
 }
 
 /// Small waves in sequence: one tile without a table, with a run for each wave.

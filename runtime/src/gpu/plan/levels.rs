@@ -48,7 +48,8 @@ impl Plan {
     pub(crate) fn levels<T: Number>(&mut self, domain: &Domain<T>, rule: Rule) -> Vec<Planned> {
         let planned = |level: Level| {
             let mut visit = |tasks: &Vec<u32>| {
-                let waves = lists(std::slice::from_ref(tasks), &self.cuts);
+                let pieces = |&t: &u32| self.pieces[t as usize]..self.pieces[t as usize + 1];
+                let waves = lists(&[tasks.iter().flat_map(pieces).collect()], &self.cuts);
                 Walk { rounds: 1, dispatches: waves.iter().map(|wave| self.dispatch(wave, rule)).collect() }
             };
             Planned { border: visit(&level.border), inside: visit(&level.inside), level }

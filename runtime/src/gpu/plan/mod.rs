@@ -47,8 +47,10 @@ pub(crate) struct Plan {
     /// Every slot once, in any order: as tasks where those have tables, and as slots.
     all: Vec<Wave>,
     each: Vec<Wave>,
-    /// Where chunks start among the tasks of the schedule, and the end: of orders whose tasks are walked.
+    /// Where chunks start among the tasks of the schedule, or the pieces of a share, and the end: where those are walked.
     cuts: Vec<u32>,
+    /// Pieces of task `t` of a share: `pieces[t]..pieces[t + 1]`.
+    pieces: Vec<u32>,
     /// Records and lists of tasks of all walks so far.
     pub(crate) ranges: Vec<Vec<u32>>,
     pub(crate) list: Vec<u32>,
@@ -101,12 +103,11 @@ impl Plan {
     /// # Errors
     /// A task that no binding holds.
     pub(crate) fn new<T: Number>(domain: &Domain<T>, limits: &Limits) -> Result<Plan> {
-        let is_walked = is_walked(domain);
         let harness = Harness {
             width: domain.width as u32,
             rows: domain.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
             fixed: domain.is_fixed_anywhere(),
-            table: if is_walked { table(domain, limits) } else { None },
+            table: if has_walked_tasks(domain.order) { table(domain, limits) } else { None },
             phase_size: limits.invocations.min(64),
             walk_size: walk_size(domain, limits),
         };
@@ -117,13 +118,14 @@ impl Plan {
             let (first, is_last) = (chunks.last().map_or(0, |chunk| chunk.groups.end), cut[1] == parts.len());
             chunks.push(Chunk::new(domain, &parts[cut[0]..cut[1]], &harness, first, is_last));
         }
+        let pieces = pieces(domain);
         let total = (domain.slots() / domain.width) as u32;
         let each = slots(&chunks, harness.width, 0..total);
         let all = match harness.table {
             // Ghosts are what other hosts say that they are.
             _ if domain.share.is_some() => {
-                let own = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
-                lists(&[own], &cuts.iter().map(|&cut| cut as u32).collect::<Vec<_>>())
+                let all: Vec<u32> = (0..pieces.last().copied().unwrap_or(0)).collect();
+                lists(&[all], &cuts.iter().map(|&cut| pieces[cut]).collect::<Vec<_>>())
             }
             None => each.clone(),
             Some(_) => {
@@ -132,7 +134,10 @@ impl Plan {
                 cuts.windows(2).enumerate().map(all).collect()
             }
         };
-        let cuts: Vec<u32> = cuts.into_iter().map(|cut| cut as u32).collect();
+        let cuts: Vec<u32> = match domain.share {
+            None => cuts.into_iter().map(|cut| cut as u32).collect(),
+            Some(_) => cuts.into_iter().map(|cut| pieces[cut]).collect(),
+        };
         let each = if domain.share.is_some() { all.clone() } else { each };
         let waves = match domain.order.key {
             _ if domain.share.is_some() => all.clone(),
@@ -141,7 +146,7 @@ impl Plan {
             _ => phases(domain, &parts, &cuts, &chunks, harness.width),
         };
         let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Plan { harness, chunks, waves, all, each, cuts, ranges, list, walks })
+        Ok(Plan { harness, chunks, waves, all, each, cuts, pieces, ranges, list, walks })
     }
 
     /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
@@ -207,10 +212,31 @@ impl What {
     }
 }
 
-/// Whether a workgroup walks every task: of the phases of other orders it takes many to fill a device. A share is walked task by
-/// task, because what lies at its border waits for other hosts.
+/// Whether a workgroup walks every task of an order: of the others it takes many to fill a device with one phase.
+fn has_walked_tasks(order: Order) -> bool {
+    overlaps(order) || matches!(order.key, Key::Blocked { .. })
+}
+
+/// Whether workgroups walk tasks, or pieces of them. Those of a share do, because what lies at its border waits for other hosts.
 fn is_walked<T: Number>(domain: &Domain<T>) -> bool {
-    overlaps(domain.order) || matches!(domain.order.key, Key::Blocked { .. }) || domain.share.is_some()
+    has_walked_tasks(domain.order) || domain.share.is_some()
+}
+
+/// Slots of a task without edges that one workgroup visits.
+const PIECE: usize = if cfg!(test) { 32 } else { 256 };
+
+/// Where the pieces of each task start among all, and the end: a workgroup each. Of tasks with edges inside there is one.
+fn pieces<T: Number>(domain: &Domain<T>) -> Vec<u32> {
+    let mut ends = vec![0];
+    for t in 0..domain.graph.len() {
+        let tiles = &domain.tiles[domain.tiles_of(t..t + 1)];
+        let pieces: usize = match has_walked_tasks(domain.order) {
+            true => usize::from(!tiles.is_empty()),
+            false => tiles.iter().map(|tile| tile.own().len().div_ceil(PIECE)).sum(),
+        };
+        ends.push(ends[t] + pieces as u32);
+    }
+    ends
 }
 
 /// Whether the rounds of an order are planned together, because most of its tasks wait for the one before.
