@@ -2,20 +2,20 @@
 
 use super::children::Children;
 use super::driver::{self, Driver};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, VALUES};
 use super::message::Control;
 use super::peer::{Identity, Network, Peer};
 use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
 use super::transport::{Host, memory};
 use super::worker;
-use crate::engine::cpu::stress::{Case, Mixing, Random, words};
+use crate::engine::cpu::stress::{Case, Mixing, Random, SPREAD, STIR, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, State, ViewMut};
 use crate::number::Int;
-use crate::schedule::Order;
-use crate::step::Step;
+use crate::schedule::{Order, Rule};
+use crate::step::{Stage, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -269,4 +269,110 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
     let text = result.unwrap_err().to_string();
     assert!(text.contains("no worker has moved") && text.contains("host 1 waits in round"), "{text}");
     assert!(text.contains("of host 2") && text.contains("; host 2 waits for no task"), "{text}");
+}
+
+/// A run on two workers that pass messages through memory, each with half of the tasks. `work`: what a worker does.
+fn on_two<A>(
+    case: &Case,
+    work: impl Fn(Host, &Arc<Exchange>) -> Result<()> + Sync,
+    drive: impl FnOnce(&mut Driver<Int>) -> Result<A>,
+) -> Result<A> {
+    let (table, (layout, state)) = (Arc::new(Table::<Int>::of::<Mixing>()), case.laid_out(8));
+    let tasks = case.schedule.graph().len() as u32;
+    let owners: Vec<u32> = (0..tasks).map(|t| u32::from(2 * t >= tasks)).collect();
+    let (mut exchanges, work) = (exchanges(3), &work);
+    std::thread::scope(|scope| {
+        for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
+            scope.spawn(move || {
+                // The driver hears of what goes wrong.
+                let _ = work(host, &exchange);
+                exchange.transport().close();
+            });
+        }
+        let begin = driver::begin::<Mixing, Int>(&table, 1, &[Int(0); 2], 1);
+        let mut driver = Driver::new(exchanges.remove(0), layout, owners, &state, &begin, Children::none())?;
+        drive(&mut driver)
+    })
+}
+
+/// A worker as it should be.
+fn honest(_: Host, exchange: &Arc<Exchange>) -> Result<()> {
+    worker::work::<Mixing, Int>(exchange, &worker::begin(exchange)?)
+}
+
+/// A square of vertices, its graph cut in blocks.
+fn square(side: u32) -> Case {
+    let at = |x: u32, y: u32| x + side * y;
+    let along = (0..side).flat_map(|y| (1..side).map(move |x| [at(x - 1, y), at(x, y)]));
+    let across = (1..side).flat_map(|y| (0..side).map(move |x| [at(x, y - 1), at(x, y)]));
+    Case::new((side * side) as usize, along.chain(across).collect(), Order::BLOCKED, 32)
+}
+
+/// A stage that runs `kernel` of [`Mixing`].
+fn update(kernel: usize, rule: Rule, rounds: u32) -> Stage {
+    Stage::Update { kernel, settings: [0.0; 4], rule, rounds }
+}
+
+#[test]
+fn a_host_is_not_sent_again_what_has_not_changed() {
+    let case = square(40);
+    for rule in [Rule::InOrder, Rule::AtOnce] {
+        let step = |number, rounds| Step { number, parameters: Vec::new(), stages: vec![update(SPREAD, rule, rounds)] };
+        let steps = [step(0, 6), step(1, 200), step(2, 6)];
+        let (plain, state) = case.laid_out(1);
+        let table = Arc::new(Table::<Int>::of::<Mixing>());
+        let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, vec![Int(0); 2]);
+        let layout = case.laid_out(8).0;
+        let drive = |driver: &mut Driver<Int>| {
+            let mut sent = Vec::new();
+            for step in &steps {
+                driver.step(step)?;
+                oracle.step(step)?;
+                driver.settle()?;
+                sent.push(driver.facts().hosts.iter().map(|host| host.sent_bytes).sum::<u64>());
+            }
+            assert_eq!(words(&layout, driver.state()?), words(&plain, oracle.state()?));
+            Ok(sent)
+        };
+        let sent = on_two(&case, honest, drive).unwrap();
+        let (lively, calm) = (sent[0], sent[2] - sent[1]);
+        assert!(calm > 0 && 2 * calm < lively, "{rule:?}: {calm} bytes of a state at rest, {lively} at first");
+    }
+}
+
+#[test]
+fn nothing_about_a_task_that_may_have_changed_ends_the_run() {
+    // Worker 2 says of all its tasks that they have come to the first round, as they were.
+    let lazy = |host, exchange: &Arc<Exchange>| {
+        if host == 1 {
+            return honest(host, exchange);
+        }
+        let begin = worker::begin(exchange)?;
+        let mut from = Incoming::new(exchange, 0);
+        let domain = Domain::<Int>::read(&mut from, begin.stars as usize)?;
+        State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
+        exchange.send(0, Control::Ready.encode());
+        let share = domain.share.as_ref().expect("it was read as one");
+        let mut message = [u32::from(VALUES).to_le_bytes(), 1u32.to_le_bytes(), [0; 4]].concat();
+        for (t, _) in &share.links[0].sent {
+            message.extend([share.names[*t as usize].to_le_bytes(), [0; 4]].concat());
+        }
+        let is_step = |_: Host, message: &[u8]| matches!(Control::decode(message), Ok(Control::Step { .. }));
+        exchange.receive(DEAD, is_step)?;
+        exchange.send(1, message);
+        exchange.receive(DEAD, |_, message| matches!(Control::decode(message), Ok(Control::End))).map(|_| ())
+    };
+    let with = |kernel| {
+        on_two(&square(20), lazy, |driver| {
+            let stages = vec![update(kernel, Rule::AtOnce, 1)];
+            driver.step(&Step { number: 0, parameters: Vec::new(), stages })?;
+            driver.exchange().receive(DEAD, |from, message| {
+                from == 1 && matches!(Control::decode(message), Ok(Control::Progress { .. } | Control::Failed(_)))
+            })
+        })
+    };
+    let said = |kernel| Control::decode(&with(kernel).unwrap().expect("worker 1 says something").1).unwrap();
+    assert!(matches!(said(SPREAD), Control::Progress { .. }), "it is taken at its word");
+    let Control::Failed(why) = said(STIR) else { panic!("a task that may have changed was taken as it was") };
+    assert!(why.contains("host 2") && why.contains("its kernel is not quiet"), "{why}");
 }
