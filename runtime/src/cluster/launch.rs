@@ -5,6 +5,7 @@ use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::key::{self, RunKey};
 use super::message::Begin;
+use super::packing::Compress;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
 use super::ranks::Rank;
@@ -53,6 +54,7 @@ pub struct Cluster {
     workers: u32,
     threads: usize,
     cut: Cut,
+    compress: Compress,
 }
 
 /// Where workers are.
@@ -65,11 +67,12 @@ enum Hosts {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Cluster { workers, threads, cut, .. } = self;
+        let Cluster { workers, threads, cut, compress, .. } = self;
         f.debug_struct("Cluster")
             .field("workers", workers)
             .field("threads", threads)
             .field("cut", cut)
+            .field("compress", compress)
             .finish_non_exhaustive()
     }
 }
@@ -169,7 +172,13 @@ impl Cluster {
     }
 
     fn of(workers: u32, hosts: Hosts) -> Cluster {
-        Cluster { hosts: Arc::new(Mutex::new(Some(hosts))), workers, threads: 1, cut: Cut::default() }
+        Cluster {
+            hosts: Arc::new(Mutex::new(Some(hosts))),
+            workers,
+            threads: 1,
+            cut: Cut::default(),
+            compress: Compress::default(),
+        }
     }
 
     /// Sets the threads of each worker; 0 takes one for each of its cores.
@@ -180,6 +189,11 @@ impl Cluster {
     /// Sets how the mesh is cut into shares. No result depends on it.
     pub fn cut(self, cut: Cut) -> Cluster {
         Cluster { cut, ..self }
+    }
+
+    /// Sets whether hosts pack the values that they send each other. No result depends on it.
+    pub fn compress(self, compress: Compress) -> Cluster {
+        Cluster { compress, ..self }
     }
 
     /// Number of workers.
@@ -204,7 +218,7 @@ impl Cluster {
             })?,
         };
         let begin = driver::begin::<P, T>(table, layout.stars.len(), globals, self.threads);
-        let begin = Begin { is_recorded, ..begin };
+        let begin = Begin { is_recorded, compress: self.compress, ..begin };
         let owners = partition::partition(layout, points, self.workers as usize, self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),

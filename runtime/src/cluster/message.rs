@@ -4,6 +4,7 @@
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
 use super::exchange::CONTROL;
+use super::packing::Compress;
 use super::stall::Standing;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
@@ -89,6 +90,7 @@ pub(crate) struct Begin {
     pub(crate) globals: Vec<u8>,
     /// Whether threads are to write down what they do.
     pub(crate) is_recorded: bool,
+    pub(crate) compress: Compress,
 }
 
 /// How far a worker is, since the start or the last change of the state.
@@ -109,6 +111,8 @@ pub(crate) struct Account {
     /// What went to other workers.
     pub(crate) sent_messages: u64,
     pub(crate) sent_bytes: u64,
+    /// Bytes of messages of values as they would have been, and as they went out.
+    pub(crate) value_bytes: [u64; 2],
     /// The most memory that the process has held.
     pub(crate) memory_bytes: u64,
 }

@@ -137,7 +137,7 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
     let domain = Arc::new(domain);
     let mut state = State::empty(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
-    exchange.set_share(domain.share.as_ref().expect("it was read as one"));
+    exchange.set_share(&domain, begin.compress);
     let mut cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
     if begin.is_recorded {
         cpu.record(exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
@@ -281,6 +281,7 @@ impl<T: Number> Worker<T> {
             overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
             sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
+            value_bytes: self.exchange.value_bytes(),
             memory_bytes: most_memory().unwrap_or(0),
         }
     }
