@@ -19,7 +19,7 @@ mod step;
 mod trace;
 
 #[cfg(feature = "cluster")]
-pub use cluster::{Cluster, Gathering, RunKey, Sharing, Worker};
+pub use cluster::{Cluster, Compress, Gathering, RunKey, Sharing, Worker};
 pub use engine::HostReport;
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};

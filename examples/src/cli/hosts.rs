@@ -36,6 +36,8 @@ pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
         "overlapped": host.overlapped,
         "sent_bytes": host.sent_bytes,
         "sent_messages": host.sent_messages,
+        "value_bytes": host.value_bytes,
+        "value_bytes_sent": host.value_bytes_sent,
         "bytes_a_round": a_round(host.sent_bytes),
         "messages_a_round": a_round(host.sent_messages),
         "memory_bytes": host.memory_bytes,
@@ -88,6 +90,13 @@ pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
     }
     writeln!(out)?;
     text::table(out, &rows)?;
+    let sum = |key: &str| hosts.iter().filter_map(|host| host[key].as_u64()).sum::<u64>() as f64;
+    let (before, after) = (sum("value_bytes"), sum("value_bytes_sent"));
+    if after != before {
+        let share = 100.0 * after / before;
+        let [before, after] = [before, after].map(text::bytes);
+        writeln!(out, "values   {before}, packed into {after}: {share:.0} %")?;
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
-use meshweft::{Cluster, Worker, mesh::Cut};
+use meshweft::{Cluster, Compress, Worker, mesh::Cut};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -53,6 +53,10 @@ pub(super) struct Problem {
     #[cfg(feature = "cluster")]
     #[arg(long, value_enum, default_value_t, help_heading = super::cluster::HEADING)]
     cut: CutName,
+    /// Whether hosts pack the values that they send each other, without loss. Changes the speed, never the result
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", help_heading = super::cluster::HEADING)]
+    compress: CompressName,
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
@@ -101,6 +105,30 @@ impl From<CutName> for Cut {
         match name {
             CutName::Curve => Cut::Curve,
             CutName::Bisection => Cut::Bisection,
+        }
+    }
+}
+
+/// [`Compress`] by name.
+#[cfg(feature = "cluster")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum CompressName {
+    /// Each link by itself, where that is quicker by what was measured
+    #[default]
+    Auto,
+    /// All values
+    Always,
+    /// None
+    Never,
+}
+
+#[cfg(feature = "cluster")]
+impl From<CompressName> for Compress {
+    fn from(name: CompressName) -> Compress {
+        match name {
+            CompressName::Auto => Compress::Auto,
+            CompressName::Always => Compress::Always,
+            CompressName::Never => Compress::Never,
         }
     }
 }
@@ -215,12 +243,15 @@ impl Problem {
             },
             _ => bail!("several hosts share the mesh among their cores or their GPUs: take --backend cpu or gpu"),
         };
-        let cluster = self.launch.cluster(usize::from(self.threads))?.map(|cluster| cluster.cut(self.cut.into()));
-        let on_gpus = |cluster: Cluster| match adapter {
-            Some(adapter) => cluster.on_gpus(adapter),
-            None => cluster,
+        let as_asked = |cluster: Cluster| {
+            let cluster = cluster.cut(self.cut.into()).compress(self.compress.into());
+            match adapter {
+                Some(adapter) => cluster.on_gpus(adapter),
+                None => cluster,
+            }
         };
-        Ok(cluster.map(|cluster| Backend::Cluster(on_gpus(cluster))))
+        let cluster = self.launch.cluster(usize::from(self.threads))?;
+        Ok(cluster.map(|cluster| Backend::Cluster(as_asked(cluster))))
     }
 
     /// The cores and a GPU beside them.

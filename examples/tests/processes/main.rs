@@ -51,6 +51,13 @@ fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
         let talks = |host: &serde_json::Value| host["sent_bytes"].as_u64().unwrap() > 0;
         assert!(hosts.len() == 1 || hosts.iter().all(talks), "{hosts:?}");
     }
+    for (compress, packs) in [("never", false), ("always", true)] {
+        let run = meshweft(&["--processes", "2", "--threads", "1", "--compress", compress]);
+        assert_eq!(run["digest"], one["digest"], "--compress {compress}");
+        let bytes = |host: &Value, key: &str| host[key].as_u64().unwrap();
+        let is_as_told = |host: &Value| (bytes(host, "value_bytes_sent") < bytes(host, "value_bytes")) == packs;
+        assert!(run["hosts"].as_array().unwrap().iter().all(is_as_told), "--compress {compress}: {}", run["hosts"]);
+    }
 }
 
 /// What a command says with `--json`.

@@ -7,6 +7,7 @@ use super::children::Children;
 use super::exchange::{CONTROL, Exchange};
 use super::message::{self, Account, Begin, Control};
 use super::overlap;
+use super::packing::Compress;
 use super::partition::report;
 use super::stall::{self, Watch};
 use super::stream::{Incoming, Outgoing};
@@ -322,6 +323,8 @@ impl<T: Number> Engine<T> for Driver<T> {
             overlapped: overlap::share(account.overlap, account.threads),
             sent_messages: account.sent_messages,
             sent_bytes: account.sent_bytes,
+            value_bytes: account.value_bytes[0],
+            value_bytes_sent: account.value_bytes[1],
             memory_bytes: account.memory_bytes,
             ..share.clone()
         };
@@ -359,6 +362,7 @@ pub(crate) fn begin<P: Kernels, T: Number>(
         globals: message::bits(globals),
         is_recorded: false,
         gpus: Vec::new(),
+        compress: Compress::default(),
     }
 }
 

@@ -3,18 +3,23 @@
 //! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
+use super::codec::Form;
 use super::message::Control;
 use super::overlap::Overlap;
+use super::packing::{Compress, Packing};
 use super::peer::Peer;
 use super::stall::Standing;
 use super::time::{Clock, Time};
 use super::timeline;
 use super::transport::{Event, Host, Transport};
+use super::values;
 use crate::engine::{Arrivals, Border, Haste, Lag, Outbox, Timeline};
 use crate::error::{Error, Result};
-use crate::layout::Share;
+use crate::layout::Domain;
+use crate::number::Number;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -76,6 +81,10 @@ struct Links {
     owners: Vec<Option<Host>>,
     /// Numbers of the tasks in the whole mesh.
     names: Vec<u32>,
+    /// Bytes of the values of each, if it is a ghost.
+    bytes: Vec<usize>,
+    /// How values go out.
+    packing: Packing,
 }
 
 #[derive(Default)]
@@ -191,11 +200,9 @@ impl Exchange {
             let Some((from, message)) = message else { continue };
             match message.first() {
                 Some(&VALUES) => {
-                    let arrival = timeline::Arrival::begin(self.timeline.get());
                     if let Err(error) = self.values(from, &message) {
                         self.lose(from, error.to_string());
                     }
-                    arrival.end(from, &message);
                 }
                 Some(&WATCH) => self.send(from, Control::Standing(self.standing()).encode()),
                 _ => lock(&self.mail).push_back((from, message)),
@@ -222,6 +229,11 @@ impl Exchange {
     /// What this host's clock shows.
     pub(crate) fn now(&self) -> Duration {
         self.time.now()
+    }
+
+    /// Bytes of messages of values as they would have been, and as they went out.
+    pub(crate) fn value_bytes(&self) -> [u64; 2] {
+        self.border.get().map_or([0; 2], |links| links.packing.bytes())
     }
 
     /// How long walks have waited, on all threads together.
@@ -280,12 +292,16 @@ impl Exchange {
         standing
     }
 
-    /// Says what this host has of the mesh.
-    pub(crate) fn set_share(&self, share: &Share) {
+    /// Says what this host has of the mesh, and whether values are to be packed.
+    pub(crate) fn set_share<T: Number>(&self, domain: &Domain<T>, compress: Compress) {
+        let share = domain.share.as_ref().expect("a worker has a share");
+        let form = Form { bytes: T::BYTES, reals: domain.shape.shared };
         let mut links = Links {
             sent: share.names.iter().map(|_| Vec::new()).collect(),
             owners: vec![None; share.names.len()],
             names: share.names.clone(),
+            bytes: share.ghosts.iter().map(|slots| slots.len() * form.vertex()).collect(),
+            packing: Packing::new(form, compress, self.transport().hosts()),
         };
         for link in &share.links {
             for (t, slots) in &link.sent {
@@ -311,29 +327,31 @@ impl Exchange {
         next
     }
 
-    /// What ghosts have come to: epoch, then for each its name, the number of bytes, and those.
+    /// Takes in what ghosts have come to.
     fn values(&self, from: Host, message: &[u8]) -> Result<()> {
         let breach = |what: &str| Err(Error::Cluster(format!("it sent values that make no sense: {what}")));
+        let arrival = timeline::Arrival::begin(self.timeline.get());
         let Some(links) = self.border.get() else { return breach("nobody knows the mesh yet") };
-        let word = |at: usize| message.get(at..at + 4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")));
-        let (Some(low), Some(high)) = (word(4), word(8)) else { return breach("no epoch") };
-        let epoch = u64::from(high) << 32 | u64::from(low);
+        let Some(message) = values::unpack(links.packing.form(), message) else { return breach("badly packed") };
+        let Some(epoch) = values::epoch(&message) else { return breach("no epoch") };
         let mut walking = lock(&self.walking);
-        let mut at = 12;
-        while at < message.len() {
-            let (Some(name), Some(len)) = (word(at), word(at + 4)) else { return breach("cut short") };
+        for task in values::tasks(&message) {
+            let Some((name, bits)) = task else { return breach("cut short") };
             let Ok(t) = links.names.binary_search(&name) else { return breach("a task that is not read here") };
-            let Some(bits) = message.get(at + 8..at + 8 + len as usize) else { return breach("cut short") };
             if links.owners[t] != Some(from) {
                 return breach("a task of another host");
+            }
+            if !bits.is_empty() && bits.len() != links.bytes[t] {
+                return breach("more or less of a task than is read here");
             }
             if walking.early.iter().filter(|early| early.0 == t as u32).count() >= EARLY {
                 return breach("a task that is rounds ahead");
             }
             walking.early.push((t as u32, epoch, bits.to_vec()));
-            at += 8 + len as usize;
         }
         self.overlap.arrive(walking.take()?, || self.time.now());
+        drop(walking);
+        arrival.end(from, &message);
         Ok(())
     }
 }
@@ -389,17 +407,10 @@ impl Border for Exchange {
         for (host, slots) in &links.sent[t as usize] {
             let known = outbox.messages.iter().position(|(to, _)| to == host);
             let known = known.unwrap_or_else(|| {
-                let kind = u32::from(VALUES).to_le_bytes();
-                outbox.messages.push((*host, [&kind[..], &epoch.to_le_bytes()].concat()));
+                outbox.messages.push((*host, values::begin(epoch)));
                 outbox.messages.len() - 1
             });
-            let message = &mut outbox.messages[known].1;
-            message.extend(name.to_le_bytes());
-            let start = message.len();
-            message.extend([0; 4]);
-            gather(slots, message);
-            let len = (message.len() - start - 4) as u32;
-            message[start..start + 4].copy_from_slice(&len.to_le_bytes());
+            values::add(&mut outbox.messages[known].1, name, |bits| gather(slots, bits));
         }
     }
 
@@ -416,8 +427,14 @@ impl Border for Exchange {
         if waits && outbox.messages.iter().all(|(_, message)| message.len() < LARGE) {
             return;
         }
+        let packing = &self.border.get().expect("a walk has a share").packing;
         for (to, message) in outbox.messages.drain(..) {
+            let rate = || self.transport().rate(to);
+            let (message, said) = packing.prepare(to, message, rate, || self.time.now());
             self.send(to, message);
+            if let Some(said) = said {
+                let _ = writeln!(std::io::stderr(), "host {} {said}", self.transport().host());
+            }
         }
         outbox.sent = now;
         self.time.news();

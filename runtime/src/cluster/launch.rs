@@ -5,6 +5,7 @@ use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::key::{self, RunKey};
 use super::message::Begin;
+use super::packing::Compress;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
 use super::ranks::Rank;
@@ -55,6 +56,7 @@ pub struct Cluster {
     cut: Cut,
     /// How much of the mesh each worker is to have, of all together, and the adapter that it updates on, if not on its cores.
     parts: Vec<(f64, Option<usize>)>,
+    compress: Compress,
 }
 
 /// Where workers are.
@@ -67,11 +69,12 @@ enum Hosts {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Cluster { workers, threads, cut, .. } = self;
+        let Cluster { workers, threads, cut, compress, .. } = self;
         f.debug_struct("Cluster")
             .field("workers", workers)
             .field("threads", threads)
             .field("cut", cut)
+            .field("compress", compress)
             .finish_non_exhaustive()
     }
 }
@@ -212,7 +215,14 @@ impl Cluster {
 
     fn of(workers: u32, hosts: Hosts) -> Cluster {
         let parts = vec![(1.0, None); workers as usize];
-        Cluster { hosts: Arc::new(Mutex::new(Some(hosts))), workers, threads: 1, cut: Cut::default(), parts }
+        Cluster {
+            hosts: Arc::new(Mutex::new(Some(hosts))),
+            workers,
+            threads: 1,
+            cut: Cut::default(),
+            compress: Compress::default(),
+            parts,
+        }
     }
 
     /// Lets every worker update on a GPU of its host: `adapter` is its number among those of [`adapters`](crate::adapters) there.
@@ -234,6 +244,11 @@ impl Cluster {
     /// Sets how the mesh is cut into shares. No result depends on it.
     pub fn cut(self, cut: Cut) -> Cluster {
         Cluster { cut, ..self }
+    }
+
+    /// Sets whether hosts pack the values that they send each other. No result depends on it.
+    pub fn compress(self, compress: Compress) -> Cluster {
+        Cluster { compress, ..self }
     }
 
     /// Number of workers.
@@ -259,7 +274,7 @@ impl Cluster {
         };
         let begin = driver::begin::<P, T>(table, &layout.stars, globals, self.threads);
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
-        let begin = Begin { is_recorded, gpus, ..begin };
+        let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
         let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
         let owners = partition::partition(layout, points, &weights, self.cut)?;
         let (exchange, children) = match hosts {

@@ -4,6 +4,7 @@
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
 use super::exchange::CONTROL;
+use super::packing::Compress;
 use super::stall::Standing;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
@@ -91,6 +92,7 @@ pub(crate) struct Begin {
     pub(crate) is_recorded: bool,
     /// For each worker the adapter that it is to update on, if not on its cores.
     pub(crate) gpus: Vec<Option<u32>>,
+    pub(crate) compress: Compress,
 }
 
 /// A star: its name, other vertices of an element, names of the parts of its data and how many reals each has.
@@ -114,6 +116,8 @@ pub(crate) struct Account {
     /// What went to other workers.
     pub(crate) sent_messages: u64,
     pub(crate) sent_bytes: u64,
+    /// Bytes of messages of values as they would have been, and as they went out.
+    pub(crate) value_bytes: [u64; 2],
     /// The most memory that the process has held.
     pub(crate) memory_bytes: u64,
 }

@@ -33,6 +33,7 @@
 //! Go on without a host that was lost: the run ends with an error that names it.
 
 mod children;
+mod codec;
 mod driver;
 mod exchange;
 mod identity;
@@ -40,6 +41,7 @@ mod key;
 mod launch;
 mod message;
 mod overlap;
+mod packing;
 mod partition;
 mod peer;
 mod ranks;
@@ -52,9 +54,11 @@ mod tests;
 mod time;
 mod timeline;
 mod transport;
+mod values;
 mod worker;
 
 pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
+pub use packing::Compress;
 pub use partition::Sharing;
 pub(crate) use partition::sharing;

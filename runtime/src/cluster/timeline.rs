@@ -171,7 +171,7 @@ impl Arrival<'_> {
         Arrival(timeline.map(|timeline| (&**timeline, timeline.now())))
     }
 
-    /// It was taken in: epoch and first task stand where `Exchange::pack` writes them.
+    /// It was taken in: what has come is not packed.
     pub(super) fn end(self, from: Host, message: &[u8]) {
         let Some((timeline, start)) = self.0 else { return };
         let word = |at: usize| Some(u32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?));

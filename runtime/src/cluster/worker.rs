@@ -141,7 +141,7 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
     let domain = Arc::new(domain);
     let mut state = State::empty(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
-    exchange.set_share(domain.share.as_ref().expect("it was read as one"));
+    exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = exchange.transport().host() as usize;
     let walker: Box<dyn Walks<T>> = match begin.gpus.get(host - 1) {
@@ -307,6 +307,7 @@ impl<T: Number> Worker<T> {
             overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
             sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
+            value_bytes: self.exchange.value_bytes(),
             memory_bytes: most_memory().unwrap_or(0),
         }
     }

@@ -149,6 +149,10 @@ pub struct HostReport {
     pub sent_messages: u64,
     /// Bytes of them.
     pub sent_bytes: u64,
+    /// Bytes of messages of values to other workers, before any were packed.
+    pub value_bytes: u64,
+    /// Bytes of them as they went out: fewer where they were packed.
+    pub value_bytes_sent: u64,
     /// The most memory that its process has held, in bytes; 0 where the system does not tell.
     pub memory_bytes: u64,
 }

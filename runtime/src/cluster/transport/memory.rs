@@ -195,6 +195,10 @@ impl Transport for Memory {
         }
     }
 
+    fn rate(&self, _: Host) -> Option<f64> {
+        None
+    }
+
     fn close(&self) {
         let mut state = self.hub.state();
         state.inboxes[self.host as usize].leaving = true;

@@ -304,6 +304,27 @@ fn a_slow_reader_holds_up_who_sends_to_it() {
 }
 
 #[test]
+fn a_network_tells_what_a_link_carries_once_it_was_busy_and_memory_does_not() {
+    let quiet = || Arc::<Inbox>::default().sink();
+    for kind in ["memory", "quic"] {
+        let sinks = vec![quiet(), quiet(), quiet()];
+        let hosts = if kind == "memory" { boxed(memory::hosts(sinks)) } else { boxed(quic(sinks, &settings())) };
+        hosts[0].send(1, vec![1; 100]);
+        assert!(hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
+        assert_eq!(hosts[0].rate(1), None, "{kind}: a hundred bytes tell nothing");
+        for _ in 0..20 {
+            hosts[0].send(1, vec![1; 1 << 20]);
+        }
+        // What fits into windows is not yet acknowledged.
+        assert!(hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
+        let rate = hosts[0].rate(1);
+        assert_eq!(rate.is_some(), kind == "quic", "{kind}");
+        assert!(rate.is_none_or(|rate| (1e5..1e12).contains(&rate)), "{kind}: {rate:?} bytes a second");
+        assert_eq!(hosts[0].rate(2), None, "{kind}: nothing went there");
+    }
+}
+
+#[test]
 #[should_panic(expected = "was cut into parts")]
 fn a_message_that_is_too_long_is_our_own_mistake() {
     let hosts = memory::hosts(vec![Arc::<Inbox>::default().sink(), Arc::<Inbox>::default().sink()]);

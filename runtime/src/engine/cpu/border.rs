@@ -44,7 +44,8 @@ pub(crate) trait Border: Send + Sync {
     fn is_read(&self, t: u32) -> bool;
 
     /// Own task `t` has come to `epoch`: what others are to know of it goes into `outbox`, which holds nothing of another epoch.
-    /// `gather` appends the bits of the shared state of some slots of it.
+    /// `gather` appends the bits of the shared state of some slots of it; none if an update of a quiet kernel has left them as they
+    /// were, and others then know them already.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
     /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once.
@@ -68,10 +69,11 @@ pub(crate) trait Arrivals: Send + Sync {
     /// Whether ghost `t` may come to `epoch` now: it stands before that, and so do its neighbors here.
     fn is_due(&self, t: u32, epoch: u64) -> bool;
 
-    /// Ghost `t` has come to `epoch`, with the bits of the shared state of its vertices. One call at a time, and only when due.
+    /// Ghost `t` has come to `epoch`, with the bits of the shared state of its vertices; with none after an update of a quiet kernel
+    /// that has changed nothing. One call at a time, and only when due.
     ///
     /// # Errors
-    /// It is not due, or other bits are: nothing is changed then.
+    /// It is not due, other bits are, or there are none after any other update: nothing is changed then.
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()>;
 
     /// How many tasks were drawn so far, and what the next ones wait for.

@@ -128,6 +128,26 @@ impl<T: Number> Memory<T> {
         Some(has_changed)
     }
 
+    /// Gives a ghost the same shared state in array `to` as in `from`, as [`Memory::unpack`] writes what has come.
+    pub(super) fn keep(&self, slots: Range<usize>, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        let (stride, cells) = (shared_stride(self.shape.shared), self.open(from, false));
+        let reals = slots.start * stride..slots.end * stride;
+        cells.begin(slots.clone());
+        // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
+        unsafe { write(&cells.target[reals.clone()]) }.copy_from_slice(unsafe { read(&cells.source[reals]) });
+        cells.end(slots);
+    }
+
+    /// Whether the bits that [`Memory::pack`] gave of some slots are those of a copy of all slots from `first` on.
+    pub(super) fn is_same(&self, slots: &[u32], bits: &[u8], first: usize, copy: &[u8]) -> bool {
+        let (len, stride) = (self.shape.shared * T::BYTES, shared_stride(self.shape.shared) * T::BYTES);
+        let before = |slot: u32| &copy[(slot as usize - first) * stride..][..len];
+        slots.iter().enumerate().all(|(i, &slot)| bits[i * len..(i + 1) * len] == *before(slot))
+    }
+
     /// Changes the state between walks. Only an engine that is borrowed mutably calls this.
     pub(super) fn edit(&self, current: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
         // SAFETY: the engine is borrowed mutably, so nobody reads through it, and no walk is under way.

@@ -19,12 +19,12 @@ stars! { pub(crate) Edges[1]: R; }
 pub(crate) struct Mixing;
 
 /// Numbers of its kernels.
-const STIR: usize = 0;
+pub(crate) const STIR: usize = 0;
 const TURN: usize = 1;
 const SUM: usize = 2;
 const COUNT: usize = 3;
 const ENOUGH: usize = 4;
-const SPREAD: usize = 5;
+pub(crate) const SPREAD: usize = 5;
 
 kernels! {
     for Mixing: Cell, (), Found;

@@ -150,6 +150,16 @@ pub(super) struct Walk<T> {
     spin: Duration,
 }
 
+/// What is known of the shared state of a task before its round, once that is done.
+enum Before {
+    /// Nothing: hosts that read it are sent all of it.
+    Unknown,
+    /// It was the same.
+    Same,
+    /// The bits of it, from the first slot of the task on.
+    Bits(usize, Vec<u8>),
+}
+
 /// What a sequence has to give.
 enum Draw {
     /// A task that is ready, and its epoch.
@@ -206,7 +216,7 @@ impl<T: Number> Walk<T> {
         let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(0));
         for leg in self.legs.iter() {
             for epoch in leg.first..leg.first + leg.pass.rounds {
-                (0..tasks).for_each(|i| self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+                (0..tasks).for_each(|i| _ = self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
                 if let Some(pen) = &mut pen {
                     pen.updated(leg.pass.kernel, tasks, self.round(epoch));
                 }
@@ -222,9 +232,12 @@ impl<T: Number> Walk<T> {
         self.legs.at(epoch)
     }
 
-    /// Updates a task, unless it has nothing to do.
-    fn visit(&self, leg: &Leg<T>, t: u32, epoch: u32) {
-        let Some(watch) = &self.watch else { return self.task(leg, t, epoch) };
+    /// Updates a task, unless it has nothing to do. Other hosts need not be told again what is as it was before.
+    fn visit(&self, leg: &Leg<T>, t: u32, epoch: u32) -> Before {
+        let Some(watch) = &self.watch else {
+            self.task(leg, t, epoch);
+            return Before::Unknown;
+        };
         let Ground { domain, memory, audit, .. } = &*self.ground;
         let (graph, rule) = (&domain.graph, leg.pass.rule);
         let slots = domain.slots_of_tiles(domain.tiles_of(t as usize..t as usize + 1));
@@ -233,11 +246,13 @@ impl<T: Number> Walk<T> {
             if let Some(audit) = audit {
                 audit.left_out(rule, domain.places(slots));
             }
-            return;
+            return Before::Same;
         }
         let before = memory.copy(slots.clone(), leg.source(epoch));
         self.task(leg, t, epoch);
-        watch.note(leg.number, t, epoch, before != memory.copy(slots, leg.source(epoch + 1)));
+        watch.note(leg.number, t, epoch, before != memory.copy(slots.clone(), leg.source(epoch + 1)));
+        let [shared, _] = before;
+        if leg.pass.is_quiet() { Before::Bits(slots.start, shared) } else { Before::Unknown }
     }
 
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
@@ -354,10 +369,22 @@ impl<T: Number> Walk<T> {
         of(t) == epoch && is_ready(&self.ground.domain.graph, t, rule, of)
     }
 
-    fn finish(&self, t: u32, epoch: u32, outbox: &mut Outbox) {
+    fn finish(&self, t: u32, epoch: u32, before: &Before, outbox: &mut Outbox) {
         if let Some(border) = &self.ground.border {
-            let which = self.leg(epoch).source(epoch + 1);
-            let gather = |slots: &[u32], bits: &mut Vec<u8>| self.ground.memory.pack(slots, which, bits);
+            let (memory, which) = (&self.ground.memory, self.leg(epoch).source(epoch + 1));
+            let gather = |slots: &[u32], bits: &mut Vec<u8>| {
+                let start = bits.len();
+                match before {
+                    Before::Same => {}
+                    Before::Unknown => memory.pack(slots, which, bits),
+                    Before::Bits(first, copy) => {
+                        memory.pack(slots, which, bits);
+                        if memory.is_same(slots, &bits[start..], *first, copy) {
+                            bits.truncate(start);
+                        }
+                    }
+                }
+            };
             border.pack(outbox, t, self.round(epoch), &gather);
         }
         self.advance(t, epoch);
@@ -416,11 +443,11 @@ impl<T: Number> Job for Walk<T> {
             if let Some(pen) = &mut pen {
                 pen.found(has_waited);
             }
-            self.visit(leg, t, epoch);
+            let before = self.visit(leg, t, epoch);
             if let Some(pen) = &mut pen {
                 pen.updated(leg.pass.kernel, 1, self.round(epoch));
             }
-            self.finish(t, epoch, &mut outbox);
+            self.finish(t, epoch, &before, &mut outbox);
             if let Some(pen) = pen.as_mut().filter(|_| self.is_read(t)) {
                 pen.sent(self.name(t), self.round(epoch));
             }
@@ -494,13 +521,18 @@ impl<T: Number> Arrivals for Walk<T> {
         let (leg, ghost) = (self.leg(before), &share.ghosts[t as usize]);
         let slots = ghost.start as usize..ghost.end as usize;
         let (from, to) = (leg.source(before), leg.source(before + 1));
-        match memory.unpack(slots, from, to, bits) {
-            None => return nonsense(&format!("its values are not {} bytes", bits.len())),
-            Some(has_changed) => {
-                if let Some(watch) = &self.watch {
-                    watch.note(leg.number, t, before, has_changed);
-                }
+        let has_changed = match memory.unpack(slots.clone(), from, to, bits) {
+            Some(has_changed) => has_changed,
+            // Its host says that nothing has changed.
+            None if bits.is_empty() && leg.pass.is_quiet() => {
+                memory.keep(slots, from, to);
+                false
             }
+            None if bits.is_empty() => return nonsense("no values come with it, and its kernel is not quiet"),
+            None => return nonsense(&format!("its values are not {} bytes", bits.len())),
+        };
+        if let Some(watch) = &self.watch {
+            watch.note(leg.number, t, before, has_changed);
         }
         self.epochs[t as usize].store(before + 1, Ordering::Release);
         Ok(())

@@ -1,6 +1,7 @@
 //! Every limit of a connection, with its reason: what others may make this host hold, and for how long.
 
 use super::Settings;
+use super::rate::Measuring;
 use crate::cluster::identity::{Credentials, client, server};
 use crate::{Error, Result};
 use quinn::congestion::CubicConfig;
@@ -85,7 +86,7 @@ pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfi
         .send_window(SEND_WINDOW)
         .crypto_buffer_size(CRYPTO_BUFFER)
         .datagram_receive_buffer_size(None)
-        .congestion_controller_factory(Arc::new(congestion))
+        .congestion_controller_factory(Arc::new(Measuring(congestion)))
         .initial_rtt(FIRST_ROUND_TRIP);
     let mtu = settings.mtu.or(peer.is_loopback().then_some(LOOPBACK_MTU)).map(|mtu| mtu.clamp(1200, LARGEST_MTU));
     if let Some(mtu) = mtu {

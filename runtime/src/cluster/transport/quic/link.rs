@@ -3,6 +3,7 @@
 use super::channel::{Channel, Incoming, Outgoing, Why, lost};
 use super::frame::{HEADER, Kind, Violation, header};
 use super::limits::code;
+use super::rate;
 use crate::cluster::transport::{Event, Host, Sink, Traffic};
 use bytes::Bytes;
 use quinn::{Connection, ConnectionError, ReadError, VarInt, WriteError};
@@ -204,6 +205,11 @@ impl Link {
             (count(&self.sent), count(&self.received));
         let round_trip = self.connection.rtt();
         Traffic { sent_messages, sent_bytes, received_messages, received_bytes, round_trip }
+    }
+
+    /// Bytes a second that the connection carries, once it was busy enough to tell.
+    pub(super) fn rate(&self) -> Option<f64> {
+        rate::of(&self.connection)
     }
 
     /// Says that nothing more will come.

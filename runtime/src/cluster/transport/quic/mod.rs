@@ -44,6 +44,7 @@ mod frame;
 mod limits;
 mod link;
 mod network;
+mod rate;
 mod wire;
 mod worker;
 
@@ -201,6 +202,10 @@ impl Transport for Quic {
 
     fn traffic(&self, with: Host) -> Traffic {
         self.link(with).traffic()
+    }
+
+    fn rate(&self, to: Host) -> Option<f64> {
+        self.link(to).rate()
     }
 
     fn close(&self) {
