@@ -38,7 +38,7 @@ const MARGIN: f64 = 1.25;
 /// Whether the hosts of a run pack the values that they send each other, without loss. No result depends on it.
 ///
 /// ```
-/// # use meshweft::{Cluster, Compress, Result};
+/// # use meshweft::{Cluster, Compress};
 /// let cluster = Cluster::inside(2)?.compress(Compress::Never);
 /// # Ok::<(), meshweft::Error>(())
 /// ```
@@ -104,7 +104,7 @@ impl Link {
         if std::mem::replace(&mut self.packs, packs) == packs {
             return None;
         }
-        let million = |rate: f64| format!("{:.0} MB/s", rate / 1e6);
+        let million = |rate: f64| format!("{:.*} MB/s", if rate < 1e7 { 2 } else { 0 }, rate / 1e6);
         Some(format!(
             "the link carries {}, packed values take {:.0} % of their bytes, packing goes at {}, unpacking at {}",
             million(rate),
