@@ -4,13 +4,14 @@ use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
 use meshweft::{
-    Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Program, Schedule, Shader, Simd,
-    Simulation,
+    Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Part, Placement, Program, Schedule,
+    Shader, Simd, Simulation,
 };
 #[cfg(feature = "cluster")]
 use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -208,6 +209,13 @@ pub trait Run {
     /// # Errors
     /// A GPU that failed, or a state on one that is not finite.
     fn fields(&self) -> Result<Vec<Field>>;
+    /// Names of the fields of the state.
+    fn parts(&self) -> Vec<Part>;
+    /// Writes the state as it is drawn, a piece a host, see [`Simulation::write_pieces`]. Returns the paths of index and pieces.
+    ///
+    /// # Errors
+    /// As there.
+    fn write_pieces(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>>;
     /// Measured quantities.
     ///
     /// # Errors
@@ -421,6 +429,17 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn fields(&self) -> Result<Vec<Field>> {
         self.simulation.fields().iter().map(|part| self.read(&part.name)).collect()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.simulation.fields()
+    }
+
+    fn write_pieces(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+        let Look { positions, color, lift, .. } = self.look();
+        let raised = color.filter(|_| lift != 0.0).map(|color| (color.to_string(), lift));
+        let placement = Placement { positions: positions.map(str::to_string), raised };
+        Ok(self.simulation.write_pieces(folder, name, &placement)?)
     }
 
     fn metrics(&mut self) -> Result<Vec<Metric>> {

@@ -12,6 +12,7 @@ mod gpu;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
 mod number;
+mod piece;
 mod program;
 mod schedule;
 mod simulation;
@@ -24,6 +25,7 @@ pub use engine::HostReport;
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
+pub use piece::Placement;
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce,
     Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,

@@ -3,6 +3,7 @@
 mod backend;
 mod builder;
 mod fields;
+mod pieces;
 #[cfg(test)]
 mod robust;
 mod saved;

@@ -7,6 +7,9 @@
 //! | `history.csv` | the measured quantities at each frame of the film |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
+//! With pieces, the series has `NAME_000100.pvtu` instead, which names `NAME_000100.1.vtu` and so on: each host has written its own
+//! piece of the state, which is never gathered, so nothing is drawn either.
+//!
 //! Every file but the history is written under another name and renamed when it is whole; the history grows by whole
 //! lines. So whatever ends a run, what is there can be opened. Files of an earlier run of the same name are removed
 //! first; nothing else in the folder is touched. Pictures are drawn when the run is over, and from a file without a name
@@ -26,12 +29,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The state of a run at one step, as pictures show it.
+/// The state of a run at one step, as pictures show it. Where hosts write pieces, step and time alone.
 struct Frame {
     step: u64,
     time: f64,
     points: Vec<[f64; 3]>,
     colors: Option<Vec<f64>>,
+}
+
+impl Frame {
+    fn of(run: &dyn Run, config: &Config) -> Result<Frame> {
+        let (points, colors) = if config.pieces { (Vec::new(), None) } else { (run.points()?, run.colors()?) };
+        Ok(Frame { step: run.steps(), time: run.time(), points, colors })
+    }
 }
 
 /// What a run is to leave, and where.
@@ -47,8 +57,10 @@ pub struct Config {
     pub every: u64,
     /// Steps from one state of the series to the next: a multiple of `every`.
     pub state_every: u64,
-    /// Whether pictures are drawn.
+    /// Whether pictures are drawn. Not with pieces.
     pub pictures: bool,
+    /// Whether each host writes its own piece of the state.
+    pub pieces: bool,
 }
 
 /// Frames of a film and lines of a history unless the user says how many.
@@ -58,17 +70,14 @@ const SERIES_BYTES: u64 = 256 << 20;
 
 impl Config {
     /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
-    ///
-    /// # Errors
-    /// A state that cannot be read.
-    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Result<Config> {
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
-        let numbers: usize = run.fields()?.iter().map(|field| field.components).sum();
+        let numbers: usize = run.parts().iter().map(|part| part.components).sum();
         let cells = run.mesh().cells();
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
-        Ok(Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true })
+        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true, pieces: false }
     }
 }
 
@@ -133,9 +142,9 @@ impl Output {
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
-        let series = Series::new(folder, name, config.steps, run);
+        let series = Series::new(&config, run);
         let history = History::new(folder, &run.metrics()?)?;
-        let film = if config.pictures { Some(Film::new(folder, name, run)?) } else { None };
+        let film = if config.pictures && !config.pieces { Some(Film::new(folder, name, run)?) } else { None };
         Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })
     }
 
@@ -167,13 +176,13 @@ impl Output {
     fn keep(&mut self, run: &mut dyn Run, state: bool) -> Result<Vec<Metric>> {
         let clock = Instant::now();
         let (step, metrics) = (run.steps(), run.metrics()?);
-        let frame = Frame { step, time: run.time(), points: run.points()?, colors: run.colors()? };
+        let frame = Frame::of(run, &self.config)?;
         let new = self.framed.replace(step) != Some(step);
         if let Some(film) = self.film.as_mut().filter(|_| new) {
             film.push(&frame)?;
         }
         if state && self.stated.replace(step) != Some(step) {
-            self.series.push(&frame, run.fields()?)?;
+            self.series.push(&frame, run)?;
         }
         if new {
             self.history.push(&frame, &metrics)?;
@@ -216,8 +225,12 @@ impl Output {
 /// Removes the files of an earlier run, the index before what it names.
 fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
     let ours = |file: &str| {
-        let step = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".vtu"));
-        step.is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
+        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+        let stem = rest.and_then(|rest| rest.strip_suffix(".vtu").or_else(|| rest.strip_suffix(".pvtu")));
+        let (step, host) =
+            stem.map_or(("", None), |stem| stem.split_once('.').map_or((stem, None), |(a, b)| (a, Some(b))));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
     };
     let mut files = ["pvd", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
     files.push(folder.join(history::NAME));
@@ -243,8 +256,28 @@ mod tests {
     #[test]
     fn only_files_of_an_earlier_run_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let ours = ["heat.pvd", "heat.png", "heat.gif", "history.csv", "heat_000000.vtu", "heat_1000000.vtu"];
-        let other = ["heat_1.vtu", "heat_00000x.vtu", "heated_000000.vtu", "wave.pvd", "heat.vtu", "notes.txt"];
+        let ours = [
+            "heat.pvd",
+            "heat.png",
+            "heat.gif",
+            "history.csv",
+            "heat_000000.vtu",
+            "heat_1000000.vtu",
+            "heat_000000.pvtu",
+            "heat_000000.12.vtu",
+        ];
+        let other = [
+            "heat_1.vtu",
+            "heat_00000x.vtu",
+            "heated_000000.vtu",
+            "wave.pvd",
+            "heat.vtu",
+            "notes.txt",
+            "heat_000000..vtu",
+            "heat_000000.a.vtu",
+            "heat_000000.1.2.vtu",
+            "heat_.1.vtu",
+        ];
         ours.iter().chain(&other).for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
         remove_earlier(folder.path(), "heat").unwrap();
         assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
@@ -258,7 +291,7 @@ mod tests {
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
             let run = (entry.start)(mesh, &settings, &crate::Options::default()).unwrap();
-            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref()).unwrap();
+            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
             (config.every, config.state_every)
         };
         assert_eq!(plan("torus:8"), (10, 10));

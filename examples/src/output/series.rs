@@ -1,12 +1,12 @@
-//! The series of VTU files and the PVD file that lists them.
+//! The series of VTU or PVTU files and the PVD file that lists them.
 
-use super::Frame;
+use super::{Config, Frame};
 use crate::Run;
 use anyhow::Result;
 use meshweft::Order;
-use meshweft_mesh::{Field, Mesh, io};
+use meshweft_mesh::{Mesh, io};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// States written so far.
 pub(super) struct Series {
@@ -14,29 +14,42 @@ pub(super) struct Series {
     name: &'static str,
     /// Digits of a step in a file name: the same for all, so that names sort by time.
     digits: usize,
-    mesh: Mesh,
+    /// What is written: the whole mesh, unless hosts write pieces of it.
+    mesh: Option<Mesh>,
     /// The order of the run: with program and mesh, the whole identity of what is written.
     order: Order,
     /// Simulated seconds and name of each file.
     files: Vec<(f64, String)>,
+    /// Pieces that those files name.
+    pieces: Vec<PathBuf>,
 }
 
 impl Series {
-    /// A series without files, for at most `steps` steps.
-    pub(super) fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Series {
-        let digits = steps.to_string().len().max(6);
-        let (mesh, order) = (run.mesh().clone(), run.schedule().order());
-        Series { folder: folder.to_owned(), name, digits, mesh, order, files: Vec::new() }
+    /// A series without files.
+    pub(super) fn new(config: &Config, run: &dyn Run) -> Series {
+        let digits = config.steps.to_string().len().max(6);
+        let mesh = (!config.pieces).then(|| run.mesh().clone());
+        let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
+        Series { folder, name, digits, mesh, order, files: Vec::new(), pieces: Vec::new() }
     }
 
     /// Writes a state, and then the list with it: at no time does the list name a file that is not there.
-    pub(super) fn push(&mut self, frame: &Frame, fields: Vec<Field>) -> Result<()> {
-        self.mesh.set_points(frame.points.clone())?;
-        for field in fields {
-            self.mesh.set_point_field(field)?;
-        }
-        let file = format!("{}_{:02$}.vtu", self.name, frame.step, self.digits);
-        io::write(&self.folder.join(&file), &self.mesh)?;
+    pub(super) fn push(&mut self, frame: &Frame, run: &mut dyn Run) -> Result<()> {
+        let stem = format!("{}_{:02$}", self.name, frame.step, self.digits);
+        let file = match &mut self.mesh {
+            Some(mesh) => {
+                mesh.set_points(frame.points.clone())?;
+                run.fields()?.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
+                let file = format!("{stem}.vtu");
+                io::write(&self.folder.join(&file), mesh)?;
+                file
+            }
+            None => {
+                let files = run.write_pieces(&self.folder, &stem)?;
+                self.pieces.extend(files.into_iter().skip(1));
+                format!("{stem}.pvtu")
+            }
+        };
         self.files.push((frame.time, file));
         io::replace(&self.index(), |out| out.write_all(self.list().as_bytes()))?;
         Ok(())
@@ -46,6 +59,7 @@ impl Series {
     pub(super) fn into_files(self) -> Vec<PathBuf> {
         let mut paths = vec![self.index()];
         paths.extend(self.files.iter().map(|(_, file)| self.folder.join(file)));
+        paths.extend(self.pieces);
         paths
     }
 

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod hosts;
+mod pieces;
 #[cfg(unix)]
 mod ranks;
 

@@ -7,7 +7,8 @@ use super::children::Children;
 use super::exchange::{CONTROL, Exchange};
 use super::message::{self, Account, Begin, Control};
 use super::overlap;
-use super::partition::report;
+use super::partition::{self, report};
+use super::pieces::Plan;
 use super::stall::{self, Watch};
 use super::stream::{Incoming, Outgoing};
 use super::timeline::Clocks;
@@ -17,8 +18,10 @@ use crate::engine::{Engine, Facts, HostReport, Progress, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
+use crate::piece::Frame;
 use crate::program::Kernels;
 use crate::step::{Settings, Step};
+use meshweft_mesh::Mesh;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,6 +43,8 @@ pub(crate) struct Driver<T: Number> {
     globals: usize,
     /// What each worker has of the mesh.
     shares: Vec<HostReport>,
+    /// Whether workers know their pieces of the mesh.
+    has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
     /// Ended last.
@@ -95,6 +100,7 @@ impl<T: Number> Driver<T> {
             state: OnceLock::new(),
             globals,
             shares: known,
+            has_pieces: false,
             clocks: None,
             _children: children,
         };
@@ -305,6 +311,27 @@ impl<T: Number> Engine<T> for Driver<T> {
     fn set_globals(&mut self, globals: &[T]) -> Result<()> {
         self.tell(&Control::SetGlobals(message::bits(globals)));
         Ok(())
+    }
+
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Option<u32>> {
+        let workers = self.workers();
+        if !self.has_pieces {
+            let owners = partition::hosts_of_vertices(&self.layout, &self.owners);
+            let plan = Plan::new(mesh, &self.layout, owners, workers.len());
+            for host in workers.clone() {
+                self.exchange.send(host, Control::Piece.encode());
+                plan.send(&self.exchange, host)?;
+            }
+            self.has_pieces = true;
+        }
+        self.tell(&Control::WritePiece(message::write_piece(frame)?));
+        for host in workers.clone() {
+            match self.next(host)? {
+                Control::Wrote => {}
+                other => return unexpected(host, &other),
+            }
+        }
+        Ok(Some(workers.len() as u32))
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {

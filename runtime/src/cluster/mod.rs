@@ -42,6 +42,7 @@ mod message;
 mod overlap;
 mod partition;
 mod peer;
+mod pieces;
 mod ranks;
 #[cfg(test)]
 mod simulated;

@@ -87,7 +87,7 @@ fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<S
         for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
             let world = world.clone();
             scope.spawn(move || {
-                let work = || worker::work::<Mixing, Int>(&exchange, &worker::begin(&exchange)?);
+                let work = || worker::work::<Mixing, Int>(&exchange, &worker::begin(&exchange)?, None);
                 // The driver hears of what goes wrong.
                 let _ = lives(world.as_deref(), host, work);
                 exchange.transport().close();
@@ -237,7 +237,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                 let work = || {
                     let begin = worker::begin(&exchange)?;
                     if host == 1 {
-                        return worker::work::<Mixing, Int>(&exchange, &begin);
+                        return worker::work::<Mixing, Int>(&exchange, &begin, None);
                     }
                     let mut from = Incoming::new(&exchange, 0);
                     let domain = Domain::<Int>::read(&mut from, begin.stars as usize)?;

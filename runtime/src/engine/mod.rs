@@ -38,7 +38,9 @@ use crate::gpu::Shared;
 use crate::gpu::{Adapter, Counters};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
+use crate::piece::Frame;
 use crate::step::{Settings, Step};
+use meshweft_mesh::Mesh;
 
 /// What runs the steps of a simulation and keeps its state.
 pub(crate) trait Engine<T: Number>: Send + Sync {
@@ -69,6 +71,15 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     /// Where the shared state lies on a device after all steps, if it does.
     #[cfg(feature = "gpu")]
     fn shared(&mut self) -> Result<Option<Shared>> {
+        Ok(None)
+    }
+
+    /// Has each host that holds a part of the state write its piece of the mesh, and waits until all have.
+    /// Returns how many did, numbered from 1; none if the state is here.
+    ///
+    /// # Errors
+    /// A host that was lost, or could not write.
+    fn write_pieces(&mut self, _mesh: &Mesh, _frame: &Frame) -> Result<Option<u32>> {
         Ok(None)
     }
 

@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
 use crate::number::{Int, Number, Real};
-use crate::program::{Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, Stars, Vertex, convert, leaves};
+use crate::program::{
+    Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, Stars, Vertex, convert, leaves, parts,
+};
 use crate::schedule::{Key, Order, Schedule};
 use crate::trace::{self, Expr};
 use meshweft_mesh::{Mesh, Permutation};
@@ -212,8 +214,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             (None, _) => Box::new(Interpreter::new(Serial::new(layout.domain.clone(), state), table.clone(), globals)),
         };
         lap("state", &mut setup);
-        let mut parts = <SharedOf<P, T>>::parts("");
-        parts.extend(<PrivateOf<P, T>>::parts(""));
+        let parts = parts::<P, T>();
         let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
         let (clock, health) = (Clock::default(), Health::Well);
         let simulation =
