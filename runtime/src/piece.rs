@@ -218,7 +218,7 @@ mod tests {
         mesh.set_point_field(counted("p", 2, points)).unwrap();
         mesh.set_cell_field(counted("c", 1, cells)).unwrap();
         mesh.add_group(Group { name: "g".into(), dimension: 2, cells: vec![0, 3] }).unwrap();
-        let own = vec![1, 3];
+        let own = [1, 3];
         let mut corners: Vec<u32> = own.iter().flat_map(|&c| mesh.cells().corners(c)).copied().collect();
         corners.sort_unstable();
         corners.dedup();

@@ -209,7 +209,7 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 /// ```
 pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
     let format = Format::from_path(path)?;
-    check(format, mesh).or_else(|message| Err(Error::file(path, Place::Whole, message)))?;
+    check(format, mesh).map_err(|message| Error::file(path, Place::Whole, message))?;
     replace(path, |out| fill(format, mesh, out))?;
     Ok(())
 }
@@ -249,7 +249,7 @@ pub fn encode(format: Format, mesh: &Mesh, out: &mut dyn Write) -> io::Result<()
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_index(path: &Path, like: &Mesh, pieces: &[String]) -> Result<()> {
-    check(Format::Vtu, like).or_else(|message| Err(Error::file(path, Place::Whole, message)))?;
+    check(Format::Vtu, like).map_err(|message| Error::file(path, Place::Whole, message))?;
     replace(path, |mut out| vtu::write_index(&mut out, like, pieces))?;
     Ok(())
 }

@@ -68,7 +68,7 @@ impl<T: Number> Driver<T> {
         exchange: Arc<Exchange>,
         layout: Arc<Layout<T>>,
         owners: Vec<u32>,
-        state: &State<T>,
+        state: State<T>,
         begin: &Begin,
         children: Children,
     ) -> Result<Driver<T>> {
@@ -83,8 +83,8 @@ impl<T: Number> Driver<T> {
             known.push(report(to, &domain));
             let sent = domain.write(&mut out);
             drop(domain);
-            let state = shares.state(share, state.view());
-            sent.and_then(|()| state.view().write(0..state.len, &mut out))
+            let part = shares.state(share, state.view());
+            sent.and_then(|()| part.view().write(0..part.len, &mut out))
                 .and_then(|()| out.flush())
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
@@ -97,7 +97,7 @@ impl<T: Number> Driver<T> {
             owners,
             asked: 0,
             books,
-            state: OnceLock::new(),
+            state: OnceLock::from(state),
             globals,
             shares: known,
             has_pieces: false,

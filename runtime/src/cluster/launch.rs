@@ -193,7 +193,7 @@ impl Cluster {
         layout: &Arc<Layout<T>>,
         points: &[[f64; 3]],
         table: &Table<T>,
-        state: &State<T>,
+        state: State<T>,
         globals: &[T],
         is_recorded: bool,
     ) -> Result<Driver<T>> {

@@ -200,7 +200,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         let engine: Box<dyn Engine<T>> = match (device, &backend) {
             #[cfg(feature = "cluster")]
             (None, Backend::Cluster(cluster)) => {
-                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, &state, &globals, timeline.is_some())?)
+                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, state, &globals, timeline.is_some())?)
             }
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
