@@ -33,7 +33,9 @@ pub use program::{
 pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
-pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
+pub use simulation::{
+    AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation, Snapshot,
+};
 
 pub use meshweft_mesh as mesh;
 pub use meshweft_mesh::{Curve, Mesh};

@@ -174,17 +174,20 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut wall = Duration::ZERO;
     while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
         let clock = Instant::now();
-        let stopped = || format!("stopped; the states before are in {}", folder.display());
-        run.step().with_context(stopped)?;
-        if output.is_due(run.steps()) {
-            // Steps may be under way: what they take is not what saving takes.
-            run.wait().with_context(stopped)?;
-        }
+        let stepped = step(run.as_mut(), &mut output);
         wall += clock.elapsed();
+        if stepped.is_err() {
+            // The states before are whole, whatever became of this one, which is what to tell of.
+            let _ = output.catch_up(run.as_ref());
+        }
+        stepped.with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
         output.save(run.as_mut())?;
         progress.reach(run.steps(), || hosts::slowest(&run.hosts()), console);
     }
     let clock = Instant::now();
+    if run.is_pending() {
+        output.catch_up(run.as_ref())?;
+    }
     run.wait()?;
     wall += clock.elapsed();
     let last = output.save_now(run.as_mut())?;
@@ -214,6 +217,19 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         report.print(&end, steps, console)?;
     }
     Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
+/// way: it belongs to their time.
+fn step(run: &mut dyn Run, output: &mut Output) -> Result<()> {
+    run.step()?;
+    if output.is_due(run.steps()) {
+        if run.is_pending() {
+            output.catch_up(run)?;
+        }
+        run.wait()?;
+    }
+    Ok(())
 }
 
 /// The file of a timeline.

@@ -19,29 +19,39 @@ mod film;
 mod history;
 mod series;
 
-use crate::Run;
+use crate::{Run, Snapshot};
 use anyhow::{Context, Result, bail};
 use film::Film;
 use history::History;
 use meshweft::Metric;
+use meshweft_mesh::Field;
 use series::Series;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The state of a run at one step, as pictures show it. Where hosts write pieces, step and time alone.
+/// The state of a run at one step, as pictures show it.
 struct Frame {
-    step: u64,
-    time: f64,
+    moment: Moment,
     points: Vec<[f64; 3]>,
     colors: Option<Vec<f64>>,
+    fields: Vec<Field>,
 }
 
-impl Frame {
-    fn of(run: &dyn Run, config: &Config) -> Result<Frame> {
-        let (points, colors) = if config.pieces { (Vec::new(), None) } else { (run.points()?, run.colors()?) };
-        Ok(Frame { step: run.steps(), time: run.time(), points, colors })
-    }
+/// One step of a run.
+#[derive(Clone, Copy)]
+struct Moment {
+    step: u64,
+    time: f64,
+}
+
+/// A state that is to be written once it is here.
+struct Due {
+    moment: Moment,
+    /// Whether it belongs to the film, and to the series.
+    film: bool,
+    series: bool,
+    state: Snapshot,
 }
 
 /// What a run is to leave, and where.
@@ -87,6 +97,8 @@ pub struct Output {
     series: Series,
     history: History,
     film: Option<Film>,
+    /// What is written while the run goes on.
+    due: Option<Due>,
     /// The last steps of which there is a frame, and a state.
     framed: Option<u64>,
     stated: Option<u64>,
@@ -100,7 +112,7 @@ pub struct Files {
     pub paths: Vec<PathBuf>,
     /// Steps from one state of the series to the next.
     pub state_every: u64,
-    /// Seconds spent on series and history, and on keeping frames, while the run went on.
+    /// Seconds that the run was held up by series, history and frames.
     pub saving_s: f64,
     /// Seconds spent on drawing, when it was over.
     pub drawing_s: f64,
@@ -145,17 +157,47 @@ impl Output {
         let series = Series::new(&config, run);
         let history = History::new(folder, &run.metrics()?)?;
         let film = if config.pictures && !config.pieces { Some(Film::new(folder, name, run)?) } else { None };
-        Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })
+        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent: clock.elapsed() })
     }
 
-    /// Saves what is due after this step.
+    /// Saves what is due after this step. Where the run goes on by itself, on other hosts or a GPU, files are written while it does:
+    /// ask for the next steps, and call [`Output::catch_up`] before waiting for them.
     ///
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
     pub fn save(&mut self, run: &mut dyn Run) -> Result<()> {
+        /// Steps that are asked for before a file is written: they keep others busy meanwhile.
+        const AHEAD: u64 = 128;
         let step = run.steps();
+        let is_late = |due: &Due| !run.is_pending() || self.is_due(step) || step >= due.moment.step + AHEAD;
+        if self.due.as_ref().is_some_and(is_late) {
+            let clock = Instant::now();
+            self.catch_up(run)?;
+            self.spent += clock.elapsed();
+        }
         if self.is_due(step) {
-            self.keep(run, step.is_multiple_of(self.config.state_every))?;
+            let clock = Instant::now();
+            let metrics = run.metrics()?;
+            self.ask(run, &metrics, step.is_multiple_of(self.config.state_every), |run| run.snapshot())?;
+            self.spent += clock.elapsed();
+        }
+        Ok(())
+    }
+
+    /// Writes what is left to write of a step before, while later ones are under way.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn catch_up(&mut self, run: &dyn Run) -> Result<()> {
+        let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
+        let fields = state()?;
+        let (points, colors) = (run.points(&fields)?, run.colors(&fields)?);
+        let frame = Frame { moment, points, colors, fields };
+        if let Some(film) = self.film.as_mut().filter(|_| film) {
+            film.push(&frame)?;
+        }
+        if series {
+            self.series.push(frame)?;
         }
         Ok(())
     }
@@ -170,25 +212,37 @@ impl Output {
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
     pub fn save_now(&mut self, run: &mut dyn Run) -> Result<Vec<Metric>> {
-        self.keep(run, true)
-    }
-
-    fn keep(&mut self, run: &mut dyn Run, state: bool) -> Result<Vec<Metric>> {
         let clock = Instant::now();
-        let (step, metrics) = (run.steps(), run.metrics()?);
-        let frame = Frame::of(run, &self.config)?;
-        let new = self.framed.replace(step) != Some(step);
-        if let Some(film) = self.film.as_mut().filter(|_| new) {
-            film.push(&frame)?;
-        }
-        if state && self.stated.replace(step) != Some(step) {
-            self.series.push(&frame, run)?;
-        }
-        if new {
-            self.history.push(&frame, &metrics)?;
-        }
+        self.catch_up(run)?;
+        let metrics = run.metrics()?;
+        // What is read of the run next is this state too, and it comes once.
+        self.ask(run, &metrics, true, |run| run.fields().map(|fields| Box::new(|| Ok(fields)) as Snapshot))?;
+        self.catch_up(run)?;
         self.spent += clock.elapsed();
         Ok(metrics)
+    }
+
+    /// Adds a line to the history, and asks for what else is to be written of this step.
+    fn ask(
+        &mut self,
+        run: &mut dyn Run,
+        metrics: &[Metric],
+        state: bool,
+        take: impl FnOnce(&mut (dyn Run + '_)) -> Result<Snapshot>,
+    ) -> Result<()> {
+        let moment = Moment { step: run.steps(), time: run.time() };
+        let new = self.framed.replace(moment.step) != Some(moment.step);
+        let series = state && self.stated.replace(moment.step) != Some(moment.step);
+        if new {
+            self.history.push(moment, metrics)?;
+        }
+        let film = new && self.film.is_some();
+        if series && self.config.pieces {
+            self.series.push_pieces(moment, run)?;
+        } else if film || series {
+            self.due = Some(Due { moment, film, series, state: take(run)? });
+        }
+        Ok(())
     }
 
     /// Number of pictures that [`Output::finish`] draws.

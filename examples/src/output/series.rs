@@ -1,6 +1,6 @@
 //! The series of VTU or PVTU files and the PVD file that lists them.
 
-use super::{Config, Frame};
+use super::{Config, Frame, Moment};
 use crate::Run;
 use anyhow::Result;
 use meshweft::Order;
@@ -33,25 +33,35 @@ impl Series {
         Series { folder, name, digits, mesh, order, files: Vec::new(), pieces: Vec::new() }
     }
 
-    /// Writes a state, and then the list with it: at no time does the list name a file that is not there.
-    pub(super) fn push(&mut self, frame: &Frame, run: &mut dyn Run) -> Result<()> {
-        let stem = format!("{}_{:02$}", self.name, frame.step, self.digits);
-        let file = match &mut self.mesh {
-            Some(mesh) => {
-                mesh.set_points(frame.points.clone())?;
-                run.fields()?.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
-                let file = format!("{stem}.vtu");
-                io::write(&self.folder.join(&file), mesh)?;
-                file
-            }
-            None => {
-                let files = run.write_pieces(&self.folder, &stem)?;
-                self.pieces.extend(files.into_iter().skip(1));
-                format!("{stem}.pvtu")
-            }
-        };
-        self.files.push((frame.time, file));
-        io::replace(&self.index(), |out| out.write_all(self.list().as_bytes()))?;
+    /// Writes a state.
+    pub(super) fn push(&mut self, frame: Frame) -> Result<()> {
+        let Frame { moment, points, fields, .. } = frame;
+        let stem = self.stem(moment);
+        let Some(mesh) = &mut self.mesh else { return Ok(()) };
+        mesh.set_points(points)?;
+        fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
+        let file = format!("{stem}.vtu");
+        io::write(&self.folder.join(&file), mesh)?;
+        self.list(moment, file)
+    }
+
+    /// Has hosts write their pieces of the state.
+    pub(super) fn push_pieces(&mut self, moment: Moment, run: &mut dyn Run) -> Result<()> {
+        let stem = self.stem(moment);
+        let files = run.write_pieces(&self.folder, &stem)?;
+        self.pieces.extend(files.into_iter().skip(1));
+        self.list(moment, format!("{stem}.pvtu"))
+    }
+
+    /// The name of the files of a step, without its end.
+    fn stem(&self, moment: Moment) -> String {
+        format!("{}_{:02$}", self.name, moment.step, self.digits)
+    }
+
+    /// Adds a file to the list, behind itself: at no time does the list name a file that is not there.
+    fn list(&mut self, moment: Moment, file: String) -> Result<()> {
+        self.files.push((moment.time, file));
+        io::replace(&self.index(), |out| out.write_all(self.text().as_bytes()))?;
         Ok(())
     }
 
@@ -68,7 +78,7 @@ impl Series {
     }
 
     /// The list in the format of ParaView. Names of examples and steps need no escapes in XML.
-    fn list(&self) -> String {
+    fn text(&self) -> String {
         let mut text = format!(
             "<?xml version=\"1.0\"?>\n<!-- {} in order {} -->\n<VTKFile type=\"Collection\" version=\"0.1\">\n<Collection>\n",
             self.name, self.order

@@ -9,12 +9,13 @@ use super::message::{self, Account, Begin, Control};
 use super::overlap;
 use super::partition::{self, report};
 use super::pieces::Plan;
+use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
-use super::stream::{Incoming, Outgoing};
+use super::stream::Outgoing;
 use super::timeline::Clocks;
 use super::transport::Host;
 use super::worker::DRIVER;
-use crate::engine::{Engine, Facts, HostReport, Progress, Recording, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
@@ -34,10 +35,12 @@ pub(crate) struct Driver<T: Number> {
     exchange: Arc<Exchange>,
     layout: Arc<Layout<T>>,
     /// The share of each task.
-    owners: Vec<u32>,
+    owners: Arc<[u32]>,
     /// Steps asked for since the start or the last change of the state.
     asked: u64,
     books: Mutex<Books>,
+    /// The state that was asked for last, while it may be on its way.
+    snapshot: Mutex<Option<Arc<Snapshot<T>>>>,
     /// The state, if it was asked for since it last changed.
     state: OnceLock<State<T>>,
     globals: usize,
@@ -94,9 +97,10 @@ impl<T: Number> Driver<T> {
         let mut driver = Driver {
             exchange,
             layout: layout.clone(),
-            owners,
+            owners: owners.into(),
             asked: 0,
             books,
+            snapshot: Mutex::default(),
             state: OnceLock::from(state),
             globals,
             shares: known,
@@ -129,8 +133,30 @@ impl<T: Number> Driver<T> {
         self.workers().for_each(|to| self.exchange.send(to, message.clone()));
     }
 
+    /// Asks all workers for their state, once they have done all steps: while they do, one may say that it cannot.
+    fn ask(&self) -> Result<Arc<Snapshot<T>>> {
+        self.settle_all()?;
+        self.tell(&Control::State);
+        let snapshot = Snapshot::new(self.exchange.clone(), self.layout.clone(), self.owners.clone());
+        let snapshot = Arc::new(snapshot);
+        *self.asked_state() = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// Waits for the state that is on its way, if one is.
+    fn take_in(&self) {
+        if let Some(snapshot) = self.asked_state().take() {
+            snapshot.arrive();
+        }
+    }
+
+    fn asked_state(&self) -> MutexGuard<'_, Option<Arc<Snapshot<T>>>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
     pub(super) fn next(&self, host: Host) -> Result<Control> {
+        self.take_in();
         let mut watch = Watch::default();
         loop {
             let has_failed = |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_)));
@@ -211,21 +237,6 @@ impl<T: Number> Driver<T> {
         }
         Ok(Progress { is_pending: false, ..self.account() })
     }
-
-    /// Asks all workers for their state.
-    fn gather(&self) -> Result<State<T>> {
-        self.settle_all()?;
-        self.tell(&Control::State);
-        let mut state = State::empty(self.layout.slots(), self.layout.shape);
-        for host in self.workers() {
-            let mut from = Incoming::new(&self.exchange, host);
-            for t in (0..self.owners.len()).filter(|&t| self.owners[t] + 1 == host) {
-                let slots = self.layout.slots_of_tiles(self.layout.tiles_of(t..t + 1));
-                state.read(slots, &mut from)?;
-            }
-        }
-        Ok(state)
-    }
 }
 
 pub(super) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
@@ -268,14 +279,22 @@ impl<T: Number> Engine<T> for Driver<T> {
         if let Some(state) = self.state.get() {
             return Ok(state.view());
         }
-        let state = self.gather()?;
+        let state = self.ask()?.take()?;
         Ok(self.state.get_or_init(|| state).view())
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        if self.state.get().is_some() {
+            return Ok(None);
+        }
+        let snapshot = self.ask()?;
+        Ok(Some(Box::new(move || snapshot.take())))
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         let mut state = match self.state.take() {
             Some(state) => state,
-            None => self.gather()?,
+            None => self.ask()?.take()?,
         };
         edit(state.view_mut());
         let before = Progress { spoilt: false, ..self.settle_all()? };

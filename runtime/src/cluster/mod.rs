@@ -46,6 +46,7 @@ mod pieces;
 mod ranks;
 #[cfg(test)]
 mod simulated;
+mod snapshot;
 mod stall;
 mod stream;
 #[cfg(test)]

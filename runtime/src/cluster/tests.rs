@@ -105,6 +105,7 @@ fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<S
             let mut driver = Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none())?;
             let (plain, state) = case.laid_out(1);
             let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
+            let mut snapshots = Vec::new();
             for (i, step) in steps.iter().enumerate() {
                 driver.step(step)?;
                 oracle.step(step)?;
@@ -122,10 +123,16 @@ fn run(seed: u64, faults: Option<Faults>) -> (Result<()>, Duration, Option<Arc<S
                         let measure = |engine: &mut dyn Engine<Int>| engine.measure(2, &Default::default(), &[], 0);
                         assert_eq!(measure(&mut driver)?, measure(&mut oracle)?, "after step {i}");
                     }
-                    _ => {}
+                    // Read when the steps behind it are done.
+                    _ => snapshots.push((driver.snapshot()?, words(&plain, oracle.state()?))),
                 }
             }
             assert_eq!(words(&layout, driver.state()?), words(&plain, oracle.state()?));
+            for (state, expected) in snapshots {
+                // None if the driver had it already.
+                let state = state.map(|state| state()).transpose()?;
+                assert!(state.is_none_or(|state| words(&layout, state.view()) == expected));
+            }
             assert_eq!(driver.globals()?, oracle.globals()?);
             Ok(())
         };

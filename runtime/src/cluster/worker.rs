@@ -216,7 +216,8 @@ impl<T: Number> Worker<T> {
                     }
                 }
                 Control::State => {
-                    let mut out = Outgoing::new(&self.exchange, DRIVER);
+                    // The steps behind this do not wait until the driver has it.
+                    let mut out = Outgoing::copying(&self.exchange, DRIVER);
                     let view = self.engine.state()?;
                     let sent = self.domain.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out));
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;

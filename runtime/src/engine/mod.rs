@@ -36,7 +36,7 @@ use crate::error::Result;
 #[cfg(feature = "gpu")]
 use crate::gpu::Shared;
 use crate::gpu::{Adapter, Counters};
-use crate::layout::{View, ViewMut};
+use crate::layout::{State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::Frame;
 use crate::step::{Settings, Step};
@@ -58,6 +58,11 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 
     /// The state after all steps.
     fn state(&self) -> Result<View<'_, T>>;
+
+    /// Has the state after all steps so far copied and sent here, while hosts that hold it take the next steps; none if it is here.
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        Ok(None)
+    }
 
     /// Changes the state.
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
@@ -94,6 +99,9 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
         Ok(Vec::new())
     }
 }
+
+/// Waits for a state that is on its way.
+pub(crate) type Promise<T> = Box<dyn FnOnce() -> Result<State<T>> + Send>;
 
 /// How far an engine is, counted from its start or from the last change of its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
