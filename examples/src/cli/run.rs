@@ -202,7 +202,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut drawn = 0;
     // The first interrupt ended the steps, if any did; one more ends the film.
     let enough = usize::from(interrupted);
-    let files = output.finish(&mut || {
+    let files = output.finish(run.as_ref(), &mut || {
         drawn += 1;
         progress.reach(drawn, String::new, console);
         console.interrupts.load(Ordering::Relaxed) <= enough

@@ -250,11 +250,12 @@ impl Output {
         self.film.as_ref().map_or(0, Film::pictures)
     }
 
-    /// Draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
+    /// Writes what is left, and draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn finish(self, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+    pub fn finish(mut self, run: &dyn Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+        self.catch_up(run)?;
         let clock = Instant::now();
         let mut paths = self.series.into_files();
         paths.push(self.history.path().to_owned());
