@@ -4,13 +4,14 @@ use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
 use meshweft::{
-    Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Program, Schedule, Shader, Simd,
-    Simulation,
+    Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Part, Placement, Program, Schedule,
+    Shader, Simd, Simulation,
 };
 #[cfg(feature = "cluster")]
 use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +172,9 @@ impl Entry {
     }
 }
 
+/// Waits for the fields of a state.
+pub type Snapshot = Box<dyn FnOnce() -> Result<Vec<Field>>>;
+
 /// A run of some example: what the command line needs of a simulation, whatever its program and precision.
 pub trait Run {
     /// Advances one step; with the oracle beside it, compares both.
@@ -191,16 +195,16 @@ pub trait Run {
     fn time(&self) -> f64;
     /// The mesh at rest.
     fn mesh(&self) -> &Mesh;
-    /// Where the points are now, shape [n × 3], meters.
+    /// Where the points are when the state has these fields, shape [n × 3], meters.
     ///
     /// # Errors
-    /// As [`Run::fields`].
-    fn points(&self) -> Result<Vec<[f64; 3]>>;
-    /// What colors the mesh now, shape `[n]`; `None` for a plain color.
+    /// A field that is missing.
+    fn points(&self, fields: &[Field]) -> Result<Vec<[f64; 3]>>;
+    /// What colors the mesh then, shape `[n]`; `None` for a plain color.
     ///
     /// # Errors
-    /// As [`Run::fields`].
-    fn colors(&self) -> Result<Option<Vec<f64>>>;
+    /// A field that is missing.
+    fn colors(&self, fields: &[Field]) -> Result<Option<Vec<f64>>>;
     /// How it is drawn.
     fn look(&self) -> Look;
     /// All fields of the state.
@@ -208,6 +212,20 @@ pub trait Run {
     /// # Errors
     /// A GPU that failed, or a state on one that is not finite.
     fn fields(&self) -> Result<Vec<Field>>;
+    /// Takes a copy of the state; what it returns waits until all of it is here, see [`Simulation::snapshot`].
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn snapshot(&mut self) -> Result<Snapshot>;
+    /// Whether steps are under way, see [`Simulation::is_pending`].
+    fn is_pending(&self) -> bool;
+    /// Names of the fields of the state.
+    fn parts(&self) -> Vec<Part>;
+    /// Writes the state as it is drawn, a piece a host, see [`Simulation::write_pieces`]. Returns the paths of index and pieces.
+    ///
+    /// # Errors
+    /// As there.
+    fn write_pieces(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>>;
     /// Measured quantities.
     ///
     /// # Errors
@@ -362,6 +380,11 @@ impl<P: Example, T: Number> Running<P, T> {
     }
 }
 
+/// The field of that name.
+fn find<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field> {
+    fields.iter().find(|field| field.name == name).with_context(|| format!("the state has no field {name}"))
+}
+
 impl<P: Example, T: Number> Run for Running<P, T> {
     fn step(&mut self) -> Result<()> {
         if let Some(oracle) = &mut self.oracle {
@@ -391,26 +414,26 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.mesh()
     }
 
-    fn points(&self) -> Result<Vec<[f64; 3]>> {
+    fn points(&self, fields: &[Field]) -> Result<Vec<[f64; 3]>> {
         let look = self.look();
         let mut points = match look.positions {
-            Some(name) => self.read(name)?.values.as_chunks().0.to_vec(),
+            Some(name) => find(fields, name)?.values.as_chunks().0.to_vec(),
             None => self.mesh().points().to_vec(),
         };
         if look.lift != 0.0
-            && let Some(heights) = self.colors()?
+            && let Some(heights) = self.colors(fields)?
         {
             points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += look.lift * height);
         }
         Ok(points)
     }
 
-    fn colors(&self) -> Result<Option<Vec<f64>>> {
+    fn colors(&self, fields: &[Field]) -> Result<Option<Vec<f64>>> {
         let Some(name) = self.look().color else { return Ok(None) };
-        let field = self.read(name)?;
+        let field = find(fields, name)?;
         let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
         Ok(Some(match field.components {
-            1 => field.values,
+            1 => field.values.clone(),
             n => field.values.chunks_exact(n).map(length).collect(),
         }))
     }
@@ -421,6 +444,26 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn fields(&self) -> Result<Vec<Field>> {
         self.simulation.fields().iter().map(|part| self.read(&part.name)).collect()
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        let snapshot = self.simulation.snapshot()?;
+        Ok(Box::new(move || Ok(snapshot.fields()?)))
+    }
+
+    fn is_pending(&self) -> bool {
+        self.simulation.is_pending()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.simulation.fields()
+    }
+
+    fn write_pieces(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+        let Look { positions, color, lift, .. } = self.look();
+        let raised = color.filter(|_| lift != 0.0).map(|color| (color.to_string(), lift));
+        let placement = Placement { positions: positions.map(str::to_string), raised };
+        Ok(self.simulation.write_pieces(folder, name, &placement)?)
     }
 
     fn metrics(&mut self) -> Result<Vec<Metric>> {

@@ -15,7 +15,7 @@ mod settings;
 pub mod spring;
 pub mod wave;
 
-pub use example::{Check, Entry, Example, Info, Look, Options, Precision, Run, Tolerance};
+pub use example::{Check, Entry, Example, Info, Look, Options, Precision, Run, Snapshot, Tolerance};
 pub use settings::{Kind, Setting, Settings};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,

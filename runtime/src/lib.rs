@@ -12,6 +12,7 @@ mod gpu;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
 mod number;
+mod piece;
 mod program;
 mod schedule;
 mod simulation;
@@ -24,6 +25,7 @@ pub use engine::HostReport;
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
+pub use piece::Placement;
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce,
     Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
@@ -31,7 +33,9 @@ pub use program::{
 pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
-pub use simulation::{AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation};
+pub use simulation::{
+    AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation, Snapshot,
+};
 
 pub use meshweft_mesh as mesh;
 pub use meshweft_mesh::{Curve, Mesh};

@@ -3,11 +3,13 @@
 mod backend;
 mod builder;
 mod fields;
+mod pieces;
 #[cfg(test)]
 mod robust;
 mod saved;
 #[cfg(feature = "cluster")]
 mod shares;
+mod snapshot;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;
@@ -28,6 +30,7 @@ pub use fields::DeviceField;
 pub use fields::FieldView;
 use meshweft_mesh::Mesh;
 pub use saved::Saved;
+pub use snapshot::Snapshot;
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::{find_example, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
@@ -171,15 +171,21 @@ impl Problem {
         self.name.as_deref().filter(|name| !is_case(Path::new(name))).or(self.example.as_deref())
     }
 
+    /// The name of the example, which must be there.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(super) fn named(&self) -> Result<&str> {
+        self.example_name()
+            .context("no example is named: write `meshweft run heat`, or example = \"heat\" in the case file")
+    }
+
     /// Looks everything up, with the defaults of the example.
     ///
     /// # Errors
     /// An unknown example, or a setting that is unknown or out of range.
     pub(super) fn plan(&self, verify: bool) -> Result<Plan> {
-        let Some(name) = self.example_name() else {
-            bail!("no example is named: write `meshweft run heat`, or example = \"heat\" in the case file");
-        };
-        let entry = find_example(name)?;
+        let entry = find_example(self.named()?)?;
         let mut settings = Settings::new(entry.info.settings);
         for word in &self.set {
             let Some((name, value)) = word.split_once('=') else {

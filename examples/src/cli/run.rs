@@ -36,6 +36,10 @@ pub(super) struct Arguments {
     /// Draw no pictures: no .png, no .gif
     #[arg(long)]
     no_pictures: bool,
+    /// Let each host write its own piece of every state, as .vtu, and index them as .pvtu: nobody gathers the state, so there
+    /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
+    #[arg(long)]
+    pieces: bool,
     /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates
     #[arg(long)]
     verify: bool,
@@ -69,6 +73,19 @@ A case file:
 In the folder: NAME.pvd opens the series of states in ParaView, history.csv has the measured quantities, NAME.png the
 last state, NAME.gif the film. Ctrl-C finishes the step, writes what there is and exits with 130.";
 
+impl Arguments {
+    /// The folder for what the run writes.
+    ///
+    /// # Errors
+    /// None is stated, and no example is named.
+    fn folder(&self) -> Result<PathBuf> {
+        match &self.out {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(["out", self.problem.named()?].iter().collect()),
+        }
+    }
+}
+
 /// What a run came to.
 struct End {
     /// Time of the steps alone.
@@ -79,6 +96,8 @@ struct End {
     last: Vec<Metric>,
     verified: Option<String>,
     interrupted: bool,
+    /// Whether each host has written its own piece of the state.
+    pieces: bool,
     files: Files,
 }
 
@@ -113,7 +132,8 @@ struct Report {
     saving_s: f64,
     drawing_s: f64,
     metrics: Map<String, Value>,
-    digest: String,
+    /// None where no host has the whole state.
+    digest: Option<String>,
     verified: Option<String>,
     interrupted: bool,
     state_every: u64,
@@ -124,21 +144,25 @@ struct Report {
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     #[cfg(feature = "cluster")]
     if let Some(worker) = arguments.problem.worker()? {
-        return super::worker::as_rank(worker, console);
+        return super::worker::as_rank(worker.folder(arguments.folder()?), console);
     }
     let mut plan = arguments.problem.plan(arguments.verify)?;
     plan.options.timeline = arguments.trace.is_some();
     // Before the run: nobody is to wait for it in vain.
     let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
     let name = plan.entry.info.name;
-    let folder = arguments.out.clone().unwrap_or_else(|| ["out", name].iter().collect());
+    let folder = arguments.folder()?;
     output::check(&folder)?;
     if let Some(note) = &plan.note {
         writeln!(console.err, "backend: {note}")?;
     }
     let (mut run, setup) = plan.start()?;
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
-    let mut config = Config { pictures: !arguments.no_pictures, ..Config::new(&folder, name, steps, run.as_ref())? };
+    let mut config = Config {
+        pictures: !arguments.no_pictures,
+        pieces: arguments.pieces,
+        ..Config::new(&folder, name, steps, run.as_ref())
+    };
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
     }
@@ -150,17 +174,20 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut wall = Duration::ZERO;
     while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
         let clock = Instant::now();
-        let stopped = || format!("stopped; the states before are in {}", folder.display());
-        run.step().with_context(stopped)?;
-        if output.is_due(run.steps()) {
-            // Steps may be under way: what they take is not what saving takes.
-            run.wait().with_context(stopped)?;
-        }
+        let stepped = step(run.as_mut(), &mut output);
         wall += clock.elapsed();
+        if stepped.is_err() {
+            // The states before are whole, whatever became of this one, which is what to tell of.
+            let _ = output.catch_up(run.as_ref());
+        }
+        stepped.with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
         output.save(run.as_mut())?;
         progress.reach(run.steps(), || hosts::slowest(&run.hosts()), console);
     }
     let clock = Instant::now();
+    if run.is_pending() {
+        output.catch_up(run.as_ref())?;
+    }
     run.wait()?;
     wall += clock.elapsed();
     let last = output.save_now(run.as_mut())?;
@@ -175,14 +202,14 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut drawn = 0;
     // The first interrupt ended the steps, if any did; one more ends the film.
     let enough = usize::from(interrupted);
-    let files = output.finish(&mut || {
+    let files = output.finish(run.as_ref(), &mut || {
         drawn += 1;
         progress.reach(drawn, String::new, console);
         console.interrupts.load(Ordering::Relaxed) <= enough
     })?;
     progress.finish();
 
-    let end = End { wall, first, last, verified, interrupted, files };
+    let end = End { wall, first, last, verified, interrupted, pieces: arguments.pieces, files };
     let report = Report::new(&plan, run.as_ref(), &setup, &end)?;
     if arguments.json {
         writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
@@ -190,6 +217,19 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         report.print(&end, steps, console)?;
     }
     Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
+/// way: it belongs to their time.
+fn step(run: &mut dyn Run, output: &mut Output) -> Result<()> {
+    run.step()?;
+    if output.is_due(run.steps()) {
+        if run.is_pending() {
+            output.catch_up(run)?;
+        }
+        run.wait()?;
+    }
+    Ok(())
 }
 
 /// The file of a timeline.
@@ -218,6 +258,7 @@ impl Report {
     fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
+        let is_scattered = end.pieces && !run.hosts().is_empty();
         let metric = |(a, b): (&Metric, &Metric)| {
             (b.name.to_string(), json!({ "unit": b.unit, "first": a.value, "value": b.value }))
         };
@@ -247,7 +288,7 @@ impl Report {
             saving_s: end.files.saving_s,
             drawing_s: end.files.drawing_s,
             metrics: end.first.iter().zip(&end.last).map(metric).collect(),
-            digest: run.digest()?,
+            digest: if is_scattered { None } else { Some(run.digest()?) },
             verified: end.verified.clone(),
             interrupted: end.interrupted,
             state_every: end.files.state_every,
@@ -303,7 +344,7 @@ impl Report {
         if let Some(sentence) = &self.verified {
             rows.push(("verified", sentence.clone()));
         }
-        rows.push(("digest", self.digest.clone()));
+        rows.extend(self.digest.iter().map(|digest| ("digest", digest.clone())));
         text::pairs(out, &rows)?;
 
         hosts::print(&self.hosts, out)?;
@@ -315,12 +356,20 @@ impl Report {
         writeln!(out)?;
         text::table(out, &rows)?;
         writeln!(out)?;
-        let is_state = |path: &&PathBuf| path.extension().is_some_and(|end| end == "vtu");
-        let states = self.files.iter().filter(is_state).count();
-        let others = self.files.iter().filter(|path| !is_state(path)).map(|path| path.display().to_string());
-        let others = others.collect::<Vec<_>>().join("  ");
-        let states = text::counted(states, "state (.vtu)", "states (.vtu)");
+        let ends = |path: &&PathBuf, wanted: &str| path.extension().is_some_and(|end| end == wanted);
+        let count = |wanted| self.files.iter().filter(|path| ends(path, wanted)).count();
+        let others = self.files.iter().filter(|path| !ends(path, "vtu") && !ends(path, "pvtu"));
+        let others = others.map(|path| path.display().to_string()).collect::<Vec<_>>().join("  ");
+        let states = match end.pieces {
+            true => text::counted(count("pvtu"), "state (.pvtu)", "states (.pvtu)"),
+            false => text::counted(count("vtu"), "state (.vtu)", "states (.vtu)"),
+        };
         writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
+        let elsewhere = self.files.iter().filter(|path| !path.exists()).count();
+        if elsewhere > 0 {
+            let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");
+            writeln!(out, "{pieces} on the disks of other hosts: copy them beside the .pvtu")?;
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use meshweft::Worker;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -28,6 +28,10 @@ pub(super) struct Arguments {
     /// whoever started it is gone
     #[arg(long)]
     until_eof: bool,
+    /// Folder for this worker's pieces of a run with --pieces, the only files that it writes [default: out; with
+    /// --until-eof that of the run]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -38,7 +42,7 @@ Examples:
 Over ssh, in one line on the driver, which starts the workers itself:
   meshweft run heat --mesh box:128 --hosts host-b,host-c
 
-A worker needs this program and the token, no mesh and no other file. It ends with the run.";
+A worker needs this program and the token, no mesh and no other file, and writes none but those of --out. It ends with the run.";
 
 /// Joins and works until the run is over.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
@@ -47,6 +51,10 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         (true, "-") => Worker::attached(listen)?,
         (true, _) => bail!("--until-eof watches the standard input, so the token comes from there: write --join -"),
         (false, word) => Worker::join(&read_token(word)?, listen)?,
+    };
+    let worker = match &arguments.out {
+        Some(folder) => worker.folder(folder),
+        None => worker,
     };
     writeln!(console.err, "joined; the driver runs {}", worker.program())?;
     serve(match arguments.gpu {

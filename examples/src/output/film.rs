@@ -91,7 +91,7 @@ impl Film {
         let end = self.times.len() as u64 * self.frame_bytes();
         let write = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(&bytes));
         write.context("cannot keep a frame of the animation (--no-pictures does without)")?;
-        self.times.push(frame.time);
+        self.times.push(frame.moment.time);
         Ok(())
     }
 

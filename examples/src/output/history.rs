@@ -1,6 +1,6 @@
 //! Measured quantities over time, as a CSV file.
 
-use super::Frame;
+use super::Moment;
 use anyhow::{Context, Result};
 use meshweft::Metric;
 use std::fs::File;
@@ -33,8 +33,8 @@ impl History {
     }
 
     /// Adds a line. Numbers have all the digits that tell them from their neighbors.
-    pub(super) fn push(&mut self, frame: &Frame, metrics: &[Metric]) -> Result<()> {
-        let mut line = format!("{},{}", frame.step, frame.time);
+    pub(super) fn push(&mut self, moment: Moment, metrics: &[Metric]) -> Result<()> {
+        let mut line = format!("{},{}", moment.step, moment.time);
         metrics.iter().for_each(|metric| line.push_str(&format!(",{}", metric.value)));
         line.push('\n');
         if let Err(error) = self.file.write_all(line.as_bytes()) {

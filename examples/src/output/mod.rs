@@ -7,6 +7,9 @@
 //! | `history.csv` | the measured quantities at each frame of the film |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
+//! With pieces, the series has `NAME_000100.pvtu` instead, which names `NAME_000100.1.vtu` and so on: each host has written its own
+//! piece of the state, which is never gathered, so nothing is drawn either.
+//!
 //! Every file but the history is written under another name and renamed when it is whole; the history grows by whole
 //! lines. So whatever ends a run, what is there can be opened. Files of an earlier run of the same name are removed
 //! first; nothing else in the folder is touched. Pictures are drawn when the run is over, and from a file without a name
@@ -16,11 +19,12 @@ mod film;
 mod history;
 mod series;
 
-use crate::Run;
+use crate::{Run, Snapshot};
 use anyhow::{Context, Result, bail};
 use film::Film;
 use history::History;
 use meshweft::Metric;
+use meshweft_mesh::Field;
 use series::Series;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,10 +32,26 @@ use std::time::{Duration, Instant};
 
 /// The state of a run at one step, as pictures show it.
 struct Frame {
-    step: u64,
-    time: f64,
+    moment: Moment,
     points: Vec<[f64; 3]>,
     colors: Option<Vec<f64>>,
+    fields: Vec<Field>,
+}
+
+/// One step of a run.
+#[derive(Clone, Copy)]
+struct Moment {
+    step: u64,
+    time: f64,
+}
+
+/// A state that is to be written once it is here.
+struct Due {
+    moment: Moment,
+    /// Whether it belongs to the film, and to the series.
+    film: bool,
+    series: bool,
+    state: Snapshot,
 }
 
 /// What a run is to leave, and where.
@@ -47,8 +67,10 @@ pub struct Config {
     pub every: u64,
     /// Steps from one state of the series to the next: a multiple of `every`.
     pub state_every: u64,
-    /// Whether pictures are drawn.
+    /// Whether pictures are drawn. Not with pieces.
     pub pictures: bool,
+    /// Whether each host writes its own piece of the state.
+    pub pieces: bool,
 }
 
 /// Frames of a film and lines of a history unless the user says how many.
@@ -58,17 +80,14 @@ const SERIES_BYTES: u64 = 256 << 20;
 
 impl Config {
     /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
-    ///
-    /// # Errors
-    /// A state that cannot be read.
-    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Result<Config> {
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
-        let numbers: usize = run.fields()?.iter().map(|field| field.components).sum();
+        let numbers: usize = run.parts().iter().map(|part| part.components).sum();
         let cells = run.mesh().cells();
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
-        Ok(Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true })
+        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true, pieces: false }
     }
 }
 
@@ -78,6 +97,8 @@ pub struct Output {
     series: Series,
     history: History,
     film: Option<Film>,
+    /// What is written while the run goes on.
+    due: Option<Due>,
     /// The last steps of which there is a frame, and a state.
     framed: Option<u64>,
     stated: Option<u64>,
@@ -91,7 +112,7 @@ pub struct Files {
     pub paths: Vec<PathBuf>,
     /// Steps from one state of the series to the next.
     pub state_every: u64,
-    /// Seconds spent on series and history, and on keeping frames, while the run went on.
+    /// Seconds that the run was held up by series, history and frames.
     pub saving_s: f64,
     /// Seconds spent on drawing, when it was over.
     pub drawing_s: f64,
@@ -133,20 +154,50 @@ impl Output {
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
-        let series = Series::new(folder, name, config.steps, run);
+        let series = Series::new(&config, run);
         let history = History::new(folder, &run.metrics()?)?;
-        let film = if config.pictures { Some(Film::new(folder, name, run)?) } else { None };
-        Ok(Output { config, series, history, film, framed: None, stated: None, spent: clock.elapsed() })
+        let film = if config.pictures && !config.pieces { Some(Film::new(folder, name, run)?) } else { None };
+        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent: clock.elapsed() })
     }
 
-    /// Saves what is due after this step.
+    /// Saves what is due after this step. Where the run goes on by itself, on other hosts or a GPU, files are written while it does:
+    /// ask for the next steps, and call [`Output::catch_up`] before waiting for them.
     ///
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
     pub fn save(&mut self, run: &mut dyn Run) -> Result<()> {
+        /// Steps that are asked for before a file is written: they keep others busy meanwhile.
+        const AHEAD: u64 = 128;
         let step = run.steps();
+        let is_late = |due: &Due| !run.is_pending() || self.is_due(step) || step >= due.moment.step + AHEAD;
+        if self.due.as_ref().is_some_and(is_late) {
+            let clock = Instant::now();
+            self.catch_up(run)?;
+            self.spent += clock.elapsed();
+        }
         if self.is_due(step) {
-            self.keep(run, step.is_multiple_of(self.config.state_every))?;
+            let clock = Instant::now();
+            let metrics = run.metrics()?;
+            self.ask(run, &metrics, step.is_multiple_of(self.config.state_every), |run| run.snapshot())?;
+            self.spent += clock.elapsed();
+        }
+        Ok(())
+    }
+
+    /// Writes what is left to write of a step before, while later ones are under way.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn catch_up(&mut self, run: &dyn Run) -> Result<()> {
+        let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
+        let fields = state()?;
+        let (points, colors) = (run.points(&fields)?, run.colors(&fields)?);
+        let frame = Frame { moment, points, colors, fields };
+        if let Some(film) = self.film.as_mut().filter(|_| film) {
+            film.push(&frame)?;
+        }
+        if series {
+            self.series.push(frame)?;
         }
         Ok(())
     }
@@ -161,25 +212,37 @@ impl Output {
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
     pub fn save_now(&mut self, run: &mut dyn Run) -> Result<Vec<Metric>> {
-        self.keep(run, true)
-    }
-
-    fn keep(&mut self, run: &mut dyn Run, state: bool) -> Result<Vec<Metric>> {
         let clock = Instant::now();
-        let (step, metrics) = (run.steps(), run.metrics()?);
-        let frame = Frame { step, time: run.time(), points: run.points()?, colors: run.colors()? };
-        let new = self.framed.replace(step) != Some(step);
-        if let Some(film) = self.film.as_mut().filter(|_| new) {
-            film.push(&frame)?;
-        }
-        if state && self.stated.replace(step) != Some(step) {
-            self.series.push(&frame, run.fields()?)?;
-        }
-        if new {
-            self.history.push(&frame, &metrics)?;
-        }
+        self.catch_up(run)?;
+        let metrics = run.metrics()?;
+        // What is read of the run next is this state too, and it comes once.
+        self.ask(run, &metrics, true, |run| run.fields().map(|fields| Box::new(|| Ok(fields)) as Snapshot))?;
+        self.catch_up(run)?;
         self.spent += clock.elapsed();
         Ok(metrics)
+    }
+
+    /// Adds a line to the history, and asks for what else is to be written of this step.
+    fn ask(
+        &mut self,
+        run: &mut dyn Run,
+        metrics: &[Metric],
+        state: bool,
+        take: impl FnOnce(&mut (dyn Run + '_)) -> Result<Snapshot>,
+    ) -> Result<()> {
+        let moment = Moment { step: run.steps(), time: run.time() };
+        let new = self.framed.replace(moment.step) != Some(moment.step);
+        let series = state && self.stated.replace(moment.step) != Some(moment.step);
+        if new {
+            self.history.push(moment, metrics)?;
+        }
+        let film = new && self.film.is_some();
+        if series && self.config.pieces {
+            self.series.push_pieces(moment, run)?;
+        } else if film || series {
+            self.due = Some(Due { moment, film, series, state: take(run)? });
+        }
+        Ok(())
     }
 
     /// Number of pictures that [`Output::finish`] draws.
@@ -187,11 +250,12 @@ impl Output {
         self.film.as_ref().map_or(0, Film::pictures)
     }
 
-    /// Draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
+    /// Writes what is left, and draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn finish(self, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+    pub fn finish(mut self, run: &dyn Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+        self.catch_up(run)?;
         let clock = Instant::now();
         let mut paths = self.series.into_files();
         paths.push(self.history.path().to_owned());
@@ -216,8 +280,12 @@ impl Output {
 /// Removes the files of an earlier run, the index before what it names.
 fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
     let ours = |file: &str| {
-        let step = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_')?.strip_suffix(".vtu"));
-        step.is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
+        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+        let stem = rest.and_then(|rest| rest.strip_suffix(".vtu").or_else(|| rest.strip_suffix(".pvtu")));
+        let (step, host) =
+            stem.map_or(("", None), |stem| stem.split_once('.').map_or((stem, None), |(a, b)| (a, Some(b))));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
     };
     let mut files = ["pvd", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
     files.push(folder.join(history::NAME));
@@ -243,8 +311,28 @@ mod tests {
     #[test]
     fn only_files_of_an_earlier_run_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let ours = ["heat.pvd", "heat.png", "heat.gif", "history.csv", "heat_000000.vtu", "heat_1000000.vtu"];
-        let other = ["heat_1.vtu", "heat_00000x.vtu", "heated_000000.vtu", "wave.pvd", "heat.vtu", "notes.txt"];
+        let ours = [
+            "heat.pvd",
+            "heat.png",
+            "heat.gif",
+            "history.csv",
+            "heat_000000.vtu",
+            "heat_1000000.vtu",
+            "heat_000000.pvtu",
+            "heat_000000.12.vtu",
+        ];
+        let other = [
+            "heat_1.vtu",
+            "heat_00000x.vtu",
+            "heated_000000.vtu",
+            "wave.pvd",
+            "heat.vtu",
+            "notes.txt",
+            "heat_000000..vtu",
+            "heat_000000.a.vtu",
+            "heat_000000.1.2.vtu",
+            "heat_.1.vtu",
+        ];
         ours.iter().chain(&other).for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
         remove_earlier(folder.path(), "heat").unwrap();
         assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
@@ -258,7 +346,7 @@ mod tests {
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
             let run = (entry.start)(mesh, &settings, &crate::Options::default()).unwrap();
-            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref()).unwrap();
+            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
             (config.every, config.state_every)
         };
         assert_eq!(plan("torus:8"), (10, 10));

@@ -1,12 +1,12 @@
-//! The series of VTU files and the PVD file that lists them.
+//! The series of VTU or PVTU files and the PVD file that lists them.
 
-use super::Frame;
+use super::{Config, Frame, Moment};
 use crate::Run;
 use anyhow::Result;
 use meshweft::Order;
-use meshweft_mesh::{Field, Mesh, io};
+use meshweft_mesh::{Mesh, io};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// States written so far.
 pub(super) struct Series {
@@ -14,31 +14,54 @@ pub(super) struct Series {
     name: &'static str,
     /// Digits of a step in a file name: the same for all, so that names sort by time.
     digits: usize,
-    mesh: Mesh,
+    /// What is written: the whole mesh, unless hosts write pieces of it.
+    mesh: Option<Mesh>,
     /// The order of the run: with program and mesh, the whole identity of what is written.
     order: Order,
     /// Simulated seconds and name of each file.
     files: Vec<(f64, String)>,
+    /// Pieces that those files name.
+    pieces: Vec<PathBuf>,
 }
 
 impl Series {
-    /// A series without files, for at most `steps` steps.
-    pub(super) fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Series {
-        let digits = steps.to_string().len().max(6);
-        let (mesh, order) = (run.mesh().clone(), run.schedule().order());
-        Series { folder: folder.to_owned(), name, digits, mesh, order, files: Vec::new() }
+    /// A series without files.
+    pub(super) fn new(config: &Config, run: &dyn Run) -> Series {
+        let digits = config.steps.to_string().len().max(6);
+        let mesh = (!config.pieces).then(|| run.mesh().clone());
+        let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
+        Series { folder, name, digits, mesh, order, files: Vec::new(), pieces: Vec::new() }
     }
 
-    /// Writes a state, and then the list with it: at no time does the list name a file that is not there.
-    pub(super) fn push(&mut self, frame: &Frame, fields: Vec<Field>) -> Result<()> {
-        self.mesh.set_points(frame.points.clone())?;
-        for field in fields {
-            self.mesh.set_point_field(field)?;
-        }
-        let file = format!("{}_{:02$}.vtu", self.name, frame.step, self.digits);
-        io::write(&self.folder.join(&file), &self.mesh)?;
-        self.files.push((frame.time, file));
-        io::replace(&self.index(), |out| out.write_all(self.list().as_bytes()))?;
+    /// Writes a state.
+    pub(super) fn push(&mut self, frame: Frame) -> Result<()> {
+        let Frame { moment, points, fields, .. } = frame;
+        let stem = self.stem(moment);
+        let Some(mesh) = &mut self.mesh else { return Ok(()) };
+        mesh.set_points(points)?;
+        fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
+        let file = format!("{stem}.vtu");
+        io::write(&self.folder.join(&file), mesh)?;
+        self.list(moment, file)
+    }
+
+    /// Has hosts write their pieces of the state.
+    pub(super) fn push_pieces(&mut self, moment: Moment, run: &mut dyn Run) -> Result<()> {
+        let stem = self.stem(moment);
+        let files = run.write_pieces(&self.folder, &stem)?;
+        self.pieces.extend(files.into_iter().skip(1));
+        self.list(moment, format!("{stem}.pvtu"))
+    }
+
+    /// The name of the files of a step, without its end.
+    fn stem(&self, moment: Moment) -> String {
+        format!("{}_{:02$}", self.name, moment.step, self.digits)
+    }
+
+    /// Adds a file to the list, behind itself: at no time does the list name a file that is not there.
+    fn list(&mut self, moment: Moment, file: String) -> Result<()> {
+        self.files.push((moment.time, file));
+        io::replace(&self.index(), |out| out.write_all(self.text().as_bytes()))?;
         Ok(())
     }
 
@@ -46,6 +69,7 @@ impl Series {
     pub(super) fn into_files(self) -> Vec<PathBuf> {
         let mut paths = vec![self.index()];
         paths.extend(self.files.iter().map(|(_, file)| self.folder.join(file)));
+        paths.extend(self.pieces);
         paths
     }
 
@@ -54,7 +78,7 @@ impl Series {
     }
 
     /// The list in the format of ParaView. Names of examples and steps need no escapes in XML.
-    fn list(&self) -> String {
+    fn text(&self) -> String {
         let mut text = format!(
             "<?xml version=\"1.0\"?>\n<!-- {} in order {} -->\n<VTKFile type=\"Collection\" version=\"0.1\">\n<Collection>\n",
             self.name, self.order

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod hosts;
+mod pieces;
 #[cfg(unix)]
 mod ranks;
 
@@ -57,6 +58,39 @@ fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
         let bytes = |host: &Value, key: &str| host[key].as_u64().unwrap();
         let is_as_told = |host: &Value| (bytes(host, "value_bytes_sent") < bytes(host, "value_bytes")) == packs;
         assert!(run["hosts"].as_array().unwrap().iter().all(is_as_told), "--compress {compress}: {}", run["hosts"]);
+    }
+}
+
+#[test]
+fn hosts_that_go_on_while_their_state_is_written_leave_the_files_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    // The state has something to change, and is asked for at every step, every few, or rarely.
+    for (name, mesh, every) in [("cloth", "sheet:24", "1"), ("wave", "disk:6", "3"), ("spring", "bar:9x3x3", "150")] {
+        let files = |arguments: &[&str]| -> BTreeMap<String, Vec<u8>> {
+            let out = folder.path().join(format!("{name}{}", arguments.concat()));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+            let steps = if every == "150" { "310" } else { "7" };
+            command.args(["run", name, "--mesh", mesh, "--steps", steps, "--every", every, "--quiet", "--json"]);
+            if name != "wave" {
+                command.arg("--no-pictures");
+            }
+            report(command.args(["--order", "blocked:32"]).args(arguments).arg("--out").arg(&out).output().unwrap());
+            let entries = std::fs::read_dir(&out).unwrap().map(Result::unwrap);
+            let read = |entry: std::fs::DirEntry| {
+                (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())
+            };
+            entries.map(read).collect()
+        };
+        let one = files(&["--backend", "serial"]);
+        assert!(one.keys().filter(|file| file.ends_with(".vtu")).count() >= 3, "{:?}", one.keys());
+        assert_eq!(one.contains_key("wave.gif"), name == "wave");
+        for sharing in [&["--threads", "2"][..], &["--processes", "2", "--threads", "1"]] {
+            let several = files(sharing);
+            assert!(one.keys().eq(several.keys()), "{name} {sharing:?}: {:?}", several.keys());
+            let other: Vec<_> =
+                one.iter().filter(|(file, bytes)| several[*file] != **bytes).map(|file| file.0).collect();
+            assert!(other.is_empty(), "{name} {sharing:?}: {other:?} differ");
+        }
     }
 }
 

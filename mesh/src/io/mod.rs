@@ -9,6 +9,7 @@
 //! | TetGen, `.node` and `.ele` | yes | |
 //! | legacy VTK, `.vtk` | ASCII, binary | |
 //! | VTU, `.vtu` | ASCII, binary, compressed | raw |
+//! | index of VTU files, `.pvtu` | | yes |
 //!
 //! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
@@ -208,26 +209,73 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 /// ```
 pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
     let format = Format::from_path(path)?;
-    let refuse = |message: String| Err(Error::file(path, Place::Whole, message));
+    check(format, mesh).map_err(|message| Error::file(path, Place::Whole, message))?;
+    replace(path, |out| fill(format, mesh, out))?;
+    Ok(())
+}
+
+/// Writes to `out` what [`write()`] writes to a file of that format.
+///
+/// # Errors
+/// As [`write()`], and those of `out`.
+///
+/// ```
+/// use meshweft_mesh::{generate, io};
+/// let sheet = generate::sheet(3, 3)?;
+/// let mut bytes = Vec::new();
+/// io::encode(io::Format::Vtu, &sheet, &mut bytes)?;
+/// assert_eq!(io::parse(io::Format::Vtu, "sheet".as_ref(), &bytes)?, sheet);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn encode(format: Format, mesh: &Mesh, out: &mut dyn Write) -> io::Result<()> {
+    check(format, mesh).map_err(io::Error::other)?;
+    fill(format, mesh, out)
+}
+
+/// Writes the index of a mesh that lies in several VTU files, a `.pvtu`, replacing a file of that name.
+///
+/// `like`: a mesh, perhaps without points, with the fields and groups that each of the pieces has, in the same order. `pieces`: their
+/// files, as the folder of the index sees them.
+///
+/// # Errors
+/// A field whose name XML cannot hold, or a file that cannot be written. The file is then as it was before.
+///
+/// ```
+/// use meshweft_mesh::{Mesh, io};
+/// let folder = tempfile::tempdir()?;
+/// let index = folder.path().join("bar.pvtu");
+/// io::write_index(&index, &Mesh::default(), &["bar.1.vtu".into(), "bar.2.vtu".into()])?;
+/// assert!(std::fs::read_to_string(&index)?.contains("<Piece Source=\"bar.2.vtu\"/>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_index(path: &Path, like: &Mesh, pieces: &[String]) -> Result<()> {
+    check(Format::Vtu, like).map_err(|message| Error::file(path, Place::Whole, message))?;
+    replace(path, |mut out| vtu::write_index(&mut out, like, pieces))?;
+    Ok(())
+}
+
+/// What a format cannot hold of a mesh.
+fn check(format: Format, mesh: &Mesh) -> Result<(), String> {
     if !format.can_write() {
-        return refuse(format!("this format can only be read: can {}", known()));
+        return Err(format!("this format can only be read: can {}", known()));
     }
     let solid = mesh.cells().iter().map(|(kind, _)| kind).find(|kind| kind.dimension() == 3);
     if let Some(kind) = solid.filter(|_| format != Format::Vtu) {
-        return refuse(format!("this format cannot hold {} cells: write .vtu, or the surface alone", kind.name()));
+        return Err(format!("this format cannot hold {} cells: write .vtu, or the surface alone", kind.name()));
     }
     if mesh.points().len() > i32::MAX as usize && format == Format::Ply {
-        return refuse(format!("this format cannot hold {} points: write .vtu", mesh.points().len()));
+        return Err(format!("this format cannot hold {} points: write .vtu", mesh.points().len()));
     }
-    if format == Format::Vtu {
-        vtu::check_names(mesh).or_else(refuse)?;
-    }
-    replace(path, |mut out| match format {
+    if format == Format::Vtu { vtu::check_names(mesh) } else { Ok(()) }
+}
+
+/// Writes a mesh that the format can hold.
+fn fill(format: Format, mesh: &Mesh, mut out: &mut dyn Write) -> io::Result<()> {
+    match format {
         Format::Obj => obj::write(&mut out, mesh),
         Format::Ply => ply::write(&mut out, mesh),
         _ => vtu::write(&mut out, mesh),
-    })?;
-    Ok(())
+    }
 }
 
 /// Fills a temporary file beside `path` and then renames it, so that a whole file is there or none; on any error the

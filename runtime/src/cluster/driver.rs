@@ -8,18 +8,22 @@ use super::exchange::{CONTROL, Exchange};
 use super::message::{self, Account, Begin, Control};
 use super::overlap;
 use super::packing::Compress;
-use super::partition::report;
+use super::partition::{self, report};
+use super::pieces::Plan;
+use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
-use super::stream::{Incoming, Outgoing};
+use super::stream::Outgoing;
 use super::timeline::Clocks;
 use super::transport::Host;
 use super::worker::DRIVER;
-use crate::engine::{Engine, Facts, HostReport, Progress, Recording, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
+use crate::piece::Frame;
 use crate::program::{Kernels, StarShape};
 use crate::step::{Settings, Step};
+use meshweft_mesh::Mesh;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,15 +36,19 @@ pub(crate) struct Driver<T: Number> {
     exchange: Arc<Exchange>,
     layout: Arc<Layout<T>>,
     /// The share of each task.
-    owners: Vec<u32>,
+    owners: Arc<[u32]>,
     /// Steps asked for since the start or the last change of the state.
     asked: u64,
     books: Mutex<Books>,
+    /// The state that was asked for last, while it may be on its way.
+    snapshot: Mutex<Option<Arc<Snapshot<T>>>>,
     /// The state, if it was asked for since it last changed.
     state: OnceLock<State<T>>,
     globals: usize,
     /// What each worker has of the mesh.
     shares: Vec<HostReport>,
+    /// Whether workers know their pieces of the mesh.
+    has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
     /// Ended last.
@@ -64,7 +72,7 @@ impl<T: Number> Driver<T> {
         exchange: Arc<Exchange>,
         layout: Arc<Layout<T>>,
         owners: Vec<u32>,
-        state: &State<T>,
+        state: State<T>,
         begin: &Begin,
         children: Children,
     ) -> Result<Driver<T>> {
@@ -79,8 +87,8 @@ impl<T: Number> Driver<T> {
             known.push(report(to, &domain));
             let sent = domain.write(&mut out);
             drop(domain);
-            let state = shares.state(share, state.view());
-            sent.and_then(|()| state.view().write(0..state.len, &mut out))
+            let part = shares.state(share, state.view());
+            sent.and_then(|()| part.view().write(0..part.len, &mut out))
                 .and_then(|()| out.flush())
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
@@ -90,12 +98,14 @@ impl<T: Number> Driver<T> {
         let mut driver = Driver {
             exchange,
             layout: layout.clone(),
-            owners,
+            owners: owners.into(),
             asked: 0,
             books,
-            state: OnceLock::new(),
+            snapshot: Mutex::default(),
+            state: OnceLock::from(state),
             globals,
             shares: known,
+            has_pieces: false,
             clocks: None,
             _children: children,
         };
@@ -124,8 +134,30 @@ impl<T: Number> Driver<T> {
         self.workers().for_each(|to| self.exchange.send(to, message.clone()));
     }
 
+    /// Asks all workers for their state, once they have done all steps: while they do, one may say that it cannot.
+    fn ask(&self) -> Result<Arc<Snapshot<T>>> {
+        self.settle_all()?;
+        self.tell(&Control::State);
+        let snapshot = Snapshot::new(self.exchange.clone(), self.layout.clone(), self.owners.clone());
+        let snapshot = Arc::new(snapshot);
+        *self.asked_state() = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// Waits for the state that is on its way, if one is.
+    fn take_in(&self) {
+        if let Some(snapshot) = self.asked_state().take() {
+            snapshot.arrive();
+        }
+    }
+
+    fn asked_state(&self) -> MutexGuard<'_, Option<Arc<Snapshot<T>>>> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
     pub(super) fn next(&self, host: Host) -> Result<Control> {
+        self.take_in();
         let mut watch = Watch::default();
         loop {
             let has_failed = |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_)));
@@ -206,21 +238,6 @@ impl<T: Number> Driver<T> {
         }
         Ok(Progress { is_pending: false, ..self.account() })
     }
-
-    /// Asks all workers for their state.
-    fn gather(&self) -> Result<State<T>> {
-        self.settle_all()?;
-        self.tell(&Control::State);
-        let mut state = State::empty(self.layout.slots(), self.layout.shape);
-        for host in self.workers() {
-            let mut from = Incoming::new(&self.exchange, host);
-            for t in (0..self.owners.len()).filter(|&t| self.owners[t] + 1 == host) {
-                let slots = self.layout.slots_of_tiles(self.layout.tiles_of(t..t + 1));
-                state.read(slots, &mut from)?;
-            }
-        }
-        Ok(state)
-    }
 }
 
 pub(super) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
@@ -263,14 +280,22 @@ impl<T: Number> Engine<T> for Driver<T> {
         if let Some(state) = self.state.get() {
             return Ok(state.view());
         }
-        let state = self.gather()?;
+        let state = self.ask()?.take()?;
         Ok(self.state.get_or_init(|| state).view())
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        if self.state.get().is_some() {
+            return Ok(None);
+        }
+        let snapshot = self.ask()?;
+        Ok(Some(Box::new(move || snapshot.take())))
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         let mut state = match self.state.take() {
             Some(state) => state,
-            None => self.gather()?,
+            None => self.ask()?.take()?,
         };
         edit(state.view_mut());
         let before = Progress { spoilt: false, ..self.settle_all()? };
@@ -306,6 +331,27 @@ impl<T: Number> Engine<T> for Driver<T> {
     fn set_globals(&mut self, globals: &[T]) -> Result<()> {
         self.tell(&Control::SetGlobals(message::bits(globals)));
         Ok(())
+    }
+
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Option<u32>> {
+        let workers = self.workers();
+        if !self.has_pieces {
+            let owners = partition::hosts_of_vertices(&self.layout, &self.owners);
+            let plan = Plan::new(mesh, &self.layout, owners, workers.len());
+            for host in workers.clone() {
+                self.exchange.send(host, Control::Piece.encode());
+                plan.send(&self.exchange, host)?;
+            }
+            self.has_pieces = true;
+        }
+        self.tell(&Control::WritePiece(message::write_piece(frame)?));
+        for host in workers.clone() {
+            match self.next(host)? {
+                Control::Wrote => {}
+                other => return unexpected(host, &other),
+            }
+        }
+        Ok(Some(workers.len() as u32))
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {

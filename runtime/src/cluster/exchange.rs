@@ -226,6 +226,11 @@ impl Exchange {
         }
     }
 
+    /// Says that this host does something that takes long.
+    pub(crate) fn stir(&self) {
+        self.moves.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What this host's clock shows.
     pub(crate) fn now(&self) -> Duration {
         self.time.now()

@@ -21,7 +21,7 @@ use crate::program::{Kernels, Program};
 use meshweft_mesh::Cut;
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -262,7 +262,7 @@ impl Cluster {
         layout: &Arc<Layout<T>>,
         points: &[[f64; 3]],
         table: &Table<T>,
-        state: &State<T>,
+        state: State<T>,
         globals: &[T],
         is_recorded: bool,
     ) -> Result<Driver<T>> {
@@ -372,7 +372,7 @@ fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
         let exchange = exchange.clone();
         std::thread::spawn(move || {
             // The driver hears of what goes wrong.
-            let _ = worker::begin(&exchange).and_then(|begin| worker::work::<P, T>(&exchange, &begin));
+            let _ = worker::begin(&exchange).and_then(|begin| worker::work::<P, T>(&exchange, &begin, None));
             exchange.transport().close();
         });
     }
@@ -383,6 +383,8 @@ fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
 pub struct Worker {
     exchange: Arc<Exchange>,
     begin: Begin,
+    /// The only folder that files are written to, unless the driver says where.
+    folder: Option<PathBuf>,
 }
 
 impl Worker {
@@ -422,7 +424,8 @@ impl Worker {
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
-        Worker::join(&token, listen)
+        // Whoever started this process may have it write where they like.
+        Ok(Worker { folder: None, ..Worker::join(&token, listen)? })
     }
 
     /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
@@ -439,7 +442,14 @@ impl Worker {
         let quic = quic::join(token, settings, exchange.sink())?;
         exchange.connect(peer(&quic), Arc::new(quic));
         let begin = worker::begin(&exchange)?;
-        Ok(Worker { exchange, begin })
+        Ok(Worker { exchange, begin, folder: Some("out".into()) })
+    }
+
+    /// Sets the folder for the files of [`Simulation::write_pieces`](crate::Simulation::write_pieces), the only ones that a worker
+    /// writes. By default it is `out`; a worker that its driver has [started](Gathering::start), with the token on its standard input,
+    /// writes to the folder that the driver names.
+    pub fn folder(self, folder: impl Into<PathBuf>) -> Worker {
+        Worker { folder: Some(folder.into()), ..self }
     }
 
     /// The program that the driver runs, as [`std::any::type_name`] calls it.
@@ -460,10 +470,10 @@ impl Worker {
     /// # Errors
     /// Another program than the driver's; another host that was lost.
     pub fn run<P: Program>(self) -> Result<()> {
-        let Worker { exchange, begin } = self;
+        let Worker { exchange, begin, folder } = self;
         let result = match &begin.precision[..] {
-            "f32" => worker::work::<P, f32>(&exchange, &begin),
-            "f64" => worker::work::<P, f64>(&exchange, &begin),
+            "f32" => worker::work::<P, f32>(&exchange, &begin, folder),
+            "f64" => worker::work::<P, f64>(&exchange, &begin, folder),
             other => Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know"))),
         };
         exchange.transport().close();

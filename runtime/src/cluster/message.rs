@@ -9,6 +9,7 @@ use super::stall::Standing;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
+use crate::piece::{Frame, Placement};
 use crate::program::{CORNERS, Kernels, PrivateOf, Record, SharedOf, StarShape};
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
@@ -60,6 +61,11 @@ pub(crate) enum Control {
     GlobalsAre(Vec<u8>),
     /// From the driver: other globals.
     SetGlobals(Vec<u8>),
+    /// From the driver: your piece of the mesh follows as a stream.
+    Piece,
+    /// From the driver: write your piece to a file, with the state after all steps before this; and the answer.
+    WritePiece(WritePiece),
+    Wrote,
     /// From a worker: how it stands.
     Standing(Standing),
     /// From the driver: what your clock shows, in nanoseconds; and the answer.
@@ -97,6 +103,15 @@ pub(crate) struct Begin {
 
 /// A star: its name, other vertices of an element, names of the parts of its data and how many reals each has.
 pub(crate) type FlatStar = (String, u32, Vec<(String, u32)>);
+
+/// Where a worker writes its piece of the mesh, and where in it points are: a [`Frame`](crate::piece::Frame).
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub(crate) struct WritePiece {
+    pub(crate) folder: String,
+    pub(crate) name: String,
+    pub(crate) positions: Option<String>,
+    pub(crate) raised: Option<(String, f64)>,
+}
 
 /// How far a worker is, since the start or the last change of the state.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
@@ -201,6 +216,18 @@ pub(crate) fn stars(flat: &[FlatStar]) -> Result<Vec<StarShape>> {
         Ok(StarShape { name: name.clone(), others: *others as usize, parts: parts.collect() })
     };
     flat.iter().map(star).collect()
+}
+
+/// What is to be written, as a message.
+///
+/// # Errors
+/// A folder whose name is no text.
+pub(crate) fn write_piece(frame: &Frame) -> Result<WritePiece> {
+    let Placement { positions, raised } = frame.placement.clone();
+    let folder = frame.folder.to_str();
+    let no_text =
+        || Error::Invalid(format!("{} cannot be told to other hosts: it is no UTF-8", frame.folder.display()));
+    Ok(WritePiece { folder: folder.ok_or_else(no_text)?.into(), name: frame.name.into(), positions, raised })
 }
 
 /// A step as a message.

@@ -44,9 +44,11 @@ mod overlap;
 mod packing;
 mod partition;
 mod peer;
+mod pieces;
 mod ranks;
 #[cfg(test)]
 mod simulated;
+mod snapshot;
 mod stall;
 mod stream;
 #[cfg(test)]

@@ -30,12 +30,18 @@ pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], hosts:
         return Err(Error::Invalid(format!("{hosts} hosts: take 1 to {MOST}")));
     }
     let of_tasks = partition(layout, points, &vec![1.0; hosts as usize], cut)?;
-    let mut owners = vec![0; points.len()];
-    for (places, owner) in layout.schedule.tasks().windows(2).zip(&of_tasks) {
-        (places[0]..places[1]).for_each(|place| owners[layout.vertex_at(place) as usize] = owner + 1);
-    }
+    let owners = hosts_of_vertices(layout, &of_tasks);
     let shares = Shares::new(layout, &of_tasks, hosts as usize);
     Ok(Sharing { hosts: (0..hosts).map(|share| report(share + 1, &shares.domain(share))).collect(), owners })
+}
+
+/// The host of each vertex of the mesh, from the share of each task.
+pub(super) fn hosts_of_vertices<T: Number>(layout: &Layout<T>, of_tasks: &[u32]) -> Vec<Host> {
+    let mut hosts = vec![0; layout.places.len()];
+    for (places, share) in layout.schedule.tasks().windows(2).zip(of_tasks) {
+        (places[0]..places[1]).for_each(|place| hosts[layout.vertex_at(place) as usize] = share + 1);
+    }
+    hosts
 }
 
 /// What a host has of the mesh.

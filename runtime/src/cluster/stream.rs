@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a piece.
 const PIECE: usize = 1 << 20;
-/// Bytes that may wait for the network: the sender stops for more.
+/// Bytes that may wait for the network: the sender stops for more, unless it is to go on.
 const QUEUE: usize = 8 << 20;
 /// How long the other end may take for a piece.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,11 +17,18 @@ pub(crate) struct Outgoing<'a> {
     exchange: &'a Exchange,
     to: Host,
     piece: Vec<u8>,
+    /// Bytes that may wait for the network.
+    queue: usize,
 }
 
 impl<'a> Outgoing<'a> {
     pub(crate) fn new(exchange: &'a Exchange, to: Host) -> Outgoing<'a> {
-        Outgoing { exchange, to, piece: vec![STREAM] }
+        Outgoing { exchange, to, piece: vec![STREAM], queue: QUEUE }
+    }
+
+    /// A sender that never waits: what the network has not taken yet is a copy of what is sent.
+    pub(crate) fn copying(exchange: &'a Exchange, to: Host) -> Outgoing<'a> {
+        Outgoing { queue: usize::MAX, ..Outgoing::new(exchange, to) }
     }
 }
 
@@ -39,7 +46,7 @@ impl Write for Outgoing<'_> {
         if self.piece.len() == 1 {
             return Ok(());
         }
-        if !self.exchange.transport().wait_for_room(self.to, QUEUE, Instant::now() + PATIENCE) {
+        if !self.exchange.transport().wait_for_room(self.to, self.queue, Instant::now() + PATIENCE) {
             return Err(io::Error::other(format!("host {} takes no more", self.to)));
         }
         self.exchange.send(self.to, std::mem::replace(&mut self.piece, vec![STREAM]));

@@ -1,7 +1,8 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
 use super::exchange::Exchange;
-use super::message::{self, Account, Begin, Control};
+use super::message::{self, Account, Begin, Control, WritePiece};
+use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use super::transport::Host;
@@ -10,10 +11,12 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
-use crate::program::Kernels;
+use crate::piece::{Frame, Placement, check_name};
+use crate::program::{Kernels, Part, parts};
 use crate::step::Step;
 use crate::trace;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,12 +97,17 @@ fn unexpected<A>(message: &Control) -> Result<A> {
     Err(Error::Cluster(format!("it is not the time for {message:?}")))
 }
 
-/// Does what the driver says until the run is over. `begin`: what the driver said first.
+/// Does what the driver says until the run is over. `begin`: what the driver said first; `folder`: the only one that files are
+/// written to, or none if the driver says where.
 ///
 /// # Errors
 /// Another program or version than the driver's, a host that was lost, or a driver that makes no sense.
-pub(crate) fn work<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Result<()> {
-    let result = serve::<P, T>(exchange, begin);
+pub(crate) fn work<P: Kernels, T: Number>(
+    exchange: &Arc<Exchange>,
+    begin: &Begin,
+    folder: Option<PathBuf>,
+) -> Result<()> {
+    let result = serve::<P, T>(exchange, begin, folder);
     if let Err(error) = &result {
         exchange.send(DRIVER, Control::Failed(error.to_string()).encode());
     }
@@ -122,7 +130,7 @@ pub(crate) fn begin(exchange: &Exchange) -> Result<Begin> {
     }
 }
 
-fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Result<()> {
+fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder: Option<PathBuf>) -> Result<()> {
     let table = Arc::new(Table::<T>::of::<P>());
     let reals = message::lengths::<P, T>();
     let own = [std::any::type_name::<P>().to_string(), message::fingerprint::<P, T>(&table)];
@@ -164,6 +172,9 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin) -> Resu
         together: 1,
         spoilt: None,
         said: None,
+        parts: parts::<P, T>(),
+        folder,
+        piece: None,
     };
     exchange.send(DRIVER, Control::Ready(gpu).encode());
     worker.run()
@@ -200,6 +211,12 @@ struct Worker<T: Number> {
     spoilt: Option<Account>,
     /// What was received and is to be done next.
     said: Option<Control>,
+    /// Names of the reals of the state.
+    parts: Vec<Part>,
+    /// The only folder that files are written to, unless the driver says where.
+    folder: Option<PathBuf>,
+    /// Its piece of the mesh, once the driver has sent it.
+    piece: Option<OwnPiece>,
 }
 
 impl<T: Number> Worker<T> {
@@ -225,7 +242,8 @@ impl<T: Number> Worker<T> {
                     }
                 }
                 Control::State => {
-                    let mut out = Outgoing::new(&self.exchange, DRIVER);
+                    // The steps behind this do not wait until the driver has it.
+                    let mut out = Outgoing::copying(&self.exchange, DRIVER);
                     let view = self.engine.state()?;
                     let sent = self.domain.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out));
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
@@ -247,6 +265,8 @@ impl<T: Number> Worker<T> {
                 Control::SetGlobals(globals) => {
                     self.engine.set_globals(&message::numbers::<T>(&globals, self.reals[3])?)?;
                 }
+                Control::Piece => self.piece = Some(OwnPiece::read(&self.exchange, DRIVER, &self.domain)?),
+                Control::WritePiece(said) => self.write_piece(&said)?,
                 Control::Clock | Control::Timeline => timeline::answer(&self.exchange, &message)?,
                 Control::End => {
                     self.exchange.finish();
@@ -255,6 +275,21 @@ impl<T: Number> Worker<T> {
                 other => return unexpected(&other),
             }
         }
+    }
+
+    /// Writes its piece of the mesh.
+    fn write_piece(&mut self, said: &WritePiece) -> Result<()> {
+        let WritePiece { folder, name, positions, raised } = said;
+        check_name(name)?;
+        let placement = Placement { positions: positions.clone(), raised: raised.clone() };
+        let folder = self.folder.as_deref().unwrap_or(Path::new(folder));
+        let frame = Frame { folder, name, placement: &placement };
+        let Some(piece) = &mut self.piece else {
+            return Err(Error::Cluster("it is to write a piece of the mesh that it does not have".into()));
+        };
+        piece.write(&self.exchange, &self.parts, self.engine.state()?, &frame)?;
+        self.exchange.send(DRIVER, Control::Wrote.encode());
+        Ok(())
     }
 
     /// Takes a step, and with it those that have come meanwhile.

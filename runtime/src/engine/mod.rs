@@ -38,9 +38,11 @@ use crate::error::Result;
 #[cfg(feature = "gpu")]
 use crate::gpu::Shared;
 use crate::gpu::{Adapter, Counters};
-use crate::layout::{View, ViewMut};
+use crate::layout::{State, View, ViewMut};
 use crate::number::Number;
+use crate::piece::Frame;
 use crate::step::{Settings, Step};
+use meshweft_mesh::Mesh;
 
 /// What runs the steps of a simulation and keeps its state.
 pub(crate) trait Engine<T: Number>: Send + Sync {
@@ -59,6 +61,11 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     /// The state after all steps.
     fn state(&self) -> Result<View<'_, T>>;
 
+    /// Has the state after all steps so far copied and sent here, while hosts that hold it take the next steps; none if it is here.
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        Ok(None)
+    }
+
     /// Changes the state.
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
 
@@ -74,6 +81,15 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
         Ok(None)
     }
 
+    /// Has each host that holds a part of the state write its piece of the mesh, and waits until all have.
+    /// Returns how many did, numbered from 1; none if the state is here.
+    ///
+    /// # Errors
+    /// A host that was lost, or could not write.
+    fn write_pieces(&mut self, _mesh: &Mesh, _frame: &Frame) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
     /// What there is to know of it.
     fn facts(&self) -> Facts;
 
@@ -85,6 +101,9 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
         Ok(Vec::new())
     }
 }
+
+/// Waits for a state that is on its way.
+pub(crate) type Promise<T> = Box<dyn FnOnce() -> Result<State<T>> + Send>;
 
 /// How far an engine is, counted from its start or from the last change of its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,6 +35,8 @@ pub(crate) use share::Shares;
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
 pub(crate) use tile::{Form, Tile};
 pub(crate) use wide::{Wide, WideRows, gather_rows, scatter_rows};
+#[cfg(feature = "cluster")]
+pub(crate) use wire::{get, put};
 
 use crate::error::{Error, Result};
 use crate::number::Number;

@@ -21,12 +21,20 @@ use std::ops::Range;
 #[cfg(target_endian = "big")]
 compile_error!("shares travel in the byte order of their hosts, which is little-endian");
 
-fn put<A: Pod>(out: &mut dyn Write, values: &[A]) -> std::io::Result<()> {
+/// Writes values behind their number.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn put<A: Pod>(out: &mut dyn Write, values: &[A]) -> std::io::Result<()> {
     out.write_all(&(values.len() as u64).to_le_bytes())?;
     out.write_all(bytemuck::cast_slice(values))
 }
 
-fn get<A: Pod + Zeroable>(from: &mut dyn Read) -> Result<Vec<A>> {
+/// Reads what [`put`] wrote.
+///
+/// # Errors
+/// It is cut short.
+pub(crate) fn get<A: Pod + Zeroable>(from: &mut dyn Read) -> Result<Vec<A>> {
     /// Values that are read at once.
     const PIECE: usize = 1 << 16;
     let mut len = [0; 8];

@@ -30,7 +30,7 @@ pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape};
 pub use star::{Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;
-use crate::number::Real;
+use crate::number::{Number, Real};
 use meshweft_mesh::Mesh;
 
 /// The state of a vertex of `P`, at number type `R`.
@@ -39,6 +39,13 @@ pub type VertexOf<P, R> = <P as Kernels>::Vertex<R>;
 pub type SharedOf<P, R> = <<P as Kernels>::Vertex<R> as Vertex<R>>::Shared;
 /// What only the vertex itself reads: the other fields.
 pub(crate) type PrivateOf<P, R> = <<P as Kernels>::Vertex<R> as Vertex<R>>::Private;
+
+/// Names of the reals of a vertex of `P`: shared ones first, then private ones.
+pub(crate) fn parts<P: Kernels, T: Number>() -> Vec<Part> {
+    let mut parts = <SharedOf<P, T>>::parts("");
+    parts.extend(<PrivateOf<P, T>>::parts(""));
+    parts
+}
 
 /// The records and kernels of a program; [`kernels!`](crate::kernels) writes it.
 ///

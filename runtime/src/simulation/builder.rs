@@ -7,7 +7,7 @@ use crate::gpu::{self, Device, Shader};
 use crate::layout::{Layout, Shape, State, data_graph};
 use crate::number::{Int, Number, Real};
 use crate::program::{
-    Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, StarShape, Stars, Vertex, convert, leaves,
+    Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, StarShape, Stars, Vertex, convert, leaves, parts,
 };
 use crate::schedule::{Key, Order, Schedule};
 use crate::trace::{self, Expr};
@@ -202,7 +202,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         let engine: Box<dyn Engine<T>> = match (device, &backend) {
             #[cfg(feature = "cluster")]
             (None, Backend::Cluster(cluster)) => {
-                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, &state, &globals, timeline.is_some())?)
+                Box::new(cluster.start::<P, T>(&layout, mesh.points(), &table, state, &globals, timeline.is_some())?)
             }
             (Some((device, _)), _) => {
                 let kernels = gpu::sources(&table, traced)?;
@@ -216,8 +216,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             (None, _) => Box::new(Interpreter::new(Serial::new(layout.domain.clone(), state), table.clone(), globals)),
         };
         lap("state", &mut setup);
-        let mut parts = <SharedOf<P, T>>::parts("");
-        parts.extend(<PrivateOf<P, T>>::parts(""));
+        let parts = parts::<P, T>();
         let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
         let (clock, health) = (Clock::default(), Health::Well);
         let simulation =

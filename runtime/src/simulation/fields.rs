@@ -50,6 +50,15 @@ pub struct DeviceField {
     pub slots: Vec<u32>,
 }
 
+/// Reads one part of a state, in the order of the mesh's vertices.
+pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, parts: &[Part], i: usize) -> Field {
+    let first: usize = parts[..i].iter().map(|part| part.components).sum();
+    let Part { name, components, kind } = &parts[i];
+    let slots = (0..layout.places.len()).map(|v| layout.slot(v as u32));
+    let reals = slots.flat_map(|slot| (first..first + components).map(move |k| state.real(slot, k)));
+    Field { name: name.clone(), components: *components, values: reals.map(|x| kind.decode(x)).collect() }
+}
+
 impl<P: Program, T: Number> Simulation<P, T> {
     /// Finds one shared part of the state on the GPU that runs it, for a host that draws or computes there itself. It may read
     /// until the next step; steps that are double-buffered may leave the state in another buffer, so ask again after each.

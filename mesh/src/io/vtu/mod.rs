@@ -5,7 +5,8 @@
 //! bits, and field data, are skipped. Cell types: see `vtk_cells`. Document types are refused and entities are not
 //! expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here, become groups.
 //!
-//! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read.
+//! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read; and the index of several such
+//! files, PVTU.
 //!
 //! Source: VTK user's guide, "VTK file formats", and "VTK XML formats" of its manual.
 
@@ -22,7 +23,7 @@ use std::path::Path;
 
 use self::data::Store;
 use self::tags::{Array, Data, Piece, Section};
-pub(super) use self::write::{check_names, write};
+pub(super) use self::write::{check_names, write, write_index};
 use super::binary::Scalar;
 use super::draft::Draft;
 use super::text::{Text, number, shown};

@@ -1,11 +1,11 @@
-//! Writes VTU with its arrays appended as raw bytes.
+//! Writes VTU with its arrays appended as raw bytes, and the index of several such files.
 
 use std::io::{self, Write};
 
 use quick_xml::escape::escape;
 
 use super::super::vtk_cells;
-use crate::mesh::Mesh;
+use crate::mesh::{Group, Mesh};
 
 /// Refuses names that XML cannot hold.
 pub(in crate::io) fn check_names(mesh: &Mesh) -> Result<(), String> {
@@ -49,7 +49,7 @@ pub(in crate::io) fn write(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> 
         array(out, "Float64", 8, &field.name, field.components, cells.len())?;
     }
     for group in mesh.groups() {
-        array(out, "UInt8", 1, &format!("group.{}.{}", group.dimension, group.name), 1, cells.len())?;
+        array(out, "UInt8", 1, &name_of(group), 1, cells.len())?;
     }
     writeln!(out, "</CellData>\n<Points>")?;
     array(out, "Float64", 8, "Points", 3, points.len())?;
@@ -82,6 +82,40 @@ pub(in crate::io) fn write(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> 
     put(out, ends)?;
     put(out, cells.iter().map(|(kind, _)| [vtk_cells::type_of(kind).0]))?;
     writeln!(out, "\n</AppendedData>\n</VTKFile>")
+}
+
+/// Writes the index of pieces that each have the fields and groups of `like`, whose names must have passed [`check_names`].
+pub(in crate::io) fn write_index(out: &mut impl Write, like: &Mesh, pieces: &[String]) -> io::Result<()> {
+    let array = |out: &mut dyn Write, kind: &str, name: &str, components: usize| {
+        writeln!(out, r#"<PDataArray type="{kind}" Name="{}" NumberOfComponents="{components}"/>"#, escape(name))
+    };
+    writeln!(
+        out,
+        "<?xml version=\"1.0\"?>\n<VTKFile type=\"PUnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" \
+         header_type=\"UInt64\">\n<PUnstructuredGrid GhostLevel=\"0\">\n<PPointData>"
+    )?;
+    for field in like.point_fields() {
+        array(out, "Float64", &field.name, field.components)?;
+    }
+    writeln!(out, "</PPointData>\n<PCellData>")?;
+    for field in like.cell_fields() {
+        array(out, "Float64", &field.name, field.components)?;
+    }
+    for group in like.groups() {
+        array(out, "UInt8", &name_of(group), 1)?;
+    }
+    writeln!(out, "</PCellData>\n<PPoints>")?;
+    array(out, "Float64", "Points", 3)?;
+    writeln!(out, "</PPoints>")?;
+    for piece in pieces {
+        writeln!(out, r#"<Piece Source="{}"/>"#, escape(piece))?;
+    }
+    writeln!(out, "</PUnstructuredGrid>\n</VTKFile>")
+}
+
+/// The cell array that a group is stored as.
+fn name_of(group: &Group) -> String {
+    format!("group.{}.{}", group.dimension, group.name)
 }
 
 /// Writes numbers behind the header that says how many bytes they take.
