@@ -111,7 +111,7 @@ fn an_environment_that_makes_no_sense_is_refused_on_every_rank() {
     for number in [0, 1] {
         assert!(refused(&rank[..1], &[], number).contains("MESHWEFT_WORLD is not"));
         assert!(refused(&rank, &["--processes", "2"], number).contains("leave out --processes"));
-        assert!(refused(&rank, &["--backend", "serial"], number).contains("leave out --backend"));
+        assert!(refused(&rank, &["--backend", "serial"], number).contains("take --backend cpu or gpu"));
     }
     // What an earlier run left is not taken for the token of this one.
     std::fs::write(folder.path().join("t"), "old").unwrap();
