@@ -4,8 +4,9 @@
 //! measures; the state, when somebody asks. Workers exchange values among themselves.
 
 use super::children::Children;
-use super::exchange::{CONTROL, Exchange};
-use super::message::{self, Account, Begin, Control};
+use super::exchange::Exchange;
+use super::kind::CONTROL;
+use super::message::{self, Account, Begin, Control, DRIVER, unexpected};
 use super::overlap;
 use super::packing::Compress;
 use super::partition::{self, report};
@@ -15,7 +16,6 @@ use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
 use super::transport::Host;
-use super::worker::DRIVER;
 use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
@@ -116,7 +116,7 @@ impl<T: Number> Driver<T> {
             }
         }
         if begin.is_recorded {
-            driver.clocks = Some(Clocks::start(&driver)?);
+            driver.clocks = Some(Clocks::start(driver.exchange(), &|host| driver.next(host))?);
         }
         Ok(driver)
     }
@@ -240,10 +240,6 @@ impl<T: Number> Driver<T> {
     }
 }
 
-pub(super) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
-    Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
-}
-
 impl<T: Number> Engine<T> for Driver<T> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.exchange.check().map_err(|error| self.cause(error))?;
@@ -356,7 +352,9 @@ impl<T: Number> Engine<T> for Driver<T> {
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {
         self.settle_all()?;
-        self.clocks.as_ref().map_or(Ok(Vec::new()), |clocks| clocks.recordings(self))
+        self.clocks
+            .as_ref()
+            .map_or(Ok(Vec::new()), |clocks| clocks.recordings(self.exchange(), &|host| self.next(host)))
     }
 
     fn facts(&self) -> Facts {

@@ -3,14 +3,14 @@
 //! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
+use super::arrival::Arrival;
 use super::codec::Form;
-use super::message::Control;
+use super::kind::{VALUES, WATCH};
+use super::message::{Control, Standing};
 use super::overlap::Overlap;
 use super::packing::{Compress, Packing};
 use super::peer::Peer;
-use super::stall::Standing;
 use super::time::{Clock, Time};
-use super::timeline;
 use super::transport::{Event, Host, Transport};
 use super::values;
 use crate::engine::{Arrivals, Border, Haste, Lag, Outbox, Timeline};
@@ -24,13 +24,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-
-/// First bytes of a message: the kind.
-pub(crate) const VALUES: u8 = 0;
-pub(crate) const CONTROL: u8 = 1;
-pub(crate) const STREAM: u8 = 2;
-/// The driver asks how a host stands. The network's thread answers, whatever the host's own does.
-pub(crate) const WATCH: u8 = 3;
 
 /// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
 /// is late sees two.
@@ -335,7 +328,7 @@ impl Exchange {
     /// Takes in what ghosts have come to.
     fn values(&self, from: Host, message: &[u8]) -> Result<()> {
         let breach = |what: &str| Err(Error::Cluster(format!("it sent values that make no sense: {what}")));
-        let arrival = timeline::Arrival::begin(self.timeline.get());
+        let arrival = Arrival::begin(self.timeline.get());
         let Some(links) = self.border.get() else { return breach("nobody knows the mesh yet") };
         let Some(message) = values::unpack(links.packing.form(), message) else { return breach("badly packed") };
         let Some(epoch) = values::epoch(&message) else { return breach("no epoch") };

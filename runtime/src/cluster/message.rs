@@ -3,9 +3,9 @@
 //! Few and small, so they are archives of rkyv, checked when they are read, and only after the sender is known to belong to the
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
-use super::exchange::CONTROL;
+use super::kind::CONTROL;
 use super::packing::Compress;
-use super::stall::Standing;
+use super::transport::Host;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -14,6 +14,9 @@ use crate::program::{CORNERS, Kernels, PrivateOf, Record, SharedOf, StarShape};
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
 use rkyv::{Archive, Deserialize, Serialize, rancor};
+
+/// The driver of a run.
+pub(crate) const DRIVER: Host = 0;
 
 /// A message.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
@@ -137,6 +140,15 @@ pub(crate) struct Account {
     pub(crate) memory_bytes: u64,
 }
 
+/// How far a worker is, and what it waits for.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
+pub(crate) struct Standing {
+    /// Grows with whatever the host does.
+    pub(crate) moves: u64,
+    /// A task and the epoch it is to come to, and the task that lags behind, with its host.
+    pub(crate) waits: Vec<(u32, u64, u32, Host)>,
+}
+
 /// A stage; those inside of a loop follow it.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FlatStage {
@@ -177,6 +189,14 @@ impl Control {
         rkyv::from_bytes::<Control, rancor::Error>(&aligned)
             .map_err(|error| Error::Cluster(format!("a message that is none: {error}")))
     }
+}
+
+/// The error of a worker that says what nobody asked for.
+///
+/// # Errors
+/// Always.
+pub(crate) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
+    Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
 }
 
 /// Numbers as bytes.

@@ -32,12 +32,14 @@
 //!
 //! Go on without a host that was lost: the run ends with an error that names it.
 
+mod arrival;
 mod children;
 mod codec;
 mod driver;
 mod exchange;
 mod identity;
 mod key;
+mod kind;
 mod launch;
 mod message;
 mod overlap;

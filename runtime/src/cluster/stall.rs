@@ -3,11 +3,11 @@
 //! A host that is gone is noticed by the network. A host that answers and does nothing, or two that wait for each other, are not:
 //! so a driver that has waited for long asks all workers how they stand, and ends the run if none has moved since it last asked.
 
-use super::exchange::{CONTROL, Exchange, WATCH};
-use super::message::Control;
+use super::exchange::Exchange;
+use super::kind::{CONTROL, WATCH};
+use super::message::{Control, Standing};
 use super::transport::Host;
 use crate::error::{Error, Result};
-use rkyv::{Archive, Deserialize, Serialize};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -17,15 +17,6 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(15);
 /// Waits of a host that are told, at most.
 const TOLD: usize = 4;
-
-/// How far a worker is, and what it waits for.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
-pub(crate) struct Standing {
-    /// Grows with whatever the host does.
-    pub(crate) moves: u64,
-    /// A task and the epoch it is to come to, and the task that lags behind, with its host.
-    pub(crate) waits: Vec<(u32, u64, u32, Host)>,
-}
 
 /// Watches over a run, for a driver that waits.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! What is too large for one message: bytes in pieces, from one host to another.
 
-use super::exchange::{Exchange, STREAM};
+use super::exchange::Exchange;
+use super::kind::STREAM;
 use super::transport::Host;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};

@@ -4,17 +4,13 @@
 //! driver asks each worker what its clock shows, several times, and takes the answer that was quickest: it was given half a
 //! round trip before it came. Between the two readings clocks are taken to run evenly.
 
-use super::driver::{Driver, unexpected};
 use super::exchange::Exchange;
-use super::message::Control;
+use super::message::{Control, DRIVER, unexpected};
 use super::stream::{Incoming, Outgoing};
 use super::transport::Host;
-use super::worker::DRIVER;
-use crate::engine::{Event, MOST, NETWORK, Recording, Timeline, What};
+use crate::engine::{Event, MOST, NETWORK, Recording, What};
 use crate::error::{Error, Result};
-use crate::number::Number;
 use std::io::{Read, Write};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// How often a clock is asked for: the quickest of some answers was held up by nothing.
@@ -31,6 +27,9 @@ struct Reading {
     there: u64,
 }
 
+/// Waits for the next message of a worker.
+type Next<'a> = &'a dyn Fn(Host) -> Result<Control>;
+
 /// The clocks of all workers.
 pub(super) struct Clocks {
     began: Instant,
@@ -38,22 +37,23 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// Reads all clocks for the first time.
+    /// Reads all clocks for the first time. `next`: waits for the next message of a worker.
     ///
     /// # Errors
     /// A worker that was lost.
-    pub(super) fn start<T: Number>(driver: &Driver<T>) -> Result<Clocks> {
+    pub(super) fn start(exchange: &Exchange, next: Next) -> Result<Clocks> {
         let mut clocks = Clocks { began: Instant::now(), first: Vec::new() };
-        clocks.first = driver.workers().map(|host| clocks.read(driver, host)).collect::<Result<_>>()?;
+        let workers = 1..exchange.transport().hosts();
+        clocks.first = workers.map(|host| clocks.read(exchange, next, host)).collect::<Result<_>>()?;
         Ok(clocks)
     }
 
-    fn read<T: Number>(&self, driver: &Driver<T>, host: Host) -> Result<Reading> {
+    fn read(&self, exchange: &Exchange, next: Next, host: Host) -> Result<Reading> {
         let mut best: Option<(u64, Reading)> = None;
         for _ in 0..ASKED {
             let asked = self.began.elapsed().as_nanos() as u64;
-            driver.exchange().send(host, Control::Clock.encode());
-            let there = match driver.next(host)? {
+            exchange.send(host, Control::Clock.encode());
+            let there = match next(host)? {
                 Control::ClockShows(there) => there,
                 other => return unexpected(host, &other),
             };
@@ -69,11 +69,12 @@ impl Clocks {
     ///
     /// # Errors
     /// A worker that was lost, or sends what makes no sense.
-    pub(super) fn recordings<T: Number>(&self, driver: &Driver<T>) -> Result<Vec<Recording>> {
+    pub(super) fn recordings(&self, exchange: &Exchange, next: Next) -> Result<Vec<Recording>> {
+        let hosts = exchange.transport().hosts();
         let recording = |(host, &first): (Host, &Reading)| {
-            let last = self.read(driver, host)?;
-            driver.exchange().send(host, Control::Timeline.encode());
-            let mut recording = receive(&mut Incoming::new(driver.exchange(), host), driver.workers().end)
+            let last = self.read(exchange, next, host)?;
+            exchange.send(host, Control::Timeline.encode());
+            let mut recording = receive(&mut Incoming::new(exchange, host), hosts)
                 .map_err(|error| Error::Cluster(format!("host {host} cannot say what it did: {error}")))?;
             recording.host = host;
             for (_, event) in &mut recording.events {
@@ -81,7 +82,7 @@ impl Clocks {
             }
             Ok(recording)
         };
-        driver.workers().zip(&self.first).map(recording).collect()
+        (1..hosts).zip(&self.first).map(recording).collect()
     }
 }
 
@@ -160,26 +161,6 @@ fn receive(from: &mut impl Read, hosts: u32) -> std::io::Result<Recording> {
         events.push((thread, event));
     }
     Ok(Recording { host: 0, left_out, events })
-}
-
-/// A message of values that is taken in.
-pub(super) struct Arrival<'a>(Option<(&'a Timeline, u64)>);
-
-impl Arrival<'_> {
-    /// It has come.
-    pub(super) fn begin(timeline: Option<&Arc<Timeline>>) -> Arrival<'_> {
-        Arrival(timeline.map(|timeline| (&**timeline, timeline.now())))
-    }
-
-    /// It was taken in: what has come is not packed.
-    pub(super) fn end(self, from: Host, message: &[u8]) {
-        let Some((timeline, start)) = self.0 else { return };
-        let word = |at: usize| Some(u32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?));
-        if let (Some(low), Some(high), Some(task)) = (word(4), word(8), word(12)) {
-            let round = u64::from(low) | u64::from(high) << 32;
-            timeline.add(NETWORK, What::Receive { from, task }, round, start);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! were in the epoch before. A message says itself whether it is packed, so both kinds mix, and nobody agrees on anything.
 
 use super::codec::{self, Form};
-use super::exchange::VALUES;
+use super::kind::VALUES;
 use super::transport::MAX_MESSAGE;
 use std::borrow::Cow;
 

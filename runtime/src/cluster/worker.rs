@@ -1,7 +1,8 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
 use super::exchange::Exchange;
-use super::message::{self, Account, Begin, Control, WritePiece};
+use super::kind::CONTROL;
+use super::message::{self, Account, Begin, Control, DRIVER, WritePiece};
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
@@ -20,8 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The driver of a run.
-pub(crate) const DRIVER: Host = 0;
 /// The worker that combines what all measure.
 const FIRST: Host = 1;
 /// How long a worker waits for word before it looks again.
@@ -84,7 +83,7 @@ impl<T: Number> Walks<T> for Share<T> {
 
 /// The next control message of a host.
 fn next(exchange: &Exchange, from: Host) -> Result<Control> {
-    let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&super::exchange::CONTROL);
+    let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&CONTROL);
     loop {
         // Whether there is anything to wait for is the driver's business.
         if let Some((_, message)) = exchange.receive(PATIENCE, wants)? {
@@ -296,8 +295,7 @@ impl<T: Number> Worker<T> {
     fn steps(&mut self, first: Control) -> Result<()> {
         let mut steps = vec![self.step(first)?];
         while steps.len() < self.together {
-            let is_control =
-                |from, message: &[u8]| from == DRIVER && message.first() == Some(&super::exchange::CONTROL);
+            let is_control = |from, message: &[u8]| from == DRIVER && message.first() == Some(&CONTROL);
             let Some((_, message)) = self.exchange.try_receive(is_control) else { break };
             match Control::decode(&message)? {
                 step @ Control::Step { .. } => steps.push(self.step(step)?),

@@ -1,0 +1,25 @@
+//! When messages of values were taken in, for the timeline.
+
+use super::transport::Host;
+use crate::engine::{NETWORK, Timeline, What};
+use std::sync::Arc;
+
+/// A message of values that is taken in.
+pub(super) struct Arrival<'a>(Option<(&'a Timeline, u64)>);
+
+impl Arrival<'_> {
+    /// It has come.
+    pub(super) fn begin(timeline: Option<&Arc<Timeline>>) -> Arrival<'_> {
+        Arrival(timeline.map(|timeline| (&**timeline, timeline.now())))
+    }
+
+    /// It was taken in: what has come is not packed.
+    pub(super) fn end(self, from: Host, message: &[u8]) {
+        let Some((timeline, start)) = self.0 else { return };
+        let word = |at: usize| Some(u32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?));
+        if let (Some(low), Some(high), Some(task)) = (word(4), word(8), word(12)) {
+            let round = u64::from(low) | u64::from(high) << 32;
+            timeline.add(NETWORK, What::Receive { from, task }, round, start);
+        }
+    }
+}
