@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Two hosts on links of several speeds: two network namespaces of this machine, joined by a pair of virtual Ethernet devices whose rate
+# a token bucket limits. One worker of one thread in each, the driver beside the first. Needs root, ip and tc.
+#
+#   docs/perf/links.sh [BINARY] [FOLDER]
+#
+# BINARY: the command [target/release/meshweft]. FOLDER: for links.txt [links-report]. RATES: of the link, as tc writes them, or none
+# ["none 1gbit 100mbit"]. CASES: example, mesh, steps ["heat box:100 20;spring box:100 40;cloth sheet:512 5"].
+# COMPRESS: ["auto never"].
+set -uo pipefail
+binary=$(realpath "${1:-target/release/meshweft}")
+folder=${2:-links-report}
+mkdir -p "$folder"
+one=mw-a$$ two=mw-b$$
+clean() { ip netns del $one 2>/dev/null; ip netns del $two 2>/dev/null; }
+trap clean EXIT
+ip netns add $one && ip netns add $two || exit 1
+ip link add va$$ netns $one type veth peer name vb$$ netns $two
+for side in "$one va$$ 10.77.0.1" "$two vb$$ 10.77.0.2"; do
+    read -r space device address <<<"$side"
+    ip -n "$space" link set lo up
+    ip -n "$space" address add "$address/24" dev "$device"
+    ip -n "$space" link set "$device" up
+done
+
+limit() { # rate
+    for side in "$one va$$" "$two vb$$"; do
+        read -r space device <<<"$side"
+        ip netns exec "$space" tc qdisc del dev "$device" root 2>/dev/null
+        [ "$1" = none ] || ip netns exec "$space" tc qdisc add dev "$device" root tbf rate "$1" burst 128kb latency 20ms
+    done
+}
+
+measure() { # example, mesh, steps, rate, how values are packed
+    local token=$folder/token
+    rm -f "$token"
+    ip netns exec $one "$binary" run "$1" --mesh "$2" --steps "$3" --every "$3" --workers 2 --threads 1 --compress "$5" --listen 10.77.0.1:7700 \
+        --token "$token" --quiet --no-pictures --out "$folder/out" --json >"$folder/run.json" 2>"$folder/err" &
+    local driver=$!
+    until [ -s "$token" ] || ! kill -0 $driver 2>/dev/null; do sleep 0.05; done
+    for space in $one $two; do ip netns exec "$space" "$binary" worker --join "$token" >/dev/null 2>>"$folder/err" & done
+    wait $driver || { echo "$* failed: $(grep -m1 error "$folder/err")"; wait; return; }
+    wait
+    python3 - "$folder/run.json" "$@" <<'PYTHON'
+import json, sys
+run = json.load(open(sys.argv[1]))
+hosts, rounds = run["hosts"], max(run["rounds"], 1)
+sent = sum(host["bytes_a_round"] for host in hosts) / len(hosts)
+values, packed = (sum(host[key] for host in hosts) for key in ("value_bytes", "value_bytes_sent"))
+share = f", values packed to {100 * packed / values:.0f} %" if packed < values else ""
+print(f"{' '.join(sys.argv[2:]):40} {1e3 * run['wall_s'] / rounds:8.3f} ms a round  speed-up {run['speed_up']['measured']:.2f}"
+      f"  {sent / 1e3:.0f} kB a round and host{share}  digest {run['digest'][:8]}")
+PYTHON
+}
+
+for rate in ${RATES:-none 1gbit 100mbit}; do
+    limit "$rate"
+    IFS=';' read -ra cases <<<"${CASES:-heat box:100 20;spring box:100 40;cloth sheet:512 5}"
+    for case in "${cases[@]}"; do
+        for compress in ${COMPRESS:-auto never}; do measure $case "$rate" "$compress"; done
+    done
+done | tee "$folder/links.txt"
+rm -rf "$folder/out" "$folder/run.json" "$folder/token"
