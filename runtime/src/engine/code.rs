@@ -49,6 +49,10 @@ pub(crate) struct Pass<T> {
 /// A measurement of all vertices.
 pub(crate) struct Measure<T> {
     /// The number of its kernel.
+    #[cfg_attr(
+        not(all(feature = "gpu", feature = "cluster")),
+        expect(dead_code, reason = "a device knows kernels by it")
+    )]
     pub(crate) kernel: usize,
     pub(crate) code: Code<T>,
     pub(crate) uniform: Uniform<T>,

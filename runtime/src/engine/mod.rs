@@ -21,6 +21,8 @@ pub(crate) use code::{Code, Compiled};
 pub(crate) use compiled::Table;
 pub(crate) use cpu::Cpu;
 pub(crate) use interpreter::Interpreter;
+#[cfg(all(feature = "gpu", feature = "cluster"))]
+pub(crate) use legs::Legs;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
@@ -30,7 +32,6 @@ pub(crate) use {
     code::{Measure, Pass},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
     interpreter::Host as Walks,
-    legs::Legs,
     reduce::Reduction,
 };
 

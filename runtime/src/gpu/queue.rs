@@ -233,6 +233,7 @@ impl Queue {
     }
 
     /// Hands over what was recorded with a copy behind it. Tells what to wait for, and whether the copy can be read.
+    #[cfg(feature = "cluster")]
     pub(super) fn submit_copy(
         &mut self,
         device: &Device,
@@ -248,6 +249,7 @@ impl Queue {
     }
 
     /// Says which of several passes what is recorded from here on belongs to.
+    #[cfg(feature = "cluster")]
     pub(super) fn mark(&mut self, device: &Device, pass: usize) -> Result<()> {
         self.submit(device)?;
         self.mark = pass;
@@ -255,6 +257,7 @@ impl Queue {
     }
 
     /// The first pass that was marked, since this was last asked, after which some update was not finite.
+    #[cfg(feature = "cluster")]
     pub(super) fn take_spoilt(&mut self) -> Option<usize> {
         self.spoilt.take()
     }

@@ -3,6 +3,7 @@
 //! Made from a layout and a few limits, without a device; tests look at it without one, too.
 
 mod chunk;
+#[cfg(all(feature = "gpu", feature = "cluster"))]
 mod levels;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use crate::number::Number;
 use crate::schedule::{Key, Order, Rule};
 pub(crate) use chunk::Chunk;
 use chunk::size;
+#[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use levels::Planned;
 use meshweft_mesh::Graph;
 use meshweft_shaders::layout::Range as Record;
@@ -50,6 +52,7 @@ pub(crate) struct Plan {
     /// Where chunks start among the tasks of the schedule, or the pieces of a share, and the end: where those are walked.
     cuts: Vec<u32>,
     /// Pieces of task `t` of a share: `pieces[t]..pieces[t + 1]`.
+    #[cfg(all(feature = "gpu", feature = "cluster"))]
     pieces: Vec<u32>,
     /// Records and lists of tasks of all walks so far.
     pub(crate) ranges: Vec<Vec<u32>>,
@@ -146,7 +149,19 @@ impl Plan {
             _ => phases(domain, &parts, &cuts, &chunks, harness.width),
         };
         let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Plan { harness, chunks, waves, all, each, cuts, pieces, ranges, list, walks })
+        Ok(Plan {
+            harness,
+            chunks,
+            waves,
+            all,
+            each,
+            cuts,
+            #[cfg(all(feature = "gpu", feature = "cluster"))]
+            pieces,
+            ranges,
+            list,
+            walks,
+        })
     }
 
     /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
