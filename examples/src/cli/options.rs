@@ -35,7 +35,7 @@ pub(super) struct Problem {
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
-    /// How much of the mesh the GPU has with --backend hybrid
+    /// How much of the mesh the GPU has with --backend hybrid, between 0 and 1 [default: 0.5]
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "PART", value_parser = part)]
     share: Option<f64>,
