@@ -8,6 +8,20 @@ use meshweft_examples::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, start};
 
+const CASES: [Case; 5] = [
+    ("heat", "torus:24x14", &[]),
+    ("heat", "box:7", &[("method", "explicit")]),
+    ("wave", "disk:10", &[]),
+    ("spring", "random:600", &[]),
+    ("cloth", "sheet:18x22", &[("wind", "3")]),
+];
+
+/// All orders, with small tasks, so that every host has several.
+fn orders() -> impl Iterator<Item = (usize, Order)> {
+    let small = |order: Order| order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
+    Order::ALL.into_iter().map(small).enumerate()
+}
+
 /// Workers that are threads of this process.
 fn inside(workers: u32, threads: usize) -> Backend {
     Backend::Cluster(Cluster::inside(workers).unwrap().threads(threads))
@@ -15,19 +29,10 @@ fn inside(workers: u32, threads: usize) -> Backend {
 
 #[test]
 fn any_number_of_hosts_and_threads_gives_one_digest_for_every_example_and_order() {
-    let cases: [Case; 5] = [
-        ("heat", "torus:24x14", &[]),
-        ("heat", "box:7", &[("method", "explicit")]),
-        ("wave", "disk:10", &[]),
-        ("spring", "random:600", &[]),
-        ("cloth", "sheet:18x22", &[("wind", "3")]),
-    ];
-    for (i, (name, spec, set)) in cases.into_iter().enumerate() {
+    for (i, (name, spec, set)) in CASES.into_iter().enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in Order::ALL.into_iter().enumerate() {
+        for (j, order) in orders() {
             let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
-            // Small blocks, so that every host has several.
-            let order = order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
             let run = |backend| {
                 let options = Options { order, precision, backend, ..Options::default() };
                 digest_after(6, &mut *start(name, &mesh, set, &options).unwrap()).unwrap()
@@ -67,17 +72,9 @@ fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
     if gpu_or_skip().is_none() {
         return;
     }
-    let cases: [Case; 5] = [
-        ("heat", "torus:24x14", &[]),
-        ("heat", "box:7", &[("method", "explicit")]),
-        ("wave", "disk:10", &[]),
-        ("spring", "random:600", &[]),
-        ("cloth", "sheet:18x22", &[("wind", "3")]),
-    ];
-    for (i, (name, spec, set)) in cases.into_iter().enumerate() {
+    for (i, (name, spec, set)) in CASES.into_iter().enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in Order::ALL.into_iter().enumerate() {
-            let order = order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
+        for (j, order) in orders() {
             let cluster = || match (i + j) % 3 {
                 0 => Cluster::inside(2).unwrap().on_gpus(0),
                 _ => Cluster::hybrid(0, 0.4).unwrap().threads(2),

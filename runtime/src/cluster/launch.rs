@@ -225,7 +225,8 @@ impl Cluster {
         }
     }
 
-    /// Lets every worker update on a GPU of its host: `adapter` is its number among those of [`adapters`](crate::adapters) there.
+    /// Lets every worker update on a GPU of its host: `adapter` is its number among those of [`adapters`](crate::adapters) there. In 32
+    /// bits: a simulation in 64 that is built on it, or a host without that adapter, is an error then.
     pub fn on_gpus(mut self, adapter: usize) -> Cluster {
         self.parts.iter_mut().for_each(|part| part.1 = Some(adapter));
         self
@@ -457,7 +458,8 @@ impl Worker {
         &self.begin.program
     }
 
-    /// Updates on a GPU of this host, whatever the driver asks for.
+    /// Updates on a GPU of this host, whatever the driver asks for: `adapter` is its number among those of
+    /// [`adapters`](crate::adapters). One that is not there, or a run in 64 bits, is an error of [`run`](Worker::run).
     pub fn on_gpu(mut self, adapter: usize) -> Worker {
         let own = self.exchange.transport().host() as usize - 1;
         self.begin.gpus.resize(self.begin.gpus.len().max(own + 1), None);

@@ -191,7 +191,7 @@ impl Control {
     }
 }
 
-/// The error of a worker that says what nobody asked for.
+/// The error of a host that says what nobody asked for.
 ///
 /// # Errors
 /// Always.

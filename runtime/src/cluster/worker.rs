@@ -2,7 +2,7 @@
 
 use super::exchange::Exchange;
 use super::kind::CONTROL;
-use super::message::{self, Account, Begin, Control, DRIVER, WritePiece};
+use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpected};
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
@@ -52,14 +52,14 @@ impl<T: Number> Walks<T> for Share<T> {
             exchange.send(FIRST, Control::Leaves { leaves: own.leaves, vertices: own.vertices }.encode());
             return match next(exchange, FIRST)? {
                 Control::Total(total) => Ok(total),
-                other => unexpected(&other),
+                other => unexpected(FIRST, &other),
             };
         }
         let mut all = vec![own];
         for from in FIRST + 1..=workers {
             match next(exchange, from)? {
                 Control::Leaves { leaves, vertices } => all.push(Reduction { how, whole, leaves, vertices }),
-                other => return unexpected(&other),
+                other => return unexpected(from, &other),
             }
         }
         let total = Reduction::total(all)
@@ -92,10 +92,6 @@ fn next(exchange: &Exchange, from: Host) -> Result<Control> {
     }
 }
 
-fn unexpected<A>(message: &Control) -> Result<A> {
-    Err(Error::Cluster(format!("it is not the time for {message:?}")))
-}
-
 /// Does what the driver says until the run is over. `begin`: what the driver said first; `folder`: the only one that files are
 /// written to, or none if the driver says where.
 ///
@@ -125,7 +121,7 @@ pub(crate) fn begin(exchange: &Exchange) -> Result<Begin> {
             begin.version,
             env!("CARGO_PKG_VERSION")
         ))),
-        other => unexpected(&other),
+        other => unexpected(DRIVER, &other),
     }
 }
 
@@ -271,7 +267,7 @@ impl<T: Number> Worker<T> {
                     self.exchange.finish();
                     return Ok(());
                 }
-                other => return unexpected(&other),
+                other => return unexpected(DRIVER, &other),
             }
         }
     }
@@ -318,7 +314,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn step(&self, message: Control) -> Result<Step<T>> {
-        let Control::Step { number, parameters, stages } = message else { return unexpected(&message) };
+        let Control::Step { number, parameters, stages } = message else { return unexpected(DRIVER, &message) };
         let parameters = message::numbers(&parameters, self.reals[2])?;
         Ok(Step { number, parameters, stages: message::stages(&stages, &self.table)? })
     }

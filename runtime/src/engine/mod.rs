@@ -63,6 +63,9 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     fn state(&self) -> Result<View<'_, T>>;
 
     /// Has the state after all steps so far copied and sent here, while hosts that hold it take the next steps; none if it is here.
+    ///
+    /// # Errors
+    /// A host that was lost.
     fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
         Ok(None)
     }

@@ -11,20 +11,20 @@ use std::sync::atomic::AtomicU8;
 use wgpu::BufferUsages as Usage;
 
 /// The arrays that values of some slots go through.
-pub(super) struct Ferry {
+pub(super) struct Boundary {
     /// For each task, its slots that other hosts read, ascending.
     sent: Vec<Vec<u32>>,
     /// Numbers of a slot, and words from one to the next.
     reals: usize,
     stride: usize,
-    pack: Lane,
-    unpack: Lane,
+    pack: Transfer,
+    unpack: Transfer,
     /// Where the host reads what was packed.
     staging: wgpu::Buffer,
 }
 
 /// One direction: slots by name, and a row of their values.
-struct Lane {
+struct Transfer {
     pipeline: wgpu::ComputePipeline,
     list: wgpu::Buffer,
     slots: wgpu::Buffer,
@@ -58,10 +58,10 @@ impl Row {
     }
 }
 
-impl Lane {
-    fn new(device: &Device, kernel: meshweft_shaders::Kernel, slots: usize, stride: usize) -> Result<Lane> {
+impl Transfer {
+    fn new(device: &Device, kernel: meshweft_shaders::Kernel, slots: usize, stride: usize) -> Result<Transfer> {
         let usage = Usage::STORAGE | Usage::COPY_DST | Usage::COPY_SRC;
-        Ok(Lane {
+        Ok(Transfer {
             pipeline: device.compile(kernel.name, kernel.source, kernel.name, None)?,
             list: device.buffer("list", 16, Usage::UNIFORM | Usage::COPY_DST)?,
             slots: device.buffer("slots of a list", 4 * slots as u64, usage)?,
@@ -101,8 +101,8 @@ impl Lane {
     }
 }
 
-impl Ferry {
-    pub(super) fn new<T: Number>(device: &Device, domain: &Domain<T>) -> Result<Ferry> {
+impl Boundary {
+    pub(super) fn new<T: Number>(device: &Device, domain: &Domain<T>) -> Result<Boundary> {
         let (reals, stride) = (domain.shape.shared, shared_stride(domain.shape.shared));
         let mut sent = vec![Vec::new(); domain.graph.len()];
         let share = domain.share.iter();
@@ -116,8 +116,9 @@ impl Ferry {
         let out: usize = sent.iter().map(Vec::len).sum();
         let ghosts: usize = share.flat_map(|share| &share.ghosts).map(|ghost| ghost.len()).sum();
         let staging = device.buffer("staging", (4 * out * stride) as u64, Usage::MAP_READ | Usage::COPY_DST)?;
-        let (pack, unpack) = (Lane::new(device, PACK, out, stride)?, Lane::new(device, UNPACK, ghosts, stride)?);
-        Ok(Ferry { sent, reals, stride, pack, unpack, staging })
+        let (pack, unpack) =
+            (Transfer::new(device, PACK, out, stride)?, Transfer::new(device, UNPACK, ghosts, stride)?);
+        Ok(Boundary { sent, reals, stride, pack, unpack, staging })
     }
 
     /// Takes the arrays of shared state as they are now.
@@ -164,7 +165,7 @@ impl Ferry {
     }
 
     /// Brings the values of ghosts into one array: tasks, and the bits of all of their slots.
-    pub(super) fn unload<T: Number>(
+    pub(super) fn unpack_into<T: Number>(
         &self,
         work: &mut Work,
         domain: &Domain<T>,

@@ -3,7 +3,7 @@
 //! Stages come one by one, and a round goes level after level: what the border of a level reads of other hosts is brought to the
 //! device, the border is updated and packed, and while the device updates the inside, this thread sends what was packed.
 
-use super::border::Ferry;
+use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
     Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Reduction, Timeline, Walks,
@@ -26,7 +26,7 @@ struct Share<T: Number> {
     gpu: Gpu<T>,
     border: Arc<dyn Border>,
     timeline: Option<Arc<Timeline>>,
-    ferry: Ferry,
+    boundary: Boundary,
     /// Levels under each rule that was met so far.
     levels: Vec<(Rule, Arc<[Planned]>)>,
     /// The bits of each ghost as they are known last: of tasks that are none, none.
@@ -51,8 +51,8 @@ pub(crate) fn share<T: Number>(
     let mut gpu = Gpu::new(device, domain, (physics, kernels), state, globals)?;
     let domain = gpu.domain.clone();
     let work = gpu.work_mut();
-    let ferry = Ferry::new(&work.device, &domain)?;
-    Ok(Box::new(Share { gpu, border, timeline, ferry, levels: Vec::new(), ghosts, epochs: 0 }))
+    let boundary = Boundary::new(&work.device, &domain)?;
+    Ok(Box::new(Share { gpu, border, timeline, boundary, levels: Vec::new(), ghosts, epochs: 0 }))
 }
 
 /// The bits of the shared state of each ghost.
@@ -190,14 +190,14 @@ impl<T: Number> Share<T> {
     }
 
     /// Brings what has come to the device.
-    fn unload(&mut self, course: &Course<T>) -> Result<()> {
+    fn take_in(&mut self, course: &Course<T>) -> Result<()> {
         let arrived = course.take();
         let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         for array in [0, 1] {
             let values = arrived.iter().filter(|arrived| arrived.array == array);
             let values: Vec<(u32, &[u8])> = values.map(|arrived| (arrived.task, &arrived.bits[..])).collect();
             if !values.is_empty() {
-                self.ferry.unload(work, &course.domain, array, &values)?;
+                self.boundary.unpack_into(work, &course.domain, array, &values)?;
             }
         }
         Ok(())
@@ -218,7 +218,7 @@ impl<T: Number> Share<T> {
         }
         let ghosts: Vec<u32> = (0..course.domain.graph.len() as u32).filter(|&t| course.domain.is_ghost(t)).collect();
         if self.wait(course, &ghosts, |t| course.epoch(t) == course.legs.rounds) {
-            self.unload(course)?;
+            self.take_in(course)?;
         }
         Ok(())
     }
@@ -235,17 +235,17 @@ impl<T: Number> Share<T> {
                 return Ok(false);
             }
             pen.iter_mut().for_each(|pen| pen.found(true));
-            self.unload(course)?;
+            self.take_in(course)?;
             let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
             let given = work.given_of(&course.domain, uniform, epoch - leg.first)?;
             work.visit(border, kernel, given, double)?;
             course.advance(&level.border, epoch);
-            let packed = self.ferry.pack(work, &level.border, leg.source(epoch + 1))?;
+            let packed = self.boundary.pack(work, &level.border, leg.source(epoch + 1))?;
             work.visit(inside, kernel, given, double)?;
             course.advance(&level.inside, epoch);
             if let Some(packed) = packed {
                 work.queue.submit(&work.device)?;
-                let (row, mut outbox) = (self.ferry.read(work, packed)?, Outbox::default());
+                let (row, mut outbox) = (self.boundary.read(work, packed)?, Outbox::default());
                 for &t in &level.border {
                     self.border.pack(&mut outbox, t, course.legs.round(epoch), &|slots, bits| row.gather(slots, bits));
                 }
@@ -268,7 +268,7 @@ impl<T: Number> Walks<T> for Share<T> {
         if passes.iter().any(|pass| pass.rule == Rule::AtOnce) {
             work.arrays.make_double(&work.device, &work.queue)?;
         }
-        self.ferry.bind(work)?;
+        self.boundary.bind(work)?;
         work.queue.take_spoilt();
         let legs = Legs::new(passes, usize::from(work.arrays.current()), self.epochs);
         let course = Arc::new(Course::new(self.gpu.domain.clone(), legs, std::mem::take(&mut self.ghosts)));

@@ -46,9 +46,9 @@ impl Chunk {
         range.numbers = words.len() as u32;
         let own = &domain.tiles[tiles];
         if own.iter().any(|tile| !tile.numbers(tile.own()).is_empty()) {
-            each_of(own, &slots, |part| match part {
-                Ok(tile) => words.extend(tile.numbers(tile.own())),
-                Err(ghosts) => words.resize(words.len() + ghosts, 0),
+            each_of(own, &slots, |len, tile| match tile {
+                Some(tile) => words.extend(tile.numbers(tile.own())),
+                None => words.resize(words.len() + len, 0),
             });
         }
         range.fixed = words.len() as u32;
@@ -197,22 +197,22 @@ fn run_starts<T: Number>(domain: &Domain<T>, tile: &Tile<T>) -> Vec<u32> {
     [&[start], &domain.runs[inside], &[end]].concat()
 }
 
-/// Visits the tiles that lie in some slots, and where ghosts lie between them the number of their slots.
+/// Visits the tiles that lie in some slots, and no tile where ghosts lie between them, with the number of slots of each.
 fn each_of<'a, T: Number>(
     tiles: &'a [Tile<T>],
     slots: &Range<usize>,
-    mut visit: impl FnMut(Result<&'a Tile<T>, usize>),
+    mut visit: impl FnMut(usize, Option<&'a Tile<T>>),
 ) {
     let mut at = slots.start;
     for tile in tiles {
         if at < tile.own().start {
-            visit(Err(tile.own().start - at));
+            visit(tile.own().start - at, None);
         }
-        visit(Ok(tile));
+        visit(tile.own().len(), Some(tile));
         at = tile.own().end;
     }
     if at < slots.end {
-        visit(Err(slots.end - at));
+        visit(slots.end - at, None);
     }
 }
 
@@ -227,22 +227,21 @@ fn push_star<T: Number>(
     let mut at = Star { columns: words.len() as u32, ..Star::default() };
     let (mut column, mut lanes) = (0, 0);
     let mut degrees = Vec::with_capacity(slots.len());
-    each_of(tiles, slots, |part| {
-        let len = part.map_or_else(|ghosts| ghosts, |tile| tile.slots.len());
+    each_of(tiles, slots, |len, tile| {
         let groups = len / harness.width as usize;
-        match part.map(|tile| &tile.form) {
-            Ok(Form::Wide { stars, .. }) => {
+        match tile.map(|tile| &tile.form) {
+            Some(Form::Wide { stars, .. }) => {
                 let columns = &stars[star].columns;
                 words.extend(columns[..groups].iter().map(|first| column + first));
                 column += columns[groups];
                 degrees.extend_from_slice(&stars[star].degrees);
             }
-            Ok(Form::Rows { .. }) => {
+            Some(Form::Rows { .. }) => {
                 words.extend((0..groups as u32).map(|group| ALONE | (lanes + group * harness.width)));
                 lanes += len as u32;
                 degrees.resize(degrees.len() + len, 0);
             }
-            Err(_) => {
+            None => {
                 words.resize(words.len() + groups, column);
                 degrees.resize(degrees.len() + len, 0);
             }
