@@ -232,6 +232,12 @@ impl Problem {
         Ok(Worker::from_env()?)
     }
 
+    /// Whether other machines may have a part of the mesh.
+    #[cfg(feature = "cluster")]
+    pub(super) fn needs_other_hosts(&self) -> Result<bool> {
+        Ok(self.launch.is_elsewhere() || Cluster::rank()?.is_some())
+    }
+
     /// Starts the workers, or waits for them, if several hosts are to share the mesh.
     #[cfg(feature = "cluster")]
     fn cluster(&self) -> Result<Option<Backend>> {

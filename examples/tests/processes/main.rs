@@ -130,6 +130,18 @@ fn a_run_on_processes_has_the_shares_that_info_shows() {
     }
 }
 
+#[test]
+fn processes_are_measured_beside_what_this_machine_can_do() {
+    let bench = |more: &[&str]| {
+        let bench = ["bench", "heat", "--mesh", "torus:48x24", "--steps", "2", "--trials", "1"];
+        json(&[&bench[..], more].concat())
+    };
+    let (one, two) = (bench(&["--no-probe"]), bench(&["--processes", "2", "--threads", "1"]));
+    assert_eq!((&two["threads"], &two["machine"]["threads"]), (&2.into(), &2.into()));
+    assert!(two["read_share"].as_f64().unwrap() > 0.0);
+    assert_eq!(one["digest"], two["digest"]);
+}
+
 /// A trace, as the events of each kind.
 fn events(trace: &Value) -> BTreeMap<&str, Vec<&Value>> {
     let mut events: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();

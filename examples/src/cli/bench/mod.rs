@@ -101,18 +101,19 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start()?;
-    let machine = match (arguments.no_probe, &plan.options.backend) {
-        (true, _) | (_, Backend::Gpu { .. }) => None,
-        _ => Some(probe::probe(run.threads(), Sizes::of_this_machine())?),
-    };
     let trials = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
     let mut report = measure::measure(&plan, run.as_mut(), setup, trials)?;
-    if let Some(machine) = &machine {
-        report = report.on(machine);
-    }
-    if let (false, Backend::Gpu { adapter }) = (arguments.no_probe, &plan.options.backend) {
-        report = report.beside_copy(copy_bandwidth(*adapter)?);
-    }
+    report = match &plan.options.backend {
+        _ if arguments.no_probe => report,
+        Backend::Gpu { adapter } => report.beside_copy(copy_bandwidth(*adapter)?),
+        // What this machine can do says nothing of others.
+        #[cfg(feature = "cluster")]
+        Backend::Cluster(_) if arguments.problem.needs_other_hosts()? => report,
+        _ => {
+            let machine = probe::probe(report.threads, Sizes::of_this_machine())?;
+            report.on(&machine)
+        }
+    };
     if arguments.json {
         writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
     } else {

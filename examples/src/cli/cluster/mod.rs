@@ -78,6 +78,11 @@ impl Launch {
         self.processes.is_some() || self.hosts.is_some() || self.workers.is_some()
     }
 
+    /// Whether some of them may be other machines.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.hosts.is_some() || self.workers.is_some()
+    }
+
     /// Starts the workers, or waits for them, if several hosts are to share the mesh. `threads`: of each, 0 for all cores.
     ///
     /// # Errors
