@@ -1,21 +1,27 @@
 #!/usr/bin/env bash
 # Two hosts on links of several speeds: two network namespaces of this machine, joined by a pair of virtual Ethernet devices whose rate
-# a token bucket limits. One worker of one thread in each, the driver beside the first. Needs root, ip and tc.
+# a token bucket limits. One worker of one thread in each, the driver beside the first. Needs root, ip and tc; for delays Python, too.
 #
 #   docs/perf/links.sh [BINARY] [FOLDER]
 #
 # BINARY: the command [target/release/meshweft]. FOLDER: for links.txt [links-report]. RATES: of the link, as tc writes them, or none
 # ["none 1gbit 100mbit"]. CASES: example, mesh, steps ["heat box:100 20;spring box:100 40;cloth sheet:512 5"].
-# COMPRESS: ["auto never"].
+# COMPRESS: ["auto never"]. DELAY: ms that each packet takes one way; delay.py then carries them, which takes some of the cores [none].
 set -uo pipefail
 binary=$(realpath "${1:-target/release/meshweft}")
 folder=${2:-links-report}
 mkdir -p "$folder"
 one=mw-a$$ two=mw-b$$
-clean() { ip netns del $one 2>/dev/null; ip netns del $two 2>/dev/null; }
+clean() { [ -n "${carrier:-}" ] && kill $carrier && wait $carrier; ip netns del $one 2>/dev/null; ip netns del $two 2>/dev/null; }
 trap clean EXIT
 ip netns add $one && ip netns add $two || exit 1
-ip link add va$$ netns $one type veth peer name vb$$ netns $two
+if [ -n "${DELAY:-}" ]; then
+    "$(dirname "$0")/delay.py" va$$ vb$$ "$DELAY" & carrier=$!
+    until ip link show vb$$ >/dev/null 2>&1; do sleep 0.05; done
+    ip link set va$$ netns $one && ip link set vb$$ netns $two || exit 1
+else
+    ip link add va$$ netns $one type veth peer name vb$$ netns $two
+fi
 for side in "$one va$$ 10.77.0.1" "$two vb$$ 10.77.0.2"; do
     read -r space device address <<<"$side"
     ip -n "$space" link set lo up
