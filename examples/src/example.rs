@@ -11,6 +11,7 @@ use meshweft::{
 use meshweft::{Sharing, Worker, mesh::Cut};
 use meshweft_mesh::{Field, Mesh};
 use std::io::Write;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 /// What is known of an example before it runs.
@@ -38,6 +39,11 @@ pub trait Example: Program {
     /// # Errors
     /// A mesh that the physics cannot run on.
     fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Self>;
+
+    /// Whether it is this program that runs with these settings, of those of an example.
+    fn runs(_settings: &Settings) -> bool {
+        true
+    }
 
     /// How its state is drawn.
     fn look(&self) -> Look;
@@ -133,42 +139,102 @@ pub enum Precision {
     F64,
 }
 
+impl Precision {
+    /// The word for it: `f32` or `f64`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => f32::NAME,
+            Precision::F64 => f64::NAME,
+        }
+    }
+}
+
 /// One example in the table of all.
 pub struct Entry {
     /// What is known of it.
     pub info: Info,
-    /// Builds a run on a mesh.
-    pub start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
-    /// Works for a driver that runs it, until the run is over.
-    #[cfg(feature = "cluster")]
-    pub work: fn(Worker) -> Result<()>,
-    /// Its program, as workers know it.
-    pub program: fn() -> &'static str,
-    /// The shaders that would run it on a GPU.
-    pub shaders: fn(Mesh, &Settings, &Options) -> Result<Vec<Shader>>,
     /// Runs its acceptance test.
     pub checks: fn() -> Result<Vec<Check>>,
+    /// Its programs: the first that the settings ask for runs.
+    programs: &'static [Runner],
 }
 
-impl Entry {
-    /// The entry of an example.
-    pub const fn of<P: Example>() -> Entry {
-        Entry {
-            info: P::INFO,
+/// What can be done with a program of an example, whatever its types.
+struct Runner {
+    runs: fn(&Settings) -> bool,
+    start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
+    #[cfg(feature = "cluster")]
+    work: fn(Worker) -> Result<()>,
+    #[cfg(feature = "cluster")]
+    name: fn() -> &'static str,
+    shaders: fn(Mesh, &Settings, &Options) -> Result<Vec<Shader>>,
+}
+
+impl Runner {
+    const fn of<P: Example>() -> Runner {
+        Runner {
+            runs: P::runs,
             start: |mesh, settings, options| match options.precision {
                 Precision::F32 => Ok(Box::new(Running::<P, f32>::new(mesh, settings, options)?)),
                 Precision::F64 => Ok(Box::new(Running::<P, f64>::new(mesh, settings, options)?)),
             },
             #[cfg(feature = "cluster")]
             work: |worker| Ok(worker.run::<P>()?),
-            program: std::any::type_name::<P>,
+            #[cfg(feature = "cluster")]
+            name: std::any::type_name::<P>,
             shaders: |mut mesh, settings, options| {
                 let program = P::new(&mut mesh, settings, options.order)?;
                 let options = Options { backend: Backend::Gpu { adapter: 0 }, ..options.clone() };
                 Ok(configure(mesh, program, &options).shaders()?)
             },
-            checks: P::checks,
         }
+    }
+}
+
+/// The programs of an example.
+struct Programs<P, Q>(PhantomData<(P, Q)>);
+
+impl<P: Example, Q: Example> Programs<P, Q> {
+    const ONE: &'static [Runner] = &[Runner::of::<P>()];
+    const BOTH: &'static [Runner] = &[Runner::of::<P>(), Runner::of::<Q>()];
+}
+
+impl Entry {
+    /// The entry of an example of one program.
+    pub const fn of<P: Example>() -> Entry {
+        Entry { info: P::INFO, checks: P::checks, programs: Programs::<P, P>::ONE }
+    }
+
+    /// The entry of an example of two programs: `P` where it [runs](Example::runs), else `Q`.
+    pub const fn either<P: Example, Q: Example>() -> Entry {
+        Entry { info: Q::INFO, checks: Q::checks, programs: Programs::<P, Q>::BOTH }
+    }
+
+    fn runner(&self, settings: &Settings) -> Result<&Runner> {
+        let found = self.programs.iter().find(|program| (program.runs)(settings));
+        found.with_context(|| format!("no program of {} runs with these settings", self.info.name))
+    }
+
+    /// Builds a run on a mesh.
+    ///
+    /// # Errors
+    /// A mesh or options that the physics cannot run on.
+    pub fn start(&self, mesh: Mesh, settings: &Settings, options: &Options) -> Result<Box<dyn Run>> {
+        (self.runner(settings)?.start)(mesh, settings, options)
+    }
+
+    /// The shaders that would run it on a GPU.
+    ///
+    /// # Errors
+    /// As [`Entry::start`].
+    pub fn shaders(&self, mesh: Mesh, settings: &Settings, options: &Options) -> Result<Vec<Shader>> {
+        (self.runner(settings)?.shaders)(mesh, settings, options)
+    }
+
+    /// What works for a driver until the run is over, if the program of that name is one of this example.
+    #[cfg(feature = "cluster")]
+    pub fn work(&self, program: &str) -> Option<fn(Worker) -> Result<()>> {
+        self.programs.iter().find(|known| (known.name)() == program).map(|known| known.work)
     }
 }
 

@@ -20,5 +20,9 @@ pub use settings::{Kind, Setting, Settings};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,
 /// in every crate that names it.
-pub static EXAMPLES: &[Entry] =
-    &[Entry::of::<heat::Heat>(), Entry::of::<wave::Wave>(), Entry::of::<spring::Spring>(), Entry::of::<cloth::Cloth>()];
+pub static EXAMPLES: &[Entry] = &[
+    Entry::either::<heat::Implicit, heat::Heat>(),
+    Entry::of::<wave::Wave>(),
+    Entry::of::<spring::Spring>(),
+    Entry::of::<cloth::Cloth>(),
+];

@@ -26,7 +26,7 @@ pub fn start(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -
     for (key, value) in set {
         settings.set(entry.info.settings, key, value)?;
     }
-    (entry.start)(mesh.clone(), &settings, options)
+    entry.start(mesh.clone(), &settings, options)
 }
 
 /// Runs some steps and returns the digest.

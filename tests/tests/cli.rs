@@ -328,23 +328,23 @@ fn bench_of_all_writes_tables_plots_and_figures_that_parse() {
     let ended = meshweft(&["bench", "--all", "--tiny", "--out", out.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(
-        ended.err.contains("tolerance, box:6, morton/jacobi") && ended.out.contains("measurements in"),
+        ended.err.contains("tolerance, box:6, conjugate gradients") && ended.out.contains("measurements in"),
         "{}",
         ended.err
     );
-    let plots = ["bandwidth.svg", "numberings.svg", "orders.svg", "sizes.svg", "tolerance.svg"];
+    let plots = ["bandwidth.svg", "methods.svg", "numberings.svg", "orders.svg", "sizes.svg", "tolerance.svg"];
     let mut all = [&plots[..], &["results.csv", "results.md", "tolerance.csv"]].concat();
     all.sort_unstable();
     assert_eq!(names(&out), all);
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     // On a machine of one core there is one number of threads.
-    for (name, least) in [("results.csv", 25), ("tolerance.csv", 6)] {
+    for (name, least) in [("results.csv", 25), ("tolerance.csv", 13)] {
         let text = read(name);
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let columns = lines.next().unwrap();
         let lines: Vec<_> = lines.collect();
         assert!(lines.len() >= least && lines.iter().all(|line| line.len() == columns.len()), "{name}: {text}");
-        let words = ["example", "mesh", "order", "precision", "digest"];
+        let words = ["example", "mesh", "method", "order", "precision", "digest"];
         for (k, column) in columns.iter().enumerate().filter(|(_, column)| !words.contains(column)) {
             let number = |line: &Vec<&str>| line[k].parse().is_ok_and(|x: f64| x.is_finite() && x > 0.0);
             assert!(lines.iter().all(number), "{column} in {name}: {text}");

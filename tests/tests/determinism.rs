@@ -9,11 +9,21 @@ use meshweft_tests::{digest_after, random, start};
 /// Example, mesh and settings.
 pub(crate) type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
+/// A solve that is always as long.
+pub(crate) const CONJUGATE_GRADIENTS: &[(&str, &str)] = &[("method", "cg"), ("rounds", "4"), ("tolerance", "0")];
+
+/// Whether an example runs under an order: conjugate gradients solve by sweeps in place.
+pub(crate) fn runs(set: &[(&str, &str)], order: Order) -> bool {
+    set != CONJUGATE_GRADIENTS || order != Order::JACOBI
+}
+
 /// Examples with a mesh of a few blocks each and a setting that takes the other path, if there is one.
 const CASES: &[Case] = &[
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
-    ("heat", "hexes:7", &[]),
+    ("heat", "hexes:7", &[("factor", "0")]),
+    ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
+    ("heat", "box:6", &[("method", "chebyshev")]),
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("spring", "random:600", &[]),
@@ -27,7 +37,7 @@ const STEPS: usize = 12;
 fn each_case(f: impl Fn(&str, &Mesh, &[(&str, &str)], &Options, &str)) {
     for (i, (name, spec, set)) in CASES.iter().enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in Order::ALL.into_iter().enumerate() {
+        for (j, order) in Order::ALL.into_iter().enumerate().filter(|(_, order)| runs(set, *order)) {
             let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
             let options = Options { order, precision, ..Options::default() };
             f(name, &mesh, set, &options, &format!("{name} {spec} {order} {precision:?}"));
@@ -169,6 +179,7 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
 /// A step of cloth long enough to stretch, shear and fold it: the rounding of every term reaches the digest.
 const RECORDED: &[Case] = &[
     ("heat", "torus:24x14", &[]),
+    ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("cloth", "sheet:18x22", &[("dt", "0.02"), ("wind", "8"), ("stretch", "20")]),
@@ -178,7 +189,7 @@ const RECORDED: &[Case] = &[
 fn digests_are_those_on_record() {
     let mut wrong = Vec::new();
     for order in Order::ALL {
-        for (name, spec, set) in RECORDED {
+        for (name, spec, set) in RECORDED.iter().filter(|case| runs(case.2, order)) {
             let mesh = generate(spec, 3).unwrap();
             let run = digest(name, &mesh, set, &Options { order, ..Options::default() });
             let known = GOLDEN.iter().find(|g| (g.0, g.1, g.2) == (*name, *spec, order.key.name())).map(|g| g.3);

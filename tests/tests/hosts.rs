@@ -1,6 +1,6 @@
 //! One simulation on several hosts [C3]: workers in one process. Those of several are in `examples/tests/processes.rs`.
 
-use crate::determinism::Case;
+use crate::determinism::{CONJUGATE_GRADIENTS, Case, runs};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::mesh::Cut;
 use meshweft::{Backend, Cluster, Error, Order};
@@ -8,9 +8,10 @@ use meshweft_examples::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, start};
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
+    ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),

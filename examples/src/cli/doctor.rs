@@ -91,7 +91,7 @@ fn try_out(adapter: usize) -> Result<()> {
     let settings = crate::Settings::new(entry.info.settings);
     for order in [Order::BLOCKED, Order::COLOR] {
         let options = crate::Options { order, backend: Backend::Gpu { adapter }, verify: true, ..Default::default() };
-        let mut run = (entry.start)(generate("box:10", 1)?, &settings, &options)?;
+        let mut run = entry.start(generate("box:10", 1)?, &settings, &options)?;
         (0..3).try_for_each(|_| run.step())?;
     }
     Ok(())

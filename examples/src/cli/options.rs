@@ -394,7 +394,7 @@ impl Plan {
         let mesh = open_mesh(&self.mesh, self.seed)?;
         let mesh_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let run = (self.entry.start)(mesh, &self.settings, &self.options)?;
+        let run = self.entry.start(mesh, &self.settings, &self.options)?;
         let built_s = clock.elapsed().as_secs_f64();
         let known_s: f64 = run.setup().iter().map(|(_, s)| s).sum();
         // What building took beyond the stages of the runtime: the scene, and the oracle if there is one.
@@ -416,9 +416,6 @@ impl Plan {
 
     /// The name of the precision.
     pub(super) fn precision(&self) -> &'static str {
-        match self.options.precision {
-            Precision::F32 => "f32",
-            Precision::F64 => "f64",
-        }
+        self.options.precision.name()
     }
 }

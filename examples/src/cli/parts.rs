@@ -52,7 +52,7 @@ pub(super) fn run(
     let entry = find_example(&arguments.example)?;
     // What hosts lay out is what cores lay out; nothing is updated.
     let options = Options { order: arguments.order, backend: Backend::Cpu { threads: 1 }, ..Options::default() };
-    let run = (entry.start)(mesh.clone(), &Settings::new(entry.info.settings), &options)?;
+    let run = entry.start(mesh.clone(), &Settings::new(entry.info.settings), &options)?;
     let sharing = run.shares(hosts, arguments.cut.into())?;
     let facts = Facts { mesh: name, seed, example: entry.info.name, order: run.schedule().order(), cut: arguments.cut };
     if let Some(path) = &arguments.picture {
@@ -242,7 +242,7 @@ mod tests {
         for (order, cut) in [("blocked:64", CutName::Curve), ("color", CutName::Bisection), ("jacobi", CutName::Curve)]
         {
             let options = Options { order: order.parse().unwrap(), ..Options::default() };
-            let run = (entry.start)(mesh.clone(), &Settings::new(entry.info.settings), &options).unwrap();
+            let run = entry.start(mesh.clone(), &Settings::new(entry.info.settings), &options).unwrap();
             for hosts in [1, 2, 5, 8] {
                 let sharing = run.shares(hosts, cut.into()).unwrap();
                 let owners = sharing.owners.iter().map(|host| host - 1).collect();

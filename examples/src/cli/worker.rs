@@ -83,8 +83,8 @@ pub(super) fn work(worker: Worker, err: &mut dyn Write) -> ExitCode {
 }
 
 fn serve(worker: Worker) -> Result<()> {
-    match programs().iter().find(|entry| (entry.program)() == worker.program()) {
-        Some(entry) => (entry.work)(worker),
+    match programs().iter().find_map(|entry| entry.work(worker.program())) {
+        Some(work) => work(worker),
         None => bail!("the driver runs {}, which this program does not have", worker.program()),
     }
 }

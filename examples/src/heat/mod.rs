@@ -4,21 +4,18 @@
 //! Euler, solved by Gauss–Seidel sweeps in place (stable for any step), or explicit Euler (double-buffered).
 
 mod checks;
+mod implicit;
+mod scene;
 
 use crate::example::{Check, Example, Info, Look};
 use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
-use anyhow::Result;
-use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_mesh::{Laplacian, Mesh};
-
-record! {
-    /// Numbers that all vertices read.
-    pub struct Parameters<R> {
-        /// Diffusivity times time step, m².
-        spread: R,
-    }
-}
+use anyhow::{Result, bail};
+pub use implicit::Implicit;
+use meshweft::{Program, Stages, Stars, kernels, vertex};
+use meshweft_mesh::Mesh;
+use scene::Scene;
+pub use scene::{Edges, Parameters};
 
 vertex! {
     /// A vertex of the finite-element mesh.
@@ -32,28 +29,17 @@ vertex! {
     }
 }
 
-stars! {
-    /// Edges with their finite-element weight.
-    pub Edges[1]: R;
-}
-
 /// How a time step is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Implicit Euler by this many sweeps in place.
-    Relaxation(usize),
+    /// Implicit Euler, solved by sweeps in place.
+    Relaxation,
     /// Explicit Euler.
     Explicit,
-}
-
-/// Diffusion of heat.
-pub struct Heat {
-    diffusivity: f64,
-    dt: f64,
-    method: Method,
-    laplacian: Laplacian,
-    /// Center and radius of the hot spot, m.
-    spot: ([f64; 3], f64),
+    /// Implicit Euler, solved by conjugate gradients.
+    ConjugateGradients,
+    /// Implicit Euler, solved by Chebyshev iteration.
+    Chebyshev,
 }
 
 /// Settings of a diffusion of heat; `HeatOptions::default()` is what the command takes.
@@ -63,19 +49,34 @@ pub struct HeatOptions {
     pub method: Method,
     /// How fast heat spreads, m²/s.
     pub diffusivity: f64,
-    /// Time step, s; `None` takes 5 times (relaxation) or 0.9 times (explicit) the explicit limit.
+    /// Time step, s; `None` takes 5 times (implicit) or 0.9 times (explicit) the explicit limit.
     pub dt: Option<f64>,
+    /// Sweeps or iterations a step; the most for conjugate gradients.
+    pub rounds: usize,
+    /// By how much more than Gauss–Seidel an update moves; `None` takes what suits the time step.
+    pub factor: Option<f64>,
+    /// The residual over the first at which conjugate gradients stop.
+    pub tolerance: f64,
+    /// Temperature far from the hot spot, K.
+    pub cold: f64,
 }
 
 impl From<&Settings> for HeatOptions {
     fn from(settings: &Settings) -> HeatOptions {
+        let unless_zero = |name| Some(settings.number(name)).filter(|&x| x != 0.0);
         HeatOptions {
             method: match settings.choice("method") {
                 "explicit" => Method::Explicit,
-                _ => Method::Relaxation(settings.count("rounds")),
+                "cg" => Method::ConjugateGradients,
+                "chebyshev" => Method::Chebyshev,
+                _ => Method::Relaxation,
             },
             diffusivity: settings.number("diffusivity"),
-            dt: Some(settings.number("dt")).filter(|&dt| dt != 0.0),
+            dt: unless_zero("dt"),
+            rounds: settings.count("rounds"),
+            factor: unless_zero("factor"),
+            tolerance: settings.number("tolerance"),
+            cold: settings.number("cold"),
         }
     }
 }
@@ -86,30 +87,44 @@ impl Default for HeatOptions {
     }
 }
 
+impl HeatOptions {
+    fn scene(&self, mesh: &Mesh) -> Result<Scene> {
+        let times = if self.method == Method::Explicit { 0.9 } else { 5.0 };
+        Scene::new(mesh, self.diffusivity, self.dt.ok_or(times), self.cold)
+    }
+}
+
+/// Diffusion of heat: sweeps in place, or explicit steps.
+#[derive(Clone)]
+pub struct Heat {
+    scene: Scene,
+    is_explicit: bool,
+    pub(crate) rounds: usize,
+    factor: f64,
+}
+
 impl Heat {
     /// A hot spot on a mesh.
     ///
     /// # Errors
-    /// A mesh without a Laplacian.
+    /// A mesh without a Laplacian, or a method of [`Implicit`].
     pub fn with(mesh: &Mesh, options: &HeatOptions) -> Result<Heat> {
-        let laplacian = Laplacian::of(mesh)?;
-        let HeatOptions { method, diffusivity, dt } = *options;
-        let share = if method == Method::Explicit { 0.9 } else { 5.0 };
-        let dt = dt.unwrap_or_else(|| share * laplacian.explicit_limit() / diffusivity);
-        let [low, high] = mesh.bounds();
-        let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-        let corner = [high[0], (low[1] + high[1]) / 2.0, high[2]];
-        let center = mesh.nearest(corner, |v| laplacian.masses[v] > 0.0).unwrap_or(corner);
-        // A mesh of one place has no extent; any radius will do.
-        let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
-        Ok(Heat { diffusivity, dt, method, laplacian, spot: (center, radius) })
+        let scene = options.scene(mesh)?;
+        let factor = options.factor.unwrap_or_else(|| best_factor(scene.jacobi_radius()));
+        let is_explicit = match options.method {
+            Method::Relaxation => false,
+            Method::Explicit => true,
+            Method::ConjugateGradients | Method::Chebyshev => bail!("{:?} is a method of `Implicit`", options.method),
+        };
+        Ok(Heat { scene, is_explicit, rounds: options.rounds, factor })
     }
 }
 
-/// Temperature far from the hot spot, K.
-const COLD: f64 = 300.0;
-/// How much hotter the middle of the spot is, K.
-const RISE: f64 = 100.0;
+/// The factor with which errors fall fastest where neighbors are of two colors (Young 1954), and nearly so in other orders. `radius`: the
+/// largest eigenvalue of the Jacobi iteration.
+fn best_factor(radius: f64) -> f64 {
+    2.0 / (1.0 + (1.0 - radius * radius).max(0.0).sqrt())
+}
 
 kernels! {
     for Heat: Node, Parameters;
@@ -123,10 +138,24 @@ kernels! {
         Node { temperature: (own.mass * own.before + p.spread * flow) / (own.mass + p.spread * weight), ..own }
     };
 
+    /// The same, and further by a factor (successive over-relaxation).
+    update Overrelax[factor] |p, own, around| {
+        let (flow, weight) = around.sum(Edges, |[other], w| (w * other.temperature, w));
+        let solved = (own.mass * own.before + p.spread * flow) / (own.mass + p.spread * weight);
+        Node { temperature: own.temperature + factor * (solved - own.temperature), ..own }
+    };
+
     /// `T + (s / m) Σ w (T_neighbor - T)`.
     update Explicit |p, own, around| {
         let flow = around.sum(Edges, |[other], w| w * (other.temperature - own.temperature));
         Node { temperature: own.temperature + p.spread * flow / own.mass, ..own }
+    };
+
+    /// The square of what is missing in the equation of a vertex, in units of the mean mass.
+    sum Missing |p, own, around| {
+        let flow = around.sum(Edges, |[other], w| w * (other.temperature - own.temperature));
+        let missing = (own.mass * (own.before - own.temperature) + p.spread * flow) / p.mean_mass;
+        missing * missing
     };
 
     /// The integral of temperature: constant in an insulated body.
@@ -141,41 +170,43 @@ kernels! {
 
 impl Program for Heat {
     fn time_step(&self) -> f64 {
-        self.dt
+        self.scene.dt
     }
 
     fn parameters(&self, _time: f64) -> Parameters<f64> {
-        Parameters { spread: self.diffusivity * self.dt }
+        self.scene.parameters()
     }
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let weights = self.laplacian.weights.clone();
-        stars.add(Edges, self.laplacian.edges.clone(), move |i| weights[i.element]);
+        self.scene.add_edges(stars);
         Ok(())
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
-        let (center, radius) = self.spot;
-        let p = mesh.points()[v as usize];
-        let distance = (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>();
-        let temperature = COLD + RISE * Real::exp(-distance / (2.0 * radius * radius));
-        Node { temperature, before: temperature, mass: self.laplacian.masses[v as usize] }
+        let temperature = self.scene.temperature(mesh, v);
+        Node { temperature, before: temperature, mass: self.scene.mass(v) }
     }
 
     /// A vertex without cells has no mass: it keeps its temperature.
     fn fixed(&self, _mesh: &Mesh, v: u32) -> bool {
-        self.laplacian.masses[v as usize] <= 0.0
+        self.scene.mass(v) <= 0.0
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        match self.method {
-            Method::Relaxation(rounds) => {
-                stages.map(Remember);
-                stages.sweep(Relax, rounds);
-            }
-            Method::Explicit => stages.jacobi(Explicit, 1),
+        if self.is_explicit {
+            return stages.jacobi(Explicit, 1);
+        }
+        stages.map(Remember);
+        match self.factor {
+            1.0 => stages.sweep(Relax, self.rounds),
+            factor => stages.sweep(Overrelax { factor }, self.rounds),
         }
     }
+}
+
+/// How temperatures are drawn.
+fn look() -> Look {
+    Look { color: Some("temperature"), label: "temperature (K)", map: ColorMap::Inferno, ..Look::default() }
 }
 
 impl Example for Heat {
@@ -187,8 +218,8 @@ impl Example for Heat {
         settings: &[
             Setting {
                 name: "method",
-                about: "implicit Euler relaxed in place, or explicit Euler",
-                kind: Kind::Choice(&["relaxation", "explicit"]),
+                about: "implicit Euler relaxed in place, by conjugate gradients or by Chebyshev iteration, or explicit Euler",
+                kind: Kind::Choice(&["relaxation", "explicit", "cg", "chebyshev"]),
             },
             Setting {
                 name: "diffusivity",
@@ -197,13 +228,28 @@ impl Example for Heat {
             },
             Setting {
                 name: "dt",
-                about: "time step; 0 takes 5 times (relaxation) or 0.9 times (explicit) the explicit limit",
+                about: "time step; 0 takes 5 times (implicit) or 0.9 times (explicit) the explicit limit",
                 kind: Kind::Number { default: 0.0, unit: "s", range: [0.0, 1e12] },
             },
             Setting {
                 name: "rounds",
-                about: "sweeps a step, for relaxation",
+                about: "sweeps or iterations a step; for cg the most",
                 kind: Kind::Number { default: 10.0, unit: "", range: [1.0, 1e6] },
+            },
+            Setting {
+                name: "factor",
+                about: "by how much more than Gauss–Seidel a relaxation moves; 0 takes what suits dt",
+                kind: Kind::Number { default: 1.0, unit: "", range: [0.0, 1.999] },
+            },
+            Setting {
+                name: "tolerance",
+                about: "residual at which cg stops, over the first",
+                kind: Kind::Number { default: 1e-6, unit: "", range: [0.0, 1.0] },
+            },
+            Setting {
+                name: "cold",
+                about: "temperature far from the hot spot",
+                kind: Kind::Number { default: 300.0, unit: "K", range: [0.0, 1e6] },
             },
         ],
     };
@@ -213,7 +259,7 @@ impl Example for Heat {
     }
 
     fn look(&self) -> Look {
-        Look { color: Some("temperature"), label: "temperature (K)", map: ColorMap::Inferno, ..Look::default() }
+        look()
     }
 
     fn checks() -> Result<Vec<Check>> {

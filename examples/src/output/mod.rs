@@ -345,7 +345,7 @@ mod tests {
             let entry = &crate::EXAMPLES[0];
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
-            let run = (entry.start)(mesh, &settings, &crate::Options::default()).unwrap();
+            let run = entry.start(mesh, &settings, &crate::Options::default()).unwrap();
             let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
             (config.every, config.state_every)
         };

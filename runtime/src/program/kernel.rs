@@ -307,7 +307,7 @@ macro_rules! kernels {
     (@kernel $(#[$meta:meta])* $name:ident [$($setting:ident),+]) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $name { $(pub $setting: f64),+ }
+        pub struct $name { $(#[doc = concat!("Setting `", stringify!($setting), "`.")] pub $setting: f64),+ }
 
         impl $crate::Kernel for $name {
             const NAME: &'static str = stringify!($name);

@@ -10,11 +10,11 @@
 //! | numbering | `morton`, `hilbert`, `random`, each under `blocked` and `color` | `spring`, `heat` |
 //! | precision | 64 bits | `spring`, `heat` |
 //! | size | `sheet:100` to `sheet:1000`: 10^4 to 10^6 vertices | `cloth` |
-//! | order, as time to tolerance | each of the six, on all threads | one implicit step of heat |
+//! | order, method, precision, as time to tolerance | each of the six; four; both | one implicit step of heat |
 
 use super::measure::{Report, Trials, measure};
 use super::probe::{self, Machine, Sizes};
-use super::tolerance::{self, Arrival};
+use super::tolerance::{self, Arrival, Problem};
 use super::{TRIAL_S, pages};
 use crate::cli::options::Plan;
 use crate::cli::{Console, Outcome, find_example, open_mesh, text};
@@ -137,14 +137,17 @@ pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<
         reports.push(report);
     }
     let mesh = open_mesh(&center, 1)?;
-    let mut arrivals = Vec::new();
-    for order in Order::ALL {
-        let arrival = tolerance::arrive(&mesh, order, all)?;
-        let left = left.after(tolerance_cost(scale) / Order::ALL.len() as f64);
-        let rounds = arrival.rounds.map_or("not reached".to_string(), |n| format!("{n} rounds"));
-        let _ = writeln!(console.err, "tolerance, {center}, {order}: {rounds}, {left}");
-        arrivals.push(arrival);
+    let (mut arrivals, ways) = (Vec::new(), tolerance::ways());
+    let mut problem = Problem::new(&mesh)?;
+    for way in &ways {
+        let arrived = problem.arrive(*way, counts)?;
+        let left = left.after(tolerance_cost(scale) / ways.len() as f64);
+        let reached = arrived[0].reached.map(|reached| reached.map_or("not reached".to_string(), |r| r.0.to_string()));
+        let what = format!("{}, {}, {}", way.name, way.order, way.precision.name());
+        let _ = writeln!(console.err, "tolerance, {center}, {what}: {} rounds, {left}", reached.join(" and "));
+        arrivals.extend(arrived);
     }
+    drop(problem);
     drop(mesh);
 
     let machines: Vec<[Machine; 2]> = before.into_iter().zip(probes(console)?).map(|(a, b)| [a, b]).collect();
@@ -233,7 +236,7 @@ impl Point {
 
 /// What the times to tolerance take, in the same seconds.
 fn tolerance_cost(scale: Scale) -> f64 {
-    6.0 * 1.5e-5 * (scale.boxes().1.pow(3) as f64)
+    tolerance::ways().len() as f64 * 1e-5 * (scale.boxes().1.pow(3) as f64)
 }
 
 /// Guesses the time left from the time that passed.

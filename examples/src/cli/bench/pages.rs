@@ -4,7 +4,8 @@ use super::matrix::Results;
 use super::measure::Report;
 use super::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
 use super::probe::{self, Machine};
-use super::tolerance::{STIFFNESS, TOLERANCE};
+use super::tolerance::{Arrival, GAUSS_SEIDEL, STIFFNESS, TOLERANCES, Way};
+use crate::Precision;
 use crate::cli::text;
 use anyhow::{Context, Result};
 use meshweft::Order;
@@ -24,6 +25,7 @@ pub(super) fn write(folder: &Path, results: &Results) -> Result<Vec<String>> {
         ("orders.svg", orders(results).svg()),
         ("numberings.svg", numberings(results).svg()),
         ("tolerance.svg", tolerance(results).svg()),
+        ("methods.svg", methods(results).svg()),
     ];
     for (name, text) in &files {
         io::replace(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
@@ -73,15 +75,21 @@ fn measurements(results: &Results) -> String {
     text
 }
 
-/// One line an order; rounds are empty where the tolerance was not reached.
+/// One line for each tolerance that was reached.
 fn arrivals(results: &Results) -> String {
-    let mut text = String::from("mesh,order,threads,rounds,seconds,first_residual,last_residual\n");
+    let mut text = String::from("mesh,method,order,precision,threads,tolerance,rounds,seconds\n");
     for a in &results.arrivals {
-        let (first, last) = (a.residuals[0], a.residuals[a.residuals.len() - 1]);
-        let (rounds, mesh) = (optional(a.rounds), &results.center);
-        let _ = writeln!(text, "{mesh},{},{},{rounds},{},{first},{last}", a.order, a.threads, a.seconds);
+        let (way, mesh) = (&a.way, &results.center);
+        let what = format!("{mesh},{},{},{},{}", way.name, way.order, way.precision.name(), a.threads);
+        for (tolerance, (rounds, seconds)) in reached(a) {
+            let _ = writeln!(text, "{what},{tolerance:e},{rounds},{seconds}");
+        }
     }
     text
+}
+
+fn reached(arrival: &Arrival) -> impl Iterator<Item = (f64, (usize, f64))> {
+    TOLERANCES.into_iter().zip(arrival.reached).filter_map(|(tolerance, reached)| Some((tolerance, reached?)))
 }
 
 /// The page of tables.
@@ -117,11 +125,13 @@ fn page(results: &Results) -> String {
     page += &table(&["precision"], results.reports.iter().filter(at), |r| vec![r.precision.to_string()]);
     let _ = write!(
         page,
-        "## Time to tolerance\n\nOne implicit Euler step of heat on `{center}`, {STIFFNESS} times the explicit limit, in \
-         `f32`, from the same start, until the root mean square of the residual is {TOLERANCE} of the first. `jacobi` is \
-         double-buffered, all others sweep in place.\n\n![residual over time](tolerance.svg)\n\n"
+        "## Time to tolerance\n\nOne implicit Euler step of heat on `{center}`, {STIFFNESS} times the explicit limit, from the \
+         same start, until the root mean square of the residual is so small a part of the first. `jacobi` is double-buffered, and so is Chebyshev \
+         iteration; all others sweep in place, conjugate gradients twice an iteration.\n\n![residual over time, by order](tolerance.svg)\n\n"
     );
-    page += &tolerance_table(results);
+    page += &tolerance_table(by_order(results));
+    page += "\n![residual over time, by method](methods.svg)\n\n";
+    page += &tolerance_table(by_method(results));
     page
 }
 
@@ -193,19 +203,30 @@ fn table<'a>(
     markdown(head, rows)
 }
 
-fn tolerance_table(results: &Results) -> String {
-    let jacobi = results.arrivals.iter().find(|a| a.order == Order::JACOBI && a.rounds.is_some());
-    let head = ["order", "threads", "rounds", "time", "time a round", "time over that of jacobi"].map(str::to_string);
-    let rows = results.arrivals.iter().map(|a| {
-        let each = text::seconds(a.seconds / (a.residuals.len() - 1).max(1) as f64);
-        let over = jacobi.filter(|_| a.rounds.is_some()).map(|jacobi| format!("{:.2}", a.seconds / jacobi.seconds));
-        let (rounds, time) = match a.rounds {
-            Some(rounds) => (text::count(rounds), text::seconds(a.seconds)),
-            None => ("not reached".to_string(), String::new()),
-        };
-        vec![a.order.to_string(), a.threads.to_string(), rounds, time, each, optional(over)]
+/// Arrivals by Gauss–Seidel in 32 bits.
+fn by_order(results: &Results) -> impl Iterator<Item = &Arrival> {
+    results.arrivals.iter().filter(|a| a.way.name == GAUSS_SEIDEL && a.way.precision == Precision::F32)
+}
+
+/// Arrivals under the usual order.
+fn by_method(results: &Results) -> impl Iterator<Item = &Arrival> {
+    results.arrivals.iter().filter(|a| a.way.order == Order::default())
+}
+
+fn tolerance_table<'a>(arrivals: impl Iterator<Item = &'a Arrival>) -> String {
+    let mut head = ["method", "order", "precision", "threads", "time a round"].map(str::to_string).to_vec();
+    head.extend(TOLERANCES.iter().flat_map(|tolerance| [format!("rounds to {tolerance:e}"), "time".to_string()]));
+    let rows = arrivals.map(|a| {
+        let way = &a.way;
+        let mut row = vec![way.name.to_string(), way.order.to_string(), way.precision.name().to_string()];
+        row.extend([a.threads.to_string(), text::seconds(a.round_s)]);
+        row.extend(a.reached.iter().flat_map(|reached| match reached {
+            Some((rounds, seconds)) => [text::count(*rounds), text::seconds(*seconds)],
+            None => ["not reached".to_string(), String::new()],
+        }));
+        row
     });
-    markdown(head.to_vec(), rows)
+    markdown(head, rows)
 }
 
 /// A table in Markdown.
@@ -323,9 +344,25 @@ fn numberings(results: &Results) -> Bars {
 }
 
 fn tolerance(results: &Results) -> Lines {
-    let all = results.arrivals.first().map_or(1, |a| a.threads);
+    residuals(results, "Residual over time: in place against Jacobi", by_order(results), |way| way.order.key.name())
+}
+
+fn methods(results: &Results) -> Lines {
+    let plain = by_method(results).filter(|a| a.way.precision == Precision::F32);
+    residuals(results, "Residual over time by method", plain, |way| way.name)
+}
+
+/// On all threads.
+fn residuals<'a>(
+    results: &Results,
+    title: &'static str,
+    arrivals: impl Iterator<Item = &'a Arrival>,
+    name: impl Fn(&Way) -> &'static str,
+) -> Lines {
+    let all = results.arrivals.iter().map(|a| a.threads).max().unwrap_or(1);
+    let shown = arrivals.filter(|a| a.threads == all).enumerate();
     Lines {
-        title: "Residual over time: in place against Jacobi",
+        title,
         subtitle: format!(
             "one implicit step of heat, {STIFFNESS} × the explicit limit, {}, f32, {}",
             results.center,
@@ -333,6 +370,6 @@ fn tolerance(results: &Results) -> Lines {
         ),
         x: Axis { label: "time, ms", spacing: Spacing::Linear },
         y: Axis { label: "RMS residual over the first", spacing: Spacing::Log },
-        series: results.arrivals.iter().enumerate().map(|(color, arrival)| arrival.series(color)).collect(),
+        series: shown.map(|(color, arrival)| arrival.series(name(&arrival.way), color)).collect(),
     }
 }
