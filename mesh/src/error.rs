@@ -65,3 +65,12 @@ impl Error {
         Error::File { path: path.to_owned(), place, message: message.into() }
     }
 }
+
+/// A name from a file as messages show it: quoted, escaped, and cut behind 40 characters.
+pub(crate) fn shown_name(name: &str) -> String {
+    const LONGEST: usize = 40; // keeps a message on one line
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
+}

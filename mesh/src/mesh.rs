@@ -2,7 +2,7 @@
 
 use crate::cell::{CellKind, Cells};
 use crate::edges;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown_name};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -175,7 +175,8 @@ impl Mesh {
         group.cells.dedup();
         if let Some(&c) = group.cells.last().filter(|&&c| c as usize >= self.cells.len()) {
             let count = self.cells.len();
-            return Err(Error::Invalid(format!("group {:?} names cell {c} of {count}", group.name)));
+            let name = shown_name(&group.name);
+            return Err(Error::Invalid(format!("group {name} names cell {c} of {count}")));
         }
         match self.groups.iter_mut().find(|g| g.name == group.name && g.dimension == group.dimension) {
             Some(known) => {
@@ -337,8 +338,8 @@ fn check_count(points: usize) -> Result<()> {
 fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Result<()> {
     if field.components == 0 || field.values.len() != count * field.components {
         return Err(Error::Invalid(format!(
-            "field {:?} has {} values of {} components for {count} {what}",
-            field.name,
+            "field {} has {} values of {} components for {count} {what}",
+            shown_name(&field.name),
             field.values.len(),
             field.components
         )));

@@ -44,7 +44,7 @@ const FREE_FORM: [&[u8]; 14] = [
     b"con",
 ];
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes).with_comments(b'#');
     let mut draft = Draft::default();
     let mut points = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
         };
         added.map_err(|message| text.error(message))?;
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
 /// The next word of this statement; a backslash at the end of a line continues it on the next.
