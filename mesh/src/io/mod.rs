@@ -42,7 +42,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use self::draft::Draft;
-use crate::error::{Error, Place, Result, shown_name};
+use crate::error::{Error, Place, Result};
 use crate::mesh::Mesh;
 
 /// The file formats.
@@ -89,7 +89,10 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.extensions().contains(&&*extension)).ok_or_else(|| {
             let message = match extension.is_empty() {
                 true => "a file without an extension is no mesh file".to_owned(),
-                false => format!("{} is the extension of no mesh file", shown_name(&extension)),
+                false => {
+                    let shown: String = extension.chars().take(20).flat_map(char::escape_debug).collect();
+                    format!(".{shown} is no mesh file")
+                }
             };
             Error::file(path, Place::Whole, format!("{message}: can {}", known()))
         })
@@ -303,7 +306,7 @@ fn check(format: Format, mesh: &Mesh) -> Result<(), String> {
     let solid = mesh.cells().iter().map(|(kind, _)| kind).find(|kind| kind.dimension() == 3);
     if let Some(kind) = solid.filter(|_| format != Format::Vtu) {
         return Err(format!(
-            "this format cannot hold {} cells: write .vtu, or `Mesh::skin`, with `meshweft convert --surface`",
+            "this format cannot hold {} cells: write .vtu, or the surface alone: `Mesh::skin`, `meshweft convert --surface`",
             kind.name()
         ));
     }
@@ -366,6 +369,7 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>)
 mod tests {
     use super::testing::mixed_surface;
     use super::*;
+    use crate::mesh::{Field, Group};
 
     #[test]
     fn extensions_name_formats() {
@@ -375,6 +379,56 @@ mod tests {
             let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts; write .obj .ply .vtu";
             assert!(error.ends_with(end), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_without_points_is_a_mesh_without_points() {
+        let header = "ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\n";
+        let ply = format!("{header}end_header\n");
+        for (format, text) in [(Format::Obj, ""), (Format::Ply, &ply), (Format::TetGen, "0 3\n")] {
+            assert_eq!(parse(format, Path::new("a"), text.as_bytes()).unwrap(), Mesh::default(), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn texts_may_start_with_a_byte_order_mark() {
+        let ply = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n\
+            end_header\n1 2 3\n";
+        let vtk = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n1 2 3\n";
+        let gmsh = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 1 2 3\n$EndNodes\n$Elements\n0\n$EndElements\n";
+        let node = "1 3\n1 1 2 3\n";
+        for (format, text) in [
+            (Format::Ply, ply),
+            (Format::Vtk, vtk),
+            (Format::Gmsh, gmsh),
+            (Format::TetGen, node),
+            (Format::Obj, "v 1 2 3"),
+        ] {
+            let marked = format!("\u{feff}{text}");
+            let mesh = parse(format, Path::new("a"), marked.as_bytes()).unwrap();
+            assert_eq!(mesh.points(), [[1.0, 2.0, 3.0]], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn long_names_and_control_characters_are_not_repeated_in_messages() {
+        let name = format!("\u{1b}[31m{}", "x".repeat(5000));
+        let said = |text: &str| parse(Format::Vtk, Path::new("a"), text.as_bytes()).unwrap_err().to_string();
+        let head = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n0 0 0\nPOINT_DATA 1\n";
+        let mut mesh = mixed_surface();
+        for message in [
+            said(&format!("{head}FIELD a 1\n{name} 1 2 float\n0 0\n")),
+            said(&format!("{head}SCALARS {name} float 0\n")),
+            said(&format!("{head}{name}\n")),
+            mesh.set_point_field(Field { name: name.clone(), components: 0, values: vec![] }).unwrap_err().to_string(),
+            mesh.add_group(Group { name: name.clone(), dimension: 2, cells: vec![99] }).unwrap_err().to_string(),
+        ] {
+            assert!(message.to_lowercase().contains("\\u{1b}[31mx") && message.len() < 300, "{message}");
+        }
+        mesh.set_point_field(Field { name, components: 1, values: vec![0.0; 5] }).unwrap();
+        let error = encode(Format::Vtu, &mesh, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("\\u{1b}[31mx") && error.len() < 300, "{error}");
+        assert_eq!(read(Path::new("\u{1b}.b\u{1b}")).unwrap_err().to_string().matches("\\u{1b}").count(), 3);
     }
 
     #[test]

@@ -190,6 +190,13 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_skipped() {
+        assert_eq!(parsed(Format::Obj, format!("\u{feff}{}", &SAMPLE[12..])), parsed(Format::Obj, SAMPLE));
+        assert_eq!(parsed(Format::Obj, "\u{feff}v 0 0 0\n").points().len(), 1);
+        fails(Format::Obj, "\u{feff}x 0 0 0\n", "a:1: \"x\" starts no statement");
+    }
+
+    #[test]
     fn writes_what_it_reads() {
         let mesh = mixed_surface();
         let mut bytes = Vec::new();

@@ -128,13 +128,13 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
                 return Err(source.error("triangle strips are not supported: export plain triangles"));
             }
             (other, None) => {
-                draft.note(source.error(format!("elements {} ({}) are left out", shown(other), element.count)));
                 for _ in 0..element.count {
                     for property in &element.properties {
                         skip(&mut source, property)?;
                     }
                     source.end_element()?;
                 }
+                draft.note(source.error(format!("elements {} ({}) are left out", shown(other), element.count)));
             }
         }
     }
@@ -253,7 +253,6 @@ fn read_vertices(source: &mut Source, element: &Element, draft: &mut Draft) -> R
     let [Some(x), Some(y), Some(z)] = [axis(b"x"), axis(b"y"), axis(b"z")] else {
         return Err(source.error("the vertices lack a property x, y or z"));
     };
-    note_lists(source, element, |_| false, draft);
     let mut columns = vec![Vec::new(); element.properties.len()];
     draft.points.reserve(element.count as usize);
     for v in 0..element.count {
@@ -275,6 +274,7 @@ fn read_vertices(source: &mut Source, element: &Element, draft: &mut Draft) -> R
         source.end_element()?;
         draft.points.push(point);
     }
+    note_lists(source, element, |_| false, draft);
     for (k, (property, values)) in element.properties.iter().zip(columns).enumerate() {
         if property.length.is_none() && ![x, y, z].contains(&k) {
             let name = String::from_utf8_lossy(property.name);
@@ -309,7 +309,6 @@ fn read_cells<'a>(source: &mut Source, element: &Element<'a>, shape: Shape, draf
         let what = shown(element.name);
         return Err(source.error(format!("elements {what} need the integer property {names}")));
     }
-    note_lists(source, element, is_corner, draft);
     let mut columns = vec![Vec::new(); element.properties.len()];
     let mut corners = Vec::new();
     for c in 0..element.count {
@@ -338,6 +337,7 @@ fn read_cells<'a>(source: &mut Source, element: &Element<'a>, shape: Shape, draf
         };
         added.map_err(|message| source.error(format!("{} {c}: {message}", String::from_utf8_lossy(element.name))))?;
     }
+    note_lists(source, element, is_corner, draft);
     let fields = element.properties.iter().zip(columns).filter(|(p, _)| !is_corner(p) && p.length.is_none());
     let fields: Vec<_> = fields.map(|(p, values)| (p.name, values)).collect();
     if fields.len() > 4096 {
@@ -454,13 +454,14 @@ mod tests {
             element material 1\nproperty int red\nelement face 1\nproperty list uchar int vertex_indices\n\
             property list uchar float texcoord\nelement tetrahedra 1\nproperty list uchar int vertex_indices\n\
             property float heat\nend_header\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n7\n3 0 2 1 0\n4 0 1 2 3 0.5\n";
+        fuzz(Format::Ply, text.as_bytes());
         let (mesh, notes) = noted(Format::Ply, text);
         assert_eq!(mesh.cells().counts(), [(CellKind::Triangle, 1), (CellKind::Tet, 1)]);
         assert_eq!(mesh.cells().corners(1), [0, 1, 2, 3]);
         assert_eq!(mesh.cell_fields()[0].values[1], 0.5);
         let expected = [
-            "a:19: elements \"material\" (1) are left out",
-            "a:20: the list \"texcoord\" of elements \"face\" is left out",
+            "a:20: elements \"material\" (1) are left out",
+            "a:21: the list \"texcoord\" of elements \"face\" is left out",
         ];
         assert_eq!(notes, expected);
         fails(Format::Ply, text.replace("4 0 1 2 3 0.5", "3 0 1 2 0.5"), "a:22: tetrahedra 0: a tet has 4 corners");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, shown_path};
 
 /// More than this is too much for a pipe, whose end nobody knows: a file of that length would be seen to fit.
 const MAX_PIPE: u64 = 1 << 30;
@@ -85,7 +85,7 @@ fn load_pipe(path: &Path, most: u64, patience: Duration, say: &mut dyn FnMut(&st
         Ok(bytes)
     });
     if receiver.recv_timeout(patience) == Err::<(), _>(RecvTimeoutError::Timeout) {
-        say(&format!("{}: waiting for somebody to write to this pipe", path.display()));
+        say(&format!("{}: waiting for somebody to write to this pipe", shown_path(path)));
     }
     let bytes = reading.join().expect("a thread that reads does not panic").map_err(|error| Error::io(path, error))?;
     match bytes.len() as u64 > most {

@@ -1,8 +1,8 @@
 //! VTK's legacy file, ASCII and binary, read only.
 //!
 //! Read: versions up to 5.1 with `UNSTRUCTURED_GRID` or `POLYDATA`; SCALARS, COLOR_SCALARS, VECTORS, NORMALS, TENSORS,
-//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Arrays of strings, lookup tables, metadata and
-//! field data of the whole file are skipped. Structured and rectilinear grids are refused. A file that ends between two
+//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Lookup tables, metadata and field data
+//! of the whole file are skipped, arrays of strings left out with a note. Structured and rectilinear grids are refused. A file that ends between two
 //! sections may have been cut there: a note says what follows nowhere. Cell types: see `vtk_cells`.
 //!
 //! Source: VTK user's guide, "VTK file formats"; for versions 5.x, `vtkDataReader` of VTK 9.
@@ -268,6 +268,10 @@ impl<'a> Reader<'a> {
             let tuples: usize = self.text.number_in_line("the number of tuples")?;
             let kind = self.scalar_type()?;
             if kind == Type::String {
+                if self.owner != Owner::File {
+                    let note = format!("array {} holds strings and is left out", shown_name(&name));
+                    self.draft.note(self.text.error(note));
+                }
                 let count = components.saturating_mul(tuples);
                 self.skip_strings(count)?;
                 continue;
@@ -523,10 +527,17 @@ mod tests {
     }
 
     #[test]
+    fn strings_are_left_out_with_a_note() {
+        let text = format!("{OLD}FIELD more 1\ns 1 4 string\na\nb\nc\nd\n");
+        assert_eq!(noted(Format::Vtk, text).1, ["a:41: array \"s\" holds strings and is left out"]);
+    }
+
+    #[test]
     fn cells_of_higher_order_lose_the_nodes_between_their_corners() {
         let text = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 7 float\n\
             9 9 9 0 0 0 5 0 0 1 0 0 5 5 0 0 1 0 0 5 0\nCELLS 2 10\n6 1 3 5 2 4 6\n2 2 1\nCELL_TYPES 2\n22 3\n\
             POINT_DATA 7\nSCALARS a float 1\nLOOKUP_TABLE default\n0 1 2 3 4 5 6\n";
+        fuzz(Format::Vtk, text.as_bytes());
         let (mesh, notes) = noted(Format::Vtk, text);
         // The node that another cell has as a corner stays.
         assert_eq!(mesh.point_field("a").unwrap().values, [0.0, 1.0, 2.0, 3.0, 5.0]);

@@ -3,7 +3,7 @@
 //!
 //! Read: ASCII, inline and appended base64, appended raw; uncompressed, zlib and lz4; headers of 32 and 64 bits; both
 //! byte orders; several pieces of an unstructured grid, which are joined. Arrays over points and cells become fields; arrays of strings and
-//! bits, and field data, are skipped. Cell types: see `vtk_cells`. Document types are refused and entities are not
+//! bits are left out with a note, and field data without. Cell types: see `vtk_cells`. Document types are refused and entities are not
 //! expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here, become groups.
 //!
 //! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read; and the index of several such
@@ -45,6 +45,9 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut draft = Draft::default();
     let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
     let mut known: HashMap<(bool, &str), usize> = HashMap::new();
+    for (at, array) in &outline.skipped {
+        draft.note(store.error(*at, format!("array {} holds strings or bits and is left out", shown_name(array))));
+    }
     let mut cells = 0;
     for piece in &outline.pieces {
         if outline.dataset == Dataset::Unstructured {

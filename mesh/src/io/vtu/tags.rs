@@ -76,6 +76,8 @@ pub(super) struct Outline {
     pub(super) header: Scalar,
     pub(super) compressor: Option<Compressor>,
     pub(super) pieces: Vec<Piece>,
+    /// Arrays over points or cells that are of no numbers: where, and their names.
+    pub(super) skipped: Vec<(usize, String)>,
     /// Encoding and start of the appended data.
     pub(super) appended: Option<(Encoding, usize)>,
 }
@@ -90,6 +92,7 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
         header: Scalar::U32,
         compressor: None,
         pieces: Vec::new(),
+        skipped: Vec::new(),
         appended: None,
     };
     let mut is_vtk = false;
@@ -201,12 +204,13 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
             "PointData" if !is_empty => section = Some(Section::PointData),
             "CellData" if !is_empty => section = Some(Section::CellData),
             "Coordinates" if !is_empty => section = Some(Section::Coordinates),
-            "DataArray" => {
+            "DataArray" | "Array" => {
                 let (Some(piece), Some(section)) = (outline.pieces.last_mut(), section) else { continue };
-                let Some(scalar) = scalar_of(&attribute("type")?.unwrap_or_default()) else {
-                    continue; // strings and bits
-                };
                 let name = attribute("Name")?.unwrap_or_default();
+                let Some(scalar) = scalar_of(&attribute("type")?.unwrap_or_default()) else {
+                    outline.skipped.push((before, name));
+                    continue;
+                };
                 let components = whole("NumberOfComponents")?.unwrap_or(1).max(1);
                 let components = usize::try_from(components).unwrap_or(usize::MAX);
                 let format = attribute("format")?;

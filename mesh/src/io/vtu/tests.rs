@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
 use super::super::binary::Order;
-use super::super::testing::{fails, fuzz, mixed_surface, parsed};
+use super::super::testing::{fails, fuzz, mixed_surface, noted, parsed};
 use super::super::{Format, parse};
 use super::data::{Compressor, Encoding};
 use super::*;
@@ -164,6 +164,14 @@ impl Mesh {
     fn cell_field_values(&self, name: &str) -> &[f64] {
         &self.cell_fields().iter().find(|f| f.name == name).unwrap().values
     }
+}
+
+#[test]
+fn strings_are_left_out_with_a_note() {
+    let strings = "<PointData><Array type=\"String\" Name=\"s\" format=\"ascii\">104 0</Array></PointData>\n<Cells>";
+    let (mesh, notes) = noted(Format::Vtu, ASCII.replace("<Cells>", strings));
+    assert_eq!(mesh, parsed(Format::Vtu, ASCII));
+    assert_eq!(notes, ["a:12: array \"s\" holds strings or bits and is left out"]);
 }
 
 #[test]
@@ -459,6 +467,9 @@ fn a_byte_order_mark_is_skipped_and_long_names_are_cut() {
 #[test]
 fn survives_mutations() {
     fuzz(Format::VtkGrid, grid("ImageData", "Origin=\"1 2 3\" Spacing=\"1 2 3\"", 2, "").as_bytes());
+    let axis = |text: &str| format!("<DataArray type=\"Float64\">{text}</DataArray>");
+    let axes = format!("<Coordinates>{}{}{}</Coordinates>", axis("0 1 4"), axis("-1 7"), axis("2"));
+    fuzz(Format::VtkGrid, grid("RectilinearGrid", "", 1, &axes).as_bytes());
 
     fuzz(Format::Vtu, ASCII.as_bytes());
     fuzz(Format::Vtu, &RAW.file());
