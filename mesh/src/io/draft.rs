@@ -62,8 +62,8 @@ impl Draft {
         self.pieces(kind, [corners])
     }
 
-    /// Adds one element as one cell; `nodes` are its corners and, if it is of higher order, the points between them, which
-    /// are left out.
+    /// Adds one element as one cell; `nodes` are its corners and, if it is of higher order, the points between them,
+    /// which are left out.
     pub(super) fn curved(&mut self, kind: CellKind, nodes: &[u32]) -> Result<(), String> {
         let (corners, between) = nodes.split_at(kind.corners().min(nodes.len()));
         if !between.is_empty() {

@@ -14,9 +14,9 @@
 //!
 //! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
-//! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points and
-//! cells; of cells of higher order the corners are read. Each format's file says what it leaves out; what a reader finds
-//! and leaves out although it may matter is a note of [`read_with`].
+//! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points
+//! and cells; of cells of higher order the corners are read. Each format's file says what it leaves out; what a reader
+//! finds and leaves out although it may matter is a note of [`read_with`].
 //!
 //! **Writing** goes to a temporary file in the same folder that replaces the target at the end, so that neither an error
 //! nor a stopped program leaves half a file under the name asked for.
@@ -153,8 +153,8 @@ pub fn read(path: &Path) -> Result<Mesh> {
     read_with(path, &mut |_| {})
 }
 
-/// Reads a mesh file as [`read`] does, and tells `say` what the user may want to know meanwhile, line by line: what is in the
-/// file and left out, and that a pipe has been silent for a second.
+/// Reads a mesh file as [`read`] does, and tells `say` what the user may want to know meanwhile, line by line: what is
+/// in the file and left out, and that a pipe has been silent for a second.
 ///
 /// Devices are refused but for `/dev/null`, which is empty; a pipe may give 1 GiB.
 ///

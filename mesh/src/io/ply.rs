@@ -1,10 +1,11 @@
 //! PLY, ASCII and binary of either byte order; written as binary, little end first.
 //!
 //! Read: `vertex` (x, y, z; all other scalar properties become point fields), `face` (more than four corners become a
-//! fan of triangles), `edge`, and tets as `tet`, `tetra`, `tetrahedron` or `tetrahedra`; scalar properties of cells become
-//! cell fields, NaN where only others have them. Other elements and list properties are left out with a note, but
-//! `tristrips` are refused, and so is anything behind the last element. Written: points, triangles, quads, edges and point
-//! fields, those of several components as `name_0`, `name_1`, .... Vertex cells, cell fields and groups are not written.
+//! fan of triangles), `edge`, and tets as `tet`, `tetra`, `tetrahedron` or `tetrahedra`; scalar properties of cells
+//! become cell fields, NaN where only others have them. Other elements and list properties are left out with a note.
+//! `tristrips` are refused, and so is anything behind the last element. Written: points, triangles, quads, edges and
+//! point fields, those of several components as `name_0`, `name_1`, .... Vertex cells, cell fields and groups are not
+//! written.
 //!
 //! Source: Turk, "The PLY polygon file format" (1994).
 

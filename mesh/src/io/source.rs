@@ -69,18 +69,16 @@ fn is_null(_: &Metadata) -> bool {
     false
 }
 
-/// Reads up to `most` bytes on another thread: opening a pipe waits for who writes to it, and reading for what they write.
+/// Reads up to `most` bytes on another thread: opening a pipe waits for who writes to it, and reading for what they
+/// write.
 fn load_pipe(path: &Path, most: u64, patience: Duration, say: &mut dyn FnMut(&str)) -> Result<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     let owned = path.to_owned();
     let reading = std::thread::spawn(move || -> io::Result<Vec<u8>> {
         let mut pipe = File::open(owned)?.take(most + 1);
-        let mut bytes = vec![0];
-        pipe.read_exact(&mut bytes).or_else(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Ok(bytes.clear()),
-            _ => Err(error),
-        })?;
-        drop(sender); // something has come
+        let mut bytes = Vec::new();
+        pipe.by_ref().take(1).read_to_end(&mut bytes)?;
+        drop(sender); // something has come, or the end
         pipe.read_to_end(&mut bytes)?;
         Ok(bytes)
     });

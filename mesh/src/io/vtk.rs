@@ -1,9 +1,9 @@
 //! VTK's legacy file, ASCII and binary, read only.
 //!
 //! Read: versions up to 5.1 with `UNSTRUCTURED_GRID` or `POLYDATA`; SCALARS, COLOR_SCALARS, VECTORS, NORMALS, TENSORS,
-//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Lookup tables, metadata and field data
-//! of the whole file are skipped, arrays of strings left out with a note. Structured and rectilinear grids are refused. A file that ends between two
-//! sections may have been cut there: a note says what follows nowhere. Cell types: see `vtk_cells`.
+//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Lookup tables, metadata and field data of the
+//! whole file are skipped, arrays of strings left out with a note. Structured and rectilinear grids are refused. A note
+//! says that a file ends between two sections, where it may have been cut. Cell types: see `vtk_cells`.
 //!
 //! Source: VTK user's guide, "VTK file formats"; for versions 5.x, `vtkDataReader` of VTK 9.
 

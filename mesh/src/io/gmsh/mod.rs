@@ -1,10 +1,11 @@
 //! Gmsh's mesh file of versions 2, 4.0 and 4.1, ASCII and binary of either byte order, read only.
 //!
 //! Read: nodes with any tags; elements of first and second order (types 1 to 19) of all dimensions, of the latter the
-//! corners; physical groups as [`Group`](crate::Group)s, where a group without a name is called by its tag, such as `3`;
+//! corners; physical groups as [`Group`](crate::Group)s, where a group without a name is called by its tag, such as
+//! `3`;
 //! `$NodeData` and `$ElementData` as fields, NaN where they tell nothing. Partitioned files are read as one mesh. Parametric
-//! coordinates, periodic links and ghost elements are skipped; sections of other data are left out with a note. Version 1 is
-//! refused.
+//! coordinates, periodic links and ghost elements are skipped; sections of other data are left out with a note. Version
+//! 1 is refused.
 //!
 //! Source: Geuzaine and Remacle, "Gmsh reference manual", section "MSH file format"; for 4.0, that of Gmsh 4.0.
 

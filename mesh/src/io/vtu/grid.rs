@@ -1,7 +1,7 @@
 //! Points and cells of VTK's structured grids, whose neighborhood is told by an extent alone.
 //!
-//! Points and cells count along the first axis first. An axis of one point has no length: the cells are then quads, edges
-//! or one vertex.
+//! Points and cells count along the first axis first. An axis of one point has no length: the cells are then quads,
+//! edges or one vertex.
 
 use super::data::Store;
 use super::tags::{Dataset, Piece, Section};

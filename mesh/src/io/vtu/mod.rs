@@ -1,10 +1,11 @@
-//! VTU, VTK's XML file of an unstructured grid, read in all encodings but LZMA, written as appended raw data; and the files
-//! of structured grids, VTI, VTR and VTS, read only. The type in the file counts, whatever its name ends in.
+//! VTU, VTK's XML file of an unstructured grid, read in all encodings but LZMA, written as appended raw data; and the
+//! files of structured grids, VTI, VTR and VTS, read only. The type in the file counts, whatever its name ends in.
 //!
 //! Read: ASCII, inline and appended base64, appended raw; uncompressed, zlib and lz4; headers of 32 and 64 bits; both
-//! byte orders; several pieces of an unstructured grid, which are joined. Arrays over points and cells become fields; arrays of strings and
-//! bits are left out with a note, and field data without. Cell types: see `vtk_cells`. Document types are refused and entities are not
-//! expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here, become groups.
+//! byte orders; several pieces of an unstructured grid, which are joined. Arrays over points and cells become fields;
+//! arrays of strings and bits are left out with a note, and field data without. Cell types: see `vtk_cells`. Document
+//! types are refused and entities are not expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here,
+//! become groups.
 //!
 //! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read; and the index of several such
 //! files, PVTU.
