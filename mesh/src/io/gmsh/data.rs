@@ -44,7 +44,10 @@ impl File {
             let tag = numbers.tag(Version::Two, &format!("the tag of a {what}"))?; // 32 bits in every version
             let index = match owner {
                 Owner::Nodes => self.nodes.index(tag),
-                Owner::Elements => self.element_tags.as_ref().and_then(|tags| tags.index(tag)),
+                Owner::Elements => {
+                    let known = self.element_tags.as_ref().and_then(|tags| tags.index(tag));
+                    known.or_else(|| self.twins.get(&tag).copied())
+                }
             };
             let index = index.ok_or_else(|| numbers.error(format!("{what} {tag} is not in {section}")))? as usize;
             for value in &mut values[index * components..(index + 1) * components] {

@@ -11,9 +11,11 @@ use rayon::prelude::*;
 const MAX_NODES: usize = 27;
 
 impl File {
-    /// Reads the elements of version 2, whose number has been read.
+    /// Reads the elements of version 2, whose number has been read. One that is in several physical groups comes once for
+    /// each, one after the other: it becomes one cell.
     pub(super) fn read_element_list(&mut self, numbers: &mut Numbers, count: u64) -> Result<()> {
         let mut left = numbers.check_count(count, "elements", 4, 8)?;
+        let mut last = None;
         while left > 0 {
             // Binary files say once for several elements what ASCII files say of each.
             let mut element = 0;
@@ -38,7 +40,14 @@ impl File {
                     let value = numbers.int("a tag of an element")?;
                     physical = if label == 0 { value.saturating_abs() } else { physical };
                 }
-                self.read_element(numbers, Version::Two, element, kind, nodes)?;
+                let points = self.read_points(numbers, Version::Two, element, nodes)?;
+                match last {
+                    Some((twin, other)) if twin == (kind, nodes, points) && other != physical => {
+                        self.twins.insert(element, self.draft.cell_count() as u32 - 1);
+                    }
+                    _ => self.add_element(numbers, element, kind, &points[..nodes])?,
+                }
+                last = Some(((kind, nodes, points), physical));
                 self.join_group((kind.dimension() as i32, physical));
             }
             left -= following;
@@ -85,7 +94,8 @@ impl File {
                 _ => {
                     for _ in 0..count {
                         let element = numbers.tag(version, "the tag of an element")?;
-                        self.read_element(numbers, version, element, kind, nodes)?;
+                        let points = self.read_points(numbers, version, element, nodes)?;
+                        self.add_element(numbers, element, kind, &points[..nodes])?;
                     }
                 }
             }
@@ -96,15 +106,14 @@ impl File {
         Ok(())
     }
 
-    /// Reads the nodes of one element and adds it.
-    fn read_element(
-        &mut self,
+    /// Reads the nodes of one element; zeros follow them.
+    fn read_points(
+        &self,
         numbers: &mut Numbers,
         version: Version,
         element: u64,
-        kind: CellKind,
         nodes: usize,
-    ) -> Result<()> {
+    ) -> Result<[u32; MAX_NODES]> {
         let mut points = [0; MAX_NODES];
         for point in &mut points[..nodes] {
             let tag = numbers.tag(version, "a node of an element")?;
@@ -113,8 +122,12 @@ impl File {
                 .index(tag)
                 .ok_or_else(|| numbers.error(format!("element {element} has node {tag}, which is not in $Nodes")))?;
         }
+        Ok(points)
+    }
+
+    fn add_element(&mut self, numbers: &Numbers, element: u64, kind: CellKind, points: &[u32]) -> Result<()> {
         self.elements.push(element);
-        self.draft.curved(kind, &points[..nodes]).map_err(|message| numbers.error(message))
+        self.draft.curved(kind, points).map_err(|message| numbers.error(message))
     }
 }
 

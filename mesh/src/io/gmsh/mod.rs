@@ -46,6 +46,8 @@ struct File {
     nodes: Tags,
     /// Tags of elements.
     elements: Vec<u64>,
+    /// Tags of elements that are cells already, and these.
+    twins: HashMap<u64, u32>,
     /// Where they are, once data have asked.
     element_tags: Option<Tags>,
     /// Names of physical groups.

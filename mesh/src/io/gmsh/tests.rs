@@ -214,6 +214,18 @@ fn older_versions_are_the_same() {
 }
 
 #[test]
+fn an_element_in_several_groups_is_one_cell() {
+    let text = TWO.replace("$Elements\n3\n", "$Elements\n5\n");
+    let text = text.replace("3 4 2 1 1 1 2 3 4\n", "3 4 2 1 1 1 2 3 4\n4 4 2 6 1 1 2 3 4\n5 4 2 6 1 1 2 3 4\n");
+    let data = DATA.replace("3 7 8 9", "4 7 8 9");
+    let mesh = parsed(Format::Gmsh, format!("{text}{data}"));
+    // The last is there twice indeed.
+    assert_eq!(mesh.cells().counts(), [(CellKind::Vertex, 1), (CellKind::Triangle, 1), (CellKind::Tet, 2)]);
+    assert_eq!((&mesh.group("body").unwrap().cells[..], &mesh.group("6").unwrap().cells[..]), (&[2][..], &[2, 3][..]));
+    assert_eq!(mesh.cell_fields()[0].values[6..9], [7.0, 8.0, 9.0]);
+}
+
+#[test]
 fn data_of_nodes_and_elements_are_fields() {
     let files = [format!("{TWO}{DATA}").into_bytes(), data_binary(Order::Little), data_binary(Order::Big)];
     for (k, file) in files.iter().chain([&format!("{SAMPLE}{DATA}").into_bytes()]).enumerate() {
