@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused to open, read or write a file.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown_path(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -16,7 +16,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file does not hold what its format promises.
-    #[error("{}{place}: {message}", path.display())]
+    #[error("{}{place}: {message}", shown_path(path))]
     File {
         /// The file.
         path: PathBuf,
@@ -63,5 +63,23 @@ impl Error {
     /// A file that does not hold what its format promises, at `place`.
     pub fn file(path: &Path, place: Place, message: impl Into<String>) -> Error {
         Error::File { path: path.to_owned(), place, message: message.into() }
+    }
+}
+
+/// A name from a file as messages show it: quoted, escaped, and cut behind 40 characters.
+pub(crate) fn shown_name(name: &str) -> String {
+    const LONGEST: usize = 40; // keeps a message on one line
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
+}
+
+/// A path as messages show it: without control characters.
+pub(crate) fn shown_path(path: &Path) -> String {
+    let path = path.display().to_string();
+    match path.contains(char::is_control) {
+        true => path.escape_debug().to_string(),
+        false => path,
     }
 }

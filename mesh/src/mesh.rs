@@ -2,7 +2,7 @@
 
 use crate::cell::{CellKind, Cells};
 use crate::edges;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown_name};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -15,6 +15,15 @@ pub struct Field {
     pub components: usize,
     /// The numbers, point after point: shape [points × components].
     pub values: Vec<f64>,
+}
+
+impl Field {
+    /// The field over some of its points or cells.
+    fn of(&self, places: &[usize]) -> Field {
+        let n = self.components;
+        let values = places.iter().flat_map(|&place| &self.values[place * n..(place + 1) * n]).copied().collect();
+        Field { name: self.name.clone(), values, ..*self }
+    }
 }
 
 /// A named set of cells, such as a physical group of Gmsh.
@@ -175,7 +184,8 @@ impl Mesh {
         group.cells.dedup();
         if let Some(&c) = group.cells.last().filter(|&&c| c as usize >= self.cells.len()) {
             let count = self.cells.len();
-            return Err(Error::Invalid(format!("group {:?} names cell {c} of {count}", group.name)));
+            let name = shown_name(&group.name);
+            return Err(Error::Invalid(format!("group {name} names cell {c} of {count}")));
         }
         match self.groups.iter_mut().find(|g| g.name == group.name && g.dimension == group.dimension) {
             Some(known) => {
@@ -241,39 +251,87 @@ impl Mesh {
             return self.triangles();
         }
         let mut triangles = Vec::new();
-        self.boundary_facets().iter().for_each(|facet| fan(facet, &mut triangles));
+        self.boundary_facets().into_iter().for_each(|facet| fan(&self.facet(facet), &mut triangles));
         triangles
+    }
+
+    /// The surface as a mesh by itself: for solids, the facets that only one cell has, seen from outside; else the
+    /// triangles and quads. It has the points of those, and no others, in the same order.
+    ///
+    /// Point fields come along; facets of solids have the values of their cells, by which they are ordered. Groups of
+    /// triangles and quads come along where these are facets of the surface. Cost O(n log n) in the number of cells.
+    ///
+    /// ```
+    /// use meshweft_mesh::{CellKind, generate::generate};
+    /// let skin = generate("box:3", 1)?.skin();
+    /// assert_eq!((skin.points().len(), skin.cells().counts()), (26, vec![(CellKind::Triangle, 48)]));
+    /// assert!(generate("chain:3", 1)?.skin().points().is_empty());
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn skin(&self) -> Mesh {
+        let mut owners: Vec<(usize, Option<u8>)> = match self.dimension() {
+            3 => self.boundary_facets().into_iter().map(|(c, f)| (c, Some(f))).collect(),
+            _ => (0..self.cells.len()).filter(|&c| self.cells.kind(c).dimension() == 2).map(|c| (c, None)).collect(),
+        };
+        owners.sort_unstable();
+        let facets: Vec<Vec<u32>> = owners
+            .iter()
+            .map(|&(c, f)| f.map_or_else(|| self.cells.corners(c).to_vec(), |f| self.facet((c, f))))
+            .collect();
+        let mut places = vec![u32::MAX; self.points.len()];
+        facets.iter().flatten().for_each(|&v| places[v as usize] = 0);
+        let kept: Vec<usize> = (0..places.len()).filter(|&v| places[v] == 0).collect();
+        (0..).zip(&kept).for_each(|(place, &v)| places[v] = place);
+        let mut cells = Cells::new();
+        for facet in &facets {
+            let corners: Vec<u32> = facet.iter().map(|&v| places[v as usize]).collect();
+            cells.push(if facet.len() == 3 { CellKind::Triangle } else { CellKind::Quad }, &corners);
+        }
+        let points = kept.iter().map(|&v| self.points[v]).collect();
+        let owners: Vec<usize> = owners.into_iter().map(|(c, _)| c).collect();
+        let point_fields = self.point_fields.iter().map(|field| field.of(&kept)).collect();
+        let cell_fields = self.cell_fields.iter().map(|field| field.of(&owners)).collect();
+        let mut known: Vec<([u32; 4], u32)> = facets.iter().map(|facet| key(facet)).zip(0..).collect();
+        known.sort_unstable();
+        let group = |group: &Group| {
+            let places = group.cells.iter().filter_map(|&c| {
+                let key = key(self.cells.corners(c as usize));
+                known.binary_search_by_key(&key, |facet| facet.0).ok().map(|k| known[k].1)
+            });
+            let mut cells: Vec<u32> = places.collect();
+            cells.sort_unstable();
+            (!cells.is_empty()).then(|| Group { cells, ..group.clone() })
+        };
+        let groups = self.groups.iter().filter(|group| group.dimension == 2).filter_map(group).collect();
+        Mesh { points, cells, point_fields, cell_fields, groups }
     }
 
     /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape `[n]`.
     /// A closed surface has no boundary.
     pub fn boundary(&self) -> Vec<bool> {
         let mut on_boundary = vec![false; self.points.len()];
-        self.boundary_facets().into_iter().flatten().for_each(|v| on_boundary[v as usize] = true);
+        let facets = self.boundary_facets().into_iter().flat_map(|facet| self.facet(facet));
+        facets.for_each(|v| on_boundary[v as usize] = true);
         on_boundary
     }
 
-    /// Facets that only one cell of the highest dimension has, by ascending corners.
-    fn boundary_facets(&self) -> Vec<Vec<u32>> {
+    /// Facets that only one cell of the highest dimension has, as cell and number of the facet, by ascending corners.
+    fn boundary_facets(&self) -> Vec<(usize, u8)> {
         let dimension = self.dimension();
-        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new(); // sorted corners (u32::MAX pads), cell, facet
-        for (c, (kind, corners)) in self.cells.iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
-            for (f, facet) in kind.facets().iter().enumerate() {
-                let mut key = [u32::MAX; 4];
-                facet.iter().zip(&mut key).for_each(|(&k, slot)| *slot = corners[k as usize]);
-                key.sort_unstable();
-                facets.push((key, c, f as u8));
-            }
+        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new();
+        for (c, (kind, _)) in self.cells.iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
+            let numbers = 0..kind.facets().len() as u8;
+            facets.extend(numbers.map(|f| (key(&self.facet((c, f))), c, f)));
         }
         facets.par_sort_unstable();
         let single = facets.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 1);
-        single
-            .map(|twins| {
-                let (_, c, f) = twins[0];
-                let corners = self.cells.corners(c);
-                self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize]).collect()
-            })
-            .collect()
+        single.map(|twins| (twins[0].1, twins[0].2)).collect()
+    }
+
+    /// The corners of a facet of a cell.
+    fn facet(&self, (c, f): (usize, u8)) -> Vec<u32> {
+        let corners = self.cells.corners(c);
+        self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize]).collect()
     }
 
     /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending. Cost O(points + cells), in parallel.
@@ -337,8 +395,8 @@ fn check_count(points: usize) -> Result<()> {
 fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Result<()> {
     if field.components == 0 || field.values.len() != count * field.components {
         return Err(Error::Invalid(format!(
-            "field {:?} has {} values of {} components for {count} {what}",
-            field.name,
+            "field {} has {} values of {} components for {count} {what}",
+            shown_name(&field.name),
             field.values.len(),
             field.components
         )));
@@ -348,6 +406,14 @@ fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Re
         None => fields.push(field),
     }
     Ok(())
+}
+
+/// The corners of a facet in ascending order, whatever the way round; `u32::MAX` pads.
+fn key(facet: &[u32]) -> [u32; 4] {
+    let mut key = [u32::MAX; 4];
+    key[..facet.len()].copy_from_slice(facet);
+    key.sort_unstable();
+    key
 }
 
 fn fan(corners: &[u32], triangles: &mut Vec<[u32; 3]>) {
@@ -365,6 +431,32 @@ mod tests {
         assert_eq!(mesh.surface().len(), 6);
         assert_eq!(mesh.edges().len(), 9);
         assert!(mesh.boundary().iter().all(|&b| b));
+    }
+
+    #[test]
+    fn the_skin_has_the_points_values_and_groups_of_what_is_outside() {
+        let mut points: Vec<[f64; 3]> = vec![[7.0; 3]]; // no cell has it
+        for k in 0..12 {
+            points.push([k % 2, k / 2 % 2, k / 4].map(f64::from));
+        }
+        let hex = |low: u32| [0, 1, 3, 2, 4, 5, 7, 6].map(|k| low + k);
+        let mut cells = Cells::of(CellKind::Hex, [hex(1), hex(5)].concat());
+        cells.push(CellKind::Quad, &[9, 10, 12, 11]); // on top
+        cells.push(CellKind::Quad, &[5, 6, 8, 7]); // between the two
+        let mut mesh = Mesh::new(points, cells).unwrap();
+        let field = |values| Field { name: "a".into(), components: 1, values };
+        mesh.set_point_field(field((0..13).map(f64::from).collect())).unwrap();
+        mesh.set_cell_field(field(vec![10.0, 20.0, 30.0, 40.0])).unwrap();
+        mesh.add_group(Group { name: "top".into(), dimension: 2, cells: vec![2, 3] }).unwrap();
+        mesh.add_group(Group { name: "inner".into(), dimension: 2, cells: vec![3] }).unwrap();
+        let skin = mesh.skin();
+        assert_eq!(skin.cells().counts(), [(CellKind::Quad, 10)]);
+        assert_eq!(skin.point_field("a").unwrap().values, (1..13).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(skin.cell_fields()[0].values, [[10.0; 5], [20.0; 5]].concat());
+        let [top] = skin.groups() else { panic!("{:?}", skin.groups()) };
+        assert_eq!((&*top.name, skin.cells().corners(top.cells[0] as usize)), ("top", &[8, 9, 11, 10][..]));
+        assert_eq!((skin.surface().len(), skin.boundary_facets().len()), (mesh.surface().len(), 0));
+        assert_eq!(skin.skin(), skin);
     }
 
     #[test]

@@ -1,29 +1,45 @@
 //! `meshweft convert`: from one mesh file to another.
 
 use super::{Console, Outcome, open_mesh, text};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use meshweft_mesh::io::{self, Format};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// From where to where.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  meshweft convert part.msh part.vtu\n  meshweft convert box:64 box.vtu --seed 3")]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// A mesh file or generator
     #[arg(value_name = "IN")]
-    from: String,
+    from: OsString,
     /// The file to write; its extension says how: .vtu .ply .obj
     #[arg(value_name = "OUT")]
     to: PathBuf,
     /// Seed of mesh generators that use random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Write the surface alone: of solids the facets that only one cell has
+    #[arg(long)]
+    surface: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft convert part.msh part.vtu
+  meshweft convert part.msh skin.ply --surface       the outside of a solid
+  meshweft convert box:64 box.vtu --seed 3";
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.from, arguments.seed)?;
+    let mut mesh = open_mesh(&arguments.from, arguments.seed, console.err)?;
+    if arguments.surface {
+        mesh = mesh.skin();
+        if mesh.points().is_empty() {
+            bail!("{} has no surface: its cells are edges or vertices", arguments.from.to_string_lossy());
+        }
+    }
     io::write(&arguments.to, &mesh)?;
     let kinds = mesh.cells().counts();
     let cells: Vec<_> =

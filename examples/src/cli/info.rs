@@ -5,13 +5,14 @@ use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::{CellKind, Curve, Field, Graph, Mesh, Spread, Stats};
 use serde_json::{Map, Value, json};
+use std::ffi::OsString;
 
 /// Which mesh.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// A mesh file or generator
-    mesh: String,
+    mesh: OsString,
     /// Seed of mesh generators that use random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -31,16 +32,11 @@ Examples:
 
 /// Prints the figures.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
+    let mesh = open_mesh(&arguments.mesh, arguments.seed, console.err)?;
+    let name = &*arguments.mesh.to_string_lossy();
     #[cfg(feature = "cluster")]
     if let Some(hosts) = arguments.parts.hosts() {
-        return super::parts::run(
-            (&arguments.mesh, arguments.seed, mesh),
-            hosts,
-            &arguments.parts,
-            arguments.json,
-            console,
-        );
+        return super::parts::run((name, arguments.seed, mesh), hosts, &arguments.parts, arguments.json, console);
     }
     let graph = Graph::from_cells(&mesh)?;
     let along = |curve: Curve| -> Result<(Curve, Stats)> {
@@ -50,9 +46,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     };
     let curves = [along(Curve::Morton)?, along(Curve::Hilbert)?];
     if arguments.json {
-        writeln!(console.out, "{}", as_json(&arguments.mesh, &mesh, &curves))?;
+        writeln!(console.out, "{}", as_json(name, &mesh, &curves))?;
     } else {
-        print(&arguments.mesh, &mesh, &curves, console)?;
+        print(name, &mesh, &curves, console)?;
     }
     Ok(Outcome::Done)
 }
@@ -73,9 +69,12 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
     let cells: Vec<_> =
         mesh.cells().counts().iter().map(|(kind, n)| format!("{} {}", text::count(*n), plural(*kind))).collect();
     let list = |words: Vec<String>| if words.is_empty() { "none".to_string() } else { words.join(", ") };
-    let fields = |fields: &[Field]| list(fields.iter().map(|f| format!("{} ({})", f.name, f.components)).collect());
-    let groups =
-        mesh.groups().iter().map(|g| format!("{} ({}D, {} cells)", g.name, g.dimension, text::count(g.cells.len())));
+    let fields =
+        |fields: &[Field]| list(fields.iter().map(|f| format!("{} ({})", text::name(&f.name), f.components)).collect());
+    let groups = mesh
+        .groups()
+        .iter()
+        .map(|g| format!("{} ({}D, {} cells)", text::name(&g.name), g.dimension, text::count(g.cells.len())));
     let boundary = mesh.boundary().into_iter().filter(|&b| b).count();
     let sizes = stats.color_sizes.iter().map(|&n| text::count(n as usize)).collect::<Vec<_>>().join(", ");
     let degree = format!("min {}, {}", stats.degree.min, spread(&stats.degree));

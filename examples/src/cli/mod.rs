@@ -39,7 +39,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Parser, Subcommand};
 use meshweft_mesh::{Mesh, generate, io};
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -250,13 +250,18 @@ fn find_example(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// Generates the mesh of a spec, or reads the file of that name.
-fn open_mesh(name: &str, seed: u64) -> Result<Mesh> {
+/// Generates the mesh of a spec, or reads the file of that name; what the reader has to say goes to `err`.
+fn open_mesh(name: &OsStr, seed: u64, err: &mut dyn Write) -> Result<Mesh> {
     let path = Path::new(name);
+    let name = &*name.to_string_lossy();
     let mesh = if generate::find(name).is_some() {
         generate::generate(name, seed)?
     } else if path.exists() {
-        io::read(path)?
+        let mesh = io::read_with(path, &mut |note| drop(writeln!(err, "note: {note}")))?;
+        if mesh.points().is_empty() {
+            bail!("{name} holds no points");
+        }
+        mesh
     } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
         let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();
         bail!("no mesh file {name}: give a path, or a generator such as sheet:64 (one of {})", names.join(", "));

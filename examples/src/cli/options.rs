@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
 use meshweft::{Cluster, Compress, Worker, mesh::Cut};
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -25,7 +27,7 @@ pub(super) struct Problem {
     case: Option<PathBuf>,
     /// A mesh file (.obj .ply .stl .msh .node .ele .vtk .vtu), or a generator such as sheet:256, box:64, torus:128x64
     #[arg(long, value_name = "FILE|GENERATOR")]
-    mesh: Option<String>,
+    mesh: Option<OsString>,
     /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
     /// with morton/, hilbert/ or random/ before it for the curve that numbers the vertices; another order is another
     /// result. Blocks hold about a 128th of the mesh, 64 to 4096 vertices, on a GPU at most 512, unless SIZE says otherwise
@@ -210,7 +212,7 @@ impl Problem {
             verify,
             timeline: false,
         };
-        let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.to_string());
+        let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.into());
         Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
     }
 
@@ -373,7 +375,7 @@ fn is_case(path: &Path) -> bool {
 /// What is to be run, looked up and checked.
 pub(super) struct Plan {
     pub(super) entry: &'static Entry,
-    pub(super) mesh: String,
+    pub(super) mesh: OsString,
     pub(super) seed: u64,
     pub(super) settings: Settings,
     pub(super) options: Options,
@@ -385,13 +387,13 @@ pub(super) struct Plan {
 pub(super) type Setup = Vec<(String, f64)>;
 
 impl Plan {
-    /// Opens the mesh and builds the run.
+    /// Opens the mesh and builds the run; what there is to say about the file goes to `err`.
     ///
     /// # Errors
     /// A mesh that cannot be read or does not suit the example.
-    pub(super) fn start(&self) -> Result<(Box<dyn Run>, Setup)> {
+    pub(super) fn start(&self, err: &mut dyn Write) -> Result<(Box<dyn Run>, Setup)> {
         let clock = Instant::now();
-        let mesh = open_mesh(&self.mesh, self.seed)?;
+        let mesh = open_mesh(&self.mesh, self.seed, err)?;
         let mesh_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let run = self.entry.start(mesh, &self.settings, &self.options)?;

@@ -156,7 +156,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     if let Some(note) = &plan.note {
         writeln!(console.err, "backend: {note}")?;
     }
-    let (mut run, setup) = plan.start()?;
+    let (mut run, setup) = plan.start(console.err)?;
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let mut config = Config {
         pictures: !arguments.no_pictures,
@@ -264,7 +264,7 @@ impl Report {
         };
         Ok(Report {
             example: plan.entry.info.name,
-            mesh: plan.mesh.clone(),
+            mesh: plan.mesh.to_string_lossy().into_owned(),
             vertices,
             cells: run.mesh().cells().len(),
             directed_edges: run.directed_edges(),

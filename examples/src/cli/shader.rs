@@ -30,7 +30,8 @@ No GPU is needed: vertices are laid out as for a device with the limits that Web
 /// Prints the shaders.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let plan = arguments.problem.plan(false)?;
-    let shaders = plan.entry.shaders(open_mesh(&plan.mesh, plan.seed)?, &plan.settings, &plan.options)?;
+    let mesh = open_mesh(&plan.mesh, plan.seed, console.err)?;
+    let shaders = plan.entry.shaders(mesh, &plan.settings, &plan.options)?;
     let mut names: Vec<&str> = Vec::new();
     shaders.iter().filter(|s| !names.contains(&s.kernel)).map(|s| s.kernel).collect::<Vec<_>>().into_iter().for_each(
         |name| {

@@ -23,6 +23,15 @@ pub(super) fn pairs(out: &mut dyn Write, rows: &[(impl AsRef<str>, String)]) -> 
     table(out, &rows.iter().map(|(name, value)| vec![name.as_ref().to_string(), value.clone()]).collect::<Vec<_>>())
 }
 
+/// A name from a file, escaped, and cut where it is longer than any name that somebody reads.
+pub(super) fn name(name: &str) -> String {
+    const LONGEST: usize = 60;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", name[..end].escape_debug()),
+        None => name.escape_debug().to_string(),
+    }
+}
+
 /// Six significant digits, without trailing zeros: `0.25`, `1234.5`, `6.02214e23`.
 pub(super) fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cell::{CellKind, Cells};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, shown_name};
 use crate::mesh::{Field, Group, Mesh};
 
 /// More fields than any real file has. Adding one looks for its name among all, so there must be a limit.
@@ -12,6 +12,9 @@ const MAX_FIELDS: usize = 4096;
 const MAX_GROUPS: usize = 16_384;
 /// Polygons of real files have few corners: a file whose cut polygons multiply its values by more is an attack.
 const MAX_SPREAD: usize = 64;
+
+/// More notes than these are more than anybody reads.
+const MAX_NOTES: usize = 16;
 
 /// Collects points, cells, fields and groups. Its messages lack the place, which the caller adds.
 #[derive(Default)]
@@ -25,9 +28,22 @@ pub(super) struct Draft {
     point_fields: Vec<Field>,
     cell_fields: Vec<Field>,
     groups: Vec<Group>,
+    /// Cells of which only the corners were taken.
+    curved: usize,
+    /// Their other points.
+    between: Vec<u32>,
+    notes: Vec<String>,
 }
 
 impl Draft {
+    /// Notes something that the reader leaves out, in the words of an error at that place.
+    pub(super) fn note(&mut self, note: Error) {
+        let note = note.to_string();
+        if self.notes.len() < MAX_NOTES && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Number of cells so far.
     pub(super) fn cell_count(&self) -> usize {
         self.cells.len()
@@ -44,6 +60,17 @@ impl Draft {
     /// Adds one element as one cell.
     pub(super) fn cell(&mut self, kind: CellKind, corners: &[u32]) -> Result<(), String> {
         self.pieces(kind, [corners])
+    }
+
+    /// Adds one element as one cell; `nodes` are its corners and, if it is of higher order, the points between them,
+    /// which are left out.
+    pub(super) fn curved(&mut self, kind: CellKind, nodes: &[u32]) -> Result<(), String> {
+        let (corners, between) = nodes.split_at(kind.corners().min(nodes.len()));
+        if !between.is_empty() {
+            self.curved += 1;
+            self.between.extend_from_slice(between);
+        }
+        self.cell(kind, corners)
     }
 
     /// Whether so many more corners can be counted.
@@ -97,7 +124,8 @@ impl Draft {
             let repeated = self.cells.len().saturating_mul(components);
             self.spread = [self.spread[0] + self.parts.len() * components, self.spread[1].saturating_add(repeated)];
             if self.spread[1] > MAX_SPREAD * self.spread[0] + (1 << 20) {
-                return Err(format!("field {name:?} over polygons of too many corners: cut them into triangles"));
+                let name = shown_name(name);
+                return Err(format!("field {name} over polygons of too many corners: cut them into triangles"));
             }
             let field = self.cell_fields.last_mut().expect("just added");
             field.values = self
@@ -126,8 +154,10 @@ impl Draft {
         Ok(())
     }
 
-    /// The mesh, checked as a whole.
-    pub(super) fn finish(self, name: &Path) -> Result<Mesh> {
+    /// The mesh, checked as a whole; `say` is told what was left out.
+    pub(super) fn finish(mut self, name: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
+        self.leave_out_between(name);
+        self.notes.iter().for_each(|note| say(note));
         let build = || {
             let mut mesh = Mesh::new(self.points, self.cells)?;
             self.point_fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
@@ -140,6 +170,37 @@ impl Draft {
             other => other,
         })
     }
+
+    /// Removes the points between the corners of cells of higher order, unless they are corners of others.
+    fn leave_out_between(&mut self, name: &Path) {
+        if self.curved == 0 {
+            return;
+        }
+        let mut keeps = vec![true; self.points.len()];
+        self.between.iter().for_each(|&v| keeps[v as usize] = false);
+        self.cells.all_corners().iter().for_each(|&v| keeps[v as usize] = true);
+        let before = self.points.len();
+        let mut next = 0;
+        let places: Vec<u32> = keeps.iter().map(|&kept| (next, next += u32::from(kept)).0).collect();
+        let mut cells = Cells::new();
+        for (kind, corners) in self.cells.iter() {
+            let corners: Vec<u32> = corners.iter().map(|&v| places[v as usize]).collect();
+            cells.push(kind, &corners);
+        }
+        self.cells = cells;
+        self.points = kept(&self.points, 1, &keeps);
+        self.point_fields.iter_mut().for_each(|field| field.values = kept(&field.values, field.components, &keeps));
+        let (curved, points) = (self.curved, before - self.points.len());
+        let message = format!(
+            "cells of higher order ({curved}) are read by their corners; points between ({points}) are left out"
+        );
+        self.note(Error::file(name, Place::Whole, message));
+    }
+}
+
+/// Those runs of `stride` values that are marked.
+fn kept<T: Copy>(values: &[T], stride: usize, keeps: &[bool]) -> Vec<T> {
+    values.chunks_exact(stride).zip(keeps).filter(|(_, keeps)| **keeps).flat_map(|(run, _)| run).copied().collect()
 }
 
 fn push_field(
@@ -152,7 +213,8 @@ fn push_field(
 ) -> Result<(), String> {
     if components == 0 || count.checked_mul(components) != Some(values.len()) {
         let n = values.len();
-        return Err(format!("field {name:?} has {n} values of {components} components for {count} {what}"));
+        let name = shown_name(name);
+        return Err(format!("field {name} has {n} values of {components} components for {count} {what}"));
     }
     if fields.len() == MAX_FIELDS {
         return Err(format!("more than {MAX_FIELDS} fields over the {what}: remove those not needed"));

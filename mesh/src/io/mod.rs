@@ -5,16 +5,18 @@
 //! | Wavefront OBJ, `.obj` | yes | yes |
 //! | PLY, `.ply` | ASCII, binary | binary |
 //! | STL, `.stl` | ASCII, binary | |
-//! | Gmsh 4.1, `.msh` | ASCII, binary | |
+//! | Gmsh 2, 4.0 and 4.1, `.msh` | ASCII, binary | |
 //! | TetGen, `.node` and `.ele` | yes | |
 //! | legacy VTK, `.vtk` | ASCII, binary | |
 //! | VTU, `.vtu` | ASCII, binary, compressed | raw |
+//! | VTK's structured grids, `.vti`, `.vtr`, `.vts` | ASCII, binary, compressed | |
 //! | index of VTU files, `.pvtu` | | yes |
 //!
 //! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
-//! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points and
-//! cells. Each format's file says what it leaves out.
+//! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points
+//! and cells; of cells of higher order the corners are read. Each format's file says what it leaves out; what a reader
+//! finds and leaves out although it may matter is a note of [`read_with`].
 //!
 //! **Writing** goes to a temporary file in the same folder that replaces the target at the end, so that neither an error
 //! nor a stopped program leaves half a file under the name asked for.
@@ -24,6 +26,7 @@ mod draft;
 mod gmsh;
 mod obj;
 mod ply;
+mod source;
 mod stl;
 #[cfg(test)]
 mod testing;
@@ -38,6 +41,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use self::draft::Draft;
 use crate::error::{Error, Place, Result};
 use crate::mesh::Mesh;
 
@@ -51,7 +55,7 @@ pub enum Format {
     Ply,
     /// STL: triangles without connectivity.
     Stl,
-    /// Gmsh's mesh file, version 4.1.
+    /// Gmsh's mesh file, versions 2 to 4.1.
     Gmsh,
     /// The pair of files of TetGen: points in `.node`, cells in `.ele`.
     TetGen,
@@ -59,23 +63,36 @@ pub enum Format {
     Vtk,
     /// VTK's XML file of an unstructured grid.
     Vtu,
+    /// VTK's XML file of an image, a rectilinear grid or a structured grid.
+    VtkGrid,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] =
-        [Format::Obj, Format::Ply, Format::Stl, Format::Gmsh, Format::TetGen, Format::Vtk, Format::Vtu];
+    pub const ALL: [Format; 8] = [
+        Format::Obj,
+        Format::Ply,
+        Format::Stl,
+        Format::Gmsh,
+        Format::TetGen,
+        Format::Vtk,
+        Format::Vtu,
+        Format::VtkGrid,
+    ];
 
     /// The format that the extension of `path` names, in upper or lower case.
     ///
     /// # Errors
     /// An extension that names none; the message lists those that do.
     pub fn from_path(path: &Path) -> Result<Format> {
-        let extension = path.extension().and_then(OsStr::to_str).unwrap_or("").to_ascii_lowercase();
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         Format::ALL.into_iter().find(|format| format.extensions().contains(&&*extension)).ok_or_else(|| {
             let message = match extension.is_empty() {
                 true => "a file without an extension is no mesh file".to_owned(),
-                false => format!(".{} is no mesh file", extension.escape_debug()),
+                false => {
+                    let shown: String = extension.chars().take(20).flat_map(char::escape_debug).collect();
+                    format!(".{shown} is no mesh file")
+                }
             };
             Error::file(path, Place::Whole, format!("{message}: can {}", known()))
         })
@@ -91,6 +108,7 @@ impl Format {
             Format::TetGen => &["node", "ele"],
             Format::Vtk => &["vtk"],
             Format::Vtu => &["vtu"],
+            Format::VtkGrid => &["vti", "vtr", "vts"],
         }
     }
 
@@ -132,13 +150,33 @@ fn known() -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(path: &Path) -> Result<Mesh> {
+    read_with(path, &mut |_| {})
+}
+
+/// Reads a mesh file as [`read`] does, and tells `say` what the user may want to know meanwhile, line by line: what is
+/// in the file and left out, and that a pipe has been silent for a second.
+///
+/// Devices are refused but for `/dev/null`, which is empty; a pipe may give 1 GiB.
+///
+/// # Errors
+/// As [`read`].
+///
+/// ```
+/// use meshweft_mesh::io;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("cloud.ply");
+/// let header = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n";
+/// std::fs::write(&path, format!("{header}element camera 1\nproperty float zoom\nend_header\n0 0 0\n7\n"))?;
+/// let mut notes = Vec::new();
+/// io::read_with(&path, &mut |note| notes.push(note.to_owned()))?;
+/// assert!(notes[0].ends_with("cloud.ply:11: elements \"camera\" (1) are left out"), "{notes:?}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_with(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
     let format = Format::from_path(path)?;
-    let load = |path: &Path| match path.is_dir() {
-        true => Err(Error::file(path, Place::Whole, "a folder is no mesh file")),
-        false => std::fs::read(path).map_err(|error| Error::io(path, error)),
-    };
     if format != Format::TetGen {
-        return parse(format, path, &load(path)?);
+        let bytes = source::load(path, say)?;
+        return draft(format, path, &bytes)?.finish(path, say);
     }
     let sibling = |wanted: &str, case: &str| match path.extension().and_then(OsStr::to_str) {
         Some(extension) if extension.eq_ignore_ascii_case(wanted) => path.to_owned(),
@@ -146,7 +184,8 @@ pub fn read(path: &Path) -> Result<Mesh> {
         _ => path.with_extension(wanted),
     };
     let (nodes, elements) = (sibling("node", "NODE"), sibling("ele", "ELE"));
-    parse_tetgen((&nodes, &load(&nodes)?), (&elements, &load(&elements)?))
+    let (node_bytes, element_bytes) = (source::load(&nodes, say)?, source::load(&elements, say)?);
+    tetgen::parse((&nodes, &node_bytes), Some((&elements, &element_bytes)))?.finish(&nodes, say)
 }
 
 /// Reads a mesh from `bytes`, the content of a file; `name` is used in messages alone.
@@ -163,6 +202,11 @@ pub fn read(path: &Path) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn parse(format: Format, name: &Path, bytes: &[u8]) -> Result<Mesh> {
+    draft(format, name, bytes)?.finish(name, &mut |_| {})
+}
+
+/// The content of a file, with what there is to say about it.
+fn draft(format: Format, name: &Path, bytes: &[u8]) -> Result<Draft> {
     match format {
         Format::Obj => obj::parse(name, bytes),
         Format::Ply => ply::parse(name, bytes),
@@ -173,7 +217,7 @@ pub fn parse(format: Format, name: &Path, bytes: &[u8]) -> Result<Mesh> {
             _ => tetgen::parse((name, bytes), None),
         },
         Format::Vtk => vtk::parse(name, bytes),
-        Format::Vtu => vtu::parse(name, bytes),
+        Format::Vtu | Format::VtkGrid => vtu::parse(name, bytes),
     }
 }
 
@@ -182,7 +226,7 @@ pub fn parse(format: Format, name: &Path, bytes: &[u8]) -> Result<Mesh> {
 /// # Errors
 /// Bytes that do not hold what the format promises.
 pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<Mesh> {
-    tetgen::parse(nodes, Some(elements))
+    tetgen::parse(nodes, Some(elements))?.finish(nodes.0, &mut |_| {})
 }
 
 /// Writes a mesh file in the format that the extension of `path` names, replacing a file of that name.
@@ -261,7 +305,10 @@ fn check(format: Format, mesh: &Mesh) -> Result<(), String> {
     }
     let solid = mesh.cells().iter().map(|(kind, _)| kind).find(|kind| kind.dimension() == 3);
     if let Some(kind) = solid.filter(|_| format != Format::Vtu) {
-        return Err(format!("this format cannot hold {} cells: write .vtu, or the surface alone", kind.name()));
+        return Err(format!(
+            "this format cannot hold {} cells: write .vtu, or the surface alone: `Mesh::skin`, `meshweft convert --surface`",
+            kind.name()
+        ));
     }
     if mesh.points().len() > i32::MAX as usize && format == Format::Ply {
         return Err(format!("this format cannot hold {} points: write .vtu", mesh.points().len()));
@@ -322,15 +369,66 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>)
 mod tests {
     use super::testing::mixed_surface;
     use super::*;
+    use crate::mesh::{Field, Group};
 
     #[test]
     fn extensions_name_formats() {
         assert_eq!(Format::from_path(Path::new("a/B.VTU")).unwrap(), Format::Vtu);
         for path in ["a.xyz", "a", "", ".vtu"] {
             let error = Format::from_path(Path::new(path)).unwrap_err().to_string();
-            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu; write .obj .ply .vtu";
+            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts; write .obj .ply .vtu";
             assert!(error.ends_with(end), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_without_points_is_a_mesh_without_points() {
+        let header = "ply\nformat ascii 1.0\nelement vertex 0\nproperty float x\nproperty float y\nproperty float z\n";
+        let ply = format!("{header}end_header\n");
+        for (format, text) in [(Format::Obj, ""), (Format::Ply, &ply), (Format::TetGen, "0 3\n")] {
+            assert_eq!(parse(format, Path::new("a"), text.as_bytes()).unwrap(), Mesh::default(), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn texts_may_start_with_a_byte_order_mark() {
+        let ply = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\n\
+            end_header\n1 2 3\n";
+        let vtk = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n1 2 3\n";
+        let gmsh = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 1 2 3\n$EndNodes\n$Elements\n0\n$EndElements\n";
+        let node = "1 3\n1 1 2 3\n";
+        for (format, text) in [
+            (Format::Ply, ply),
+            (Format::Vtk, vtk),
+            (Format::Gmsh, gmsh),
+            (Format::TetGen, node),
+            (Format::Obj, "v 1 2 3"),
+        ] {
+            let marked = format!("\u{feff}{text}");
+            let mesh = parse(format, Path::new("a"), marked.as_bytes()).unwrap();
+            assert_eq!(mesh.points(), [[1.0, 2.0, 3.0]], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn long_names_and_control_characters_are_not_repeated_in_messages() {
+        let name = format!("\u{1b}[31m{}", "x".repeat(5000));
+        let said = |text: &str| parse(Format::Vtk, Path::new("a"), text.as_bytes()).unwrap_err().to_string();
+        let head = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET POLYDATA\nPOINTS 1 float\n0 0 0\nPOINT_DATA 1\n";
+        let mut mesh = mixed_surface();
+        for message in [
+            said(&format!("{head}FIELD a 1\n{name} 1 2 float\n0 0\n")),
+            said(&format!("{head}SCALARS {name} float 0\n")),
+            said(&format!("{head}{name}\n")),
+            mesh.set_point_field(Field { name: name.clone(), components: 0, values: vec![] }).unwrap_err().to_string(),
+            mesh.add_group(Group { name: name.clone(), dimension: 2, cells: vec![99] }).unwrap_err().to_string(),
+        ] {
+            assert!(message.to_lowercase().contains("\\u{1b}[31mx") && message.len() < 300, "{message}");
+        }
+        mesh.set_point_field(Field { name, components: 1, values: vec![0.0; 5] }).unwrap();
+        let error = encode(Format::Vtu, &mesh, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("\\u{1b}[31mx") && error.len() < 300, "{error}");
+        assert_eq!(read(Path::new("\u{1b}.b\u{1b}")).unwrap_err().to_string().matches("\\u{1b}").count(), 3);
     }
 
     #[test]

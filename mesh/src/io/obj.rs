@@ -44,7 +44,7 @@ const FREE_FORM: [&[u8]; 14] = [
     b"con",
 ];
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes).with_comments(b'#');
     let mut draft = Draft::default();
     let mut points = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
         };
         added.map_err(|message| text.error(message))?;
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
 /// The next word of this statement; a backslash at the end of a line continues it on the next.
@@ -187,6 +187,13 @@ mod tests {
     fn a_pentagon_becomes_a_fan_and_points_may_follow() {
         let mesh = parsed(Format::Obj, "f 1 2 3 4 5\r\nv 0 0 0\r\nv 1 0 0\r\nv 2 1 0\r\nv 1 2 0\r\nv 0 1 0\r\n");
         assert_eq!(mesh.cells().all_corners(), [0, 1, 2, 0, 2, 3, 0, 3, 4]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        assert_eq!(parsed(Format::Obj, format!("\u{feff}{}", &SAMPLE[12..])), parsed(Format::Obj, SAMPLE));
+        assert_eq!(parsed(Format::Obj, "\u{feff}v 0 0 0\n").points().len(), 1);
+        fails(Format::Obj, "\u{feff}x 0 0 0\n", "a:1: \"x\" starts no statement");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! PLY, ASCII and binary of either byte order; written as binary, little end first.
 //!
 //! Read: `vertex` (x, y, z; all other scalar properties become point fields), `face` (more than four corners become a
-//! fan of triangles) and `edge`; scalar properties of faces and edges become cell fields, NaN where only the other has
-//! them. Other elements and list properties are skipped, but `tristrips` are refused. Written: points, triangles,
-//! quads, edges and point fields, those of several components as `name_0`, `name_1`, .... Vertex cells, cell fields and
-//! groups are not written.
+//! fan of triangles), `edge`, and tets as `tet`, `tetra`, `tetrahedron` or `tetrahedra`; scalar properties of cells
+//! become cell fields, NaN where only others have them. Other elements and list properties are left out with a note.
+//! `tristrips` are refused, and so is anything behind the last element. Written: points, triangles, quads, edges and
+//! point fields, those of several components as `name_0`, `name_1`, .... Vertex cells, cell fields and groups are not
+//! written.
 //!
 //! Source: Turk, "The PLY polygon file format" (1994).
 
@@ -66,6 +67,24 @@ impl Source<'_> {
         }
     }
 
+    /// Refuses what the header does not count; blanks at the end mean nothing.
+    fn end(&mut self) -> Result<()> {
+        match self {
+            Source::Ascii(text) => text.end("the elements that the header counts"),
+            Source::Binary(file) => {
+                let place = file.clone();
+                let rest = file.take(file.left(), "the rest")?;
+                match rest.trim_ascii().is_empty() {
+                    true => Ok(()),
+                    false => Err(place.error(format!(
+                        "{} bytes lie behind the elements that the header counts: a count is wrong",
+                        rest.len()
+                    ))),
+                }
+            }
+        }
+    }
+
     fn error(&self, message: impl Into<String>) -> Error {
         match self {
             Source::Ascii(text) => text.error(message),
@@ -74,7 +93,25 @@ impl Source<'_> {
     }
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+/// What the elements of a name are.
+fn shape(element: &[u8]) -> Option<Shape> {
+    match element {
+        b"face" => Some(Shape::Polygon),
+        b"edge" => Some(Shape::Edge),
+        b"tet" | b"tetra" | b"tetrahedron" | b"tetrahedra" => Some(Shape::Tet),
+        _ => None,
+    }
+}
+
+/// The cells that an element can be.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Polygon,
+    Edge,
+    Tet,
+}
+
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes);
     let (order, elements) = header(&mut text)?;
     let mut source = match order {
@@ -85,20 +122,24 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
     let mut parts: Vec<Part> = Vec::new();
     for element in &elements {
         check_element(&source, element)?;
-        match element.name {
-            b"vertex" => read_vertices(&mut source, element, &mut draft)?,
-            b"face" | b"edge" => parts.push(read_cells(&mut source, element, &mut draft)?),
-            b"tristrips" => return Err(source.error("triangle strips are not supported: export plain triangles")),
-            _ => {
+        match (element.name, shape(element.name)) {
+            (b"vertex", _) => read_vertices(&mut source, element, &mut draft)?,
+            (_, Some(shape)) => parts.push(read_cells(&mut source, element, shape, &mut draft)?),
+            (b"tristrips", _) => {
+                return Err(source.error("triangle strips are not supported: export plain triangles"));
+            }
+            (other, None) => {
                 for _ in 0..element.count {
                     for property in &element.properties {
                         skip(&mut source, property)?;
                     }
                     source.end_element()?;
                 }
+                draft.note(source.error(format!("elements {} ({}) are left out", shown(other), element.count)));
             }
         }
     }
+    source.end()?;
     for (k, part) in parts.iter().enumerate() {
         for (field, _) in &part.fields {
             if parts[..k].iter().any(|earlier| earlier.fields.iter().any(|f| f.0 == *field)) {
@@ -112,7 +153,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
             draft.cell_field(&field, 1, values.collect()).map_err(|message| source.error(message))?;
         }
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
 /// Reads up to the first byte behind the header; no byte order means ASCII.
@@ -234,6 +275,7 @@ fn read_vertices(source: &mut Source, element: &Element, draft: &mut Draft) -> R
         source.end_element()?;
         draft.points.push(point);
     }
+    note_lists(source, element, |_| false, draft);
     for (k, (property, values)) in element.properties.iter().zip(columns).enumerate() {
         if property.length.is_none() && ![x, y, z].contains(&k) {
             let name = String::from_utf8_lossy(property.name);
@@ -243,19 +285,26 @@ fn read_vertices(source: &mut Source, element: &Element, draft: &mut Draft) -> R
     Ok(())
 }
 
-/// The scalar properties of faces or edges.
+/// The scalar properties of cells.
 struct Part<'a> {
     count: usize,
     fields: Vec<(&'a [u8], Vec<f64>)>,
 }
 
-fn read_cells<'a>(source: &mut Source, element: &Element<'a>, draft: &mut Draft) -> Result<Part<'a>> {
-    let is_face = element.name == b"face";
-    let is_corner = |p: &Property| match is_face {
-        true => p.length.is_some() && matches!(p.name, b"vertex_indices" | b"vertex_index"),
-        false => p.length.is_none() && matches!(p.name, b"vertex1" | b"vertex2"),
+/// Notes the lists of an element that nobody reads.
+fn note_lists(source: &Source, element: &Element, is_read: impl Fn(&Property) -> bool, draft: &mut Draft) {
+    for property in element.properties.iter().filter(|p| p.length.is_some() && !is_read(p) && element.count > 0) {
+        let (list, owner) = (shown(property.name), shown(element.name));
+        draft.note(source.error(format!("the list {list} of elements {owner} is left out")));
+    }
+}
+
+fn read_cells<'a>(source: &mut Source, element: &Element<'a>, shape: Shape, draft: &mut Draft) -> Result<Part<'a>> {
+    let is_corner = |p: &Property| match shape {
+        Shape::Edge => p.length.is_none() && matches!(p.name, b"vertex1" | b"vertex2"),
+        _ => p.length.is_some() && matches!(p.name, b"vertex_indices" | b"vertex_index"),
     };
-    let (wanted, names) = if is_face { (1, "list vertex_indices") } else { (2, "vertex1 and vertex2") };
+    let (wanted, names) = if shape == Shape::Edge { (2, "vertex1 and vertex2") } else { (1, "list vertex_indices") };
     let mut corner_properties = element.properties.iter().filter(|p| is_corner(p));
     if corner_properties.clone().count() != wanted || !corner_properties.all(|p| p.scalar.is_integer()) {
         let what = shown(element.name);
@@ -281,9 +330,15 @@ fn read_cells<'a>(source: &mut Source, element: &Element<'a>, draft: &mut Draft)
             }
         }
         source.end_element()?;
-        let added = if is_face { draft.polygon(&corners) } else { draft.cell(CellKind::Edge, &corners) };
+        let added = match shape {
+            Shape::Polygon => draft.polygon(&corners),
+            Shape::Edge => draft.cell(CellKind::Edge, &corners),
+            Shape::Tet if corners.len() == 4 => draft.cell(CellKind::Tet, &corners),
+            Shape::Tet => Err(format!("a tet has 4 corners, this one has {}", corners.len())),
+        };
         added.map_err(|message| source.error(format!("{} {c}: {message}", String::from_utf8_lossy(element.name))))?;
     }
+    note_lists(source, element, is_corner, draft);
     let fields = element.properties.iter().zip(columns).filter(|(p, _)| !is_corner(p) && p.length.is_none());
     let fields: Vec<_> = fields.map(|(p, values)| (p.name, values)).collect();
     if fields.len() > 4096 {
@@ -351,7 +406,7 @@ fn property_name(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{fails, fuzz, mixed_surface, parsed};
+    use super::super::testing::{fails, fuzz, mixed_surface, noted, parsed};
     use super::super::{Format, parse};
     use super::*;
     use crate::mesh::Field;
@@ -392,6 +447,37 @@ mod tests {
         assert_eq!(mesh.cells().corners(4), [4, 0]);
         let heat = &mesh.cell_fields()[0];
         assert_eq!((&heat.values[..4], heat.values[4].is_nan()), (&[0.5, 1.5, 1.5, 1.5][..], true));
+    }
+
+    #[test]
+    fn reads_tets_and_notes_what_it_leaves_out() {
+        let text = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n\
+            element material 1\nproperty int red\nelement face 1\nproperty list uchar int vertex_indices\n\
+            property list uchar float texcoord\nelement tetrahedra 1\nproperty list uchar int vertex_indices\n\
+            property float heat\nend_header\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n7\n3 0 2 1 0\n4 0 1 2 3 0.5\n";
+        fuzz(Format::Ply, text.as_bytes());
+        let (mesh, notes) = noted(Format::Ply, text);
+        assert_eq!(mesh.cells().counts(), [(CellKind::Triangle, 1), (CellKind::Tet, 1)]);
+        assert_eq!(mesh.cells().corners(1), [0, 1, 2, 3]);
+        assert_eq!(mesh.cell_fields()[0].values[1], 0.5);
+        let expected = [
+            "a:20: elements \"material\" (1) are left out",
+            "a:21: the list \"texcoord\" of elements \"face\" is left out",
+        ];
+        assert_eq!(notes, expected);
+        fails(Format::Ply, text.replace("4 0 1 2 3 0.5", "3 0 1 2 0.5"), "a:22: tetrahedra 0: a tet has 4 corners");
+        assert_eq!(noted(Format::Ply, binary(Order::Little)).1, [""; 0]);
+    }
+
+    #[test]
+    fn more_than_the_header_counts_is_refused() {
+        let text = SAMPLE.replace("face 2", "face 1").replace("edge 1", "edge 0").replace("junk 1", "junk 0");
+        fails(Format::Ply, text, "a:24: \"1.5\" found behind the elements that the header counts");
+        let mut bytes = binary(Order::Little);
+        parsed(Format::Ply, [&bytes[..], b"\r\n"].concat());
+        let length = bytes.len();
+        bytes.extend([3, 0, 0]);
+        fails(Format::Ply, bytes, &format!("a: byte {length}: 3 bytes lie behind the elements"));
     }
 
     #[test]

@@ -10,10 +10,9 @@ use std::path::Path;
 
 use super::binary::{Binary, Order};
 use super::draft::Draft;
-use super::text::{Text, shown};
+use super::text::{BYTE_ORDER_MARK, Text, shown};
 use crate::cell::CellKind;
 use crate::error::Result;
-use crate::mesh::Mesh;
 
 const HEADER: usize = 80;
 /// Normal, three corners, two attribute bytes.
@@ -36,11 +35,12 @@ impl Weld {
     }
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let facets = bytes.get(HEADER..HEADER + 4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize);
     let fits = facets.is_some_and(|n| n.checked_mul(FACET) == Some(bytes.len() - HEADER - 4));
     // Many binary files start with "solid" too, but a text has no zero byte.
-    let is_text = bytes.trim_ascii_start().get(..5).is_some_and(|w| w.eq_ignore_ascii_case(b"solid"))
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let is_text = text.trim_ascii_start().get(..5).is_some_and(|w| w.eq_ignore_ascii_case(b"solid"))
         && !bytes[..bytes.len().min(1024)].contains(&0);
     match is_text && !fits {
         true => parse_text(name, bytes),
@@ -48,7 +48,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
     }
 }
 
-fn parse_binary(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+fn parse_binary(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut file = Binary::new(name, bytes, 0, Order::Little);
     file.take(HEADER, "the header of a binary STL file")?;
     let start = file.clone();
@@ -73,10 +73,10 @@ fn parse_binary(name: &Path, bytes: &[u8]) -> Result<Mesh> {
         }
         draft.cell(CellKind::Triangle, &corners).map_err(|message| place.error(message))?;
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
-fn parse_text(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+fn parse_text(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes);
     let (mut draft, mut weld) = (Draft::default(), Weld::default());
     let mut solids: Vec<(&[u8], u32)> = Vec::new(); // name and first cell
@@ -116,7 +116,7 @@ fn parse_text(name: &Path, bytes: &[u8]) -> Result<Mesh> {
             draft.group(&solid, 2, (start..end).collect()).map_err(|message| text.error(message))?;
         }
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
 fn expect(text: &mut Text, keyword: &str) -> Result<()> {
@@ -165,6 +165,11 @@ mod tests {
         assert!(mesh.groups().is_empty());
         let mesh = parsed(Format::Stl, binary(2, &FACETS));
         assert_eq!((mesh.points().len(), mesh.cells().all_corners()), (4, &[0, 1, 2, 1, 2, 3][..]));
+    }
+
+    #[test]
+    fn an_ascii_file_may_start_with_a_byte_order_mark() {
+        assert_eq!(parsed(Format::Stl, format!("\u{feff}{}", text(&["one"]))), parsed(Format::Stl, text(&["one"])));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Format, parse};
+use super::{Format, draft, parse};
 use crate::cell::{CellKind, Cells};
 use crate::mesh::{Field, Group, Mesh};
 
@@ -11,6 +11,15 @@ use crate::mesh::{Field, Group, Mesh};
 #[track_caller]
 pub(super) fn parsed(format: Format, bytes: impl AsRef<[u8]>) -> Mesh {
     parse(format, Path::new("a"), bytes.as_ref()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Reads a file called `a` that must be right, and returns what is said about it, too.
+#[track_caller]
+pub(super) fn noted(format: Format, bytes: impl AsRef<[u8]>) -> (Mesh, Vec<String>) {
+    let (name, mut notes) = (Path::new("a"), Vec::new());
+    let draft = draft(format, name, bytes.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+    let mesh = draft.finish(name, &mut |note| notes.push(note.to_owned())).unwrap_or_else(|error| panic!("{error}"));
+    (mesh, notes)
 }
 
 /// Reads a file called `a` that must be wrong in the way `start` says.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, shown_name};
 
 /// Reads words and numbers from bytes. Lines are counted only for messages, so that the way there costs nothing.
 #[derive(Clone)]
@@ -15,9 +15,14 @@ pub(super) struct Text<'a> {
     in_bytes: bool,
 }
 
+/// What some editors put in front of a text; it says nothing.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 impl<'a> Text<'a> {
+    /// Starts at the first byte of the text.
     pub(super) fn new(name: &'a Path, bytes: &'a [u8]) -> Text<'a> {
-        Text { name, bytes, at: 0, comment: None, in_bytes: false }
+        let at = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        Text { name, bytes, at, comment: None, in_bytes: false }
     }
 
     /// Treats the rest of a line from `sign` on as blank.
@@ -112,6 +117,14 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Refuses more words in this text.
+    pub(super) fn end(&mut self, what: &str) -> Result<()> {
+        match self.word() {
+            None => Ok(()),
+            Some(word) => Err(self.error(format!("{} found behind {what}: the count is wrong", shown(word)))),
+        }
+    }
+
     /// The next word, which must exist.
     pub(super) fn need(&mut self, what: &str) -> Result<&'a [u8]> {
         self.word().ok_or_else(|| self.error(format!("the file ends where {what} should be: it was cut short")))
@@ -169,11 +182,10 @@ pub(super) fn number<T: FromStr>(word: &[u8]) -> Option<T> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// A word as messages show it: quoted, escaped and of bounded length.
+/// A word as messages show it.
 pub(super) fn shown(word: &[u8]) -> String {
-    const LONGEST: usize = 40; // keeps a message on one line
-    let more = if word.len() > LONGEST { "..." } else { "" };
-    format!("{:?}{more}", String::from_utf8_lossy(&word[..word.len().min(LONGEST)]))
+    const LONGEST: usize = 200; // more than is shown
+    shown_name(&String::from_utf8_lossy(&word[..word.len().min(LONGEST)]))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! VTK's legacy file, ASCII and binary, read only.
 //!
 //! Read: versions up to 5.1 with `UNSTRUCTURED_GRID` or `POLYDATA`; SCALARS, COLOR_SCALARS, VECTORS, NORMALS, TENSORS,
-//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Arrays of strings, lookup tables, metadata and
-//! field data of the whole file are skipped. Structured and rectilinear grids are refused. Cell types: see `vtk_cells`.
+//! TENSORS6, TEXTURE_COORDINATES, ids and FIELD arrays become fields. Lookup tables, metadata and field data of the
+//! whole file are skipped, arrays of strings left out with a note. Structured and rectilinear grids are refused. A note
+//! says that a file ends between two sections, where it may have been cut. Cell types: see `vtk_cells`.
 //!
 //! Source: VTK user's guide, "VTK file formats"; for versions 5.x, `vtkDataReader` of VTK 9.
 
@@ -12,8 +13,7 @@ use super::binary::{Binary, Order, Scalar};
 use super::draft::Draft;
 use super::text::{Text, number, shown};
 use super::vtk_cells;
-use crate::error::{Error, Result};
-use crate::mesh::Mesh;
+use crate::error::{Error, Result, shown_name};
 
 /// The type of an array.
 #[derive(Clone, Copy, PartialEq)]
@@ -46,11 +46,13 @@ struct Reader<'a> {
     owner: Owner,
     /// Number of things that the owner has.
     count: usize,
+    /// Whether data of the owner have been found.
+    has_data: bool,
     draft: Draft,
     fields: Vec<(Owner, String, usize, Vec<f64>)>,
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut reader = Reader::start(name, bytes)?;
     if !reader.keyword(b"DATASET") {
         return Err(reader.text.error("`DATASET` should follow the first lines"));
@@ -95,6 +97,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
         }
         lists[list] = Some(reader.list()?);
     }
+    reader.note_empty();
     if !has_points {
         return Err(reader.text.error("the file ends without POINTS: it was cut short"));
     }
@@ -123,7 +126,8 @@ impl<'a> Reader<'a> {
             text.count_bytes();
         }
         let (draft, fields, owner) = (Draft::default(), Vec::new(), Owner::File);
-        Ok(Reader { text, is_binary, has_offsets: version >= 5.0, owner, count: 0, draft, fields })
+        let has_offsets = version >= 5.0;
+        Ok(Reader { text, is_binary, has_offsets, owner, count: 0, has_data: false, draft, fields })
     }
 
     /// Moves behind the next word if it is `word`.
@@ -188,8 +192,11 @@ impl<'a> Reader<'a> {
 
     /// One section of data, of which `word` is the keyword.
     fn attribute(&mut self, word: &[u8]) -> Result<()> {
+        self.has_data |= !matches!(word, b"POINT_DATA" | b"CELL_DATA" | b"METADATA" | b"LOOKUP_TABLE");
         match word {
             b"POINT_DATA" | b"CELL_DATA" => {
+                self.note_empty();
+                self.has_data = false;
                 self.owner = if word == b"POINT_DATA" { Owner::Points } else { Owner::Cells };
                 self.count = self.text.number_in_line("the number of points or cells with data")?;
                 if self.owner == Owner::Points && self.count != self.draft.points.len() {
@@ -261,13 +268,18 @@ impl<'a> Reader<'a> {
             let tuples: usize = self.text.number_in_line("the number of tuples")?;
             let kind = self.scalar_type()?;
             if kind == Type::String {
+                if self.owner != Owner::File {
+                    let note = format!("array {} holds strings and is left out", shown_name(&name));
+                    self.draft.note(self.text.error(note));
+                }
                 let count = components.saturating_mul(tuples);
                 self.skip_strings(count)?;
                 continue;
             }
             if self.owner != Owner::File && tuples != self.count {
                 let count = self.count;
-                return Err(self.text.error(format!("array {name:?} has {tuples} tuples for {count} points or cells")));
+                let name = shown_name(&name);
+                return Err(self.text.error(format!("array {name} has {tuples} tuples for {count} points or cells")));
             }
             let values = self.floats(kind, tuples, components)?;
             if self.owner != Owner::File {
@@ -379,8 +391,23 @@ impl<'a> Reader<'a> {
         while self.text.next_line() && !self.text.rest_of_line().is_empty() {}
     }
 
-    fn finish(mut self, kind: &[u8], lists: [Option<List>; 4], types: Option<Vec<i64>>) -> Result<Mesh> {
+    /// Notes that POINT_DATA or CELL_DATA is followed by none.
+    fn note_empty(&mut self) {
+        let section = match self.owner {
+            Owner::Points => "POINT_DATA",
+            Owner::Cells => "CELL_DATA",
+            Owner::File => return,
+        };
+        if !self.has_data {
+            self.draft.note(self.text.error(format!("no data follow {section}: was the file cut short?")));
+        }
+    }
+
+    fn finish(mut self, kind: &[u8], lists: [Option<List>; 4], types: Option<Vec<i64>>) -> Result<Draft> {
         let error = |message: String| -> Error { self.text.error(message) };
+        if lists.iter().all(Option::is_none) && types.is_none() && !self.draft.points.is_empty() {
+            self.draft.note(error("no cells follow the points: was the file cut short?".into()));
+        }
         if kind == b"UNSTRUCTURED_GRID" {
             match (lists.into_iter().next().flatten(), types) {
                 (Some(list), Some(types)) => {
@@ -404,7 +431,7 @@ impl<'a> Reader<'a> {
             }
             .map_err(error)?;
         }
-        self.draft.finish(self.text.name())
+        Ok(self.draft)
     }
 }
 
@@ -431,7 +458,7 @@ fn unescaped(word: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Format;
-    use super::super::testing::{fails, fuzz, parsed};
+    use super::super::testing::{fails, fuzz, noted, parsed};
     use crate::cell::CellKind;
 
     const OLD: &str = "# vtk DataFile Version 2.0\na title\nASCII\nDATASET UNSTRUCTURED_GRID\nFIELD FieldData 2\n\
@@ -489,6 +516,37 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_ends_between_sections_is_noted() {
+        let ends = |before: &str| noted(Format::Vtk, &OLD[..OLD.find(before).unwrap()]).1;
+        assert_eq!(ends("CELLS"), ["a:13: no cells follow the points: was the file cut short?"]);
+        assert_eq!(ends("SCALARS id"), ["a:19: no data follow CELL_DATA: was the file cut short?"]);
+        assert_eq!(ends("SCALARS my"), ["a:23: no data follow POINT_DATA: was the file cut short?"]);
+        assert_eq!((ends("CELL_DATA"), noted(Format::Vtk, OLD).1), (vec![], vec![]));
+        let gap = OLD.replace("SCALARS id int\nLOOKUP_TABLE default\n4 5\n", "");
+        assert_eq!(noted(Format::Vtk, gap).1, ["a:19: no data follow CELL_DATA: was the file cut short?"]);
+    }
+
+    #[test]
+    fn strings_are_left_out_with_a_note() {
+        let text = format!("{OLD}FIELD more 1\ns 1 4 string\na\nb\nc\nd\n");
+        assert_eq!(noted(Format::Vtk, text).1, ["a:41: array \"s\" holds strings and is left out"]);
+    }
+
+    #[test]
+    fn cells_of_higher_order_lose_the_nodes_between_their_corners() {
+        let text = "# vtk DataFile Version 2.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 7 float\n\
+            9 9 9 0 0 0 5 0 0 1 0 0 5 5 0 0 1 0 0 5 0\nCELLS 2 10\n6 1 3 5 2 4 6\n2 2 1\nCELL_TYPES 2\n22 3\n\
+            POINT_DATA 7\nSCALARS a float 1\nLOOKUP_TABLE default\n0 1 2 3 4 5 6\n";
+        fuzz(Format::Vtk, text.as_bytes());
+        let (mesh, notes) = noted(Format::Vtk, text);
+        // The node that another cell has as a corner stays.
+        assert_eq!(mesh.point_field("a").unwrap().values, [0.0, 1.0, 2.0, 3.0, 5.0]);
+        assert_eq!((mesh.points()[2], mesh.points()[4]), ([5.0, 0.0, 0.0], [0.0, 1.0, 0.0]));
+        assert_eq!(mesh.cells().all_corners(), [1, 3, 4, 2, 1]);
+        assert_eq!(notes, ["a: cells of higher order (1) are read by their corners; points between (2) are left out"]);
+    }
+
+    #[test]
     fn reads_binary() {
         let mesh = parsed(Format::Vtk, binary());
         assert_eq!(mesh.points()[3], [0.0, 0.0, 1.0]);
@@ -512,7 +570,9 @@ mod tests {
         fails(Format::Vtk, with("4 0 1 2 3\n", "9 0 1 2 3\n"), "a:15: cell 0 of 2 does not fit in the 9 numbers");
         fails(Format::Vtk, with("4 0 1 2 3\n", "-4 0 1 2 3\n"), "a:15: cell 0 of 2 does not fit");
         fails(Format::Vtk, with("CELLS 2", "CELLS 1"), "a:15: 1 cells take 5 numbers");
-        fails(Format::Vtk, with("\n10 5\n", "\n24 5\n"), "a:40: cell 0: cell type 24 is of higher order");
+        fails(Format::Vtk, with("\n10 5\n", "\n24 5\n"), "a:40: cell 0: a tet (type 24) has 4 corners");
+        fails(Format::Vtk, with("\n10 5\n", "\n72 5\n"), "a:40: cell 0: a hex (type 72) has 4 corners");
+        fails(Format::Vtk, with("\n10 5\n", "\n42 5\n"), "a:40: cell 0: cell type 42 is not supported: polyhedra");
         fails(Format::Vtk, with("\n10 5\n", "\n12 5\n"), "a:40: cell 0: a hex (type 12) has 4 corners");
         fails(Format::Vtk, with("POINT_DATA 4", "POINT_DATA 5"), "a:22: data for 5 points, but there are 4");
         fails(

@@ -1,6 +1,7 @@
 //! The cell types of VTK, for its legacy and XML files alike.
 //!
-//! Composite types become simple cells: polygons and strips triangles, poly-lines edges, pixels quads, voxels hexes.
+//! Composite types become simple cells: polygons and strips triangles, poly-lines edges, pixels quads, voxels hexes. Of
+//! cells of higher order, Lagrange and Bézier cells among them, the corners are taken: they come first in all of them.
 //! VTK numbers the corners of a wedge the other way around than Gmsh, most solvers and
 //! [`CellKind::facets`](crate::CellKind::facets), so wedges are turned on the way in and out.
 //!
@@ -84,46 +85,68 @@ fn uniform(
 }
 
 fn add_cell(draft: &mut Draft, number: i64, c: &[u32]) -> Result<(), String> {
-    let simple = |kind: CellKind| match c.len() == kind.corners() {
-        true => Ok(kind),
-        false => Err(format!("a {} (type {number}) has {} corners", kind.name(), c.len())),
-    };
-    let turned = |order: &[usize]| -> Vec<u32> { order.iter().map(|&k| c[k]).collect() };
-    let kind = match number {
+    match number {
         0 => return draft.pieces(CellKind::Vertex, std::iter::empty::<[u32; 1]>()),
-        1 => CellKind::Vertex,
         2 => return draft.pieces(CellKind::Vertex, c.chunks(1)),
-        3 => CellKind::Edge,
         4 => return draft.pieces(CellKind::Edge, c.windows(2)),
-        5 => CellKind::Triangle,
         6 => {
             let strip = c.windows(3).enumerate();
             // Every other triangle of a strip runs the other way around.
             return draft.pieces(CellKind::Triangle, strip.map(|(k, t)| [t[k % 2], t[1 - k % 2], t[2]]));
         }
         7 => return draft.polygon(c),
-        8 => {
-            simple(CellKind::Quad)?;
-            return draft.cell(CellKind::Quad, &turned(&[0, 1, 3, 2]));
-        }
-        9 => CellKind::Quad,
-        10 => CellKind::Tet,
-        11 => {
-            simple(CellKind::Hex)?;
-            return draft.cell(CellKind::Hex, &turned(&[0, 1, 3, 2, 4, 5, 7, 6]));
-        }
-        12 => CellKind::Hex,
-        13 => {
-            simple(CellKind::Wedge)?;
-            return draft.cell(CellKind::Wedge, &turned(&WEDGE));
-        }
-        14 => CellKind::Pyramid,
-        21..=37 | 60..=81 => {
-            return Err(format!(
-                "cell type {number} is of higher order: only linear cells, types 1 to 14, are supported"
-            ));
-        }
-        _ => return Err(format!("cell type {number} is not supported: only linear cells, types 1 to 14, are")),
+        _ => {}
+    }
+    let (kind, nodes) = kind_of(number)?;
+    if nodes.map_or(c.len() < kind.corners(), |nodes| c.len() != nodes) {
+        return Err(format!("a {} (type {number}) has {} corners", kind.name(), c.len()));
+    }
+    let order: &[usize] = match (number, kind) {
+        (8, _) => &[0, 1, 3, 2],
+        (11, _) => &[0, 1, 3, 2, 4, 5, 7, 6],
+        (_, CellKind::Wedge) => &WEDGE,
+        _ => return draft.curved(kind, c),
     };
-    draft.cell(simple(kind)?, c)
+    let turned: Vec<u32> = order.iter().map(|&k| c[k]).chain(c[order.len()..].iter().copied()).collect();
+    draft.curved(kind, &turned)
+}
+
+/// The kind of the simple cells of a type, and how many nodes they have, unless that depends on their order.
+fn kind_of(number: i64) -> Result<(CellKind, Option<usize>), String> {
+    use CellKind::{Edge, Hex, Pyramid, Quad, Tet, Triangle, Vertex, Wedge};
+    let (kind, nodes) = match number {
+        1 => (Vertex, 1),
+        3 => (Edge, 2),
+        5 => (Triangle, 3),
+        8 | 9 => (Quad, 4),
+        10 => (Tet, 4),
+        11 | 12 => (Hex, 8),
+        13 => (Wedge, 6),
+        14 => (Pyramid, 5),
+        21 => (Edge, 3),
+        22 => (Triangle, 6),
+        23 => (Quad, 8),
+        24 => (Tet, 10),
+        25 => (Hex, 20),
+        26 => (Wedge, 15),
+        27 => (Pyramid, 13),
+        28 => (Quad, 9),
+        29 => (Hex, 27),
+        30 => (Quad, 6),
+        31 => (Wedge, 12),
+        32 => (Wedge, 18),
+        33 => (Hex, 24),
+        34 => (Triangle, 7),
+        35 => (Edge, 4),
+        37 => (Pyramid, 19),
+        68 | 75 => return Ok((Edge, None)),
+        69 | 76 => return Ok((Triangle, None)),
+        70 | 77 => return Ok((Quad, None)),
+        71 | 78 => return Ok((Tet, None)),
+        72 | 79 => return Ok((Hex, None)),
+        73 | 80 => return Ok((Wedge, None)),
+        74 | 81 => return Ok((Pyramid, None)),
+        _ => return Err(format!("cell type {number} is not supported: polyhedra and rare cells are not")),
+    };
+    Ok((kind, Some(nodes)))
 }

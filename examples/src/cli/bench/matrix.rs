@@ -136,7 +136,7 @@ pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<
         let _ = writeln!(console.err, "{label}: {:.2} ns an update, {left}", report.ns_per_update);
         reports.push(report);
     }
-    let mesh = open_mesh(&center, 1)?;
+    let mesh = open_mesh(center.as_ref(), 1, console.err)?;
     let (mut arrivals, ways) = (Vec::new(), tolerance::ways());
     let mut problem = Problem::new(&mesh)?;
     for way in &ways {
@@ -217,13 +217,13 @@ impl Point {
         };
         let plan = Plan {
             entry,
-            mesh: self.mesh.clone(),
+            mesh: self.mesh.clone().into(),
             seed: 1,
             settings: Settings::new(entry.info.settings),
             options,
             note: None,
         };
-        let (mut run, setup) = plan.start()?;
+        let (mut run, setup) = plan.start(&mut std::io::sink())?;
         measure(&plan, run.as_mut(), setup, scale.trials())
     }
 

@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         return super::worker::as_rank(worker, console);
     }
     let plan = arguments.problem.plan(false)?;
-    let (mut run, setup) = plan.start()?;
+    let (mut run, setup) = plan.start(console.err)?;
     let trials = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
     let mut report = measure::measure(&plan, run.as_mut(), setup, trials)?;
     report = match &plan.options.backend {

@@ -4,12 +4,11 @@
 //! a block, the size of the last block (0: full), the compressed size of each block, and then the blocks. In base64 the
 //! headers may end with padding, so that decoding starts anew behind them; both ways are found in files.
 //!
-//! The mesh says how many bytes an array must have. Nothing larger is ever decoded, and all arrays of a file together may
-//! grow to no more than a bound that depends on the size of the file alone.
+//! The mesh says how many bytes an array must have. Nothing larger is ever decoded. Before anything is, what the tags
+//! promise is held against a [`Bound`] that depends on the size of the file alone.
 
 use std::borrow::Cow;
 use std::io::Read;
-use std::ops::Range;
 use std::path::Path;
 
 use base64::Engine;
@@ -18,7 +17,8 @@ use flate2::bufread::ZlibDecoder;
 
 use super::super::binary::{Order, Scalar};
 use super::super::text::{line_of, too_many};
-use crate::error::{Error, Place, Result};
+use super::tags::{Array, Data, Section};
+use crate::error::{Error, Place, Result, shown_name};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -32,11 +32,28 @@ pub(super) enum Compressor {
     Lz4,
 }
 
-/// A file may grow to this many bytes of numbers ...
-const FREE_BYTES: u64 = 256 << 20;
-/// ... and to this many times its size. Coordinates hardly shrink, so that compressed tets grow about tenfold, and dozens
-/// of constant fields double that; but zlib could grow a file a thousandfold, and any number of arrays may share a place.
-const MAX_GROWTH: u64 = 32;
+/// What a file may grow to: so many bytes of numbers, of 8 bytes each, and so many times its size.
+struct Bound {
+    free: u64,
+    growth: u64,
+}
+
+/// Points and cells. They hardly shrink: the hexes of a regular grid grow sevenfold when read, equally spaced points of
+/// a line, the most regular there are, fifteenfold (zlib at its best, as measured).
+const SKELETON: Bound = Bound { free: 1 << 20, growth: 32 };
+/// Fields. Constant ones shrink to nothing, so that dozens of them make a file grow a hundredfold, each as long as the
+/// skeleton allows. But zlib could grow a file a thousandfold, and any number of arrays may share a place.
+const FIELDS: Bound = Bound { free: 16 << 20, growth: 128 };
+/// Points that nothing but the extent of a grid tells of: so many, and so many a byte of the file. Each takes about 70
+/// bytes with its cell. A scan of one byte a point that shrinks to a tenth has 10 points a byte.
+const IMPLIED_POINTS: Bound = Bound { free: 1 << 20, growth: 32 };
+
+impl Bound {
+    fn of(&self, file: &[u8]) -> u64 {
+        self.free + self.growth * file.len() as u64
+    }
+}
+
 /// The most that one byte can become: 1032 in zlib, 255 in lz4.
 const MAX_RATIO: u64 = 1040;
 
@@ -48,8 +65,8 @@ pub(super) struct Store<'a> {
     header: Scalar,
     compressor: Option<Compressor>,
     appended: Option<(Encoding, usize)>,
-    /// Bytes of numbers that may still be made.
-    budget: u64,
+    /// Bytes of numbers that may still be made: of points and cells, and of fields.
+    budgets: [u64; 2],
 }
 
 impl<'a> Store<'a> {
@@ -61,8 +78,8 @@ impl<'a> Store<'a> {
         compressor: Option<Compressor>,
         appended: Option<(Encoding, usize)>,
     ) -> Store<'a> {
-        let budget = FREE_BYTES + MAX_GROWTH * file.len() as u64;
-        Store { name, file, order, header, compressor, appended, budget }
+        let budgets = [SKELETON.of(file), FIELDS.of(file)];
+        Store { name, file, order, header, compressor, appended, budgets }
     }
 
     pub(super) fn name(&self) -> &'a Path {
@@ -82,31 +99,32 @@ impl<'a> Store<'a> {
         Error::file(self.name, line_of(self.file, at), message)
     }
 
-    /// The bytes of an array of `count` numbers, from an inline text or from an offset into the appended data.
-    pub(super) fn bytes(
-        &mut self,
-        source: Result<Range<usize>, u64>,
-        tag: usize,
-        name: &str,
-        scalar: Scalar,
-        count: u64,
-    ) -> Result<Cow<'a, [u8]>> {
-        let what = |message: String| self.error(tag, format!("array {name:?}: {message}"));
+    /// Refuses more points of a grid than a file of this size can plausibly tell of.
+    pub(super) fn check_implied(&self, at: usize, points: u64) -> Result<()> {
+        match points <= IMPLIED_POINTS.of(self.file) {
+            true => Ok(()),
+            false => Err(self.error(at, implausible(&format!("a grid of {points} points is")))),
+        }
+    }
+
+    /// The bytes of an array of `count` numbers.
+    pub(super) fn bytes(&mut self, array: &Array, count: u64) -> Result<Cow<'a, [u8]>> {
+        let name = shown_name(&array.name);
+        let what = |message: String| self.error(array.at, format!("array {name}: {message}"));
         if count == 0 {
             return Ok(Cow::Borrowed(&[]));
         }
-        let size = count.checked_mul(8).map(|_| count * scalar.size() as u64);
+        let kind = usize::from(matches!(array.section, Section::PointData | Section::CellData));
+        let size = count.checked_mul(8).map(|_| count * array.scalar.size() as u64);
         // Every number becomes 8 bytes, whatever it was.
-        let budget = size.and_then(|_| self.budget.checked_sub(count * 8)).ok_or_else(|| {
-            what(format!("{count} numbers are more than a file of this size can plausibly hold; save it uncompressed"))
-        })?;
+        let budget = size.and_then(|_| self.budgets[kind].checked_sub(count * 8));
+        let budget = budget.ok_or_else(|| what(implausible(&format!("{count} numbers are"))))?;
         let size = size.unwrap_or(0);
-        let (mut stream, place) = match source {
-            Ok(range) => {
-                let start = range.start;
-                (Stream::base64(self.file[range].trim_ascii()), Err(start))
+        let (mut stream, place) = match &array.data {
+            Data::Inline(range) | Data::Ascii(range) => {
+                (Stream::base64(self.file[range.clone()].trim_ascii()), Err(range.start))
             }
-            Err(offset) => {
+            &Data::Appended(offset) => {
                 let (encoding, start) = self.appended.ok_or_else(|| what("the file has no appended data".into()))?;
                 let place = (start as u64).saturating_add(offset);
                 let rest = usize::try_from(place).ok().and_then(|at| self.file.get(at..)).ok_or_else(|| {
@@ -125,9 +143,9 @@ impl<'a> Store<'a> {
         };
         let decoded = decoded.map_err(|message| {
             let place = place.unwrap_or_else(|start| line_of(self.file, start));
-            Error::file(self.name, place, format!("array {name:?}: {message}"))
+            Error::file(self.name, place, format!("array {name}: {message}"))
         })?;
-        self.budget = budget;
+        self.budgets[kind] = budget;
         Ok(decoded)
     }
 
@@ -180,6 +198,10 @@ impl<'a> Store<'a> {
         let bytes = stream.take(size.ok_or_else(|| format!("{count} blocks do not fit in any file"))?)?;
         Ok(self.header.integers(self.order, &bytes).into_iter().map(|x| x as u64).collect())
     }
+}
+
+fn implausible(much: &str) -> String {
+    format!("{much} more than a file of this size can plausibly hold; save it uncompressed")
 }
 
 /// Bytes one after the other.

@@ -1,9 +1,11 @@
-//! VTU, VTK's XML file of an unstructured grid; read in all encodings but LZMA, written as appended raw data.
+//! VTU, VTK's XML file of an unstructured grid, read in all encodings but LZMA, written as appended raw data; and the
+//! files of structured grids, VTI, VTR and VTS, read only. The type in the file counts, whatever its name ends in.
 //!
 //! Read: ASCII, inline and appended base64, appended raw; uncompressed, zlib and lz4; headers of 32 and 64 bits; both
-//! byte orders; several pieces, which are joined. Arrays over points and cells become fields; arrays of strings and
-//! bits, and field data, are skipped. Cell types: see `vtk_cells`. Document types are refused and entities are not
-//! expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here, become groups.
+//! byte orders; several pieces of an unstructured grid, which are joined. Arrays over points and cells become fields;
+//! arrays of strings and bits are left out with a note, and field data without. Cell types: see `vtk_cells`. Document
+//! types are refused and entities are not expanded. Arrays called `group.<dimension>.<name>` of bytes, as written here,
+//! become groups.
 //!
 //! Written: little-endian, 64-bit headers, no compression, which ParaView, VTK and meshio read; and the index of several such
 //! files, PVTU.
@@ -11,25 +13,24 @@
 //! Source: VTK user's guide, "VTK file formats", and "VTK XML formats" of its manual.
 
 mod data;
+mod grid;
 mod tags;
 #[cfg(test)]
 mod tests;
 mod write;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
 use self::data::Store;
-use self::tags::{Array, Data, Piece, Section};
+use self::tags::{Array, Data, Dataset, Piece, Section};
 pub(super) use self::write::{check_names, write, write_index};
 use super::binary::Scalar;
 use super::draft::Draft;
 use super::text::{Text, number, shown};
 use super::vtk_cells;
-use crate::error::{Error, Place, Result};
-use crate::mesh::Mesh;
+use crate::error::{Error, Place, Result, shown_name};
 
 /// A field while pieces are joined.
 #[derive(Default)]
@@ -39,17 +40,29 @@ struct Joined {
     is_bytes: bool,
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let outline = tags::outline(name, bytes)?;
     let mut store = Store::new(name, bytes, outline.order, outline.header, outline.compressor, outline.appended);
     let mut draft = Draft::default();
     let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
     let mut known: HashMap<(bool, &str), usize> = HashMap::new();
+    for (at, array) in &outline.skipped {
+        draft.note(store.error(*at, format!("array {} holds strings or bits and is left out", shown_name(array))));
+    }
     let mut cells = 0;
     for piece in &outline.pieces {
-        let base = draft.points.len();
-        read_points(piece, &mut store, &mut draft)?;
-        cells += read_cells(piece, base, &mut store, &mut draft)?;
+        if outline.dataset == Dataset::Unstructured {
+            let base = draft.points.len();
+            read_points(piece, &mut store, &mut draft)?;
+            read_cells(piece, base, &mut store, &mut draft)?;
+        } else {
+            if !draft.points.is_empty() {
+                return Err(store.error(piece.at, "a grid of several pieces is not supported: save it as one".into()));
+            }
+            grid::read_points(outline.dataset, piece, &mut store, &mut draft)?;
+            grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?;
+        }
+        cells += piece.cells;
         for array in &piece.arrays {
             let of_cells = match array.section {
                 Section::PointData => false,
@@ -65,7 +78,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
             }
             let joined = &mut all[k].1;
             if joined.components > 0 && joined.components != array.components {
-                let message = format!("array {:?} had another number of components before", array.name);
+                let message = format!("array {} had another number of components before", shown_name(&array.name));
                 return Err(store.error(array.at, message));
             }
             joined.is_bytes = array.scalar == Scalar::U8;
@@ -85,7 +98,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Mesh> {
         }
         .map_err(whole)?;
     }
-    draft.finish(name)
+    Ok(draft)
 }
 
 /// Dimension and name of the group that is stored as the cell array `name`.
@@ -114,10 +127,9 @@ fn read_points(piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()
     Ok(())
 }
 
-/// Returns the number of cells.
-fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) -> Result<u64> {
+fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) -> Result<()> {
     if piece.cells == 0 {
-        return Ok(0);
+        return Ok(());
     }
     let mut read = |name: &str, count: u64| -> Result<(Vec<i64>, usize)> {
         let array = piece.arrays.iter().find(|a| a.section == Section::Cells && a.name == name);
@@ -127,7 +139,7 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
         }
         let integers = match &array.data {
             Data::Ascii(range) => words(store, array, range, count)?,
-            _ => array.scalar.integers(store.order(), &bytes(array, count, store)?),
+            _ => array.scalar.integers(store.order(), &store.bytes(array, count)?),
         };
         Ok((integers, array.at))
     };
@@ -136,8 +148,7 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
     let count = offsets.last().copied().unwrap_or(0);
     let (types, _) = read("types", piece.cells)?;
     let (connectivity, at) = read("connectivity", u64::try_from(count).unwrap_or(u64::MAX))?;
-    vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))?;
-    Ok(piece.cells)
+    vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))
 }
 
 /// The numbers of an array of `count` tuples.
@@ -145,33 +156,26 @@ fn floats(array: &Array, count: u64, store: &mut Store) -> Result<Vec<f64>> {
     let count = count.saturating_mul(array.components as u64);
     match &array.data {
         Data::Ascii(range) => words(store, array, range, count),
-        _ => Ok(array.scalar.floats(store.order(), &bytes(array, count, store)?)),
+        _ => Ok(array.scalar.floats(store.order(), &store.bytes(array, count)?)),
     }
-}
-
-fn bytes<'a>(array: &Array, count: u64, store: &mut Store<'a>) -> Result<Cow<'a, [u8]>> {
-    let inline = match &array.data {
-        Data::Appended(offset) => Err(*offset),
-        Data::Inline(range) | Data::Ascii(range) => Ok(range.clone()),
-    };
-    store.bytes(inline, array.at, &array.name, array.scalar, count)
 }
 
 /// The `count` words of an ASCII array.
 fn words<T: std::str::FromStr>(store: &Store, array: &Array, range: &Range<usize>, count: u64) -> Result<Vec<T>> {
+    let name = shown_name(&array.name);
     let mut text = Text::new(store.name(), &store.file()[..range.end]);
     text.seek(range.start);
     // Two bytes a number bound what the text can hold, whatever the tags say.
     let mut numbers = Vec::with_capacity(count.min(range.len() as u64 / 2 + 1) as usize);
     while let Some(word) = text.word() {
         if numbers.len() as u64 == count {
-            return Err(text.error(format!("array {:?} has more than its {count} numbers", array.name)));
+            return Err(text.error(format!("array {name} has more than its {count} numbers")));
         }
         let value = number(word);
         numbers.push(value.ok_or_else(|| text.error(format!("{} is no number of its type", shown(word))))?);
     }
     match numbers.len() {
         n if n as u64 == count => Ok(numbers),
-        n => Err(text.error(format!("array {:?} has {n} numbers and not {count}: a count is wrong", array.name))),
+        n => Err(text.error(format!("array {name} has {n} numbers and not {count}: a count is wrong"))),
     }
 }

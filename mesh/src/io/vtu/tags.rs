@@ -1,4 +1,4 @@
-//! The tags of a VTU file, read before any array is decoded.
+//! The tags of VTK's XML file, read before any array is decoded.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,6 +19,25 @@ pub(super) enum Section {
     Cells,
     PointData,
     CellData,
+    /// Places along the axes of a rectilinear grid.
+    Coordinates,
+}
+
+/// How points and cells are told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Dataset {
+    Unstructured,
+    Image(Lattice),
+    Rectilinear,
+    Structured,
+}
+
+/// The places of an image: point i, j, k lies at `origin` + `axes` · (i, j, k).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lattice {
+    pub(super) origin: [f64; 3],
+    /// Rows of the matrix: the directions, times the spacing along each.
+    pub(super) axes: [[f64; 3]; 3],
 }
 
 /// One `DataArray`.
@@ -42,16 +61,23 @@ pub(super) enum Data {
 pub(super) struct Piece {
     pub(super) points: u64,
     pub(super) cells: u64,
+    /// First point of a grid along each axis.
+    pub(super) first: [i64; 3],
+    /// Points of a grid along each axis.
+    pub(super) size: [u64; 3],
     pub(super) at: usize,
     pub(super) arrays: Vec<Array>,
 }
 
 /// What the tags say, before any array is decoded.
 pub(super) struct Outline {
+    pub(super) dataset: Dataset,
     pub(super) order: Order,
     pub(super) header: Scalar,
     pub(super) compressor: Option<Compressor>,
     pub(super) pieces: Vec<Piece>,
+    /// Arrays over points or cells that are of no numbers: where, and their names.
+    pub(super) skipped: Vec<(usize, String)>,
     /// Encoding and start of the appended data.
     pub(super) appended: Option<(Encoding, usize)>,
 }
@@ -60,8 +86,15 @@ pub(super) struct Outline {
 pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
     let mut reader = Reader::from_reader(bytes);
     let error = |at: usize, message: String| Error::file(name, line_of(bytes, at), message);
-    let mut outline =
-        Outline { order: Order::Little, header: Scalar::U32, compressor: None, pieces: Vec::new(), appended: None };
+    let mut outline = Outline {
+        dataset: Dataset::Unstructured,
+        order: Order::Little,
+        header: Scalar::U32,
+        compressor: None,
+        pieces: Vec::new(),
+        skipped: Vec::new(),
+        appended: None,
+    };
     let mut is_vtk = false;
     let mut section = None;
     loop {
@@ -73,7 +106,7 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
             Event::Start(tag) => (tag, false),
             Event::Empty(tag) => (tag, true),
             Event::End(tag) => {
-                if matches!(tag.name().as_ref(), "PointData" | "CellData" | "Points" | "Cells") {
+                if matches!(tag.name().as_ref(), "PointData" | "CellData" | "Points" | "Cells" | "Coordinates") {
                     section = None;
                 }
                 if tag.name().as_ref() == "VTKFile" {
@@ -103,17 +136,23 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
         };
         let unknown =
             |key: &str, value: &str| error(before, format!("{key} {} is not supported", shown(value.as_bytes())));
+        let wrong = |key: &str, value: &str, count: usize| {
+            error(before, format!("{} is no value of {key}: it must be {count} numbers", shown(value.as_bytes())))
+        };
         match tag.name().as_ref() {
             "VTKFile" => {
                 is_vtk = true;
-                match attribute("type")?.as_deref() {
-                    Some("UnstructuredGrid") => {}
+                outline.dataset = match attribute("type")?.as_deref() {
+                    Some("UnstructuredGrid") => Dataset::Unstructured,
+                    Some("ImageData") => Dataset::Image(Lattice { origin: [0.0; 3], axes: [[0.0; 3]; 3] }),
+                    Some("RectilinearGrid") => Dataset::Rectilinear,
+                    Some("StructuredGrid") => Dataset::Structured,
                     other => {
                         let other = shown(other.unwrap_or("").as_bytes());
                         let message = format!("type {other} is not supported: convert it to an unstructured grid");
                         return Err(error(before, message));
                     }
-                }
+                };
                 outline.order = match attribute("byte_order")?.as_deref() {
                     None | Some("LittleEndian") => Order::Little,
                     Some("BigEndian") => Order::Big,
@@ -135,24 +174,43 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
                     }
                 };
             }
-            _ if !is_vtk => return Err(error(before, "a VTU file starts with the tag <VTKFile>".into())),
-            "Piece" => {
+            _ if !is_vtk => return Err(error(before, "VTK's XML starts with the tag <VTKFile>".into())),
+            "ImageData" if matches!(outline.dataset, Dataset::Image(_)) => {
+                let origin = list(&attribute, "Origin", &wrong)?.unwrap_or([0.0; 3]);
+                let spacing = list(&attribute, "Spacing", &wrong)?.unwrap_or([1.0; 3]);
+                let turned =
+                    list(&attribute, "Direction", &wrong)?.unwrap_or([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+                let axes = [0, 1, 2].map(|row| [0, 1, 2].map(|k| turned[3 * row + k] * spacing[k]));
+                outline.dataset = Dataset::Image(Lattice { origin, axes });
+            }
+            "Piece" if outline.dataset == Dataset::Unstructured => {
                 let (points, cells) = (whole("NumberOfPoints")?, whole("NumberOfCells")?);
                 let (Some(points), Some(cells)) = (points, cells) else {
                     return Err(error(before, "the piece lacks NumberOfPoints or NumberOfCells".into()));
                 };
-                outline.pieces.push(Piece { points, cells, at: before, arrays: Vec::new() });
+                let (first, size) = ([0; 3], [0; 3]);
+                outline.pieces.push(Piece { points, cells, first, size, at: before, arrays: Vec::new() });
+            }
+            "Piece" => {
+                let extent = list::<i64, 6>(&attribute, "Extent", &wrong)?;
+                let piece = extent.and_then(|extent| Piece::of_grid(extent, before));
+                let piece = piece.ok_or_else(|| {
+                    error(before, "the piece lacks its Extent: first and last point along each of three axes".into())
+                })?;
+                outline.pieces.push(piece);
             }
             "Points" if !is_empty => section = Some(Section::Points),
             "Cells" if !is_empty => section = Some(Section::Cells),
             "PointData" if !is_empty => section = Some(Section::PointData),
             "CellData" if !is_empty => section = Some(Section::CellData),
-            "DataArray" => {
+            "Coordinates" if !is_empty => section = Some(Section::Coordinates),
+            "DataArray" | "Array" => {
                 let (Some(piece), Some(section)) = (outline.pieces.last_mut(), section) else { continue };
-                let Some(scalar) = scalar_of(&attribute("type")?.unwrap_or_default()) else {
-                    continue; // strings and bits
-                };
                 let name = attribute("Name")?.unwrap_or_default();
+                let Some(scalar) = scalar_of(&attribute("type")?.unwrap_or_default()) else {
+                    outline.skipped.push((before, name));
+                    continue;
+                };
                 let components = whole("NumberOfComponents")?.unwrap_or(1).max(1);
                 let components = usize::try_from(components).unwrap_or(usize::MAX);
                 let format = attribute("format")?;
@@ -191,6 +249,22 @@ pub(super) fn outline(name: &Path, bytes: &[u8]) -> Result<Outline> {
     }
 }
 
+impl Piece {
+    /// The piece of a grid from the first to the last point along each axis.
+    fn of_grid(extent: [i64; 6], at: usize) -> Option<Piece> {
+        let mut size = [0; 3];
+        for (size, ends) in size.iter_mut().zip(extent.as_chunks::<2>().0) {
+            *size = u64::try_from(ends[1].checked_sub(ends[0])?.checked_add(1)?).ok()?;
+        }
+        let product = |sizes: [u64; 3]| sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2]);
+        let points = product(size)?;
+        // An axis of one point has no length: the cells have a dimension less.
+        let cells = if points == 0 { 0 } else { product(size.map(|n| (n - 1).max(1)))? };
+        let first = [extent[0], extent[2], extent[4]];
+        Some(Piece { points, cells, first, size, at, arrays: Vec::new() })
+    }
+}
+
 /// Where the text of the element `tag` lies in the file; elements within it, such as statistics, are skipped.
 fn content(
     reader: &mut Reader<&[u8]>,
@@ -221,6 +295,18 @@ fn content(
         }
     }
     Ok(text)
+}
+
+/// The numbers of an attribute that has `N` of them.
+fn list<T: std::str::FromStr, const N: usize>(
+    attribute: &impl Fn(&str) -> Result<Option<String>>,
+    key: &str,
+    wrong: &impl Fn(&str, &str, usize) -> Error,
+) -> Result<Option<[T; N]>> {
+    let Some(value) = attribute(key)? else { return Ok(None) };
+    let numbers: Option<Vec<T>> = value.split_ascii_whitespace().take(N + 1).map(|word| word.parse().ok()).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+    numbers.map(Some).ok_or_else(|| wrong(key, &value, N))
 }
 
 fn scalar_of(name: &str) -> Option<Scalar> {

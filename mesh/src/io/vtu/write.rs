@@ -5,13 +5,16 @@ use std::io::{self, Write};
 use quick_xml::escape::escape;
 
 use super::super::vtk_cells;
+use crate::error::shown_name;
 use crate::mesh::{Group, Mesh};
 
 /// Refuses names that XML cannot hold.
 pub(in crate::io) fn check_names(mesh: &Mesh) -> Result<(), String> {
     let fields = mesh.point_fields().iter().chain(mesh.cell_fields()).map(|f| &f.name);
     match fields.chain(mesh.groups().iter().map(|g| &g.name)).find(|name| !name.chars().all(is_xml)) {
-        Some(name) => Err(format!("{name:?} has a character that XML cannot hold: rename the field or group")),
+        Some(name) => {
+            Err(format!("{} has a character that XML cannot hold: rename the field or group", shown_name(name)))
+        }
         None => Ok(()),
     }
 }

@@ -1,0 +1,162 @@
+//! What mesh files are loaded from: files, and pipes, which may be silent or endless; no devices.
+
+use std::fs::{File, FileType, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::error::{Error, Place, Result, shown_path};
+
+/// More than this is too much for a pipe, whose end nobody knows: a file of that length would be seen to fit.
+const MAX_PIPE: u64 = 1 << 30;
+/// How long a pipe may be silent before the user is told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a path leads to.
+enum Kind {
+    File,
+    Folder,
+    Pipe,
+    Device,
+    /// `/dev/null`.
+    Nothing,
+}
+
+/// The bytes at `path`; `say` is told that a pipe is silent.
+pub(super) fn load(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Vec<u8>> {
+    let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
+    match kind(&metadata) {
+        Kind::File => std::fs::read(path).map_err(|error| Error::io(path, error)),
+        Kind::Pipe => load_pipe(path, MAX_PIPE, PATIENCE, say),
+        Kind::Nothing => Ok(Vec::new()),
+        Kind::Folder => Err(Error::file(path, Place::Whole, "a folder is no mesh file")),
+        Kind::Device => Err(Error::file(path, Place::Whole, "a device is no mesh file")),
+    }
+}
+
+fn kind(metadata: &Metadata) -> Kind {
+    let file_type = metadata.file_type();
+    match file_type {
+        _ if file_type.is_dir() => Kind::Folder,
+        _ if file_type.is_file() => Kind::File,
+        _ if is_null(metadata) => Kind::Nothing,
+        _ if is_device(file_type) => Kind::Device,
+        _ => Kind::Pipe,
+    }
+}
+
+#[cfg(unix)]
+fn is_device(file_type: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    file_type.is_char_device() || file_type.is_block_device()
+}
+
+#[cfg(unix)]
+fn is_null(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let null = std::fs::metadata("/dev/null");
+    metadata.file_type().is_char_device() && null.is_ok_and(|null| null.rdev() == metadata.rdev())
+}
+
+#[cfg(not(unix))]
+fn is_device(_: FileType) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn is_null(_: &Metadata) -> bool {
+    false
+}
+
+/// Reads up to `most` bytes on another thread: opening a pipe waits for who writes to it, and reading for what they
+/// write.
+fn load_pipe(path: &Path, most: u64, patience: Duration, say: &mut dyn FnMut(&str)) -> Result<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    let owned = path.to_owned();
+    let reading = std::thread::spawn(move || -> io::Result<Vec<u8>> {
+        let mut pipe = File::open(owned)?.take(most + 1);
+        let mut bytes = Vec::new();
+        pipe.by_ref().take(1).read_to_end(&mut bytes)?;
+        drop(sender); // something has come, or the end
+        pipe.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    if receiver.recv_timeout(patience) == Err::<(), _>(RecvTimeoutError::Timeout) {
+        say(&format!("{}: waiting for somebody to write to this pipe", shown_path(path)));
+    }
+    let bytes = reading.join().expect("a thread that reads does not panic").map_err(|error| Error::io(path, error))?;
+    match bytes.len() as u64 > most {
+        true => Err(Error::file(
+            path,
+            Place::Whole,
+            format!("a pipe gave more than {most} bytes: write them to a file, and read that"),
+        )),
+        false => Ok(bytes),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::{read, read_with};
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    const TRIANGLE: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+
+    #[test]
+    fn devices_are_refused_but_the_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = |name: &str, target: &str| {
+            let path = folder.path().join(name);
+            symlink(target, &path).unwrap();
+            path
+        };
+        let error = read(&link("zero.obj", "/dev/zero")).unwrap_err().to_string();
+        assert!(error.ends_with("zero.obj: a device is no mesh file"), "{error}");
+        assert_eq!(read(&link("null.obj", "/dev/null")).unwrap(), crate::Mesh::default());
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end_and_no_further_than_its_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.obj");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let write = |text: &'static str| {
+            let path = path.clone();
+            std::thread::spawn(move || drop(std::fs::write(path, text)))
+        };
+        let writer = write(TRIANGLE);
+        assert_eq!(read(&path).unwrap().points().len(), 3);
+        writer.join().unwrap();
+        let writer = write(TRIANGLE);
+        let error = load_pipe(&path, 20, PATIENCE, &mut |_| {}).unwrap_err().to_string();
+        assert!(
+            error.ends_with("a.obj: a pipe gave more than 20 bytes: write them to a file, and read that"),
+            "{error}"
+        );
+        writer.join().unwrap();
+        let writer = write("");
+        assert_eq!(load_pipe(&path, 20, PATIENCE, &mut |_| {}).unwrap(), b"");
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn who_waits_for_a_silent_pipe_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.obj");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut said = Vec::new();
+        let mut writer = None;
+        // Nobody writes before the note.
+        let mesh = read_with(&path, &mut |note| {
+            said.push(note.to_owned());
+            let path = path.clone();
+            writer = Some(std::thread::spawn(move || std::fs::write(path, TRIANGLE).unwrap()));
+        });
+        assert_eq!(mesh.unwrap().points().len(), 3);
+        writer.unwrap().join().unwrap();
+        assert_eq!(said, [format!("{}: waiting for somebody to write to this pipe", path.display())]);
+    }
+}
