@@ -1,10 +1,9 @@
 //! The command line, run in process: what it prints, what it leaves in its folder, how it fails.
 
-use meshweft_examples::cli::{self, Console};
+use meshweft_examples::cli::{self, Console, Signal};
 use meshweft_mesh::io;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
 /// What a command printed, and its exit code.
@@ -113,7 +112,7 @@ fn the_series_reads_back_and_the_history_has_a_line_for_each() {
         list.split("timestep=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
     assert_eq!((times[0], Some(times[2])), (0.0, report["time_s"].as_f64()), "{list}");
 
-    let history = std::fs::read_to_string(folder.path().join("history.csv")).unwrap();
+    let history = std::fs::read_to_string(folder.path().join("heat.csv")).unwrap();
     let lines: Vec<&str> = history.lines().collect();
     assert!(lines[0].starts_with("step,time_s,") && lines[0].contains("hottest (K)"), "{history}");
     assert_eq!(lines.len(), 4);
@@ -126,8 +125,33 @@ fn an_earlier_run_is_replaced_and_other_files_stay() {
     small(folder.path(), &["--every", "1"]);
     write(&folder, "notes.txt", "keep me");
     small(folder.path(), &["--every", "3"]);
-    let expected = ["heat.pvd", "heat_000000.vtu", "heat_000003.vtu", "heat_000006.vtu", "history.csv", "notes.txt"];
+    let expected = ["heat.csv", "heat.pvd", "heat_000000.vtu", "heat_000003.vtu", "heat_000006.vtu", "notes.txt"];
     assert_eq!(names(folder.path()), expected);
+}
+
+#[test]
+fn examples_share_a_folder_one_after_the_other_and_never_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let cloth = ["run", "cloth", "--mesh", "sheet:4", "--steps", "1", "--no-pictures", "--quiet", "--out", out];
+    // What a killed run leaves: a file that is half written, and a lock that nobody holds.
+    for name in [".meshweft-Ab12xY", ".meshweft.lock"] {
+        write(&folder, name, "half of a sta");
+    }
+    good(&cloth);
+    let before = std::fs::read(folder.path().join("cloth.csv")).unwrap();
+    small(folder.path(), &["--every", "6"]);
+    assert_eq!(std::fs::read(folder.path().join("cloth.csv")).unwrap(), before);
+    let heat = ["heat.csv", "heat.pvd", "heat_000000.vtu", "heat_000006.vtu"];
+    let all = [&["cloth.csv", "cloth.pvd", "cloth_000000.vtu", "cloth_000001.vtu"], &heat[..]].concat();
+    assert_eq!(names(folder.path()), all);
+
+    let lock = std::fs::File::create(folder.path().join(".meshweft.lock")).unwrap();
+    lock.lock().unwrap();
+    bad(&cloth, &format!("another run writes to {out}: wait until it has ended, or choose another folder with --out"));
+    drop(lock);
+    good(&cloth);
+    assert_eq!(names(folder.path()), all);
 }
 
 #[test]
@@ -160,16 +184,22 @@ fn pictures_are_drawn_of_every_kind_of_mesh() {
 }
 
 #[test]
-fn an_interrupted_run_writes_its_last_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut console = Console::new(&mut out, &mut err);
-    console.interrupts.store(1, Ordering::Relaxed);
-    let more = ["--out", folder.path().to_str().unwrap()];
-    let code = cli::run([&["meshweft", "run"], SMALL, &more].concat(), &mut console);
-    assert_eq!(code, 130);
-    assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
-    assert_eq!(names(folder.path()), ["heat.pvd", "heat_000000.vtu", "history.csv"]);
+fn a_run_that_is_stopped_writes_its_last_state_says_so_and_tells_which_signal_it_was() {
+    for (signal, name, expected) in
+        [(Signal::Interrupt, "Ctrl-C", 130), (Signal::Terminate, "SIGTERM", 143), (Signal::HangUp, "SIGHUP", 129)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut console = Console::new(&mut out, &mut err);
+        console.signals.receive(signal);
+        let path = folder.path().to_str().unwrap();
+        let code = cli::run([&["meshweft", "run"], SMALL, &["--out", path]].concat(), &mut console);
+        assert_eq!(code, expected);
+        assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
+        let said = format!("{name}: stopped after step 0; the states so far are in {path}\n");
+        assert_eq!(String::from_utf8(err).unwrap(), said);
+        assert_eq!(names(folder.path()), ["heat.csv", "heat.pvd", "heat_000000.vtu"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The command line `meshweft`.
 //!
 //! [`run`] takes arguments and a [`Console`] and returns an exit code, so that everything can be tested in process:
-//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C.
+//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C, 143 after
+//! SIGTERM, 129 after SIGHUP.
 //! Results go to standard output, progress and errors to standard error. A reader that closes standard output early,
 //! such as `head`, ends the command quietly.
 //!
@@ -29,6 +30,8 @@ mod parts;
 mod progress;
 mod run;
 mod shader;
+mod signals;
+mod system;
 mod text;
 mod verify;
 #[cfg(feature = "cluster")]
@@ -38,12 +41,12 @@ use crate::{EXAMPLES, Entry};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, Subcommand};
 use meshweft_mesh::{Mesh, generate, io};
+pub use signals::{Signal, Signals};
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
@@ -98,17 +101,14 @@ pub struct Console<'a> {
     pub err: &'a mut dyn Write,
     /// Whether standard error is a terminal, on which a progress bar can be drawn.
     pub terminal: bool,
-    /// How often the user asked to stop a run that takes steps. It finishes its step and writes what it has; once more,
-    /// and it draws no film.
-    pub interrupts: Arc<AtomicUsize>,
-    /// Whether there is a run to stop in good order; otherwise Ctrl-C ends the command at once.
-    pub stoppable: Arc<AtomicBool>,
+    /// The signals that ask a run to stop. It finishes its step and writes what it has; at a second one it draws no film.
+    pub signals: Arc<Signals>,
 }
 
 impl<'a> Console<'a> {
     /// A console without a terminal that nobody interrupts.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Console<'a> {
-        Console { out, err, terminal: false, interrupts: Arc::default(), stoppable: Arc::default() }
+        Console { out, err, terminal: false, signals: Arc::default() }
     }
 }
 
@@ -119,8 +119,8 @@ enum Outcome {
     Done,
     /// A check found what it must not find.
     Wrong,
-    /// The user stopped it.
-    Interrupted,
+    /// A signal stopped it.
+    Stopped(Signal),
 }
 
 /// The programs that the command knows, where they are not [`EXAMPLES`].
@@ -142,7 +142,7 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
             Ok(None) => {}
             Ok(Some(worker)) => {
                 // A scheduler signals all processes at once, and the driver alone ends the run: this one ends with it.
-                let _ = ctrlc::set_handler(|| {});
+                let _ = signals::watch(|_| {});
                 return worker::work(worker, &mut std::io::stderr());
             }
             Err(error) => {
@@ -154,14 +154,13 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
     let terminal = err.is_terminal();
     let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
-    let (interrupts, stoppable) = (console.interrupts.clone(), console.stoppable.clone());
-    let handler = move || {
-        // A third time the user means it: nothing that matters is lost, since files are whole at any moment.
-        if !stoppable.load(Ordering::Relaxed) || interrupts.fetch_add(1, Ordering::Relaxed) == 2 {
-            std::process::exit(130);
+    let signals = console.signals.clone();
+    let told = move |signal: Signal| {
+        if signals.receive(signal) {
+            std::process::exit(signal.code().into());
         }
     };
-    if let Err(error) = ctrlc::set_handler(handler) {
+    if let Err(error) = signals::watch(told) {
         let _ = writeln!(console.err, "warning: Ctrl-C will stop at once, without a last frame: {error}");
     }
     ExitCode::from(run(std::env::args_os(), console))
@@ -170,12 +169,15 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
 /// Runs the command with `arguments`, the first of which is its own name, and returns its exit code.
 pub fn run<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let flush = |outcome, console: &mut Console| console.out.flush().map(|()| outcome).map_err(anyhow::Error::from);
-    match dispatch(&arguments, console).and_then(|outcome| flush(outcome, console)) {
-        Ok(Outcome::Done) => 0,
-        Ok(Outcome::Wrong) => 1,
-        Ok(Outcome::Interrupted) => 130,
-        Err(error) => report(&error, console),
+    let outcome = dispatch(&arguments, console);
+    let flushed = console.out.flush();
+    match (outcome, flushed) {
+        // A terminal that has hung up reads no more.
+        (Ok(Outcome::Stopped(signal)), _) => signal.code(),
+        (Err(error), _) => report(&error, console),
+        (Ok(_), Err(error)) => report(&error.into(), console),
+        (Ok(Outcome::Done), Ok(())) => 0,
+        (Ok(Outcome::Wrong), Ok(())) => 1,
     }
 }
 

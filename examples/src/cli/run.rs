@@ -3,7 +3,7 @@
 use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, Setup};
 use super::progress::Progress;
-use super::{Console, Outcome, text};
+use super::{Console, Outcome, Signal, text};
 use crate::Run;
 use crate::output::{self, Config, Files, Output};
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What to run and what to keep.
@@ -70,8 +69,8 @@ A case file:
   [set]
   diffusivity = 9.7e-5
 
-In the folder: NAME.pvd opens the series of states in ParaView, history.csv has the measured quantities, NAME.png the
-last state, NAME.gif the film. Ctrl-C finishes the step, writes what there is and exits with 130.";
+In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.png the
+last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write what there is and exit with 130, 143 and 129.";
 
 impl Arguments {
     /// The folder for what the run writes.
@@ -95,7 +94,8 @@ struct End {
     /// The same after the last one.
     last: Vec<Metric>,
     verified: Option<String>,
-    interrupted: bool,
+    /// What ended it before its time.
+    stopped_by: Option<Signal>,
     /// Whether each host has written its own piece of the state.
     pieces: bool,
     files: Files,
@@ -136,6 +136,7 @@ struct Report {
     digest: Option<String>,
     verified: Option<String>,
     interrupted: bool,
+    stopped_by: Option<String>,
     state_every: u64,
     files: Vec<PathBuf>,
 }
@@ -168,11 +169,11 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let mut output = Output::create(config, run.as_mut())?;
 
-    console.stoppable.store(true, Ordering::Relaxed);
+    console.signals.make_stoppable();
     let mut progress = Progress::new(steps, "step", arguments.quiet, console);
     let first = output.save_now(run.as_mut())?;
     let mut wall = Duration::ZERO;
-    while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
+    while run.steps() < steps && console.signals.count() == 0 {
         let clock = Instant::now();
         let stepped = step(run.as_mut(), &mut output);
         wall += clock.elapsed();
@@ -195,28 +196,38 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         write_timeline(run.as_mut(), file, path, console)?;
     }
     let verified = run.audit()?;
-    let interrupted = run.steps() < steps;
-
+    let stopped_by = console.signals.first().filter(|_| run.steps() < steps);
     progress.finish();
+    if let Some(signal) = stopped_by {
+        // After SIGHUP there may be nobody to read it.
+        let _ = writeln!(
+            console.err,
+            "{signal}: stopped after step {}; the states so far are in {}",
+            run.steps(),
+            folder.display()
+        );
+    }
     let mut progress = Progress::new(output.pictures() as u64, "picture", arguments.quiet, console);
     let mut drawn = 0;
-    // The first interrupt ended the steps, if any did; one more ends the film.
-    let enough = usize::from(interrupted);
+    // The first signal ended the steps, if any did; one more ends the film.
+    let enough = usize::from(stopped_by.is_some());
     let files = output.finish(run.as_ref(), &mut || {
         drawn += 1;
         progress.reach(drawn, String::new, console);
-        console.interrupts.load(Ordering::Relaxed) <= enough
+        console.signals.count() <= enough
     })?;
     progress.finish();
 
-    let end = End { wall, first, last, verified, interrupted, pieces: arguments.pieces, files };
+    let end = End { wall, first, last, verified, stopped_by, pieces: arguments.pieces, files };
     let report = Report::new(&plan, run.as_ref(), &setup, &end)?;
-    if arguments.json {
-        writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
-    } else {
-        report.print(&end, steps, console)?;
+    let printed = match arguments.json {
+        true => report.print_json(console),
+        false => report.print(&end, steps, console),
+    };
+    match stopped_by {
+        Some(signal) => Ok(Outcome::Stopped(signal)),
+        None => printed.map(|()| Outcome::Done),
     }
-    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
 }
 
 /// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
@@ -290,10 +301,16 @@ impl Report {
             metrics: end.first.iter().zip(&end.last).map(metric).collect(),
             digest: if is_scattered { None } else { Some(run.digest()?) },
             verified: end.verified.clone(),
-            interrupted: end.interrupted,
+            interrupted: end.stopped_by.is_some(),
+            stopped_by: end.stopped_by.map(|signal| signal.to_string()),
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
         })
+    }
+
+    fn print_json(&self, console: &mut Console) -> Result<()> {
+        let text = serde_json::to_string(self).context("cannot print the report")?;
+        Ok(writeln!(console.out, "{text}")?)
     }
 
     fn print(&self, end: &End, wanted: u64, console: &mut Console) -> Result<()> {

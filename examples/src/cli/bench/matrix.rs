@@ -17,6 +17,7 @@ use super::probe::{self, Machine, Sizes};
 use super::tolerance::{self, Arrival};
 use super::{TRIAL_S, pages};
 use crate::cli::options::Plan;
+use crate::cli::system::free_memory;
 use crate::cli::{Console, Outcome, find_example, open_mesh, text};
 use crate::{Options, Precision, Settings, output};
 use anyhow::{Context, Result};
@@ -125,7 +126,7 @@ pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for (i, point) in points.iter().enumerate() {
         let label = format!("{}/{}  {}", i + 1, points.len(), point.label());
-        if probe::free_memory().is_some_and(|free| free < SETUP_BYTES * point.vertices) {
+        if free_memory().is_some_and(|free| free.bytes < SETUP_BYTES * point.vertices) {
             let _ = writeln!(console.err, "{label}: left out, for want of memory");
             skipped.push(point.label());
             left.skip(point.cost(scale));
