@@ -1,6 +1,7 @@
 //! `meshweft convert`: from one mesh file to another.
 
-use super::{Console, Outcome, open_mesh, text};
+use super::options::at_least;
+use super::{Console, Outcome, memory, open_mesh, text};
 use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::io::{self, Format};
@@ -17,13 +18,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "OUT")]
     to: PathBuf,
     /// Seed of mesh generators that use random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
     seed: u64,
 }
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.from, arguments.seed)?;
+    let mesh = open_mesh(&arguments.from, arguments.seed, memory::MESH)?;
     io::write(&arguments.to, &mesh)?;
     let kinds = mesh.cells().counts();
     let cells: Vec<_> =

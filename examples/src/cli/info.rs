@@ -1,6 +1,7 @@
 //! `meshweft info`: a mesh and its graph in figures.
 
-use super::{Console, Outcome, open_mesh, text};
+use super::options::at_least;
+use super::{Console, Outcome, memory, open_mesh, text};
 use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::{CellKind, Curve, Field, Graph, Mesh, Spread, Stats};
@@ -13,7 +14,7 @@ pub(super) struct Arguments {
     /// A mesh file or generator
     mesh: String,
     /// Seed of mesh generators that use random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
     seed: u64,
     /// Print one JSON object
     #[arg(long)]
@@ -31,7 +32,7 @@ Examples:
 
 /// Prints the figures.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.mesh, arguments.seed)?;
+    let mesh = open_mesh(&arguments.mesh, arguments.seed, memory::SET_UP)?;
     #[cfg(feature = "cluster")]
     if let Some(hosts) = arguments.parts.hosts() {
         return super::parts::run(

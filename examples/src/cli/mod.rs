@@ -18,13 +18,18 @@ mod bench;
 mod case;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod completions;
 mod convert;
 mod doctor;
+mod goal;
 mod hosts;
 mod info;
 mod list;
+mod man;
+mod memory;
 mod new;
 mod options;
+mod pace;
 #[cfg(feature = "cluster")]
 mod parts;
 mod progress;
@@ -40,6 +45,7 @@ mod worker;
 use crate::{EXAMPLES, Entry};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, Subcommand};
+use memory::Cost;
 use meshweft_mesh::{Mesh, generate, io};
 pub use signals::{Signal, Signals};
 use std::error::Error;
@@ -84,6 +90,10 @@ enum Command {
     Convert(convert::Arguments),
     /// Make a package with a program of your own, ready to run
     New(new::Arguments),
+    /// Print what a shell needs to complete commands and options
+    Completions(completions::Arguments),
+    /// Write manual pages
+    Man(man::Arguments),
     /// Work for a run on another host
     #[cfg(feature = "cluster")]
     Worker(worker::Arguments),
@@ -194,6 +204,8 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Doctor(arguments) => doctor::run(&arguments, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
         Command::New(arguments) => new::run(&arguments, console),
+        Command::Completions(arguments) => completions::run(&arguments, console),
+        Command::Man(arguments) => man::run(&arguments, console),
         #[cfg(feature = "cluster")]
         Command::Worker(arguments) => worker::run(&arguments, console),
         #[cfg(feature = "cluster")]
@@ -252,13 +264,17 @@ fn find_example(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// Generates the mesh of a spec, or reads the file of that name.
-fn open_mesh(name: &str, seed: u64) -> Result<Mesh> {
+/// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it.
+fn open_mesh(name: &str, seed: u64, cost: Cost) -> Result<Mesh> {
     let path = Path::new(name);
     let mesh = if generate::find(name).is_some() {
+        cost.check(name, generate::size(name)?)?;
         generate::generate(name, seed)?
     } else if path.exists() {
-        io::read(path)?
+        cost.check_file(name, path.metadata().map_or(0, |file| file.len()))?;
+        let mesh = io::read(path)?;
+        cost.check_beside(name, &mesh)?;
+        mesh
     } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
         let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();
         bail!("no mesh file {name}: give a path, or a generator such as sheet:64 (one of {})", names.join(", "));

@@ -20,6 +20,8 @@ pub(super) struct Free {
     pub(super) bytes: usize,
     /// What has no more.
     pub(super) bound: &'static str,
+    /// How there could be more.
+    pub(super) way_out: &'static str,
 }
 
 /// The least of what the machine has, the limits of this process (`ulimit`), and those of its control groups, which containers and
@@ -29,12 +31,12 @@ pub(super) fn free_memory() -> Option<Free> {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let under = |limit, used| Some(soft_limit(&limits, limit)?.saturating_sub(kilobytes("/proc/self/status", used)?));
     let all = [
-        (machine(), "this machine"),
-        (under("Max address space", "VmSize"), "the limit of address space, `ulimit -v`,"),
-        (under("Max data size", "VmData"), "the limit of data, `ulimit -d`,"),
-        (group_memory(), "the control group of this process, as of a container or a job,"),
+        (machine(), "this machine", "or a machine with more"),
+        (under("Max address space", "VmSize"), "the limit of address space", "or raise the limit by `ulimit -v`"),
+        (under("Max data size", "VmData"), "the limit of data", "or raise the limit by `ulimit -d`"),
+        (group_memory(), "the limit of this container or job", "or give it more"),
     ];
-    let known = all.into_iter().filter_map(|(bytes, bound)| Some(Free { bytes: bytes?, bound }));
+    let known = all.into_iter().filter_map(|(bytes, bound, way_out)| Some(Free { bytes: bytes?, bound, way_out }));
     known.min_by_key(|free| free.bytes)
 }
 

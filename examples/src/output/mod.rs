@@ -252,6 +252,16 @@ impl Output {
         Ok(())
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.config.folder
+    }
+
+    /// Time that the run was held up so far by saving.
+    pub fn spent(&self) -> Duration {
+        self.spent
+    }
+
     /// Number of pictures that [`Output::finish`] draws.
     pub fn pictures(&self) -> usize {
         self.film.as_ref().map_or(0, Film::pictures)

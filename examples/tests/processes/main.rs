@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod hosts;
+#[cfg(unix)]
+mod limits;
 mod pieces;
 #[cfg(unix)]
 mod ranks;
