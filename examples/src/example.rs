@@ -48,6 +48,11 @@ pub trait Example: Program {
     /// How its state is drawn.
     fn look(&self) -> Look;
 
+    /// What whoever runs it should know of how it took the mesh, in one line.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// Runs its acceptance test.
     ///
     /// # Errors
@@ -259,6 +264,8 @@ pub trait Run {
     fn rounds(&self) -> u64;
     /// Simulated seconds so far.
     fn time(&self) -> f64;
+    /// Simulated seconds of the next step.
+    fn time_step(&self) -> f64;
     /// The mesh at rest.
     fn mesh(&self) -> &Mesh;
     /// Where the points are when the state has these fields, shape [n × 3], meters.
@@ -273,6 +280,8 @@ pub trait Run {
     fn colors(&self, fields: &[Field]) -> Result<Option<Vec<f64>>>;
     /// How it is drawn.
     fn look(&self) -> Look;
+    /// See [`Example::note`].
+    fn note(&self) -> Option<String>;
     /// All fields of the state.
     ///
     /// # Errors
@@ -297,6 +306,11 @@ pub trait Run {
     /// # Errors
     /// As [`Run::fields`].
     fn metrics(&mut self) -> Result<Vec<Metric>>;
+    /// One of them, by its name.
+    ///
+    /// # Errors
+    /// An unknown name; the message lists those there are. Otherwise as [`Run::fields`].
+    fn metric(&mut self, name: &str) -> Result<f64>;
     /// BLAKE3 of the state.
     ///
     /// # Errors
@@ -476,6 +490,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.time()
     }
 
+    fn time_step(&self) -> f64 {
+        self.simulation.program().time_step()
+    }
+
     fn mesh(&self) -> &Mesh {
         self.simulation.mesh()
     }
@@ -508,6 +526,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         self.simulation.program().look()
     }
 
+    fn note(&self) -> Option<String> {
+        self.simulation.program().note()
+    }
+
     fn fields(&self) -> Result<Vec<Field>> {
         self.simulation.fields().iter().map(|part| self.read(&part.name)).collect()
     }
@@ -534,6 +556,10 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn metrics(&mut self) -> Result<Vec<Metric>> {
         Ok(self.simulation.metrics()?)
+    }
+
+    fn metric(&mut self, name: &str) -> Result<f64> {
+        Ok(self.simulation.metric(name)?)
     }
 
     fn digest(&self) -> Result<String> {

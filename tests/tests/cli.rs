@@ -1,10 +1,9 @@
 //! The command line, run in process: what it prints, what it leaves in its folder, how it fails.
 
-use meshweft_examples::cli::{self, Console};
+use meshweft_examples::cli::{self, Console, Signal};
 use meshweft_mesh::io;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
 /// What a command printed, and its exit code.
@@ -39,6 +38,7 @@ fn bad(arguments: &[&str], says: &str) {
     assert_eq!(ended.code, 2, "{arguments:?}: {}{}", ended.out, ended.err);
     assert!(ended.err.starts_with("error: ") && ended.err.contains(says), "{arguments:?}: {}", ended.err);
     assert_eq!(ended.err.matches("error:").count(), 1, "{}", ended.err);
+    assert!(!ended.err.contains("-- -"), "no tip to write `-- -1`: {}", ended.err);
     assert_eq!(ended.out, "");
 }
 
@@ -113,7 +113,7 @@ fn the_series_reads_back_and_the_history_has_a_line_for_each() {
         list.split("timestep=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
     assert_eq!((times[0], Some(times[2])), (0.0, report["time_s"].as_f64()), "{list}");
 
-    let history = std::fs::read_to_string(folder.path().join("history.csv")).unwrap();
+    let history = std::fs::read_to_string(folder.path().join("heat.csv")).unwrap();
     let lines: Vec<&str> = history.lines().collect();
     assert!(lines[0].starts_with("step,time_s,") && lines[0].contains("hottest (K)"), "{history}");
     assert_eq!(lines.len(), 4);
@@ -126,8 +126,33 @@ fn an_earlier_run_is_replaced_and_other_files_stay() {
     small(folder.path(), &["--every", "1"]);
     write(&folder, "notes.txt", "keep me");
     small(folder.path(), &["--every", "3"]);
-    let expected = ["heat.pvd", "heat_000000.vtu", "heat_000003.vtu", "heat_000006.vtu", "history.csv", "notes.txt"];
+    let expected = ["heat.csv", "heat.pvd", "heat_000000.vtu", "heat_000003.vtu", "heat_000006.vtu", "notes.txt"];
     assert_eq!(names(folder.path()), expected);
+}
+
+#[test]
+fn examples_share_a_folder_one_after_the_other_and_never_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let cloth = ["run", "cloth", "--mesh", "sheet:4", "--steps", "1", "--no-pictures", "--quiet", "--out", out];
+    // What a killed run leaves: a file that is half written, and a lock that nobody holds.
+    for name in [".meshweft-Ab12xY", ".meshweft.lock"] {
+        write(&folder, name, "half of a sta");
+    }
+    good(&cloth);
+    let before = std::fs::read(folder.path().join("cloth.csv")).unwrap();
+    small(folder.path(), &["--every", "6"]);
+    assert_eq!(std::fs::read(folder.path().join("cloth.csv")).unwrap(), before);
+    let heat = ["heat.csv", "heat.pvd", "heat_000000.vtu", "heat_000006.vtu"];
+    let all = [&["cloth.csv", "cloth.pvd", "cloth_000000.vtu", "cloth_000001.vtu"], &heat[..]].concat();
+    assert_eq!(names(folder.path()), all);
+
+    let lock = std::fs::File::create(folder.path().join(".meshweft.lock")).unwrap();
+    lock.lock().unwrap();
+    bad(&cloth, &format!("another run writes to {out}: wait until it has ended, or choose another folder with --out"));
+    drop(lock);
+    good(&cloth);
+    assert_eq!(names(folder.path()), all);
 }
 
 #[test]
@@ -160,16 +185,22 @@ fn pictures_are_drawn_of_every_kind_of_mesh() {
 }
 
 #[test]
-fn an_interrupted_run_writes_its_last_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut console = Console::new(&mut out, &mut err);
-    console.interrupts.store(1, Ordering::Relaxed);
-    let more = ["--out", folder.path().to_str().unwrap()];
-    let code = cli::run([&["meshweft", "run"], SMALL, &more].concat(), &mut console);
-    assert_eq!(code, 130);
-    assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
-    assert_eq!(names(folder.path()), ["heat.pvd", "heat_000000.vtu", "history.csv"]);
+fn a_run_that_is_stopped_writes_its_last_state_says_so_and_tells_which_signal_it_was() {
+    for (signal, name, expected) in
+        [(Signal::Interrupt, "Ctrl-C", 130), (Signal::Terminate, "SIGTERM", 143), (Signal::HangUp, "SIGHUP", 129)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut console = Console::new(&mut out, &mut err);
+        console.signals.receive(signal);
+        let path = folder.path().to_str().unwrap();
+        let code = cli::run([&["meshweft", "run"], SMALL, &["--out", path]].concat(), &mut console);
+        assert_eq!(code, expected);
+        assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
+        let said = format!("{name}: stopped after step 0; the states so far are in {path}\n");
+        assert_eq!(String::from_utf8(err).unwrap(), said);
+        assert_eq!(names(folder.path()), ["heat.csv", "heat.pvd", "heat_000000.vtu"]);
+    }
 }
 
 #[test]
@@ -205,8 +236,8 @@ fn a_bad_case_file_is_refused_with_its_line() {
         ("stepz = 3", "unknown key \"stepz\": one of"),
         ("case = \"a.toml\"", "unknown key \"case\""),
         ("order = \"fastest\"", "unknown order \"fastest\""),
-        ("steps = \"many\"", "invalid digit"),
-        ("steps = -1", "invalid"),
+        ("steps = \"many\"", "a whole number, 0 or more"),
+        ("steps = -1", "a whole number, 0 or more"),
         ("verify = 1", "true or false"),
         ("mesh = [1]", "a number or a string"),
         ("set = 3", "table"),
@@ -242,7 +273,20 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
         (&["run", "heat", "--order", "peano/color"], "unknown curve"),
         (&["run", "heat", "--backend", "gpu9"], "possible values"),
         (&["run", "heat", "--threads", "1000000"], "0..=4096"),
-        (&["run", "heat", "--every", "0"], "--every"),
+        (&["run", "heat", "--every", "0"], "take a whole number, 1 or more"),
+        (&["run", "heat", "--steps", "-1"], "take a whole number, 0 or more"),
+        (&["run", "heat", "--steps", "1e3"], "take a whole number, 0 or more"),
+        (&["run", "heat", "--threads", "-1"], "0..=4096"),
+        (&["run", "heat", "--seed", "-1"], "take a whole number, 0 or more"),
+        (&["bench", "heat", "--steps", "-1"], "take a whole number, 1 or more"),
+        (&["run", "heat", "--until", "-1"], "take simulated seconds, 0 or more"),
+        (&["run", "heat", "--until", "1e300"], "too many steps away"),
+        (&["run", "heat", "--stop", "hottest"], "NAME<VALUE or NAME>VALUE, in quotes"),
+        (
+            &["run", "heat", "--stop", "residual<1e-6"],
+            "unknown metric \"residual\": one of heat content, coldest, hottest",
+        ),
+        (&["shader", "heat", "--kernel", "Foo"], "heat has no kernel \"Foo\": one of "),
         (&["run", "heat", "--order", "blocked:0"], "1 to 4294967295"),
         (&["run", "heat", "--set", "dtt=3"], "unknown setting \"dtt\": one of"),
         (&["run", "heat", "--set", "dt"], "NAME=VALUE"),
@@ -455,6 +499,83 @@ fn a_mesh_may_have_a_name_that_is_not_utf_8() {
 fn verify_prints_a_table_that_passes() {
     let text = good(&["verify", "heat"]);
     assert!(text.contains("measured") && text.contains("pass") && !text.contains("FAIL"), "{text}");
+}
+
+#[test]
+fn until_a_time_takes_the_steps_that_lead_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| small(folder.path(), &[&["--set", "dt=0.1"], more].concat());
+    let report = run(&["--until", "0.3"]);
+    assert_eq!((report["steps"].as_u64(), report["until_s"].as_f64()), (Some(3), Some(0.3)));
+    assert_eq!(run(&["--until", "0.31"])["steps"], 4);
+    assert_eq!(run(&["--until", "0.3", "--steps", "5"])["steps"], 5, "the later one counts");
+    let out = folder.path().to_str().unwrap();
+    let text = good(&[&["run"], SMALL, &["--set", "dt=0.1", "--until", "0", "--out", out]].concat());
+    assert_eq!(text.lines().last(), Some("reached: t = 0 s after 0 steps, at t = 0 s"));
+}
+
+#[test]
+fn a_run_stops_when_a_quantity_has_passed_its_bound_after_the_same_step_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| small(folder.path(), &[&["--steps", "40", "--every", "1"], more].concat());
+    let all = run(&[]);
+    let history = std::fs::read_to_string(folder.path().join("heat.csv")).unwrap();
+    let hottest: Vec<f64> =
+        history.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
+    let bound = (hottest[6] + hottest[7]) / 2.0;
+    assert!(hottest.is_sorted_by(|a, b| a >= b) && all["stop"].is_null(), "{hottest:?}");
+    for more in [&["--threads", "1"][..], &["--threads", "3", "--every", "20"], &["--backend", "serial"], &["--verify"]]
+    {
+        let report = run(&[&["--stop", &format!("hottest < {bound}")], more].concat());
+        assert_eq!(report["steps"], 7, "{more:?}");
+        assert_eq!(report["stop"]["value"], hottest[7]);
+        assert_eq!((&report["stop"]["reached"], &report["interrupted"]), (&true.into(), &false.into()));
+    }
+    let case = write(&folder, "case.toml", "example = \"heat\"\nstop = \"hottest>1e4\"\n");
+    let report = run(&["--case", &case]);
+    let stop = &report["stop"];
+    assert_eq!((&stop["condition"], &stop["reached"]), (&"hottest > 10000".into(), &false.into()));
+    assert_eq!((report["steps"].as_u64(), stop["value"].as_f64()), (Some(40), Some(hottest[40])));
+    let out = folder.path().to_str().unwrap();
+    let text = good(&[&["run"], SMALL, &["--stop", "coldest>0", "--out", out]].concat());
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("reached: coldest > 0; it is 300.") && last.contains(" K after 1 step, at t = "),
+        "{last}"
+    );
+}
+
+#[test]
+fn shells_are_given_completions_and_man_its_pages() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = good(&["completions", shell]);
+        assert!(script.contains("no-pictures") && script.contains("convert"), "{shell}: {script}");
+    }
+    bad(&["completions", "cmd"], "possible values: bash, elvish, fish, powershell, zsh");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("share/man1");
+    assert!(good(&["man", "--out", out.to_str().unwrap()]).contains("meshweft.1"));
+    let pages = names(&out);
+    for page in ["meshweft.1", "meshweft-run.1", "meshweft-cluster-token.1"] {
+        assert!(pages.contains(&page.to_string()), "{pages:?}");
+    }
+    let page = std::fs::read_to_string(out.join("meshweft-run.1")).unwrap();
+    assert!(page.contains("meshweft run wave") && page.contains("until"), "{page}");
+    let file = write(&folder, "file", "");
+    bad(&["man", "--out", &file], "cannot write manual pages to ");
+}
+
+#[cfg(unix)]
+#[test]
+fn bash_completes_by_the_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = write(&folder, "script", &good(&["completions", "bash"]));
+    let test =
+        "source $0; COMP_WORDS=(meshweft run --unt); COMP_CWORD=2; _meshweft meshweft --unt run; echo ${COMPREPLY[@]}";
+    let Ok(bash) = std::process::Command::new("bash").args(["-c", test, &script]).output() else {
+        return println!("skipped: no bash");
+    };
+    assert_eq!(String::from_utf8_lossy(&bash.stdout), "--until\n", "{bash:?}");
 }
 
 #[test]

@@ -136,7 +136,8 @@ fn shaders_of_every_example_and_order_are_valid_without_a_device() {
         let entry = meshweft_tests::example(name);
         let mut settings = Settings::new(entry.info.settings);
         set.iter().for_each(|(key, value)| settings.set(entry.info.settings, key, value).unwrap());
-        for order in Order::ALL.into_iter().chain([64, 100_000].map(Order::blocked)) {
+        let orders = Order::ALL.into_iter().chain([64, 100_000].map(Order::blocked));
+        for order in orders.filter(|&order| runs(set, order)) {
             let options = Options { order, ..Options::default() };
             let shaders = entry.shaders(generate(spec, 3).unwrap(), &settings, &options).unwrap();
             for shader in &shaders {

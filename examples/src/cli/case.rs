@@ -7,7 +7,7 @@
 use super::{Cli, Command, find_example};
 use crate::Settings;
 use anyhow::{Result, anyhow};
-use clap::{ArgAction, CommandFactory, Parser};
+use clap::{ArgAction, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
@@ -18,7 +18,7 @@ use toml::de::{DeTable, DeValue};
 /// # Errors
 /// Usage errors are [`clap::Error`]; those of the case file name the file and the line.
 pub(super) fn parse(arguments: &[OsString]) -> Result<Cli> {
-    let cli = Cli::try_parse_from(arguments)?;
+    let cli = of_words(arguments)?;
     let problem = match &cli.command {
         Command::Run(run) => &run.problem,
         Command::Bench(bench) => &bench.problem,
@@ -30,7 +30,19 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli> {
     let command = arguments[1].to_string_lossy();
     let mut all = arguments.to_vec();
     all.splice(2..2, file.arguments(&command, problem.example_name())?);
-    Ok(Cli::try_parse_from(all)?)
+    Ok(of_words(&all)?)
+}
+
+/// Parses words. Negative numbers are values, which each option judges, and not options of their own.
+fn of_words(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Cli, clap::Error> {
+    fn with_negative_values(command: clap::Command) -> clap::Command {
+        let values = |argument: clap::Arg| match argument.get_action().takes_values() {
+            true => argument.allow_negative_numbers(true),
+            false => argument,
+        };
+        command.mut_args(values).mut_subcommands(with_negative_values)
+    }
+    Cli::from_arg_matches(&with_negative_values(Cli::command()).try_get_matches_from(words)?)
 }
 
 struct File<'a> {
@@ -110,7 +122,7 @@ impl File<'_> {
 
     /// Parses options alone, so that a wrong value is reported with its line.
     fn check(&self, command: &str, words: &[String], span: Range<usize>) -> Result<()> {
-        let parsed = Cli::try_parse_from(["meshweft", command].into_iter().chain(words.iter().map(String::as_str)));
+        let parsed = of_words(["meshweft", command].into_iter().chain(words.iter().map(String::as_str)));
         let Err(error) = parsed.map(|_| ()) else { return Ok(()) };
         let text = error.to_string();
         let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");

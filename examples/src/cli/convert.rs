@@ -1,6 +1,7 @@
 //! `meshweft convert`: from one mesh file to another.
 
-use super::{Console, Outcome, open_mesh, text};
+use super::options::at_least;
+use super::{Console, Outcome, memory, open_mesh, text};
 use anyhow::{Result, bail};
 use clap::Args;
 use meshweft_mesh::io::{self, Format};
@@ -18,7 +19,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "OUT")]
     to: PathBuf,
     /// Seed of mesh generators that use random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
     seed: u64,
     /// Write the surface alone: of solids the facets that only one cell has
     #[arg(long)]
@@ -33,7 +34,7 @@ Examples:
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mut mesh = open_mesh(&arguments.from, arguments.seed, console.err)?;
+    let mut mesh = open_mesh(&arguments.from, arguments.seed, memory::MESH, console.err)?;
     if arguments.surface {
         mesh = mesh.skin();
         if mesh.points().is_empty() {

@@ -1,6 +1,6 @@
 //! `meshweft doctor`: what this machine has to run on.
 
-use super::{Console, Outcome, text};
+use super::{Console, Outcome, system, text};
 use anyhow::Result;
 use clap::Args;
 use meshweft::{Adapter, Backend, Order, adapters};
@@ -18,7 +18,8 @@ pub(super) struct Arguments {
 
 /// Lists the processor's facts and the GPUs, and tries each of them.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let (processor, cores, registers) = (processor(), cores(), registers());
+    let processor = system::processor().unwrap_or_else(|| std::env::consts::ARCH.to_string());
+    let (cores, registers) = (cores(), registers());
     let found: Vec<(Adapter, Result<()>)> =
         adapters().into_iter().enumerate().map(|(number, adapter)| (adapter, try_out(number))).collect();
     let out = &mut console.out;
@@ -99,14 +100,6 @@ fn try_out(adapter: usize) -> Result<()> {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The processor's own name, where the system tells it.
-fn processor() -> String {
-    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name =
-        told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
-    name.unwrap_or(std::env::consts::ARCH).to_string()
 }
 
 /// The vector registers that this program was compiled for, and those that the processor has.

@@ -1,6 +1,7 @@
 //! `meshweft info`: a mesh and its graph in figures.
 
-use super::{Console, Outcome, open_mesh, text};
+use super::options::at_least;
+use super::{Console, Outcome, memory, open_mesh, text};
 use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::{CellKind, Curve, Field, Graph, Mesh, Spread, Stats};
@@ -14,7 +15,7 @@ pub(super) struct Arguments {
     /// A mesh file or generator
     mesh: OsString,
     /// Seed of mesh generators that use random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
     seed: u64,
     /// Print one JSON object
     #[arg(long)]
@@ -32,7 +33,7 @@ Examples:
 
 /// Prints the figures.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.mesh, arguments.seed, console.err)?;
+    let mesh = open_mesh(&arguments.mesh, arguments.seed, memory::SET_UP, console.err)?;
     let name = &*arguments.mesh.to_string_lossy();
     #[cfg(feature = "cluster")]
     if let Some(hosts) = arguments.parts.hosts() {

@@ -1,7 +1,8 @@
 //! The command line `meshweft`.
 //!
 //! [`run`] takes arguments and a [`Console`] and returns an exit code, so that everything can be tested in process:
-//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C.
+//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C, 143 after
+//! SIGTERM, 129 after SIGHUP.
 //! Results go to standard output, progress and errors to standard error. A reader that closes standard output early,
 //! such as `head`, ends the command quietly.
 //!
@@ -17,18 +18,25 @@ mod bench;
 mod case;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod completions;
 mod convert;
 mod doctor;
+mod goal;
 mod hosts;
 mod info;
 mod list;
+mod man;
+mod memory;
 mod new;
 mod options;
+mod pace;
 #[cfg(feature = "cluster")]
 mod parts;
 mod progress;
 mod run;
 mod shader;
+mod signals;
+mod system;
 mod text;
 mod verify;
 #[cfg(feature = "cluster")]
@@ -37,13 +45,14 @@ mod worker;
 use crate::{EXAMPLES, Entry};
 use anyhow::{Result, anyhow, bail};
 use clap::{Parser, Subcommand};
+use memory::Cost;
 use meshweft_mesh::{Mesh, generate, io};
+pub use signals::{Signal, Signals};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
@@ -81,6 +90,10 @@ enum Command {
     Convert(convert::Arguments),
     /// Make a package with a program of your own, ready to run
     New(new::Arguments),
+    /// Print what a shell needs to complete commands and options
+    Completions(completions::Arguments),
+    /// Write manual pages
+    Man(man::Arguments),
     /// Work for a run on another host
     #[cfg(feature = "cluster")]
     Worker(worker::Arguments),
@@ -98,17 +111,14 @@ pub struct Console<'a> {
     pub err: &'a mut dyn Write,
     /// Whether standard error is a terminal, on which a progress bar can be drawn.
     pub terminal: bool,
-    /// How often the user asked to stop a run that takes steps. It finishes its step and writes what it has; once more,
-    /// and it draws no film.
-    pub interrupts: Arc<AtomicUsize>,
-    /// Whether there is a run to stop in good order; otherwise Ctrl-C ends the command at once.
-    pub stoppable: Arc<AtomicBool>,
+    /// The signals that ask a run to stop. It finishes its step and writes what it has; at a second one it draws no film.
+    pub signals: Arc<Signals>,
 }
 
 impl<'a> Console<'a> {
     /// A console without a terminal that nobody interrupts.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Console<'a> {
-        Console { out, err, terminal: false, interrupts: Arc::default(), stoppable: Arc::default() }
+        Console { out, err, terminal: false, signals: Arc::default() }
     }
 }
 
@@ -119,8 +129,8 @@ enum Outcome {
     Done,
     /// A check found what it must not find.
     Wrong,
-    /// The user stopped it.
-    Interrupted,
+    /// A signal stopped it.
+    Stopped(Signal),
 }
 
 /// The programs that the command knows, where they are not [`EXAMPLES`].
@@ -142,7 +152,7 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
             Ok(None) => {}
             Ok(Some(worker)) => {
                 // A scheduler signals all processes at once, and the driver alone ends the run: this one ends with it.
-                let _ = ctrlc::set_handler(|| {});
+                let _ = signals::watch(|_| {});
                 return worker::work(worker, &mut std::io::stderr());
             }
             Err(error) => {
@@ -154,14 +164,13 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
     let (mut out, mut err) = (std::io::BufWriter::new(std::io::stdout()), std::io::stderr());
     let terminal = err.is_terminal();
     let console = &mut Console { terminal, ..Console::new(&mut out, &mut err) };
-    let (interrupts, stoppable) = (console.interrupts.clone(), console.stoppable.clone());
-    let handler = move || {
-        // A third time the user means it: nothing that matters is lost, since files are whole at any moment.
-        if !stoppable.load(Ordering::Relaxed) || interrupts.fetch_add(1, Ordering::Relaxed) == 2 {
-            std::process::exit(130);
+    let signals = console.signals.clone();
+    let told = move |signal: Signal| {
+        if signals.receive(signal) {
+            std::process::exit(signal.code().into());
         }
     };
-    if let Err(error) = ctrlc::set_handler(handler) {
+    if let Err(error) = signals::watch(told) {
         let _ = writeln!(console.err, "warning: Ctrl-C will stop at once, without a last frame: {error}");
     }
     ExitCode::from(run(std::env::args_os(), console))
@@ -170,12 +179,15 @@ pub fn main(programs: &'static [Entry]) -> ExitCode {
 /// Runs the command with `arguments`, the first of which is its own name, and returns its exit code.
 pub fn run<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let flush = |outcome, console: &mut Console| console.out.flush().map(|()| outcome).map_err(anyhow::Error::from);
-    match dispatch(&arguments, console).and_then(|outcome| flush(outcome, console)) {
-        Ok(Outcome::Done) => 0,
-        Ok(Outcome::Wrong) => 1,
-        Ok(Outcome::Interrupted) => 130,
-        Err(error) => report(&error, console),
+    let outcome = dispatch(&arguments, console);
+    let flushed = console.out.flush();
+    match (outcome, flushed) {
+        // A terminal that has hung up reads no more.
+        (Ok(Outcome::Stopped(signal)), _) => signal.code(),
+        (Err(error), _) => report(&error, console),
+        (Ok(_), Err(error)) => report(&error.into(), console),
+        (Ok(Outcome::Done), Ok(())) => 0,
+        (Ok(Outcome::Wrong), Ok(())) => 1,
     }
 }
 
@@ -192,6 +204,8 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Doctor(arguments) => doctor::run(&arguments, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
         Command::New(arguments) => new::run(&arguments, console),
+        Command::Completions(arguments) => completions::run(&arguments, console),
+        Command::Man(arguments) => man::run(&arguments, console),
         #[cfg(feature = "cluster")]
         Command::Worker(arguments) => worker::run(&arguments, console),
         #[cfg(feature = "cluster")]
@@ -250,17 +264,21 @@ fn find_example(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// Generates the mesh of a spec, or reads the file of that name; what the reader has to say goes to `err`.
-fn open_mesh(name: &OsStr, seed: u64, err: &mut dyn Write) -> Result<Mesh> {
+/// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it; what the reader has to say
+/// goes to `err`.
+fn open_mesh(name: &OsStr, seed: u64, cost: Cost, err: &mut dyn Write) -> Result<Mesh> {
     let path = Path::new(name);
     let name = &*name.to_string_lossy();
     let mesh = if generate::find(name).is_some() {
+        cost.check(name, generate::size(name)?)?;
         generate::generate(name, seed)?
     } else if path.exists() {
+        cost.check_file(name, path.metadata().map_or(0, |file| file.len()))?;
         let mesh = io::read_with(path, &mut |note| drop(writeln!(err, "note: {note}")))?;
         if mesh.points().is_empty() {
             bail!("{name} holds no points");
         }
+        cost.check_beside(name, &mesh)?;
         mesh
     } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
         let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();

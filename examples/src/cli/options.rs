@@ -1,6 +1,6 @@
 //! What is to be run: the options that commands share, and the plan they make.
 
-use super::{find_example, open_mesh};
+use super::{find_example, memory, open_mesh};
 use crate::{Entry, Options, Precision, Run, Settings};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -69,7 +69,7 @@ pub(super) struct Problem {
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Seed of mesh generators that use random numbers
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
     seed: u64,
 }
 
@@ -334,6 +334,11 @@ impl Problem {
 
 const ONLY_F32: &str = "a GPU computes in f32: leave out --precision f64, or use --backend cpu";
 
+/// Reads a whole number.
+pub(super) fn at_least<const LEAST: u64>(word: &str) -> Result<u64, String> {
+    word.parse().ok().filter(|&n| n >= LEAST).ok_or_else(|| format!("take a whole number, {LEAST} or more"))
+}
+
 /// Reads a part of a whole.
 #[cfg(feature = "cluster")]
 fn part(word: &str) -> Result<f64, String> {
@@ -393,7 +398,7 @@ impl Plan {
     /// A mesh that cannot be read or does not suit the example.
     pub(super) fn start(&self, err: &mut dyn Write) -> Result<(Box<dyn Run>, Setup)> {
         let clock = Instant::now();
-        let mesh = open_mesh(&self.mesh, self.seed, err)?;
+        let mesh = open_mesh(&self.mesh, self.seed, memory::SET_UP, err)?;
         let mesh_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let run = self.entry.start(mesh, &self.settings, &self.options)?;

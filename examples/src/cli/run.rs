@@ -1,9 +1,10 @@
 //! `meshweft run`: an example from start to end, with everything it leaves behind.
 
+use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
-use super::options::{Plan, Problem, Setup};
+use super::options::{Plan, Problem, Setup, at_least};
 use super::progress::Progress;
-use super::{Console, Outcome, text};
+use super::{Console, Outcome, Signal, text};
 use crate::Run;
 use crate::output::{self, Config, Files, Output};
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,6 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What to run and what to keep.
@@ -24,14 +24,21 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) problem: Problem,
     /// Time steps [default: see `meshweft list`]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least::<0>, overrides_with = "until")]
     steps: Option<u64>,
+    /// Instead of --steps: simulated seconds; the first step at which they have passed is the last
+    #[arg(long, value_name = "SECONDS", value_parser = goal::time, overrides_with = "steps")]
+    until: Option<f64>,
+    /// Stop before, after the first step at which a measured quantity is below or above a bound, as in --stop 'hottest<310'.
+    /// What is measured is in the table that a run prints. Measuring takes about a pass over the mesh after each step
+    #[arg(long, value_name = "NAME<VALUE")]
+    stop: Option<Condition>,
     /// Folder for what the run writes; files of an earlier run in it are replaced [default: out/EXAMPLE]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Steps from one saved state and frame of the film to the next [default: about 60 frames a run, and as many
     /// states as fit into 256 MiB]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
     /// Draw no pictures: no .png, no .gif
     #[arg(long)]
@@ -62,6 +69,7 @@ Examples:
   meshweft run heat --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
   srun meshweft run heat --mesh box:128                         on all tasks of a step of Slurm
   meshweft run case.toml --steps 1000
+  meshweft run heat --until 60 --stop 'hottest<310'             a minute, or until it has cooled
 
 A case file:
   example = \"heat\"
@@ -70,8 +78,8 @@ A case file:
   [set]
   diffusivity = 9.7e-5
 
-In the folder: NAME.pvd opens the series of states in ParaView, history.csv has the measured quantities, NAME.png the
-last state, NAME.gif the film. Ctrl-C finishes the step, writes what there is and exits with 130.";
+In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.png the
+last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write what there is and exit with 130, 143 and 129.";
 
 impl Arguments {
     /// The folder for what the run writes.
@@ -95,7 +103,10 @@ struct End {
     /// The same after the last one.
     last: Vec<Metric>,
     verified: Option<String>,
-    interrupted: bool,
+    /// Whether the condition that may end it held.
+    met: bool,
+    /// What ended it before its time.
+    stopped_by: Option<Signal>,
     /// Whether each host has written its own piece of the state.
     pieces: bool,
     files: Files,
@@ -126,6 +137,8 @@ struct Report {
     steps: u64,
     rounds: u64,
     time_s: f64,
+    until_s: Option<f64>,
+    stop: Option<Value>,
     wall_s: f64,
     updates_per_s: f64,
     setup_s: Map<String, Value>,
@@ -136,6 +149,7 @@ struct Report {
     digest: Option<String>,
     verified: Option<String>,
     interrupted: bool,
+    stopped_by: Option<String>,
     state_every: u64,
     files: Vec<PathBuf>,
 }
@@ -157,79 +171,106 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         writeln!(console.err, "backend: {note}")?;
     }
     let (mut run, setup) = plan.start(console.err)?;
+    if let Some(note) = run.note() {
+        writeln!(console.err, "{name}: {note}")?;
+    }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
+    let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), run.as_mut())?;
     let mut config = Config {
         pictures: !arguments.no_pictures,
         pieces: arguments.pieces,
-        ..Config::new(&folder, name, steps, run.as_ref())
+        ..Config::new(&folder, name, goal.steps, run.as_ref())
     };
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
     }
+    let every = config.every;
     let mut output = Output::create(config, run.as_mut())?;
 
-    console.stoppable.store(true, Ordering::Relaxed);
-    let mut progress = Progress::new(steps, "step", arguments.quiet, console);
+    console.signals.make_stoppable();
+    let mut progress = Progress::new(goal.steps, every, "step", arguments.quiet, console);
     let first = output.save_now(run.as_mut())?;
-    let mut wall = Duration::ZERO;
-    while run.steps() < steps && console.interrupts.load(Ordering::Relaxed) == 0 {
-        let clock = Instant::now();
-        let stepped = step(run.as_mut(), &mut output);
-        wall += clock.elapsed();
-        if stepped.is_err() {
-            // The states before are whole, whatever became of this one, which is what to tell of.
-            let _ = output.catch_up(run.as_ref());
-        }
-        stepped.with_context(|| format!("stopped; the states before are in {}", folder.display()))?;
-        output.save(run.as_mut())?;
-        progress.reach(run.steps(), || hosts::slowest(&run.hosts()), console);
-    }
-    let clock = Instant::now();
-    if run.is_pending() {
-        output.catch_up(run.as_ref())?;
-    }
-    run.wait()?;
-    wall += clock.elapsed();
+    let (wall, met) = advance(run.as_mut(), &mut output, &goal, &mut progress, console)?;
     let last = output.save_now(run.as_mut())?;
     if let (Some(file), Some(path)) = (trace, &arguments.trace) {
         write_timeline(run.as_mut(), file, path, console)?;
     }
     let verified = run.audit()?;
-    let interrupted = run.steps() < steps;
-
+    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run.as_ref()));
     progress.finish();
-    let mut progress = Progress::new(output.pictures() as u64, "picture", arguments.quiet, console);
+    if let Some(signal) = stopped_by {
+        // After SIGHUP there may be nobody to read it.
+        let _ = writeln!(
+            console.err,
+            "{signal}: stopped after step {}; the states so far are in {}",
+            run.steps(),
+            folder.display()
+        );
+    }
+    let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", arguments.quiet, console);
     let mut drawn = 0;
-    // The first interrupt ended the steps, if any did; one more ends the film.
-    let enough = usize::from(interrupted);
+    // The first signal ended the steps, if any did; one more ends the film.
+    let enough = usize::from(stopped_by.is_some());
     let files = output.finish(run.as_ref(), &mut || {
         drawn += 1;
-        progress.reach(drawn, String::new, console);
-        console.interrupts.load(Ordering::Relaxed) <= enough
+        progress.reach(drawn, Duration::ZERO, String::new, console);
+        console.signals.count() <= enough
     })?;
     progress.finish();
 
-    let end = End { wall, first, last, verified, interrupted, pieces: arguments.pieces, files };
-    let report = Report::new(&plan, run.as_ref(), &setup, &end)?;
-    if arguments.json {
-        writeln!(console.out, "{}", serde_json::to_string(&report).context("cannot print the report")?)?;
-    } else {
-        report.print(&end, steps, console)?;
+    let end = End { wall, first, last, verified, met, stopped_by, pieces: arguments.pieces, files };
+    let report = Report::new(&plan, run.as_ref(), &setup, &goal, &end)?;
+    let printed = match arguments.json {
+        true => report.print_json(console),
+        false => report.print(&end, &goal, console),
+    };
+    match stopped_by {
+        Some(signal) => Ok(Outcome::Stopped(signal)),
+        None => printed.map(|()| Outcome::Done),
     }
-    Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Takes the steps of a run, until its goal is reached or a signal comes. Returns the time that they took, and whether the condition held
+/// that may end them.
+fn advance(
+    run: &mut dyn Run,
+    output: &mut Output,
+    goal: &Goal,
+    progress: &mut Progress,
+    console: &mut Console,
+) -> Result<(Duration, bool)> {
+    let (mut wall, mut met) = (Duration::ZERO, false);
+    while !met && !goal.is_reached(run) && console.signals.count() == 0 {
+        progress.reach(run.steps(), output.spent(), || hosts::slowest(&run.hosts()), console);
+        let clock = Instant::now();
+        let stepped = step(run, output, goal);
+        wall += clock.elapsed();
+        if stepped.is_err() {
+            // The states before are whole, whatever became of this one, which is what to tell of.
+            let _ = output.catch_up(run);
+        }
+        met = stepped.with_context(|| format!("stopped; the states before are in {}", output.folder().display()))?;
+        output.save(run)?;
+    }
+    let clock = Instant::now();
+    if run.is_pending() {
+        output.catch_up(run)?;
+    }
+    run.wait()?;
+    Ok((wall + clock.elapsed(), met))
 }
 
 /// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
-/// way: it belongs to their time.
-fn step(run: &mut dyn Run, output: &mut Output) -> Result<()> {
+/// way: it belongs to their time. Returns whether the condition holds that may end the run.
+fn step(run: &mut dyn Run, output: &mut Output, goal: &Goal) -> Result<bool> {
     run.step()?;
-    if output.is_due(run.steps()) {
+    if output.is_due(run.steps()) || goal.is_judged() {
         if run.is_pending() {
             output.catch_up(run)?;
         }
         run.wait()?;
     }
-    Ok(())
+    goal.is_met(run)
 }
 
 /// The file of a timeline.
@@ -255,7 +296,7 @@ fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Cons
 }
 
 impl Report {
-    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, end: &End) -> Result<Report> {
+    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, goal: &Goal, end: &End) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
         let is_scattered = end.pieces && !run.hosts().is_empty();
@@ -282,6 +323,8 @@ impl Report {
             steps: run.steps(),
             rounds: run.rounds(),
             time_s: run.time(),
+            until_s: goal.until,
+            stop: goal.to_json(end.met, &end.last),
             wall_s,
             updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
             setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
@@ -290,13 +333,19 @@ impl Report {
             metrics: end.first.iter().zip(&end.last).map(metric).collect(),
             digest: if is_scattered { None } else { Some(run.digest()?) },
             verified: end.verified.clone(),
-            interrupted: end.interrupted,
+            interrupted: end.stopped_by.is_some(),
+            stopped_by: end.stopped_by.map(|signal| signal.to_string()),
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
         })
     }
 
-    fn print(&self, end: &End, wanted: u64, console: &mut Console) -> Result<()> {
+    fn print_json(&self, console: &mut Console) -> Result<()> {
+        let text = serde_json::to_string(self).context("cannot print the report")?;
+        Ok(writeln!(console.out, "{text}")?)
+    }
+
+    fn print(&self, end: &End, goal: &Goal, console: &mut Console) -> Result<()> {
         let out = &mut console.out;
         let settings: Vec<_> = self.settings.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
         let total: f64 = self.setup_s.values().filter_map(Value::as_f64).sum();
@@ -305,7 +354,7 @@ impl Report {
         let stages = stages.collect::<Vec<_>>().join(", ");
         let tasks = text::counted(self.tasks, "task", "tasks");
         let threads = text::counted(self.threads, "thread", "threads");
-        let stopped = if self.interrupted { format!(" of {wanted}: stopped") } else { String::new() };
+        let stopped = if self.interrupted { format!(" of {}: stopped", goal.steps) } else { String::new() };
         let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
         let rate = text::rate(self.updates_per_s, "updates");
         let mut rows = vec![
@@ -369,6 +418,9 @@ impl Report {
         if elsewhere > 0 {
             let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");
             writeln!(out, "{pieces} on the disks of other hosts: copy them beside the .pvtu")?;
+        }
+        if let Some(line) = goal.to_text(end.met, &end.last, (self.steps, self.time_s)) {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `meshweft shader`: what runs on a GPU, to read.
 
 use super::options::Problem;
-use super::{Console, Outcome, open_mesh};
+use super::{Console, Outcome, memory, open_mesh};
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -30,19 +30,17 @@ No GPU is needed: vertices are laid out as for a device with the limits that Web
 /// Prints the shaders.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     let plan = arguments.problem.plan(false)?;
-    let mesh = open_mesh(&plan.mesh, plan.seed, console.err)?;
+    let mesh = open_mesh(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
     let shaders = plan.entry.shaders(mesh, &plan.settings, &plan.options)?;
     let mut names: Vec<&str> = Vec::new();
-    shaders.iter().filter(|s| !names.contains(&s.kernel)).map(|s| s.kernel).collect::<Vec<_>>().into_iter().for_each(
-        |name| {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        },
-    );
+    for shader in &shaders {
+        if !names.contains(&shader.kernel) {
+            names.push(shader.kernel);
+        }
+    }
     let wanted = |name: &str| arguments.kernel.as_deref().is_none_or(|kernel| kernel.eq_ignore_ascii_case(name));
-    if !names.iter().any(|name| wanted(name)) {
-        bail!("{} has no kernel {:?}: one of {}", plan.entry.info.name, arguments.kernel, names.join(", "));
+    if let Some(kernel) = arguments.kernel.as_deref().filter(|_| !names.iter().any(|name| wanted(name))) {
+        bail!("{} has no kernel {kernel:?}: one of {}", plan.entry.info.name, names.join(", "));
     }
     let out = &mut console.out;
     if arguments.whole {

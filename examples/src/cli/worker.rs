@@ -8,7 +8,6 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 /// Whose run to join.
 #[derive(Args)]
@@ -66,7 +65,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
 
 /// Works for rank 0, from which every rank learns that the run is over, also by Ctrl-C: that reaches all ranks of one terminal.
 pub(super) fn as_rank(worker: Worker, console: &mut Console) -> Result<Outcome> {
-    console.stoppable.store(true, Ordering::Relaxed);
+    console.signals.make_stoppable();
     serve(worker).map(|()| Outcome::Done)
 }
 

@@ -338,7 +338,7 @@ impl Program for Cloth {
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
-        // A vertex without triangles weighs as much as a square centimeter.
+        // A vertex whose triangles have no area weighs as much as a square centimeter.
         let area = Some(self.scene.areas[v as usize]).filter(|&a| a > 0.0).unwrap_or(1e-4);
         let free = if self.scene.pinned[v as usize] { 0.0 } else { 1.0 };
         Node {
@@ -429,6 +429,13 @@ impl Example for Cloth {
         Look { positions: Some("position"), props, ..Look::default() }
     }
 
+    fn note(&self) -> Option<String> {
+        let left_out = self.scene.left_out;
+        let all = left_out + self.scene.rest.len();
+        (left_out > 0)
+            .then(|| format!("{left_out} of {all} points are in no triangle or quad: the cloth is the others"))
+    }
+
     fn checks() -> Result<Vec<Check>> {
         checks::run()
     }
@@ -441,8 +448,35 @@ const fn number(name: &'static str, about: &'static str, default: f64, unit: &'s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshweft_mesh::Curve;
     use meshweft_mesh::generate::generate;
+    use meshweft_mesh::{CellKind, Cells, Curve, Field};
+
+    #[test]
+    fn the_inside_of_a_solid_is_no_part_of_the_cloth() {
+        let solid = generate("box:4", 1).unwrap();
+        let faces = solid.surface().into_flattened();
+        let mut cells = solid.cells().clone();
+        cells.extend(CellKind::Triangle, faces.clone());
+        let mut mesh = Mesh::new(solid.points().to_vec(), cells).unwrap();
+        let heights = mesh.points().iter().map(|p| p[2]).collect();
+        mesh.set_point_field(Field { name: "height".into(), components: 1, values: heights }).unwrap();
+        let cloth = Cloth::with(&mut mesh, &ClothOptions::default(), Order::default()).unwrap();
+        assert_eq!(cloth.note().unwrap(), "8 of 64 points are in no triangle or quad: the cloth is the others");
+        assert_eq!((mesh.points().len(), mesh.cells().counts()), (56, vec![(CellKind::Triangle, faces.len() / 3)]));
+        assert!(cloth.scene.areas.iter().all(|&area| area > 0.0) && cloth.scene.outward == 1.0);
+        // Scaled and lifted alike: as high above the lowest as before.
+        let heights = &mesh.point_field("height").unwrap().values;
+        let low = mesh.bounds()[0][2];
+        assert!(mesh.points().iter().zip(heights).all(|(p, height)| (p[2] - low - height).abs() < 1e-12));
+
+        let mut surface = Mesh::new(solid.points().to_vec(), Cells::of(CellKind::Triangle, faces)).unwrap();
+        Cloth::with(&mut surface, &ClothOptions::default(), Order::default()).unwrap();
+        assert_eq!(surface.points(), mesh.points());
+        let mut sheet = generate("sheet:4", 1).unwrap();
+        let whole = sheet.clone();
+        let cloth = Cloth::with(&mut sheet, &ClothOptions::default(), Order::default()).unwrap();
+        assert_eq!((cloth.note(), sheet.cells()), (None, whole.cells()));
+    }
 
     #[test]
     fn neighbors_that_move_at_the_same_time_move_less_along_every_curve() {

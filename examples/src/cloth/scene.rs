@@ -4,7 +4,7 @@ use super::{ClothOptions, Crease, Pins, Rest};
 use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
-use meshweft_mesh::{Laplacian, Mesh};
+use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh};
 
 /// What does not change during a run.
 pub(super) struct Scene {
@@ -16,6 +16,8 @@ pub(super) struct Scene {
     pub(super) pinned: Vec<bool>,
     /// Center and radius of the ball, m.
     pub(super) ball: ([f64; 3], f64),
+    /// Points of the mesh that are in no triangle, and so no part of the cloth.
+    pub(super) left_out: usize,
     /// 1 if the triangles of a closed surface are all seen from outside, -1 if from inside, 0 for any other surface.
     pub(super) outward: f64,
 }
@@ -32,6 +34,7 @@ impl Scene {
                 counts.join(", ")
             );
         }
+        let left_out = if has_triangles { keep_surface(mesh)? } else { 0 };
         if options.y_is_up {
             mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
         }
@@ -53,12 +56,12 @@ impl Scene {
             |p: &[f64; 3]| [(p[0] - middle[0]) * scale, (p[1] - middle[1]) * scale, (p[2] - low[2]) * scale + bottom];
         mesh.set_points(mesh.points().iter().map(place).collect())?;
         let areas = match has_triangles {
-            true => Laplacian::of(&surface_only(mesh)?)?.masses,
+            true => Laplacian::of(&triangles_only(mesh)?)?.masses,
             false => vec![0.0; mesh.points().len()],
         };
         let pinned = pins(mesh, options.pins);
         let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
-        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, outward })
+        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, left_out, outward })
     }
 }
 
@@ -77,10 +80,35 @@ fn volume(mesh: &Mesh) -> f64 {
     mesh.triangles().iter().map(|t| corner(t[0]).dot(&corner(t[1]).cross(&corner(t[2]))) / 6.0).sum()
 }
 
+/// Takes the points out of a mesh that are in no triangle or quad, such as those inside a solid, and with them all cells that are none
+/// and their groups and fields. Without such points the mesh stays as it is. Returns how many there were.
+fn keep_surface(mesh: &mut Mesh) -> Result<usize> {
+    let mut in_surface = vec![false; mesh.points().len()];
+    mesh.triangles().into_flattened().into_iter().for_each(|v| in_surface[v as usize] = true);
+    let kept: Vec<u32> = (0..in_surface.len() as u32).filter(|&v| in_surface[v as usize]).collect();
+    let left_out = in_surface.len() - kept.len();
+    if left_out == 0 {
+        return Ok(0);
+    }
+    let mut number = vec![0; in_surface.len()];
+    kept.iter().zip(0..).for_each(|(&v, i)| number[v as usize] = i);
+    let mut cells = Cells::new();
+    for (kind, corners) in mesh.cells().iter().filter(|(kind, _)| kind.dimension() == 2) {
+        cells.push(kind, &corners.iter().map(|&v| number[v as usize]).collect::<Vec<u32>>());
+    }
+    let mut surface = Mesh::new(kept.iter().map(|&v| mesh.points()[v as usize]).collect(), cells)?;
+    for Field { name, components, values } in mesh.point_fields() {
+        let of = |&v: &u32| values[v as usize * components..][..*components].iter().copied();
+        let values = kept.iter().flat_map(of).collect();
+        surface.set_point_field(Field { name: name.clone(), components: *components, values })?;
+    }
+    *mesh = surface;
+    Ok(left_out)
+}
+
 /// The triangles of a mesh that may also hold solids.
-fn surface_only(mesh: &Mesh) -> Result<Mesh> {
-    let triangles = mesh.triangles().into_flattened();
-    let cells = meshweft_mesh::Cells::of(meshweft_mesh::CellKind::Triangle, triangles);
+fn triangles_only(mesh: &Mesh) -> Result<Mesh> {
+    let cells = Cells::of(CellKind::Triangle, mesh.triangles().into_flattened());
     Ok(Mesh::new(mesh.points().to_vec(), cells)?)
 }
 

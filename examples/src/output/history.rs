@@ -7,9 +7,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The name of the file.
-pub(super) const NAME: &str = "history.csv";
-
 /// The file, open at its end.
 pub(super) struct History {
     path: PathBuf,
@@ -19,15 +16,15 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Starts the file with the names and units of `metrics`.
-    pub(super) fn new(folder: &Path, metrics: &[Metric]) -> Result<History> {
+    /// Starts the file of the run `name`, with the names and units of `metrics`.
+    pub(super) fn new(folder: &Path, name: &str, metrics: &[Metric]) -> Result<History> {
         let mut header = "step,time_s".to_string();
         for metric in metrics {
             let unit = if metric.unit.is_empty() { String::new() } else { format!(" ({})", metric.unit) };
             header.push_str(&format!(",{}", quoted(&format!("{}{unit}", metric.name))));
         }
         header.push('\n');
-        let path = folder.join(NAME);
+        let path = folder.join(format!("{name}.csv"));
         let file = meshweft_mesh::io::replace(&path, |out| out.write_all(header.as_bytes()))?;
         Ok(History { path, file, bytes: header.len() as u64 })
     }

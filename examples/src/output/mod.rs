@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `NAME_000100.vtu` | mesh and all state after 100 steps |
 //! | `NAME.pvd` | the series of those files with their times, for ParaView |
-//! | `history.csv` | the measured quantities at each frame of the film |
+//! | `NAME.csv` | the measured quantities at each frame of the film |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
 //! With pieces, the series has `NAME_000100.pvtu` instead, which names `NAME_000100.1.vtu` and so on: each host has written its own
@@ -12,21 +12,23 @@
 //!
 //! Every file but the history is written under another name and renamed when it is whole; the history grows by whole
 //! lines. So whatever ends a run, what is there can be opened. Files of an earlier run of the same name are removed
-//! first; nothing else in the folder is touched. Pictures are drawn when the run is over, and from a file without a name
-//! until then: the run does not wait for them, and the scale of colors and the view can fit all of it.
+//! first, and what killed ones left half-written; nothing else in the folder is touched. The folder is locked meanwhile: it belongs
+//! to one run at a time. Pictures are drawn when the run is over, and from a file without a name until then: the run does not wait
+//! for them, and the scale of colors and the view can fit all of it.
 
 mod film;
 mod history;
+mod lock;
 mod series;
 
 use crate::{Run, Snapshot};
 use anyhow::{Context, Result, bail};
 use film::Film;
 use history::History;
+use lock::Lock;
 use meshweft::Metric;
-use meshweft_mesh::Field;
+use meshweft_mesh::{Field, io};
 use series::Series;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -103,6 +105,8 @@ pub struct Output {
     framed: Option<u64>,
     stated: Option<u64>,
     spent: Duration,
+    /// Until all is written.
+    _lock: Lock,
 }
 
 /// What a finished run left.
@@ -118,10 +122,10 @@ pub struct Files {
     pub drawing_s: f64,
 }
 
-/// Checks that a folder can be made and written to, and leaves nothing behind.
+/// Checks that a folder can be made and written to, and that no other run writes to it. Leaves nothing behind.
 ///
 /// # Errors
-/// A path below something that is no folder, or a folder that may not be written to.
+/// A path below something that is no folder, or a folder that may not be written to or belongs to another run.
 pub fn check(folder: &Path) -> Result<()> {
     let mut known = folder;
     while !known.as_os_str().is_empty() && !known.exists() {
@@ -135,29 +139,32 @@ pub fn check(folder: &Path) -> Result<()> {
             known.display()
         );
     }
-    let probe =
-        tempfile::Builder::new().prefix(".meshweft-").tempfile_in(known).and_then(|mut file| file.write_all(b"x"));
-    // The path of the temporary file is no news to the user, so only the reason is kept.
-    let reason = |e: std::io::Error| std::io::Error::from(e.kind());
-    probe
-        .map_err(reason)
-        .with_context(|| format!("cannot write to {} (choose another folder with --out)", folder.display()))
+    let cannot = || format!("cannot write to {} (choose another folder with --out)", folder.display());
+    io::probe(known).with_context(cannot)?;
+    if folder.is_dir() {
+        Lock::take(folder)?;
+    }
+    Ok(())
 }
 
 impl Output {
-    /// Makes the folder, and removes what an earlier run of the same name left in it.
+    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did.
     ///
     /// # Errors
-    /// A folder that cannot be made or written to.
+    /// A folder that cannot be made or written to, or belongs to another run.
     pub fn create(config: Config, run: &mut dyn Run) -> Result<Output> {
         let clock = Instant::now();
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        remove_earlier(folder, name).with_context(|| format!("cannot clear the folder {}", folder.display()))?;
+        let lock = Lock::take(folder)?;
+        let clear =
+            || remove_earlier(folder, name).and_then(|()| if lock.is_held() { io::sweep(folder) } else { Ok(()) });
+        clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
         let series = Series::new(&config, run);
-        let history = History::new(folder, &run.metrics()?)?;
+        let history = History::new(folder, name, &run.metrics()?)?;
         let film = if config.pictures && !config.pieces { Some(Film::new(folder, name, run)?) } else { None };
-        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent: clock.elapsed() })
+        let spent = clock.elapsed();
+        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent, _lock: lock })
     }
 
     /// Saves what is due after this step. Where the run goes on by itself, on other hosts or a GPU, files are written while it does:
@@ -245,6 +252,16 @@ impl Output {
         Ok(())
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.config.folder
+    }
+
+    /// Time that the run was held up so far by saving.
+    pub fn spent(&self) -> Duration {
+        self.spent
+    }
+
     /// Number of pictures that [`Output::finish`] draws.
     pub fn pictures(&self) -> usize {
         self.film.as_ref().map_or(0, Film::pictures)
@@ -287,8 +304,7 @@ fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
         let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
     };
-    let mut files = ["pvd", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
-    files.push(folder.join(history::NAME));
+    let mut files = ["pvd", "csv", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(ours) {
@@ -315,7 +331,7 @@ mod tests {
             "heat.pvd",
             "heat.png",
             "heat.gif",
-            "history.csv",
+            "heat.csv",
             "heat_000000.vtu",
             "heat_1000000.vtu",
             "heat_000000.pvtu",
@@ -326,6 +342,7 @@ mod tests {
             "heat_00000x.vtu",
             "heated_000000.vtu",
             "wave.pvd",
+            "wave.csv",
             "heat.vtu",
             "notes.txt",
             "heat_000000..vtu",

@@ -1,10 +1,14 @@
-//! The command on several processes, which find each other over QUIC on this machine [C3].
+//! The command as processes: how one stops, and several that find each other over QUIC on this machine [C3].
 
 #[cfg(unix)]
 mod hosts;
+#[cfg(unix)]
+mod limits;
 mod pieces;
 #[cfg(unix)]
 mod ranks;
+#[cfg(unix)]
+mod stop;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -248,7 +252,13 @@ fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>, LastWord) {
     command
         .args(["run", "cloth", "--mesh", "sheet:48", "--steps", "1000000", "--no-pictures", "--every", "20"])
         .args(sharing);
-    let mut driver = command.arg("--out").arg(out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    command.arg("--out").arg(out);
+    begin(command)
+}
+
+/// The same of a command that is one.
+fn begin(mut command: Command) -> (Child, Vec<u32>, LastWord) {
+    let mut driver = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(driver.stderr.take().unwrap()).lines().map_while(Result::ok);
     let begun = said.find(|line| line.contains("step"));
     assert!(begun.is_some(), "{:?}", driver.wait());

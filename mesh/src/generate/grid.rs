@@ -1,7 +1,7 @@
 //! Structured meshes: a grid of vertices, x fastest, cut into triangles, quads, tets or hexes.
 
 use super::stream::Stream;
-use super::{Size, product};
+use super::{Wanted, product};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::{Group, Mesh};
@@ -33,15 +33,19 @@ const KUHN: [[usize; 4]; 6] = [[0, 1, 3, 7], [0, 5, 1, 7], [0, 3, 2, 7], [0, 2, 
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn sheet(nx: usize, ny: usize) -> Result<Mesh> {
-    let cells = product(&[nx, ny], 1).saturating_mul(2);
-    let kind = CellKind::Triangle;
-    Size { name: "sheet", counts: &[nx, ny], least: 1, vertices: product(&[nx, ny], 0), cells, kind }.check()?;
-    let mut corners = Vec::with_capacity(3 * cells as usize);
+    let size = wanted_sheet(&[nx, ny]).check()?;
+    let mut corners = Vec::with_capacity(size.corners);
     for (at, [a, b, c, d]) in squares(nx, ny) {
         let halves = if (at[0] + at[1]).is_multiple_of(2) { [a, b, c, a, c, d] } else { [a, b, d, b, c, d] };
         corners.extend_from_slice(&halves);
     }
-    Mesh::new(flat_points(nx, ny), Cells::of(kind, corners))
+    Mesh::new(flat_points(nx, ny), Cells::of(CellKind::Triangle, corners))
+}
+
+/// What [`sheet`] makes of these counts.
+pub(super) fn wanted_sheet(counts: &[usize]) -> Wanted<'_> {
+    let (vertices, cells) = (product(counts, 0), product(counts, 1).saturating_mul(2));
+    Wanted { name: "sheet", counts, least: 1, vertices, cells, kind: CellKind::Triangle }
 }
 
 /// Makes a flat sheet of quads: `nx` × `ny` vertices in the plane z = 0, width 1 in x, square spacing.
@@ -58,10 +62,15 @@ pub fn sheet(nx: usize, ny: usize) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn quads(nx: usize, ny: usize) -> Result<Mesh> {
-    let cells = product(&[nx, ny], 1);
-    let kind = CellKind::Quad;
-    Size { name: "quads", counts: &[nx, ny], least: 1, vertices: product(&[nx, ny], 0), cells, kind }.check()?;
-    Mesh::new(flat_points(nx, ny), Cells::of(kind, squares(nx, ny).flat_map(|(_, corners)| corners).collect()))
+    wanted_quads(&[nx, ny]).check()?;
+    let corners = squares(nx, ny).flat_map(|(_, corners)| corners).collect();
+    Mesh::new(flat_points(nx, ny), Cells::of(CellKind::Quad, corners))
+}
+
+/// What [`quads`] makes of these counts.
+pub(super) fn wanted_quads(counts: &[usize]) -> Wanted<'_> {
+    let (vertices, cells) = (product(counts, 0), product(counts, 1));
+    Wanted { name: "quads", counts, least: 1, vertices, cells, kind: CellKind::Quad }
 }
 
 /// Makes what specs call `box`, a reserved word in Rust: `nx` × `ny` × `nz` vertices, six Kuhn tets per cube, vertices
@@ -82,7 +91,7 @@ pub fn quads(nx: usize, ny: usize) -> Result<Mesh> {
 /// ```
 pub fn cuboid(nx: usize, ny: usize, nz: usize, seed: u64) -> Result<Mesh> {
     let counts = [nx, ny, nz];
-    check_tets("box", &counts, 0)?;
+    wanted_cuboid(&counts).check()?;
     let stream = Stream::new(seed);
     let steps = steps(&counts);
     let mut points = solid_points(counts);
@@ -119,7 +128,7 @@ pub fn cuboid(nx: usize, ny: usize, nz: usize, seed: u64) -> Result<Mesh> {
 /// ```
 pub fn bar(nx: usize, ny: usize, nz: usize) -> Result<Mesh> {
     let counts = [nx, ny, nz];
-    check_tets("bar", &counts, product(&[ny, nz], 1).saturating_mul(4))?;
+    wanted_bar(&counts).check()?;
     let mut cells = Cells::of(CellKind::Tet, kuhn_tets(counts, |_| 0));
     let mut groups = [("left", Vec::new()), ("right", Vec::new())];
     for (at, corners) in cubes(counts) {
@@ -156,19 +165,34 @@ pub fn bar(nx: usize, ny: usize, nz: usize) -> Result<Mesh> {
 /// ```
 pub fn hexes(nx: usize, ny: usize, nz: usize) -> Result<Mesh> {
     let counts = [nx, ny, nz];
-    let (vertices, cells, kind) = (product(&counts, 0), product(&counts, 1), CellKind::Hex);
-    Size { name: "hexes", counts: &counts, least: 1, vertices, cells, kind }.check()?;
-    let mut corners = Vec::with_capacity(8 * cells as usize);
+    let size = wanted_hexes(&counts).check()?;
+    let mut corners = Vec::with_capacity(size.corners);
     for (_, cube) in cubes(counts) {
         corners.extend_from_slice(&[0, 1, 3, 2, 4, 5, 7, 6].map(|k| cube[k]));
     }
-    Mesh::new(solid_points(counts), Cells::of(kind, corners))
+    Mesh::new(solid_points(counts), Cells::of(CellKind::Hex, corners))
 }
 
-/// Checks the size of a grid of Kuhn tets with `more` other cells.
-fn check_tets(name: &str, counts: &[usize; 3], more: u128) -> Result<()> {
+/// What [`cuboid`] makes of these counts.
+pub(super) fn wanted_cuboid(counts: &[usize]) -> Wanted<'_> {
+    wanted_tets("box", counts, 0)
+}
+
+/// What [`bar`] makes of these counts: four triangles for each square of an end too.
+pub(super) fn wanted_bar(counts: &[usize]) -> Wanted<'_> {
+    wanted_tets("bar", counts, product(&counts[1..], 1).saturating_mul(4))
+}
+
+/// What [`hexes`] makes of these counts.
+pub(super) fn wanted_hexes(counts: &[usize]) -> Wanted<'_> {
+    let (vertices, cells) = (product(counts, 0), product(counts, 1));
+    Wanted { name: "hexes", counts, least: 1, vertices, cells, kind: CellKind::Hex }
+}
+
+/// A grid of Kuhn tets with `more` other cells, of at most as many corners.
+fn wanted_tets<'a>(name: &'static str, counts: &'a [usize], more: u128) -> Wanted<'a> {
     let cells = product(counts, 1).saturating_mul(6).saturating_add(more);
-    Size { name, counts, least: 1, vertices: product(counts, 0), cells, kind: CellKind::Tet }.check()
+    Wanted { name, counts, least: 1, vertices: product(counts, 0), cells, kind: CellKind::Tet }
 }
 
 /// Corners of the Kuhn tets of every cube, shape [tets × 4].

@@ -51,6 +51,8 @@ pub struct Generator {
     default: usize,
     /// All numbers of the form, from one.
     spread: fn(usize) -> Vec<usize>,
+    /// How large it will be, by the numbers of the form.
+    wanted: fn(&[usize]) -> Wanted<'_>,
     /// Builds from the numbers of the form and the seed.
     build: fn(&[usize], u64) -> Result<Mesh>,
 }
@@ -72,6 +74,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "sheet:256x256",
         default: 64,
         spread: |n| vec![n; 2],
+        wanted: grid::wanted_sheet,
         build: |n, _| sheet(n[0], n[1]),
     },
     Generator {
@@ -81,6 +84,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "box:128",
         default: 32,
         spread: |n| vec![n; 3],
+        wanted: grid::wanted_cuboid,
         build: |n, seed| cuboid(n[0], n[1], n[2], seed),
     },
     Generator {
@@ -91,6 +95,7 @@ pub const GENERATORS: &[Generator] = &[
         default: 9,
         // Four times as many steps, not vertices, so that the beam is exactly 4:1:1.
         spread: |n| vec![n.saturating_mul(4).saturating_sub(3), n, n],
+        wanted: grid::wanted_bar,
         build: |n, _| bar(n[0], n[1], n[2]),
     },
     Generator {
@@ -100,6 +105,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "ball:33",
         default: 17,
         spread: |n| vec![n],
+        wanted: round::wanted_ball,
         build: |n, _| ball(n[0]),
     },
     Generator {
@@ -109,6 +115,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "sphere:64",
         default: 16,
         spread: |n| vec![n],
+        wanted: round::wanted_sphere,
         build: |n, _| sphere(n[0]),
     },
     Generator {
@@ -118,6 +125,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "disk:100",
         default: 32,
         spread: |n| vec![n],
+        wanted: round::wanted_disk,
         build: |n, _| disk(n[0]),
     },
     Generator {
@@ -128,6 +136,7 @@ pub const GENERATORS: &[Generator] = &[
         default: 64,
         // The tube is 3/7 as long around as the middle of the ring: half as many vertices make triangles well shaped.
         spread: |n| vec![n, if n < 6 { n } else { n / 2 }],
+        wanted: round::wanted_torus,
         build: |n, _| torus(n[0], n[1]),
     },
     Generator {
@@ -137,6 +146,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "random:100000",
         default: 10_000,
         spread: |n| vec![n],
+        wanted: scatter::wanted_random,
         build: |n, seed| random(n[0], seed),
     },
     Generator {
@@ -146,6 +156,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "chain:1000",
         default: 1000,
         spread: |n| vec![n],
+        wanted: scatter::wanted_chain,
         build: |n, _| chain(n[0]),
     },
     Generator {
@@ -155,6 +166,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "hexes:33x17x17",
         default: 16,
         spread: |n| vec![n; 3],
+        wanted: grid::wanted_hexes,
         build: |n, _| hexes(n[0], n[1], n[2]),
     },
     Generator {
@@ -164,6 +176,7 @@ pub const GENERATORS: &[Generator] = &[
         example: "quads:256x256",
         default: 64,
         spread: |n| vec![n; 2],
+        wanted: grid::wanted_quads,
         build: |n, _| quads(n[0], n[1]),
     },
 ];
@@ -189,6 +202,28 @@ pub fn find(spec: &str) -> Option<&'static Generator> {
 /// No generator of that name (the message lists them all), numbers that do not fit its form, or a mesh that is too
 /// large.
 pub fn generate(spec: &str, seed: u64) -> Result<Mesh> {
+    let (generator, numbers) = parse(spec)?;
+    (generator.build)(&numbers, seed)
+}
+
+/// How large the mesh of a spec will be, without making it.
+///
+/// # Errors
+/// As [`generate()`].
+///
+/// ```
+/// use meshweft_mesh::generate::size;
+/// let tets = size("box:201")?;
+/// assert_eq!((tets.vertices, tets.cells, tets.corners), (201 * 201 * 201, 48_000_000, 192_000_000));
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+pub fn size(spec: &str) -> Result<Size> {
+    let (generator, numbers) = parse(spec)?;
+    (generator.wanted)(&numbers).check()
+}
+
+/// A generator, and all numbers of its form.
+fn parse(spec: &str) -> Result<(&'static Generator, Vec<usize>)> {
     let generator = find(spec).ok_or_else(|| unknown(spec))?;
     let numbers = match spec.split_once(':') {
         None => Vec::new(),
@@ -207,7 +242,7 @@ pub fn generate(spec: &str, seed: u64) -> Result<Mesh> {
         let or_one = if wanted > 1 { ", or one for all" } else { "" };
         return Err(invalid(spec, generator, &format!("{given} numbers given, but it takes {wanted}{or_one}")));
     }
-    (generator.build)(&numbers, seed)
+    Ok((generator, numbers))
 }
 
 fn number(spec: &str, generator: &Generator, word: &str) -> Result<usize> {
@@ -255,8 +290,19 @@ fn edit_distance(a: &str, b: &str) -> usize {
     row[row.len() - 1]
 }
 
+/// How large a generated mesh is. Of `random` this is the most: how many edges there are depends on where points fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Vertices.
+    pub vertices: usize,
+    /// Cells.
+    pub cells: usize,
+    /// Corners of all cells together.
+    pub corners: usize,
+}
+
 /// What a generator is about to make, checked before it allocates.
-struct Size<'a> {
+struct Wanted<'a> {
     name: &'a str,
     counts: &'a [usize],
     /// The smallest count that makes sense.
@@ -270,9 +316,9 @@ struct Size<'a> {
 /// get.
 const MOST_GIB: u128 = 32;
 
-impl Size<'_> {
-    fn check(&self) -> Result<()> {
-        let Size { name, counts, least, vertices, cells, kind } = *self;
+impl Wanted<'_> {
+    fn check(&self) -> Result<Size> {
+        let Wanted { name, counts, least, vertices, cells, kind } = *self;
         let numbers: Vec<String> = counts.iter().map(usize::to_string).collect();
         let spec = format!("{name}:{}", numbers.join("x"));
         if counts.iter().any(|&n| n < least) {
@@ -290,7 +336,8 @@ impl Size<'_> {
                  2^32 corners of cells and {MOST_GIB} GiB are supported: use smaller numbers"
             )));
         }
-        Ok(())
+        // All three fit by the limits above.
+        Ok(Size { vertices: vertices as usize, cells: cells as usize, corners: corners as usize })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::grid::{kuhn_tets, vertices};
-use super::{Size, product};
+use super::{Wanted, product};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
@@ -33,8 +33,7 @@ const TUBE: f64 = 0.15;
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn ball(n: usize) -> Result<Mesh> {
-    let (count, cells) = (product(&[n; 3], 0), product(&[n; 3], 1).saturating_mul(6));
-    Size { name: "ball", counts: &[n], least: 1, vertices: count, cells, kind: CellKind::Tet }.check()?;
+    let size = wanted_ball(&[n]).check()?;
     let steps = (n - 1).max(1) as f64;
     let bend = |at: [usize; 3]| {
         let p = at.map(|i| (2.0 * i as f64 - (n - 1) as f64) / steps);
@@ -49,9 +48,15 @@ pub fn ball(n: usize) -> Result<Mesh> {
     };
     let lower = |i: usize| usize::from(2 * i + 1 < n - 1); // whether a cube is in the lower half
     let tets = kuhn_tets([n; 3], |[x, y, z]| lower(x) | lower(y) << 1 | lower(z) << 2);
-    let mut points = Vec::with_capacity(count as usize);
+    let mut points = Vec::with_capacity(size.vertices);
     points.extend(vertices([n; 3]).map(bend));
     Mesh::new(points, Cells::of(CellKind::Tet, tets))
+}
+
+/// What [`ball`] makes of this count.
+pub(super) fn wanted_ball(counts: &[usize]) -> Wanted<'_> {
+    let [vertices, cubes] = [0, 1].map(|less| product(&[counts[0]; 3], less));
+    Wanted { name: "ball", counts, least: 1, vertices, cells: cubes.saturating_mul(6), kind: CellKind::Tet }
 }
 
 /// Makes the surface of a ball around the origin: the faces of an icosahedron, cut into `n`² triangles each.
@@ -68,9 +73,7 @@ pub fn ball(n: usize) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn sphere(n: usize) -> Result<Mesh> {
-    let (square, kind) = (product(&[n, n], 0), CellKind::Triangle);
-    let (count, cells) = (square.saturating_mul(10).saturating_add(2), square.saturating_mul(20));
-    Size { name: "sphere", counts: &[n], least: 1, vertices: count, cells, kind }.check()?;
+    let size = wanted_sphere(&[n]).check()?;
 
     let long = (1.0 + 5f64.sqrt()) / 2.0; // the corners span three golden rectangles
     let corners = ICOSAHEDRON_CORNERS.map(|p| p.map(|sign| if sign.abs() == 2.0 { sign / 2.0 * long } else { sign }));
@@ -82,7 +85,7 @@ pub fn sphere(n: usize) -> Result<Mesh> {
         let length = (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
         p.map(|x| RADIUS * x / length)
     };
-    let mut points = Vec::with_capacity(count as usize);
+    let mut points = Vec::with_capacity(size.vertices);
     points.extend((0..12).map(|v| point([(v, 1), (v, 0), (v, 0)])));
     for &[a, b] in &edges {
         points.extend((1..n).map(|k| point([(a, n - k), (b, k), (b, 0)])));
@@ -100,7 +103,7 @@ pub fn sphere(n: usize) -> Result<Mesh> {
         let k = if a < b { k } else { n - k };
         12 + edge * (n - 1) + k - 1
     };
-    let mut triangles = Vec::with_capacity(3 * cells as usize);
+    let mut triangles = Vec::with_capacity(size.corners);
     for (face, [a, b, c]) in ICOSAHEDRON_FACES.into_iter().enumerate() {
         let first = 12 + 30 * (n - 1) + face * ((n - 1) * n.saturating_sub(2) / 2);
         let id = |i: usize, j: usize| {
@@ -124,7 +127,14 @@ pub fn sphere(n: usize) -> Result<Mesh> {
             }
         }
     }
-    Mesh::new(points, Cells::of(kind, triangles))
+    Mesh::new(points, Cells::of(CellKind::Triangle, triangles))
+}
+
+/// What [`sphere`] makes of this count.
+pub(super) fn wanted_sphere(counts: &[usize]) -> Wanted<'_> {
+    let square = product(&[counts[0]; 2], 0);
+    let (vertices, cells) = (square.saturating_mul(10).saturating_add(2), square.saturating_mul(20));
+    Wanted { name: "sphere", counts, least: 1, vertices, cells, kind: CellKind::Triangle }
 }
 
 /// Makes a flat disk of triangles around the origin, in the plane z = 0: a center and `n` rings, 6 k vertices in ring
@@ -143,12 +153,9 @@ pub fn sphere(n: usize) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn disk(n: usize) -> Result<Mesh> {
-    let (square, kind) = (product(&[n, n], 0), CellKind::Triangle);
-    let (cells, ring) = (square.saturating_mul(6), 3 * n as u128);
-    let count = square.saturating_mul(3).saturating_add(ring).saturating_add(1);
-    Size { name: "disk", counts: &[n], least: 1, vertices: count, cells, kind }.check()?;
+    let size = wanted_disk(&[n]).check()?;
 
-    let mut points = Vec::with_capacity(count as usize);
+    let mut points = Vec::with_capacity(size.vertices);
     points.push([0.0; 3]);
     for k in 1..=n {
         let radius = RADIUS * (k as f64 / n as f64);
@@ -159,7 +166,7 @@ pub fn disk(n: usize) -> Result<Mesh> {
     }
 
     let id = |k: usize, j: usize| if k == 0 { 0 } else { (1 + 3 * k * (k - 1) + j % (6 * k)) as u32 };
-    let mut triangles = Vec::with_capacity(3 * cells as usize);
+    let mut triangles = Vec::with_capacity(size.corners);
     for k in 1..=n {
         for sector in 0..6 {
             let (inner, outer) = (|t| id(k - 1, sector * (k - 1) + t), |t| id(k, sector * k + t));
@@ -171,7 +178,14 @@ pub fn disk(n: usize) -> Result<Mesh> {
             }
         }
     }
-    Mesh::new(points, Cells::of(kind, triangles))
+    Mesh::new(points, Cells::of(CellKind::Triangle, triangles))
+}
+
+/// What [`disk`] makes of this count.
+pub(super) fn wanted_disk(counts: &[usize]) -> Wanted<'_> {
+    let (square, ring) = (product(&[counts[0]; 2], 0), 3 * counts[0] as u128);
+    let vertices = square.saturating_mul(3).saturating_add(ring).saturating_add(1);
+    Wanted { name: "disk", counts, least: 1, vertices, cells: square.saturating_mul(6), kind: CellKind::Triangle }
 }
 
 /// Makes the surface of a ring around the z axis: `n` vertices around the ring times `m` around its tube.
@@ -187,13 +201,11 @@ pub fn disk(n: usize) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn torus(n: usize, m: usize) -> Result<Mesh> {
-    let (count, kind) = (product(&[n, m], 0), CellKind::Triangle);
-    let cells = count.saturating_mul(2);
-    Size { name: "torus", counts: &[n, m], least: 3, vertices: count, cells, kind }.check()?;
+    let size = wanted_torus(&[n, m]).check()?;
 
     let around_tube: Vec<(f64, f64)> = (0..m).map(|j| turn(j, m)).collect();
-    let mut points = Vec::with_capacity(count as usize);
-    let mut triangles = Vec::with_capacity(3 * cells as usize);
+    let mut points = Vec::with_capacity(size.vertices);
+    let mut triangles = Vec::with_capacity(size.corners);
     for i in 0..n {
         let (sin, cos) = turn(i, n);
         points.extend(around_tube.iter().map(|&(up, out)| {
@@ -206,7 +218,13 @@ pub fn torus(n: usize, m: usize) -> Result<Mesh> {
             triangles.extend_from_slice(&[a, b, c, a, c, d]);
         }
     }
-    Mesh::new(points, Cells::of(kind, triangles))
+    Mesh::new(points, Cells::of(CellKind::Triangle, triangles))
+}
+
+/// What [`torus`] makes of these counts.
+pub(super) fn wanted_torus(counts: &[usize]) -> Wanted<'_> {
+    let vertices = product(counts, 0);
+    Wanted { name: "torus", counts, least: 3, vertices, cells: vertices.saturating_mul(2), kind: CellKind::Triangle }
 }
 
 /// Sine and cosine of `part` in `whole` turns, by software: those of the platform differ in the last bit.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Size;
+use super::Wanted;
 use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
@@ -26,11 +26,16 @@ const PER_BUCKET: usize = 5;
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn chain(n: usize) -> Result<Mesh> {
-    let (vertices, cells, kind) = (n as u128, (n as u128).saturating_sub(1), CellKind::Edge);
-    Size { name: "chain", counts: &[n], least: 1, vertices, cells, kind }.check()?;
+    wanted_chain(&[n]).check()?;
     let steps = (n - 1).max(1) as f64;
     let points = (0..n).map(|v| [v as f64 / steps, 0.0, 0.0]).collect();
-    Mesh::new(points, Cells::of(kind, (1..n as u32).flat_map(|v| [v - 1, v]).collect()))
+    Mesh::new(points, Cells::of(CellKind::Edge, (1..n as u32).flat_map(|v| [v - 1, v]).collect()))
+}
+
+/// What [`chain`] makes of this count.
+pub(super) fn wanted_chain(counts: &[usize]) -> Wanted<'_> {
+    let vertices = counts[0] as u128;
+    Wanted { name: "chain", counts, least: 1, vertices, cells: vertices.saturating_sub(1), kind: CellKind::Edge }
 }
 
 /// Makes `n` points uniform in the unit cube, each joined by edges to its 12 nearest (all others, if there are fewer).
@@ -50,9 +55,7 @@ pub fn chain(n: usize) -> Result<Mesh> {
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn random(n: usize, seed: u64) -> Result<Mesh> {
-    // At most this many edges: about 6 in 10, since most are asked for by both ends.
-    let (vertices, kind) = (n as u128, CellKind::Edge);
-    Size { name: "random", counts: &[n], least: 1, vertices, cells: vertices * NEAREST as u128, kind }.check()?;
+    wanted_random(&[n]).check()?;
     let stream = Stream::new(seed);
     let points: Vec<[f64; 3]> = (0..n as u64).into_par_iter().map(|v| stream.in_cube(v)).collect();
     let buckets = Buckets::new(&points);
@@ -71,7 +74,13 @@ pub fn random(n: usize, seed: u64) -> Result<Mesh> {
         })
         .collect();
     edges.par_sort_unstable();
-    Mesh::new(points, Cells::of(kind, edges.into_flattened()))
+    Mesh::new(points, Cells::of(CellKind::Edge, edges.into_flattened()))
+}
+
+/// What [`random`] makes of this count: at most so many edges, about 7 in 12, since most are asked for by both ends.
+pub(super) fn wanted_random(counts: &[usize]) -> Wanted<'_> {
+    let vertices = counts[0] as u128;
+    Wanted { name: "random", counts, least: 1, vertices, cells: vertices * NEAREST as u128, kind: CellKind::Edge }
 }
 
 /// A grid of buckets over the unit cube. The rank of a point is its place in the order of buckets: points near in space

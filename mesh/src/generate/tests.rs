@@ -129,6 +129,23 @@ fn examples_of_the_table_work_and_forms_fit() {
 }
 
 #[test]
+fn sizes_are_known_before_anything_is_made() {
+    for generator in GENERATORS {
+        let (size, mesh) = (size(generator.name).unwrap(), made(generator.name));
+        let made = Size {
+            vertices: mesh.points().len(),
+            cells: mesh.cells().len(),
+            corners: mesh.cells().all_corners().len(),
+        };
+        match generator.name {
+            "bar" | "random" => assert!(made.vertices == size.vertices && made.cells <= size.cells, "{made:?}"),
+            name => assert_eq!(made, size, "{name}"),
+        }
+        assert!(made.corners <= size.corners, "{}", generator.name);
+    }
+}
+
+#[test]
 fn tets_are_positive_and_fill_the_box() {
     let cases =
         [("box:20x17x9", 16.0 * 8.0 / 19.0 / 19.0), ("box:30", 1.0), ("bar:4", 1.0 / 16.0), ("hexes:9x5x3", 0.125)];

@@ -28,6 +28,7 @@ mod obj;
 mod ply;
 mod source;
 mod stl;
+mod temporary;
 #[cfg(test)]
 mod testing;
 mod tetgen;
@@ -37,13 +38,14 @@ mod vtk_cells;
 mod vtu;
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use self::draft::Draft;
 use crate::error::{Error, Place, Result};
 use crate::mesh::Mesh;
+
+pub use temporary::{probe, replace, sweep};
 
 /// The file formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,46 +325,6 @@ fn fill(format: Format, mesh: &Mesh, mut out: &mut dyn Write) -> io::Result<()> 
         Format::Ply => ply::write(&mut out, mesh),
         _ => vtu::write(&mut out, mesh),
     }
-}
-
-/// Fills a temporary file beside `path` and then renames it, so that a whole file is there or none; on any error the
-/// temporary file is removed. Returns the file, open at its end.
-///
-/// # Errors
-/// [`Error::Io`] with whatever the system says of the folder or of a write.
-///
-/// ```
-/// use meshweft_mesh::io::replace;
-/// use std::io::Write;
-/// let folder = tempfile::tempdir()?;
-/// replace(&folder.path().join("note.txt"), |out| out.write_all(b"whole"))?;
-/// assert_eq!(std::fs::read(folder.path().join("note.txt"))?, b"whole");
-/// assert!(replace(&folder.path().join("missing/note.txt"), |_| Ok(())).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<File> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let write = || {
-        let mut builder = tempfile::Builder::new();
-        // Temporary files are private by default, but this one becomes an ordinary file; the umask still applies.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        // The name of the temporary file would be no news to the user, so only the reason is kept.
-        let unnamed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::NotFound, "there is no such folder"),
-            kind => kind.into(),
-        };
-        let mut file = builder.prefix(".meshweft-").tempfile_in(folder).map_err(unnamed)?;
-        let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-        fill(&mut out)?;
-        out.flush()?;
-        drop(out);
-        file.persist(path).map_err(|error| error.error)
-    };
-    write().map_err(|error| Error::io(path, error))
 }
 
 #[cfg(test)]

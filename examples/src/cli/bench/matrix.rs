@@ -17,11 +17,11 @@ use super::probe::{self, Machine, Sizes};
 use super::tolerance::{self, Arrival, Problem};
 use super::{TRIAL_S, pages};
 use crate::cli::options::Plan;
-use crate::cli::{Console, Outcome, find_example, open_mesh, text};
+use crate::cli::{Console, Outcome, find_example, memory, open_mesh, text};
 use crate::{Options, Precision, Settings, output};
 use anyhow::{Context, Result};
 use meshweft::{Backend, Order};
-use meshweft_mesh::Curve;
+use meshweft_mesh::{Curve, generate};
 use std::path::Path;
 use std::time::Instant;
 
@@ -102,10 +102,6 @@ struct Point {
     threads: usize,
 }
 
-/// Bytes a vertex that must be free. At the peak of setting up, `heat` on `box:80` took 1.0 kB; `cloth` took 1.7 kB, but its
-/// largest mesh is a tenth of the largest box.
-const SETUP_BYTES: usize = 1500;
-
 /// Measures the matrix and writes its pages.
 pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<Outcome> {
     output::check(folder)?;
@@ -125,7 +121,7 @@ pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for (i, point) in points.iter().enumerate() {
         let label = format!("{}/{}  {}", i + 1, points.len(), point.label());
-        if probe::free_memory().is_some_and(|free| free < SETUP_BYTES * point.vertices) {
+        if memory::SET_UP.check(&point.mesh, generate::size(&point.mesh)?).is_err() {
             let _ = writeln!(console.err, "{label}: left out, for want of memory");
             skipped.push(point.label());
             left.skip(point.cost(scale));
@@ -136,7 +132,7 @@ pub(super) fn run(scale: Scale, folder: &Path, console: &mut Console) -> Result<
         let _ = writeln!(console.err, "{label}: {:.2} ns an update, {left}", report.ns_per_update);
         reports.push(report);
     }
-    let mesh = open_mesh(center.as_ref(), 1, console.err)?;
+    let mesh = open_mesh(center.as_ref(), 1, memory::SET_UP, console.err)?;
     let (mut arrivals, ways) = (Vec::new(), tolerance::ways());
     let mut problem = Problem::new(&mesh)?;
     for way in &ways {

@@ -7,7 +7,7 @@ mod plot;
 mod probe;
 mod tolerance;
 
-use super::options::Problem;
+use super::options::{Problem, at_least};
 use super::{Console, Outcome, text};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     trials: u32,
     /// Time steps a trial [default: as many as take 0.3 s]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     steps: Option<u64>,
     /// Leave out the probe of the machine's bandwidth, which takes one or two seconds
     #[arg(long)]

@@ -6,6 +6,7 @@ use super::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
 use super::probe::{self, Machine};
 use super::tolerance::{Arrival, GAUSS_SEIDEL, STIFFNESS, TOLERANCES, Way};
 use crate::Precision;
+use crate::cli::system::processor;
 use crate::cli::text;
 use anyhow::{Context, Result};
 use meshweft::Order;
@@ -137,7 +138,7 @@ fn page(results: &Results) -> String {
 
 fn machine(results: &Results) -> String {
     let [before, after] = &results.machines[0];
-    let processor = probe::processor().unwrap_or_else(|| "processor unknown".to_string());
+    let processor = processor().unwrap_or_else(|| "processor unknown".to_string());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cache = before.cache_bytes.map_or(String::new(), |n| format!(", last-level cache {}", probe::bytes(n)));
     let mut text = format!(
@@ -243,7 +244,7 @@ const EXAMPLES: [&str; 3] = ["spring", "heat", "cloth"];
 
 /// What is under the title of every plot.
 fn subtitle(results: &Results, more: &str) -> String {
-    let processor = probe::processor().unwrap_or_else(|| "processor unknown".to_string());
+    let processor = processor().unwrap_or_else(|| "processor unknown".to_string());
     let threads: Vec<_> = results.machines.iter().map(|m| m[0].threads.to_string()).collect();
     format!("{more}; {processor}, {} threads", threads.join(" and "))
 }

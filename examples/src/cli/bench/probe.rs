@@ -8,6 +8,7 @@
 //! Every figure is the best of several passes, so that what else the machine does counts as little as it can. Arrays are
 //! on huge pages where the system grants them.
 
+use crate::cli::system::free_memory;
 use anyhow::{Context, Result};
 use bytemuck::Pod;
 use memmap2::MmapMut;
@@ -62,7 +63,7 @@ impl Sizes {
     /// would take longer than all measurements. All three together take at most a quarter of the free memory.
     pub(super) fn of_this_machine() -> Sizes {
         let wanted = last_level_cache().map_or(128 * MIB, |bytes| 4 * bytes).clamp(128 * MIB, 512 * MIB);
-        let allowed = free_memory().map_or(usize::MAX, |bytes| bytes / 4 / 3);
+        let allowed = free_memory().map_or(usize::MAX, |free| free.bytes / 4 / 3);
         // Whole megabytes, so that arrays can be cut into anything.
         let array = (wanted.min(allowed) / MIB).max(1) * MIB;
         Sizes { array, tables: [16 * MIB, 256 * MIB], reads: 4 << 20 }
@@ -242,23 +243,6 @@ fn last_level_cache() -> Option<usize> {
 /// `32768K` in bytes.
 fn kibibytes(text: String) -> Option<usize> {
     Some(text.trim().strip_suffix('K')?.parse::<usize>().ok()? * 1024)
-}
-
-/// Bytes of memory that Linux could give out.
-pub(super) fn free_memory() -> Option<usize> {
-    Some(1024 * proc_line("/proc/meminfo", "MemAvailable")?.trim_end_matches("kB").trim().parse::<usize>().ok()?)
-}
-
-/// The name of the processor, if Linux says.
-pub(super) fn processor() -> Option<String> {
-    proc_line("/proc/cpuinfo", "model name")
-}
-
-/// What follows the colon of the first line that begins with `key`.
-fn proc_line(file: &str, key: &str) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find(|line| line.starts_with(key))?;
-    Some(line.split_once(':')?.1.trim().to_string())
 }
 
 #[cfg(test)]
