@@ -1,7 +1,8 @@
 //! Heat: diffusion of temperature over a surface or through a solid.
 //!
-//! Linear finite elements in space, with lumped masses `m` and weights `w` ([`Laplacian`]). In time either implicit
-//! Euler, solved by Gauss–Seidel sweeps in place (stable for any step), or explicit Euler (double-buffered).
+//! Linear finite elements in space, with lumped masses `m` and weights `w` ([`Laplacian`](meshweft_mesh::Laplacian)). In time either
+//! implicit Euler, stable for any step, or explicit Euler (double-buffered). [`Heat`] solves implicit steps by sweeps in place,
+//! [`Implicit`] by conjugate gradients or Chebyshev iteration, which need more of each vertex.
 
 mod checks;
 mod implicit;
