@@ -6,7 +6,7 @@ use meshweft::{
     Star, Test, Update, Vertex, VertexOf,
 };
 use meshweft_examples::cloth::Cloth;
-use meshweft_examples::heat::Heat;
+use meshweft_examples::heat::{Heat, Implicit};
 use meshweft_examples::spring::Spring;
 use meshweft_examples::wave::Wave;
 use meshweft_tests::random;
@@ -147,7 +147,8 @@ fn check<P: Kernels>(kernels: usize) {
 
 #[test]
 fn every_kernel_is_the_same_on_lanes() {
-    check::<Heat>(6);
+    check::<Heat>(8);
+    check::<Implicit>(13);
     check::<Wave>(5);
     check::<Spring>(3);
     check::<Cloth>(8);

@@ -113,15 +113,15 @@ kernels! {
     };
 
     /// The square of the residual.
-    sum Square |p, own, _| own.diagonal / p.mean_mass * own.missing * own.missing;
+    sum Square |p, own, _| own.diagonal / p.largest_mass * own.missing * own.missing;
 
     /// The square of the direction in the norm of the equation.
-    sum Curvature |p, own, _| own.diagonal / p.mean_mass * own.direction * own.image;
+    sum Curvature |p, own, _| own.diagonal / p.largest_mass * own.direction * own.image;
 
     /// The square of the residual after the next step.
     sum Next |p, own, _| {
         let missing = own.missing - p.globals.stride * own.image;
-        own.diagonal / p.mean_mass * missing * missing
+        own.diagonal / p.largest_mass * missing * missing
     };
 
     /// Where to start.

@@ -152,10 +152,10 @@ kernels! {
         Node { temperature: own.temperature + p.spread * flow / own.mass, ..own }
     };
 
-    /// The square of what is missing in the equation of a vertex, in units of the mean mass.
+    /// The square of what is missing in the equation of a vertex, in units of the largest mass.
     sum Missing |p, own, around| {
         let flow = around.sum(Edges, |[other], w| w * (other.temperature - own.temperature));
-        let missing = (own.mass * (own.before - own.temperature) + p.spread * flow) / p.mean_mass;
+        let missing = (own.mass * (own.before - own.temperature) + p.spread * flow) / p.largest_mass;
         missing * missing
     };
 

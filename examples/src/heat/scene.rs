@@ -12,8 +12,8 @@ record! {
     pub struct Parameters<R> {
         /// Diffusivity times time step, m².
         spread: R,
-        /// The mean of all masses.
-        mean_mass: R,
+        /// The largest of all masses.
+        largest_mass: R,
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Scene {
     /// Diffusivity times time step, m².
     spread: f64,
     /// Sums over the mesh are taken in units of it, so that small parts do not leave the range of 32 bits.
-    mean_mass: f64,
+    largest_mass: f64,
     /// Temperature far from the hot spot, K.
     cold: f64,
     /// Center and radius of the hot spot, m.
@@ -53,9 +53,9 @@ impl Scene {
         // A mesh of one place has no extent; any radius will do.
         let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
         // Without any mass every vertex keeps its temperature.
-        let mean_mass = laplacian.masses.iter().sum::<f64>() / laplacian.masses.len().max(1) as f64;
-        let mean_mass = if mean_mass > 0.0 { mean_mass } else { 1.0 };
-        Ok(Scene { laplacian, dt, spread: diffusivity * dt, mean_mass, cold, spot: (center, radius) })
+        let largest_mass =
+            Some(laplacian.masses.iter().copied().fold(0.0, f64::max)).filter(|&mass| mass > 0.0).unwrap_or(1.0);
+        Ok(Scene { laplacian, dt, spread: diffusivity * dt, largest_mass, cold, spot: (center, radius) })
     }
 
     /// The temperature of a vertex at the start, K.
@@ -78,7 +78,7 @@ impl Scene {
     }
 
     pub(super) fn parameters(&self) -> Parameters<f64> {
-        Parameters { spread: self.spread, mean_mass: self.mean_mass }
+        Parameters { spread: self.spread, largest_mass: self.largest_mass }
     }
 
     /// What the largest eigenvalue of the Jacobi iteration of an implicit step is at most, `D dt Σw / (m + D dt Σw)` of the vertex where that is
