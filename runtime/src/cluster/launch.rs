@@ -347,10 +347,15 @@ impl Gathering {
                 Progress::Left { host, why } => format!("worker {host} has left: {why}"),
             });
         };
-        let watch = || children.fault().map_or(Ok(()), Err);
+        let mut is_told = false;
+        let watch = || {
+            let fault = children.fault();
+            is_told = fault.is_some();
+            fault.map_or(Ok(()), Err)
+        };
         let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
-        // A worker that ended is the reason of whatever else went wrong.
-        let quic = joined.map_err(|error| children.fault().unwrap_or(error))?;
+        // A worker that ended is the reason of whatever else went wrong; but once one is told, others end because of it.
+        let quic = joined.map_err(|error| if is_told { error } else { children.fault().unwrap_or(error) })?;
         exchange.connect(peer(&quic), Arc::new(quic));
         Ok(Cluster::of(workers, Hosts::Connected { exchange, children }))
     }
