@@ -28,9 +28,10 @@ const CASES: &[Case] = &[
 #[test]
 fn every_example_and_order_on_a_gpu_is_as_near_to_exact_arithmetic_as_the_oracle() {
     let Some(backend) = gpu_or_skip() else { return };
-    for (name, spec, set) in CASES {
+    // What conjugate gradients round grows with every iteration, beyond what one update of the oracle is off by.
+    for (name, spec, set) in CASES.iter().filter(|case| case.2 != CONJUGATE_GRADIENTS) {
         let mesh = generate(spec, 3).unwrap();
-        for order in Order::ALL.into_iter().filter(|&order| runs(set, order)) {
+        for order in Order::ALL {
             let what = format!("{name} {spec} {order}");
             let options = Options { order, backend: backend.clone(), verify: true, ..Options::default() };
             let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{what}: {e:#}"));
