@@ -4,7 +4,7 @@ use super::{ClothOptions, Crease, Pins, Rest};
 use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
-use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh};
+use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
 
 /// What does not change during a run.
 pub(super) struct Scene {
@@ -83,26 +83,17 @@ fn volume(mesh: &Mesh) -> f64 {
 /// Takes the points out of a mesh that are in no triangle or quad, such as those inside a solid, and with them all cells that are none
 /// and their groups and fields. Without such points the mesh stays as it is. Returns how many there were.
 fn keep_surface(mesh: &mut Mesh) -> Result<usize> {
-    let mut in_surface = vec![false; mesh.points().len()];
-    mesh.triangles().into_flattened().into_iter().for_each(|v| in_surface[v as usize] = true);
-    let kept: Vec<u32> = (0..in_surface.len() as u32).filter(|&v| in_surface[v as usize]).collect();
-    let left_out = in_surface.len() - kept.len();
-    if left_out == 0 {
-        return Ok(0);
-    }
-    let mut number = vec![0; in_surface.len()];
-    kept.iter().zip(0..).for_each(|(&v, i)| number[v as usize] = i);
-    let mut cells = Cells::new();
+    let mut flat = Cells::new();
     for (kind, corners) in mesh.cells().iter().filter(|(kind, _)| kind.dimension() == 2) {
-        cells.push(kind, &corners.iter().map(|&v| number[v as usize]).collect::<Vec<u32>>());
+        flat.push(kind, corners);
     }
-    let mut surface = Mesh::new(kept.iter().map(|&v| mesh.points()[v as usize]).collect(), cells)?;
-    for Field { name, components, values } in mesh.point_fields() {
-        let of = |&v: &u32| values[v as usize * components..][..*components].iter().copied();
-        let values = kept.iter().flat_map(of).collect();
-        surface.set_point_field(Field { name: name.clone(), components: *components, values })?;
+    let mut surface = Mesh::new(mesh.points().to_vec(), flat)?;
+    mesh.point_fields().iter().try_for_each(|field| surface.set_point_field(field.clone()))?;
+    let surface = surface.skin();
+    let left_out = mesh.points().len() - surface.points().len();
+    if left_out > 0 {
+        *mesh = surface;
     }
-    *mesh = surface;
     Ok(left_out)
 }
 
