@@ -68,9 +68,9 @@ impl Goal {
         Some(json!({ "condition": stop.to_string(), "value": value, "reached": met }))
     }
 
-    /// What was reached, if the goal is more than some steps.
-    pub(super) fn to_text(&self, met: bool, last: &[Metric], run: (u64, f64)) -> Option<String> {
-        let (steps, time) = (text::counted(run.0 as usize, "step", "steps"), text::quantity(run.1, "s"));
+    /// What was reached, if the goal is more than some steps. `met`: whether the condition held.
+    pub(super) fn to_text(&self, met: bool, last: &[Metric], run: &dyn Run) -> Option<String> {
+        let (steps, time) = (text::counted(run.steps() as usize, "step", "steps"), text::quantity(run.time(), "s"));
         let after = format!("after {steps}, at t = {time}");
         let said = |reached: bool| if reached { "reached" } else { "not reached" };
         if let Some(stop) = &self.stop {
@@ -79,7 +79,7 @@ impl Goal {
             return Some(format!("{}: {stop}; it is {value} {after}", said(met)));
         }
         let until = self.until?;
-        Some(format!("{}: t = {} {after}", said(run.1 * (1.0 + ROUNDING) >= until), text::quantity(until, "s")))
+        Some(format!("{}: t = {} {after}", said(self.is_reached(run)), text::quantity(until, "s")))
     }
 }
 

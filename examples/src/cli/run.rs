@@ -105,6 +105,8 @@ struct End {
     verified: Option<String>,
     /// Whether the condition that may end it held.
     met: bool,
+    /// What was reached, if that was more than some steps.
+    reached: Option<String>,
     /// What ended it before its time.
     stopped_by: Option<Signal>,
     /// Whether each host has written its own piece of the state.
@@ -218,7 +220,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     })?;
     progress.finish();
 
-    let end = End { wall, first, last, verified, met, stopped_by, pieces: arguments.pieces, files };
+    let reached = goal.to_text(met, &last, run.as_ref());
+    let end = End { wall, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
     let report = Report::new(&plan, run.as_ref(), &setup, &goal, &end)?;
     let printed = match arguments.json {
         true => report.print_json(console),
@@ -419,7 +422,7 @@ impl Report {
             let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");
             writeln!(out, "{pieces} on the disks of other hosts: copy them beside the .pvtu")?;
         }
-        if let Some(line) = goal.to_text(end.met, &end.last, (self.steps, self.time_s)) {
+        if let Some(line) = &end.reached {
             writeln!(out, "{line}")?;
         }
         Ok(())
