@@ -196,18 +196,17 @@ impl Runner {
     }
 }
 
-/// The programs of an example.
+/// The programs of an example, in a type: the address of a constant of one lasts.
 struct Programs<P, Q>(PhantomData<(P, Q)>);
 
 impl<P: Example, Q: Example> Programs<P, Q> {
-    const ONE: &'static [Runner] = &[Runner::of::<P>()];
     const BOTH: &'static [Runner] = &[Runner::of::<P>(), Runner::of::<Q>()];
 }
 
 impl Entry {
     /// The entry of an example of one program.
     pub const fn of<P: Example>() -> Entry {
-        Entry { info: P::INFO, checks: P::checks, programs: Programs::<P, P>::ONE }
+        Entry::either::<P, P>()
     }
 
     /// The entry of an example of two programs: `P` where it [runs](Example::runs), else `Q`.
