@@ -92,16 +92,16 @@ kernels! {
         let Progress { stride, keep, .. } = p.globals;
         let missing = own.missing - stride * own.image;
         let direction = missing + keep * own.direction;
-        let around = p.spread * around.sum(Edges, |[other], w| w * other.temperature) / own.diagonal;
-        let backward = direction + (around - own.earlier);
+        let neighbors = p.spread * around.sum(Edges, |[other], w| w * other.temperature) / own.diagonal;
+        let backward = direction + (neighbors - own.earlier);
         Unknown { temperature: backward, before: own.before + stride * own.backward, missing, direction, backward, ..own }
     };
 
     /// Sweeps forward. What later neighbors add is `backward - direction`.
     update Forward |p, own, around| {
         let rest = own.direction - own.backward;
-        let around = p.spread * around.sum(Edges, |[other], w| w * other.temperature) / own.diagonal;
-        let earlier = around + rest;
+        let neighbors = p.spread * around.sum(Edges, |[other], w| w * other.temperature) / own.diagonal;
+        let earlier = neighbors + rest;
         let forward = rest + earlier;
         Unknown { temperature: forward, earlier, image: own.backward + forward, ..own }
     };
