@@ -17,6 +17,7 @@
 mod cut;
 mod domain;
 mod incidences;
+mod packed;
 mod rows;
 #[cfg(feature = "cluster")]
 mod share;
@@ -48,6 +49,9 @@ use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+
+/// Slots whose tiles are packed at a time, some tens of megabytes: no more than that is there twice.
+const PACKED: usize = 1 << 19;
 
 /// Everything of a simulation that does not change from step to step.
 pub(crate) struct Layout<T> {
@@ -111,14 +115,17 @@ impl<T: Number> Layout<T> {
         };
         let sources: Vec<Source> = plans.iter().zip(counts).map(source).collect();
         let scratch = || vec![0u16; place_of.len()];
-        let built: Vec<Vec<Tile<T>>> = spans
-            .par_iter()
-            .map_init(scratch, |local, span| {
-                let mut tiles = Vec::new();
-                Tile::of(span, &sources, &place_of, width, local, &mut tiles);
-                tiles
-            })
-            .collect();
+        let build = |local: &mut Vec<u16>, span| {
+            let mut tiles = Vec::new();
+            Tile::of(span, &sources, &place_of, width, local, &mut tiles);
+            tiles
+        };
+        let mut built: Vec<Vec<Tile<T>>> = Vec::with_capacity(spans.len());
+        for batch in spans.chunks(spans.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
+            let start = built.len();
+            built.par_extend(batch.par_iter().map_init(scratch, build));
+            Tile::pack(built[start..].iter_mut().flatten());
+        }
         // A span is often one tile, and sometimes several.
         let mut ends = vec![0];
         ends.extend(built.iter().scan(0, |end, tiles| {

@@ -205,7 +205,7 @@ fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
     match &mut tile.form {
-        Form::Wide { halo, .. } => halo.iter_mut().for_each(|slot| *slot = name(*slot)),
+        Form::Wide { halo, .. } => *halo = halo.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into(),
         Form::Rows { stars, .. } => {
             stars.iter_mut().flat_map(|star| &mut star.others).for_each(|slot| *slot = name(*slot));
         }

@@ -2,6 +2,7 @@
 
 use super::cut::Span;
 use super::incidences::Source;
+use super::packed::{Packed, pack};
 use super::{Rows, Wide};
 use crate::number::Number;
 use crate::number::lanes::TABLE;
@@ -26,7 +27,7 @@ pub(crate) enum Form<T> {
     /// Group after group, from a table of the tile's own slots and its halo.
     Wide {
         /// Slots that it reads and does not own, in ascending order.
-        halo: Vec<u32>,
+        halo: Packed<u32>,
         /// One for each star.
         stars: Vec<Wide<T>>,
     },
@@ -81,7 +82,16 @@ impl<T: Number> Tile<T> {
         let name = |u: u32| if slots.contains(&u) { (u - slots.start) as u16 } else { local[u as usize] };
         let stars = sources.iter().map(|source| Wide::new(source, &place_of[range.clone()], width, name)).collect();
         halo.iter().for_each(|&u| local[u as usize] = 0);
-        tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo, stars } });
+        tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars } });
+    }
+
+    /// Lays what wide tiles read into one piece of memory.
+    pub(super) fn pack<'a>(tiles: impl Iterator<Item = &'a mut Tile<T>>) {
+        let wide = tiles.filter_map(|tile| match &mut tile.form {
+            Form::Wide { halo, stars } => Some((halo, stars)),
+            Form::Rows { .. } => None,
+        });
+        pack(wide.flat_map(|(halo, stars)| stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()])).collect());
     }
 
     /// Its slots.

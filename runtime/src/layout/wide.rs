@@ -1,10 +1,12 @@
 //! Stars of vertices that are updated side by side.
 
 use super::incidences::Source;
+use super::packed::Packed;
 use super::shared_stride;
 use crate::number::lanes::prefetch;
 use crate::number::{Lanes, Number};
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use bytes::Bytes;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -14,15 +16,15 @@ pub(crate) struct Wide<T> {
     /// Other vertices and reals of data of each element.
     pub(super) shape: (usize, usize),
     /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
-    pub(crate) columns: Vec<u32>,
+    pub(crate) columns: Packed<u32>,
     /// Columns in which every vertex of the group has an element.
-    pub(super) full: Vec<u16>,
+    pub(super) full: Packed<u16>,
     /// Elements of each slot.
-    pub(crate) degrees: Vec<u16>,
+    pub(crate) degrees: Packed<u16>,
     /// Places in the tile's table, shape [columns × others × width].
-    pub(crate) others: Vec<u16>,
+    pub(crate) others: Packed<u16>,
     /// Shape [columns × reals × width].
-    pub(crate) data: Vec<T>,
+    pub(crate) data: Packed<T>,
 }
 
 impl<T: Number> Wide<T> {
@@ -31,7 +33,7 @@ impl<T: Number> Wide<T> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let degrees: Vec<u16> = places.iter().map(|&place| source.incidences.degree(place) as u16).collect();
         let groups = degrees.chunks_exact(width);
-        let full = groups.clone().map(|degrees| degrees.iter().copied().min().unwrap_or(0)).collect();
+        let full: Vec<u16> = groups.clone().map(|degrees| degrees.iter().copied().min().unwrap_or(0)).collect();
         let mut columns = vec![0u32];
         columns.extend(groups.scan(0, |end, degrees| {
             *end += u32::from(degrees.iter().copied().max().unwrap_or(0));
@@ -54,7 +56,26 @@ impl<T: Number> Wide<T> {
                 data[(start * data_len + k) * width + lane] = source.plan.kinds[k % data_len].encode(x);
             }
         }
-        Wide { shape: (corners - 1, data_len), columns, full, degrees, others, data }
+        Wide::of((corners - 1, data_len), columns, full, degrees, others, data)
+    }
+
+    /// One of these lists.
+    pub(super) fn of(
+        shape: (usize, usize),
+        columns: Vec<u32>,
+        full: Vec<u16>,
+        degrees: Vec<u16>,
+        others: Vec<u16>,
+        data: Vec<T>,
+    ) -> Wide<T> {
+        let (columns, full, degrees) = (columns.into(), full.into(), degrees.into());
+        Wide { shape, columns, full, degrees, others: others.into(), data: data.into() }
+    }
+
+    /// Its lists, to be packed.
+    pub(super) fn lists(&mut self) -> impl Iterator<Item = &mut Bytes> {
+        let Wide { columns, full, degrees, others, data, .. } = self;
+        [columns.bytes(), full.bytes(), degrees.bytes(), others.bytes(), data.bytes()].into_iter()
     }
 
     /// Whether all data are finite.

@@ -7,7 +7,7 @@ use super::domain::{Domain, Link, Share};
 use super::rows::Rows;
 use super::tile::{Form, Tile};
 use super::wide::Wide;
-use super::{Shape, State, View, shared_stride};
+use super::{PACKED, Shape, State, View, shared_stride};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::number::lanes::TABLE;
@@ -146,7 +146,18 @@ impl<T: Number> Domain<T> {
             links.push(Link { with, sent: tasks.into_iter().zip(slots).collect(), received });
         }
         let lengths: Vec<_> = stars.iter().map(StarShape::lengths).collect();
-        let tiles: Vec<Tile<T>> = (0..tiles).map(|_| Tile::read(from, &lengths)).collect::<Result<_>>()?;
+        let (mut read, mut packed, mut slots) = (Vec::new(), 0, 0);
+        for _ in 0..tiles {
+            let tile = Tile::read(from, &lengths)?;
+            slots += tile.slots.len();
+            read.push(tile);
+            if slots >= PACKED {
+                Tile::pack(read[packed..].iter_mut());
+                (packed, slots) = (read.len(), 0);
+            }
+        }
+        Tile::pack(read[packed..].iter_mut());
+        let tiles = read;
         let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
         let (width, share) = (shape.width, Some(share));
         let domain =
@@ -260,12 +271,11 @@ impl<T: Number> Tile<T> {
         let vertices: Vec<u32> = get(from)?;
         let form = match vertices[..] {
             [u32::MAX] => {
-                let halo = get(from)?;
+                let halo: Vec<u32> = get(from)?;
                 let star = |&shape: &(usize, usize)| {
-                    let (columns, full, degrees) = (get(from)?, get(from)?, get(from)?);
-                    Ok(Wide { shape, columns, full, degrees, others: get(from)?, data: get(from)? })
+                    Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, get(from)?))
                 };
-                Form::Wide { halo, stars: stars.iter().map(star).collect::<Result<_>>()? }
+                Form::Wide { halo: halo.into(), stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             [vertices] => {
                 let star = |&shape| Ok(Rows { shape, offsets: get(from)?, others: get(from)?, data: get(from)? });

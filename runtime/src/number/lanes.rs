@@ -169,18 +169,18 @@ macro_rules! lanes {
             }
             #[inline(always)]
             fn pick(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> Self {
-                let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
+                let id = lanes!(@ ids ids, $width);
                 assert!(holds(table, TABLE, scale, offset), "a row for every index");
                 // SAFETY: an index is below TABLE, so its number lies in the table by the assertion.
-                Self::from_fn(|i| unsafe { *table.get_unchecked(ids[i] as usize * scale + offset) })
+                Self::from_fn(|i| unsafe { *table.get_unchecked(id(i) * scale + offset) })
             }
             #[inline(always)]
             fn pick_quads(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> [Self; 4] {
-                let ids: &[u16; $width] = ids[..$width].try_into().expect("as many indices as lanes");
+                let id = lanes!(@ ids ids, $width);
                 assert!(holds(table, 4 * TABLE, scale, offset), "a row for every index");
                 let quads = table.as_ptr().cast::<[$float; 4]>();
                 // SAFETY: an index is below TABLE, so its quad lies in the table by the assertion.
-                unsafe { $quads::load(|i| quads.add(ids[i] as usize * scale + offset)) }.map($name)
+                unsafe { $quads::load(|i| quads.add(id(i) * scale + offset)) }.map($name)
             }
             #[inline(always)]
             fn load_quads(rows: &[$float], scale: usize, offset: usize) -> [Self; 4] {
@@ -198,6 +198,15 @@ macro_rules! lanes {
             }
         }
     };
+    // Indices of lanes by their number, four to a load: a core loads less than it shifts.
+    (@ ids $ids:ident, $width:literal) => {{
+        let ids: [u16; $width] = $ids[..$width].try_into().expect("as many indices as lanes");
+        let fours: [u64; $width / 4] = bytemuck::cast(ids);
+        move |i: usize| {
+            let at = if cfg!(target_endian = "big") { 3 - i % 4 } else { i % 4 };
+            usize::from((fours[i / 4] >> (16 * at)) as u16)
+        }
+    }};
     (@ $($function:ident)*, $($binary:ident)*) => {
         $(
             #[inline]

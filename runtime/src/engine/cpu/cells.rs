@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Halo slots that are fetched ahead: enough to hide a read of main memory behind the copies in between.
-const AHEAD: usize = 24;
+const AHEAD: usize = 64;
 
 /// A real that threads take turns at.
 #[repr(transparent)]

@@ -173,7 +173,7 @@ fn push_tile<T: Number>(domain: &Domain<T>, tile: &Tile<T>, harness: &Harness, w
     let own = tile.own();
     let first_outside = words.len() as u32;
     if let (Form::Wide { halo, .. }, true) = (&tile.form, harness.table.is_some()) {
-        words.extend(halo);
+        words.extend_from_slice(halo);
     }
     let outside = words.len() as u32 - first_outside;
     let runs = words.len() as u32;
