@@ -5,8 +5,14 @@
 pub mod random;
 
 use anyhow::Result;
+use meshweft::Order;
 use meshweft_examples::{EXAMPLES, Entry, Options, Run, Settings};
 use meshweft_mesh::Mesh;
+
+/// All orders, with blocks so small that small meshes have several.
+pub fn orders() -> impl Iterator<Item = Order> {
+    Order::ALL.into_iter().map(|order| order.resolved(64))
+}
 
 /// The example of that name.
 ///

@@ -313,7 +313,8 @@ mod tests {
         for spec in ["box:7", "torus:24x14", "random:300"] {
             let mesh = generate(spec, 3).unwrap();
             let options = options(Method::ConjugateGradients, &mesh, 100, 1e-11);
-            for order in Order::ALL.into_iter().filter(|&order| order != Order::JACOBI) {
+            for order in Order::ALL.map(|order| order.resolved(64)).into_iter().filter(|&order| order != Order::JACOBI)
+            {
                 let (run, temperatures) = solve(&mesh, &options, order);
                 let left = left(&mesh, &temperatures);
                 assert!(left < 1e-10 && run.rounds() < 90, "{spec} {order}: {left:e} after {} sweeps", run.rounds());
