@@ -22,7 +22,7 @@ use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::Mesh;
-use scene::{Hinge, Scene};
+use scene::{Bending, Scene};
 
 record! {
     /// Numbers that all vertices read.
@@ -110,7 +110,9 @@ record! {
 stars! {
     /// Triangles around a vertex.
     pub Triangles[2]: Rest<R>;
-    /// Hinges around a vertex.
+    /// Vertices that flat hinges join to a vertex, with the sum of the products of both weights, 1/m².
+    pub Bends[1]: R;
+    /// Curved hinges around a vertex.
     pub Hinges[3]: Crease<R>;
 }
 
@@ -270,8 +272,9 @@ kernels! {
         Node { position: start, target: own.position + velocity * step, before: own.position, ..own }
     };
 
-    use update solve::Solve<true>;
-    use update solve::Solve<false>;
+    use update solve::Solve<true, true>;
+    use update solve::Solve<true, false>;
+    use update solve::Solve<false, false>;
 
     /// The velocity that led from the start of the step to its end.
     map Finish |p, own| {
@@ -293,9 +296,11 @@ kernels! {
         around.sum(Triangles, |others, rest| solve::membrane_energy(p, own.position, others, rest)) * R::lit(1.0 / 3.0)
     };
 
-    /// The bending energy, a quarter of each hinge at each corner.
+    /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner.
     sum Bend("bending energy", "J") |p, own, around| {
-        around.sum(Hinges, |others, crease| solve::hinge_energy(p, own.position, others, crease)) * R::lit(0.25)
+        let flat = around.sum(Bends, |other, weight| solve::bend_energy(p, own.position, other, weight));
+        let curved = around.sum(Hinges, |others, crease| solve::hinge_energy(p, own.position, others, crease));
+        flat * R::lit(0.5) + curved * R::lit(0.25)
     };
 }
 
@@ -330,9 +335,12 @@ impl Program for Cloth {
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         let points = self.scene.rest.clone();
         stars.add(Triangles, mesh.triangles(), move |i| scene::rest_of(i.vertices.map(|v| points[v as usize])));
-        let hinges: Vec<Hinge> = if self.bend > 0.0 { scene::hinges(mesh, &self.scene.rest) } else { Vec::new() };
-        let elements = hinges.iter().map(|h| h.vertices).collect();
-        stars.add(Hinges, elements, move |i| hinges[i.element].seen_from(&i));
+        let Bending { flat, curved } =
+            if self.bend > 0.0 { Bending::of(mesh, &self.scene.rest) } else { Bending::default() };
+        let (pairs, weights): (Vec<_>, Vec<_>) = flat.into_iter().unzip();
+        stars.add(Bends, pairs, move |i| weights[i.element]);
+        let elements = curved.iter().map(|h| h.vertices).collect();
+        stars.add(Hinges, elements, move |i| curved[i.element].seen_from(&i));
         Ok(())
     }
 
@@ -354,9 +362,10 @@ impl Program for Cloth {
 
     fn step(&self, stages: &mut Stages<Self>) {
         stages.map(Predict);
-        match self.bend > 0.0 || self.pressure > 0.0 || self.contact {
-            true => stages.sweep(solve::Solve::<true>, self.rounds),
-            false => stages.sweep(solve::Solve::<false>, self.rounds),
+        match (self.pressure > 0.0, self.bend > 0.0 || self.contact) {
+            (true, _) => stages.sweep(solve::Solve::<true, true>, self.rounds),
+            (false, true) => stages.sweep(solve::Solve::<true, false>, self.rounds),
+            (false, false) => stages.sweep(solve::Solve::<false, false>, self.rounds),
         }
         stages.map(Finish);
     }

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
+use rayon::prelude::*;
 
 /// What does not change during a run.
 pub(super) struct Scene {
@@ -166,11 +167,40 @@ impl Hinge {
     }
 }
 
+/// What bends.
+#[derive(Default)]
+pub(super) struct Bending {
+    /// Pairs of vertices that flat hinges join, and the sum of the products of their weights over these hinges: entries of the
+    /// matrix of the quadratic energy. Its rows sum to zero.
+    pub(super) flat: Vec<([u32; 2], f64)>,
+    /// Hinges that are bent at rest.
+    pub(super) curved: Vec<Hinge>,
+}
+
+impl Bending {
+    /// The hinges of a mesh at rest. Cost: a sort of the pairs, in parallel.
+    pub(super) fn of(mesh: &Mesh, rest: &[[f64; 3]]) -> Bending {
+        let (flat, curved): (Vec<Hinge>, Vec<Hinge>) =
+            hinges(mesh, rest).into_iter().partition(|hinge| hinge.rest == 0.0);
+        let mut products = Vec::with_capacity(6 * flat.len());
+        for Hinge { vertices: v, weights: k, .. } in &flat {
+            for (i, j) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+                products.push(([v[i].min(v[j]), v[i].max(v[j])], k[i] * k[j]));
+            }
+        }
+        // By value, so that names do not decide the order of a sum.
+        products.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let same = products.chunk_by(|a, b| a.0 == b.0);
+        let flat = same.map(|products| (products[0].0, products.iter().map(|product| product.1).sum())).collect();
+        Bending { flat, curved }
+    }
+}
+
 /// The hinges of a mesh: edges that just two triangles share. Weights are scaled so that the bending energy of a hinge is
 /// half the bending stiffness times the squared length of the weighted sum of its positions.
 ///
 /// Source: Bergou, Wardetzky, Harmon, Zorin and Grinspun, "A quadratic bending model for inextensible surfaces", 2006.
-pub(super) fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
+fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
     let mut sides: Vec<([u32; 2], u32)> = Vec::new();
     for [a, b, c] in mesh.triangles() {
         for [i, j, facing] in [[a, b, c], [b, c, a], [c, a, b]] {
@@ -202,4 +232,36 @@ pub(super) fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
             weights.iter().all(|k| k.is_finite()).then_some(Hinge { vertices, weights, rest })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshweft_mesh::generate::generate;
+
+    #[test]
+    fn flat_hinges_added_up_have_the_energy_and_the_stiffness_of_all_of_them() {
+        let mesh = generate("sheet:9x7", 3).unwrap();
+        let rest = mesh.points().to_vec();
+        let bent = |v: u32| {
+            let [x, y, _] = rest[v as usize];
+            Vector3::new(x, y + 0.1 * x * y, 0.3 * x * x - 0.2 * y + 0.5 * x * y * y)
+        };
+        let (mut energy, mut stiffness) = (0.0, vec![0.0; rest.len()]);
+        for Hinge { vertices, weights, rest } in hinges(&mesh, &rest) {
+            assert_eq!(rest, 0.0);
+            energy += (0..4).map(|i| bent(vertices[i]) * weights[i]).sum::<Vector3<f64>>().norm_squared();
+            (0..4).for_each(|i| stiffness[vertices[i] as usize] += weights[i] * weights[i]);
+        }
+        let Bending { flat, curved } = Bending::of(&mesh, &rest);
+        assert!(curved.is_empty() && flat.is_sorted_by(|a, b| a.0 < b.0));
+        let apart = |&([a, b], weight): &([u32; 2], f64)| -weight * (bent(a) - bent(b)).norm_squared();
+        let added: f64 = flat.iter().map(apart).sum();
+        assert!((added / energy - 1.0).abs() < 1e-12, "{added} and {energy}");
+        for (v, stiffness) in stiffness.iter().enumerate() {
+            let around = flat.iter().filter(|(pair, _)| pair.contains(&(v as u32)));
+            let added: f64 = around.map(|(_, weight)| -weight).sum();
+            assert!((added - stiffness).abs() <= 1e-12 * stiffness, "vertex {v}: {added} and {stiffness}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::symmetric::Symmetric;
-use super::{Cloth, Crease, Hinges, Node, Parameters, Rest, Triangles};
+use super::{Bends, Cloth, Crease, Hinges, Node, Parameters, Rest, Triangles};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update, record};
 
@@ -18,14 +18,18 @@ record! {
     }
 }
 
-/// One Newton step of one vertex: of the membrane alone, or `WHOLE` with bending, pressure and contact.
-pub struct Solve<const WHOLE: bool>;
+/// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and contact, or with `PRESSURE` besides.
+pub struct Solve<const WHOLE: bool, const PRESSURE: bool>;
 
-impl<const WHOLE: bool> Kernel for Solve<WHOLE> {
-    const NAME: &'static str = if WHOLE { "Solve" } else { "SolveMembrane" };
+impl<const WHOLE: bool, const PRESSURE: bool> Kernel for Solve<WHOLE, PRESSURE> {
+    const NAME: &'static str = match (WHOLE, PRESSURE) {
+        (false, _) => "SolveMembrane",
+        (true, false) => "Solve",
+        (true, true) => "SolveBalloon",
+    };
 }
 
-impl<const WHOLE: bool> Update<Cloth> for Solve<WHOLE> {
+impl<const WHOLE: bool, const PRESSURE: bool> Update<Cloth> for Solve<WHOLE, PRESSURE> {
     #[inline(always)]
     fn update<R: Real>(p: &Given<Cloth, R>, own: Node<R>, around: &impl Neighbors<Cloth, R>) -> Node<R> {
         let inertia = own.mass / (p.dt * p.dt);
@@ -35,10 +39,16 @@ impl<const WHOLE: bool> Update<Cloth> for Solve<WHOLE> {
             System { force: (own.target - own.position) * resistance, hessian: Symmetric::diagonal(resistance) };
         let at = own.position;
         system = around.fold(Triangles, system, |system, others, rest| membrane(p, system, at, others, rest));
-        if WHOLE {
+        if PRESSURE {
             let push = around.sum(Triangles, |[b, c], _| (b.position - at).cross(&(c.position - at)));
             // The volume grows by a sixth of this sum for each meter that the vertex moves along it.
             system.force += push * (p.pressure * R::lit(1.0 / 6.0));
+        }
+        if WHOLE {
+            // Flat hinges pull along straight lines, and stiffen by minus what they pull with in all: weights of a hinge sum to zero.
+            let (pull, weight) = around.sum(Bends, |[other], weight| ((other.position - at) * weight, weight));
+            system.force -= pull * p.bend;
+            system.hessian = system.hessian.plus_diagonal(-(p.bend * weight));
             system = around.fold(Hinges, system, |system, others, crease| hinge(p, system, at, others, crease));
             system = contact(p, system, own, inertia);
         }
@@ -106,7 +116,7 @@ fn curvature<R: Real>(at: Vector3<R>, [b, c, d]: [Other<R>; 3], crease: Crease<R
     (sum, sum.length())
 }
 
-/// Adds a hinge of energy `½ B (|L| - l₀)²`. The Hessian is bounded from above by `B k² I`, which is taken for it.
+/// Adds a curved hinge of energy `½ B (|L| - l₀)²`. The Hessian is bounded from above by `B k² I`, which is taken for it.
 #[inline(always)]
 fn hinge<R: Real>(
     p: &Parameters<R>,
@@ -123,6 +133,12 @@ fn hinge<R: Real>(
         force: system.force - sum * (stiffness * share),
         hessian: system.hessian.plus_diagonal(stiffness * crease.weights.x),
     }
+}
+
+/// What flat hinges that join two vertices add to `½ B |L|²`, seen from both of them: `-½ B w |x - y|²`.
+pub(super) fn bend_energy<R: Real>(p: &Parameters<R>, at: Vector3<R>, [other]: [Other<R>; 1], weight: R) -> R {
+    let apart = other.position - at;
+    R::lit(-0.5) * p.bend * weight * apart.dot(&apart)
 }
 
 /// `½ B (|L| - l₀)²`.
