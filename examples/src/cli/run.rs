@@ -181,6 +181,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut config = Config {
         pictures: !arguments.no_pictures,
         pieces: arguments.pieces,
+        threads: arguments.problem.threads(),
         ..Config::new(&folder, name, goal.steps, run.as_ref())
     };
     if let Some(every) = arguments.every {

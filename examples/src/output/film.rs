@@ -9,6 +9,7 @@ use crate::picture::{Animation, Camera, ColorMap, Coloring, Picture, Prop, Scene
 use crate::{Look, Run};
 use anyhow::{Context, Result};
 use meshweft_mesh::CellKind;
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -21,6 +22,8 @@ const SMALL: Size = Size { width: 640, height: 480 };
 const LENGTH_CS: usize = 500;
 /// Frames of the animation: of more states only every second, third and so on is drawn.
 const MOST_FRAMES: usize = 120;
+/// Triangles of pictures that are drawn at the same time: each takes 100 bytes of memory.
+const AT_ONCE: usize = 2_000_000;
 /// Graphs with more edges are drawn as dots.
 const MOST_EDGES: usize = 3_000_000;
 
@@ -107,29 +110,51 @@ impl Film {
         (first..frames).step_by(stride)
     }
 
-    /// Draws the PNG and then the GIF, unless `goes_on` says no before the GIF is done. Returns whether it is.
-    pub(super) fn draw(mut self, picture: &Path, animation: &Path, goes_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+    /// Draws the PNG and then the GIF on so many threads, 0 for one per core, unless `goes_on` says no before the GIF is done.
+    /// Returns whether it is. The pictures do not depend on the threads.
+    pub(super) fn draw(
+        mut self,
+        picture: &Path,
+        animation: &Path,
+        threads: usize,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
         let Some(last) = self.times.len().checked_sub(1) else { return Ok(false) };
+        let pool =
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads to draw")?;
         let camera = Camera::framing(self.bounds, Up::Z);
-        self.paint(last, &camera, LARGE)?.write_png(picture)?;
-        let delay_cs = (LENGTH_CS / self.drawn().count()).clamp(4, 25) as u16;
+        let numbers = self.numbers(last)?;
+        pool.install(|| self.paint(last, &numbers, &camera, LARGE).write_png(picture))?;
+        let drawn: Vec<usize> = self.drawn().collect();
+        let delay_cs = (LENGTH_CS / drawn.len()).clamp(4, 25) as u16;
         let mut film = Animation::new(delay_cs);
-        for frame in self.drawn() {
-            if !goes_on() {
-                return Ok(false);
+        // What of a picture cannot be shared among threads is done beside that of another.
+        let together = (AT_ONCE / (self.triangles.len() + 1)).clamp(1, pool.current_num_threads());
+        for frames in drawn.chunks(together) {
+            for _ in frames {
+                if !goes_on() {
+                    return Ok(false);
+                }
             }
-            film.push(&self.paint(frame, &camera, SMALL)?).map_err(named)?;
+            let numbers = frames.iter().map(|&frame| self.numbers(frame)).collect::<Result<Vec<_>>>()?;
+            let paint = |(&frame, numbers): (&usize, &Vec<f64>)| self.paint(frame, numbers, &camera, SMALL);
+            pool.install(|| film.push(&frames.par_iter().zip(&numbers).map(paint).collect::<Vec<_>>()))
+                .map_err(named)?;
         }
-        film.finish(animation)?;
+        pool.install(|| film.finish(animation))?;
         Ok(true)
     }
 
-    /// Draws a frame.
-    fn paint(&mut self, frame: usize, camera: &Camera, size: Size) -> Result<Picture> {
+    /// Reads the numbers of a frame back.
+    fn numbers(&mut self, frame: usize) -> Result<Vec<f64>> {
         let mut bytes = vec![0; self.frame_bytes() as usize];
         let read = self.file.seek(SeekFrom::Start(frame as u64 * self.frame_bytes()));
         read.and_then(|_| self.file.read_exact(&mut bytes)).context("cannot read a frame of the animation back")?;
-        let numbers: Vec<f64> = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        Ok(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
+    }
+
+    /// Draws a frame of these numbers.
+    fn paint(&self, frame: usize, numbers: &[f64], camera: &Camera, size: Size) -> Picture {
         let (moved, values) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.shown.len() });
         let coloring = match self.look.color {
             None => Coloring::default(),
@@ -143,7 +168,7 @@ impl Film {
             props: self.look.props.clone(),
             caption: &self.caption(self.times[frame]),
         };
-        Ok(render(&scene, camera, size))
+        render(&scene, camera, size)
     }
 
     /// The numbers at the ends of the scale of colors: how far it goes from the least value (or, with two signs, from

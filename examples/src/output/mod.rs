@@ -73,6 +73,8 @@ pub struct Config {
     pub pictures: bool,
     /// Whether each host writes its own piece of the state.
     pub pieces: bool,
+    /// Threads that draw, 0 for one per core: the speed depends on them, no picture does.
+    pub threads: usize,
 }
 
 /// Frames of a film and lines of a history unless the user says how many.
@@ -89,7 +91,8 @@ impl Config {
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
-        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true, pieces: false }
+        let folder = folder.to_owned();
+        Config { folder, name, steps, every, state_every, pictures: true, pieces: false, threads: 0 }
     }
 }
 
@@ -279,7 +282,7 @@ impl Output {
         if let Some(film) = self.film {
             let picture = self.config.folder.join(format!("{}.png", self.config.name));
             let animation = self.config.folder.join(format!("{}.gif", self.config.name));
-            if film.draw(&picture, &animation, goes_on)? {
+            if film.draw(&picture, &animation, self.config.threads, goes_on)? {
                 paths.extend([picture, animation]);
             } else {
                 paths.push(picture);

@@ -1,6 +1,6 @@
 //! Colors of numbers, and the two ways to write a color down.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::vector::Vector;
 
@@ -138,9 +138,12 @@ static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 /// Colors of a map from its lower end to its upper one, in linear light: finer than a picture can show.
-pub(super) fn ramp(map: ColorMap) -> Vec<Vector> {
-    (0..1024).map(|i| to_linear(map.color(i as f32 / 1023.0))).collect()
+pub(super) fn ramp(map: ColorMap) -> &'static [Vector] {
+    RAMPS[map as usize].get_or_init(|| (0..1024).map(|i| to_linear(map.color(i as f32 / 1023.0))).collect())
 }
+
+/// What [`ramp`] has made so far, because the powers of a map cost as much as a twentieth of a picture.
+static RAMPS: [OnceLock<Vec<Vector>>; 3] = [const { OnceLock::new() }; 3];
 
 #[cfg(test)]
 mod tests {

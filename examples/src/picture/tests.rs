@@ -135,7 +135,7 @@ fn threads_do_not_change_a_byte() {
             let picture = render(&scene, &camera, SIZE);
             let folder = tempfile::tempdir().unwrap();
             let mut animation = Animation::new(4);
-            (0..3).for_each(|_| animation.push(&picture).unwrap());
+            animation.push(&vec![picture.clone(); 3]).unwrap();
             animation.finish(&folder.path().join("a.gif")).unwrap();
             (picture, std::fs::read(folder.path().join("a.gif")).unwrap())
         })
@@ -168,12 +168,12 @@ fn a_gif_has_all_frames_and_about_their_colors() {
         let (points, triangles) = sheet(12, |x, _| 0.3 * (6.0 * x + f64::from(i / 2)).sin()); // every state twice
         let scene = Scene { points: &points, triangles: &triangles, ..Scene::default() };
         let picture = render(&scene, &Camera::framing([[0.0, 0.0, -0.3], [1.0, 1.0, 0.3]], Up::Z), SIZE);
-        animation.push(&picture).unwrap();
+        animation.push(std::slice::from_ref(&picture)).unwrap();
         last = Some(picture);
     }
     assert_eq!(animation.len(), 20);
     let other = render(&Scene::default(), &Camera::framing(unit_box(), Up::Z), Size { width: 10, height: 10 });
-    assert!(animation.push(&other).unwrap_err().to_string().contains("160 × 120"));
+    assert!(animation.push(&[other]).unwrap_err().to_string().contains("160 × 120"));
     animation.finish(&path).unwrap();
 
     let mut options = gif::DecodeOptions::new();
