@@ -59,6 +59,23 @@ impl Camera {
         let sane = |x: f64| if x.is_finite() { x } else { 0.0 };
         Camera { azimuth_deg: sane(azimuth_deg), elevation_deg: sane(elevation_deg).clamp(-90.0, 90.0), ..self }
     }
+
+    /// The direction from the box to the camera, of length 1, in the coordinates of the points.
+    ///
+    /// ```
+    /// use meshweft_examples::picture::{Camera, Up};
+    /// let [x, y, z] = Camera::framing([[0.0; 3], [1.0; 3]], Up::Z).toward();
+    /// assert!(x > 0.0 && y < 0.0 && z > 0.0); // from the right, the front and above
+    /// ```
+    pub fn toward(&self) -> [f64; 3] {
+        let (sa, ca) = self.azimuth_deg.to_radians().sin_cos();
+        let (se, ce) = self.elevation_deg.to_radians().sin_cos();
+        let [x, y, z] = [ce * ca, ce * sa, se];
+        match self.up {
+            Up::Z => [x, y, z],
+            Up::Y => [x, z, -y],
+        }
+    }
 }
 
 /// Turns coordinates so that the third one points up.
@@ -163,6 +180,7 @@ impl View {
     }
 
     /// Sample coordinates and the inverse of the depth, which is linear over a flat surface. None behind the camera.
+    #[inline]
     pub fn project(&self, p: Vector) -> Option<Vector> {
         let q = sub(p, self.eye);
         let depth = -dot(q, self.axes[2]);
@@ -176,6 +194,7 @@ impl View {
     }
 
     /// Direction from the eye through a sample, of depth 1.
+    #[inline]
     pub fn ray(&self, x: f32, y: f32) -> Vector {
         let across = scale(self.axes[0], (x - self.middle[0]) / self.focal);
         let along = scale(self.axes[1], (self.middle[1] - y) / self.focal);
@@ -183,16 +202,19 @@ impl View {
     }
 
     /// Inverse depth of the horizontal plane at `height` under a sample: not positive where the ray misses it.
+    #[inline]
     pub fn plane_inverse_depth(&self, height: f32, [x, y]: [f32; 2]) -> f32 {
         self.ray(x, y)[2] / (height - self.eye[2])
     }
 
     /// Samples that a length in scene space covers at an inverse depth.
+    #[inline]
     pub fn samples_of(&self, length: f32, inverse_depth: f32) -> f32 {
         length * self.focal * inverse_depth
     }
 
     /// How far something at that inverse depth lies in the haze: 0 in front of the scene, 1 behind it.
+    #[inline]
     pub fn haze(&self, inverse_depth: f32) -> f32 {
         smoothstep(self.distance - 0.9, self.distance + 1.3, 1.0 / inverse_depth.max(1e-6))
     }

@@ -100,6 +100,7 @@ impl ColorMap {
 }
 
 /// Where `value` lies in `range`: 0 at its lower end, 1 at its upper; the middle if the range has no width.
+#[inline]
 pub(super) fn place_in(range: [f64; 2], value: f64) -> f32 {
     let width = range[1] - range[0];
     match value {
@@ -120,6 +121,7 @@ pub(super) fn bytes_to_linear(srgb: [u8; 3]) -> Vector {
 }
 
 /// From linear light to sRGB bytes.
+#[inline]
 pub(super) fn to_bytes(linear: Vector) -> [u8; 3] {
     linear.map(|x| BYTES[(x.clamp(0.0, 1.0) * LAST_BYTE + 0.5) as usize])
 }

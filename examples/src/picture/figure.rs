@@ -26,6 +26,8 @@ pub(super) struct Figure<'a> {
     pub screen: Vec<Vector>,
     /// Triangles and edges of points that can be seen, and the points drawn as dots.
     pub triangles: Vec<[u32; 3]>,
+    /// Number of the first triangle that is the face of a cut.
+    pub first_face: usize,
     pub edges: Vec<[u32; 2]>,
     pub dots: Vec<u32>,
     /// Normals at the corners, shape [triangles × 3].
@@ -67,7 +69,12 @@ impl<'a> Figure<'a> {
             })
             .unzip();
         let visible = |v: &u32| screen.get(*v as usize).is_some_and(|s| s[2] > 0.0);
-        let triangles: Vec<[u32; 3]> = scene.triangles.iter().filter(|t| t.iter().all(visible)).copied().collect();
+        let in_sight = |triangles: &[[u32; 3]]| -> Vec<[u32; 3]> {
+            triangles.iter().filter(|t| t.iter().all(visible)).copied().collect()
+        };
+        let mut triangles = in_sight(scene.triangles);
+        let first_face = triangles.len();
+        triangles.extend(in_sight(scene.faces));
         let edges: Vec<[u32; 2]> = scene.edges.iter().filter(|e| e.iter().all(visible)).copied().collect();
         let dots: Vec<u32> = match scene.triangles.is_empty() {
             true => (0..points.len() as u32).filter(visible).collect(),
@@ -112,6 +119,7 @@ impl<'a> Figure<'a> {
             points,
             screen,
             triangles,
+            first_face,
             edges,
             dots,
             normals,
@@ -140,7 +148,7 @@ impl<'a> Figure<'a> {
         };
         match self.item(id as u32) {
             Item::Triangle(i) => {
-                let p = self.triangles[i].map(|v| self.screen[v as usize]);
+                let p = corners(&self.screen, self.triangles[i]);
                 let beside = p.iter().all(|p| p[0] < 0.0) || p.iter().all(|p| p[0] > width);
                 (!beside).then(|| spread(&p.map(|p| p[1]), 0.0))
             }
@@ -161,7 +169,7 @@ impl<'a> Figure<'a> {
         // What lies on a surface is in front of it.
         let raised = |[x, y, z]: Vector, by: f32| [x, y, z * by];
         match self.item(id) {
-            Item::Triangle(i) => band.triangle(self.triangles[i].map(|v| self.screen[v as usize]), id),
+            Item::Triangle(i) => band.triangle(corners(&self.screen, self.triangles[i]), id),
             Item::Edge(i) => {
                 let (ends, radius) = self.line(i);
                 band.line(ends.map(|p| raised(p, 1.002)), radius, id);
@@ -175,6 +183,7 @@ impl<'a> Figure<'a> {
     }
 
     /// What the primitive `id` is.
+    #[inline]
     pub fn item(&self, id: u32) -> Item {
         let mut i = id as usize;
         if i < self.triangles.len() {
@@ -201,6 +210,7 @@ impl<'a> Figure<'a> {
     }
 
     /// How much larger lines and dots are at an inverse depth than in the middle of the scene.
+    #[inline]
     pub fn size_at(&self, inverse_depth: f32) -> f32 {
         (inverse_depth * self.view.distance).clamp(0.6, 1.8)
     }
@@ -235,6 +245,12 @@ impl<'a> Figure<'a> {
     }
 }
 
+/// What the corners of a triangle have.
+#[inline]
+pub(super) fn corners(of: &[Vector], [a, b, c]: [u32; 3]) -> [Vector; 3] {
+    [of[a as usize], of[b as usize], of[c as usize]]
+}
+
 /// Mean length of edges in samples, of at most about a thousand of them; 0 without edges.
 fn mean_length(screen: &[Vector], edges: &[[u32; 2]]) -> f32 {
     let some = edges.iter().step_by(edges.len() / 1000 + 1).map(|e| e.map(|v| screen[v as usize]));
@@ -248,7 +264,7 @@ fn corner_normals(points: &[Vector], triangles: &[[u32; 3]]) -> Vec<[Vector; 3]>
     let faces: Vec<(Vector, f32)> = triangles
         .par_iter()
         .map(|t| {
-            let [a, b, c] = t.map(|v| points[v as usize]);
+            let [a, b, c] = corners(points, *t);
             let n = cross(sub(b, a), sub(c, a));
             (unit(n), dot(n, n).sqrt())
         })

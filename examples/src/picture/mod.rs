@@ -9,6 +9,8 @@
 //!    surface; the samples are averaged in linear light.
 //! 5. `legend` adds the color bar and the caption.
 //!
+//! [`Skin`] makes triangles of a mesh, and opens solids toward the camera.
+//!
 //! A picture depends on its scene, camera and size alone, not on the number of threads. Triangles with a corner behind
 //! the camera are left out as a whole: a camera outside of its box never meets one.
 //!
@@ -33,6 +35,7 @@ mod figure;
 mod legend;
 mod palette;
 mod raster;
+mod section;
 mod shade;
 mod shadow;
 #[cfg(test)]
@@ -49,6 +52,7 @@ use rayon::prelude::*;
 pub use animation::Animation;
 pub use camera::{Camera, Up};
 pub use colormap::ColorMap;
+pub use section::{Mean, Section, Skin};
 
 use camera::View;
 use figure::Figure;
@@ -68,6 +72,8 @@ pub struct Scene<'a> {
     pub points: &'a [[f64; 3]],
     /// Corners of the surface, shape [triangles × 3]: both sides are drawn.
     pub triangles: &'a [[u32; 3]],
+    /// The same of the faces of a cut: they are lit so evenly that their colors are those of the bar.
+    pub faces: &'a [[u32; 3]],
     /// Ends of lines, shape [edges × 2]: thin rods, or with triangles the wires of the surface.
     pub edges: &'a [[u32; 2]],
     /// The color of points, lines and triangles.

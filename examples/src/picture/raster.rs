@@ -80,6 +80,7 @@ impl Band<'_> {
     }
 
     /// Samples of this band whose centers lie between the coordinates: columns and rows.
+    #[inline]
     pub fn inside(&self, [left, right]: [f32; 2], [top, bottom]: [f32; 2]) -> (Range<usize>, Range<usize>) {
         let range = |low: f32, high: f32, within: Range<usize>| {
             let first = ((low - 0.5).ceil().max(0.0) as usize).max(within.start);
@@ -94,7 +95,8 @@ impl Band<'_> {
     /// Corners are snapped to 1/16 of a sample, and sides are computed in whole numbers below 2⁵³: exact, so two triangles that
     /// share a side leave no sample between them empty.
     pub fn triangle(&mut self, [a, mut b, mut c]: [Vector; 3], id: u32) {
-        let snap = |p: Vector| [p[0], p[1]].map(|x| (f64::from(x.clamp(-1e6, 1e6)) * 16.0 + 0.5).floor());
+        let round = |x: f32| (f64::from(x.clamp(-1e6, 1e6)) * 16.0 + 0.5).floor();
+        let snap = |p: Vector| [round(p[0]), round(p[1])];
         let (p, mut q, mut r) = (snap(a), snap(b), snap(c));
         let side =
             |p: [f64; 2], q: [f64; 2], at: [f64; 2]| (q[0] - p[0]) * (at[1] - p[1]) - (q[1] - p[1]) * (at[0] - p[0]);
@@ -117,7 +119,7 @@ impl Band<'_> {
         if columns.is_empty() {
             return;
         }
-        let rate = [a[2], b[2], c[2]].map(|z| z / area as f32);
+        let rate = [a[2] / area as f32, b[2] / area as f32, c[2] / area as f32];
         let step = [(q, r), (r, p), (p, q)].map(|(p, q)| -16.0 * (q[1] - p[1]));
         let (first, last) = (columns.start / LANES, columns.end.div_ceil(LANES));
         for y in rows {

@@ -2,7 +2,7 @@
 
 use super::camera::View;
 use super::colormap::{MISSING, place_in, to_linear};
-use super::figure::{Figure, Item};
+use super::figure::{Figure, Item, corners};
 use super::raster::{NOTHING, nearest_on_line};
 use super::shadow::ShadowMap;
 use super::vector::{Vector, add, blend, dot, length, mix, mul, scale, smoothstep, sub, unit};
@@ -45,6 +45,8 @@ struct Surface {
     p: Vector,
     to_eye: Vector,
     normal: Vector,
+    /// Whether it is the face of a cut.
+    face: bool,
 }
 
 /// Parts of a pixel that are near each other and face the same way: sums over their samples.
@@ -79,6 +81,7 @@ struct Lights {
 }
 
 /// The background: light, darker toward the bottom and the corners. `x` and `y` are 0 to 1 across the picture.
+#[inline]
 pub(super) fn background(x: f32, y: f32) -> Vector {
     let corner = (x - 0.5).powi(2) + (y - 0.45).powi(2);
     scale(mix(TOP, BOTTOM, smoothstep(0.0, 1.1, y)), 1.0 - 0.16 * corner)
@@ -161,14 +164,20 @@ impl Figure<'_> {
     fn ball(&self, i: usize, x: f32, y: f32) -> Surface {
         let depth = self.ball_depth(i, x, y).unwrap_or(self.view.distance);
         let p = add(self.view.eye, scale(self.view.ray(x, y), depth));
-        Surface { base: BALL, p, to_eye: unit(sub(self.view.eye, p)), normal: unit(sub(p, self.balls[i].0)) }
+        Surface {
+            base: BALL,
+            p,
+            to_eye: unit(sub(self.view.eye, p)),
+            normal: unit(sub(p, self.balls[i].0)),
+            face: false,
+        }
     }
 
     fn triangle(&self, i: usize, x: f32, y: f32) -> Surface {
         let t = self.triangles[i];
-        let s = t.map(|v| self.screen[v as usize]);
+        let s = corners(&self.screen, t);
         let w = perspective_weights(s, x, y);
-        let p = blend(t.map(|v| self.points[v as usize]), w);
+        let p = blend(corners(&self.points, t), w);
         let normal = unit(blend(self.normals[i], w));
         let to_eye = unit(sub(self.view.eye, p));
         // Winding on the screen, not the normal, tells the side: it is the same all over the triangle.
@@ -181,7 +190,7 @@ impl Figure<'_> {
             Coloring::Plain(_) if !front => mix(self.ramp[0], LINING, 0.45),
             _ => self.base_color(&t, &w),
         };
-        Surface { base, p, to_eye, normal }
+        Surface { base, p, to_eye, normal, face: i >= self.first_face }
     }
 
     fn edge_color(&self, i: usize, x: f32, y: f32, behind: Vector) -> Vector {
@@ -247,7 +256,7 @@ impl Figure<'_> {
     }
 
     /// A surface under all lights.
-    fn lit(&self, &Surface { base, to_eye, normal, .. }: &Surface, lights: &Lights) -> Vector {
+    fn lit(&self, &Surface { base, to_eye, normal, face, .. }: &Surface, lights: &Lights) -> Vector {
         let light = self.view.key_light;
         let key = dot(normal, light).max(0.0) * lights.key;
         // A wall sees half of the sky whatever is above it, so that the map counts less the steeper the surface is.
@@ -261,6 +270,7 @@ impl Figure<'_> {
         // A field must be readable by the colors of its bar, in the shade and under a highlight.
         let (sum, gloss) = match self.coloring {
             Coloring::Plain(_) => (sum, 1.0),
+            Coloring::Scalar { .. } | Coloring::Kinds { .. } if face => (mix(sum, [1.0; 3], 0.65), 0.0),
             Coloring::Scalar { .. } | Coloring::Kinds { .. } => (mix(sum, [1.0; 3], 0.14), 0.15),
         };
         let glance = (1.0 - dot(normal, to_eye).clamp(0.0, 1.0)).powi(4);

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::figure::corners;
 use super::raster::{Band, Bands, Sample};
 use super::vector::{Vector, add, cross, dot, scale, unit};
 
@@ -51,10 +52,10 @@ impl ShadowMap {
         let u = unit(cross(side, direction));
         let axes = [u, cross(direction, u), direction];
         let reachable = |p: &Vector| dot(*p, *p) < REACH * REACH;
-        let corners = triangles.iter().flatten().map(|&v| points[v as usize]).filter(reachable).map(|p| (p, 0.0));
+        let ends = triangles.iter().flatten().map(|&v| points[v as usize]).filter(reachable).map(|p| (p, 0.0));
         let balls: Vec<(Vector, f32)> = balls.iter().copied().filter(|(c, r)| reachable(c) && *r < REACH).collect();
         let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
-        for (p, r) in corners.chain(balls.iter().copied()) {
+        for (p, r) in ends.chain(balls.iter().copied()) {
             for k in 0..2 {
                 low[k] = low[k].min(dot(p, axes[k]) - r);
                 high[k] = high[k].max(dot(p, axes[k]) + r);
@@ -71,11 +72,11 @@ impl ShadowMap {
         let mut map = ShadowMap { axes, corner, texels, spread, near, highest, search, looks };
 
         let seen: Vec<Vector> = points.par_iter().map(|&p| map.texel(p)).collect();
-        let corners = |i: usize| triangles[i].map(|v| seen[v as usize]);
+        let texels_of = |i: usize| corners(&seen, triangles[i]);
         let round: Vec<(Vector, f32)> = balls.iter().map(|&(center, radius)| (map.texel(center), radius)).collect();
         let extent = |i: usize| match triangles.get(i) {
             Some(triangle) => {
-                let p = corners(i);
+                let p = texels_of(i);
                 let near = triangle.iter().all(|&v| reachable(&points[v as usize]));
                 near.then(|| [p[0][1].min(p[1][1]).min(p[2][1]), p[0][1].max(p[1][1]).max(p[2][1])])
             }
@@ -91,7 +92,7 @@ impl ShadowMap {
             let mut band = Band { width: SIDE, rows, samples: &mut samples };
             for &i in bands.primitives(b) {
                 match round.get((i as usize).wrapping_sub(triangles.len())) {
-                    None => band.triangle(corners(i as usize), i),
+                    None => band.triangle(texels_of(i as usize), i),
                     Some(&(center, radius)) => ball(&mut band, center, radius, texels),
                 }
             }
@@ -113,7 +114,7 @@ impl ShadowMap {
 
     /// Texel coordinates and nearness to the light.
     fn texel(&self, p: Vector) -> Vector {
-        let [u, v, w] = self.axes.map(|axis| dot(p, axis));
+        let [u, v, w] = [dot(p, self.axes[0]), dot(p, self.axes[1]), dot(p, self.axes[2])];
         [(u - self.corner[0]) * self.texels, (v - self.corner[1]) * self.texels, w + LIFT]
     }
 
@@ -126,7 +127,8 @@ impl ShadowMap {
         // Two texels off the surface, and tilted with it: otherwise it would cast a shadow on itself.
         let q = self.texel(add(p, scale(normal, 2.0 / self.texels)));
         let steep = dot(normal, self.axes[2]).max(0.25);
-        let tilt = [0, 1].map(|k| (-dot(normal, self.axes[k]) / steep).clamp(-3.0, 3.0) / self.texels);
+        let slope = |axis: Vector| (-dot(normal, axis) / steep).clamp(-3.0, 3.0) / self.texels;
+        let tilt = [slope(self.axes[0]), slope(self.axes[1])];
         let radius = self.radius();
         let outside = |x: f32| x < -radius || x > SIDE as f32 + radius;
         if outside(q[0]) || outside(q[1]) {
