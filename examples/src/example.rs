@@ -272,11 +272,6 @@ pub trait Run {
     /// # Errors
     /// A field that is missing.
     fn points(&self, fields: &[Field]) -> Result<Vec<[f64; 3]>>;
-    /// What colors the mesh then, shape `[n]`; `None` for a plain color.
-    ///
-    /// # Errors
-    /// A field that is missing.
-    fn colors(&self, fields: &[Field]) -> Result<Option<Vec<f64>>>;
     /// How it is drawn.
     fn look(&self) -> Look;
     /// See [`Example::note`].
@@ -459,8 +454,19 @@ impl<P: Example, T: Number> Running<P, T> {
     }
 }
 
+/// The number of an element in a field, or the length of its vector.
+pub(crate) fn magnitude(field: &Field, i: usize) -> f64 {
+    match field.components {
+        1 => field.values[i],
+        n => field.values[n * i..n * (i + 1)].iter().map(|x| x * x).sum::<f64>().sqrt(),
+    }
+}
+
 /// The field of that name.
-fn find<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field> {
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn find<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field> {
     fields.iter().find(|field| field.name == name).with_context(|| format!("the state has no field {name}"))
 }
 
@@ -503,22 +509,11 @@ impl<P: Example, T: Number> Run for Running<P, T> {
             Some(name) => find(fields, name)?.values.as_chunks().0.to_vec(),
             None => self.mesh().points().to_vec(),
         };
-        if look.lift != 0.0
-            && let Some(heights) = self.colors(fields)?
-        {
-            points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += look.lift * height);
+        if let (true, Some(color)) = (look.lift != 0.0, look.color) {
+            let heights = find(fields, color)?;
+            points.iter_mut().enumerate().for_each(|(v, p)| p[2] += look.lift * magnitude(heights, v));
         }
         Ok(points)
-    }
-
-    fn colors(&self, fields: &[Field]) -> Result<Option<Vec<f64>>> {
-        let Some(name) = self.look().color else { return Ok(None) };
-        let field = find(fields, name)?;
-        let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        Ok(Some(match field.components {
-            1 => field.values.clone(),
-            n => field.values.chunks_exact(n).map(length).collect(),
-        }))
     }
 
     fn look(&self) -> Look {

@@ -1,7 +1,7 @@
 //! The command line, run in process: what it prints, what it leaves in its folder, how it fails.
 
 use meshweft_examples::cli::{self, Console, Signal};
-use meshweft_mesh::io;
+use meshweft_mesh::{Field, generate::generate, io};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -182,6 +182,49 @@ fn pictures_are_drawn_of_every_kind_of_mesh() {
             assert!(std::fs::read(out.join(name)).unwrap().starts_with(magic), "{name} of {mesh}");
         }
     }
+}
+
+#[test]
+fn pictures_have_the_size_view_section_and_color_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mesh = generate("box:4", 1).unwrap();
+    let values = (0..mesh.cells().len()).map(|c| c as f64).collect();
+    mesh.set_cell_field(Field { name: "layer".into(), components: 1, values }).unwrap();
+    let file = folder.path().join("box.vtu");
+    io::write(&file, &mesh).unwrap();
+    let draw = |words: &[&str]| {
+        let out = folder.path().join("out");
+        let file = file.to_str().unwrap();
+        let run = ["run", "heat", "--mesh", file, "--steps", "1", "--quiet", "--out", out.to_str().unwrap()];
+        good(&[&run[..], &["--picture-size", "96x80", "--film-size", "64x48"], words].concat());
+        ["heat.png", "heat.gif"].map(|name| std::fs::read(out.join(name)).unwrap())
+    };
+    let plain = draw(&["--threads", "1"]);
+    assert_eq!((&plain[0][16..24], &plain[1][6..10]), (&[0, 0, 0, 96, 0, 0, 0, 80][..], &[64, 0, 48, 0][..]));
+    assert!(plain == draw(&["--threads", "3"]), "threads change no picture");
+    assert!(plain == draw(&["--section", "quarter", "--color", "temperature"]), "the defaults");
+    let others: [&[&str]; 6] = [
+        &["--section", "none"],
+        &["--section", "half"],
+        &["--view", "left"],
+        &["--view", "-30,60"],
+        &["--color", "none"],
+        &["--colour", "layer"],
+    ];
+    for (i, words) in others.iter().enumerate() {
+        let other = draw(words);
+        assert!(other[0] != plain[0] && other[1] != plain[1], "{words:?}");
+        assert!(others[..i].iter().all(|before| draw(before)[0] != other[0]), "{words:?}");
+    }
+    let out = folder.path().join("x");
+    let wrong = |option: &str, value: &str, says: &str| {
+        let run = ["run", "heat", "--mesh", file.to_str().unwrap(), "--steps", "1", "--out", out.to_str().unwrap()];
+        bad(&[&run[..], &[option, value]].concat(), says);
+    };
+    wrong("--color", "layers", "no field \"layers\"");
+    wrong("--color", "layers", "layer, or none");
+    wrong("--film-size", "4096x4096", "16 to 2048");
+    wrong("--view", "above", "top or bottom");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod options;
 mod pace;
 #[cfg(feature = "cluster")]
 mod parts;
+mod pictures;
 mod progress;
 mod run;
 mod shader;

@@ -45,7 +45,7 @@ pub(super) struct Problem {
     /// [default: the best]
     #[arg(long, value_name = "N|NAME")]
     adapter: Option<String>,
-    /// Threads of the cpu backend, 0 for one per core; changes the speed, never the result
+    /// Threads of the cpu backend, and those that draw, 0 for one per core; changes the speed, never the result
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=4096))]
     threads: u16,
     #[cfg(feature = "cluster")]
@@ -173,6 +173,11 @@ impl Problem {
         self.name.as_deref().filter(|name| !is_case(Path::new(name))).or(self.example.as_deref())
     }
 
+    /// Threads that were asked for, 0 for one per core.
+    pub(super) fn threads(&self) -> usize {
+        usize::from(self.threads)
+    }
+
     /// The name of the example, which must be there.
     ///
     /// # Errors
@@ -264,7 +269,7 @@ impl Problem {
                 None => cluster,
             }
         };
-        let cluster = self.launch.cluster(usize::from(self.threads))?;
+        let cluster = self.launch.cluster(self.threads())?;
         Ok(cluster.map(|cluster| Backend::Cluster(as_asked(cluster))))
     }
 
@@ -272,7 +277,7 @@ impl Problem {
     #[cfg(feature = "cluster")]
     fn hybrid(&self, adapter: usize) -> Result<Backend> {
         let cluster = Cluster::hybrid(adapter, self.share.unwrap_or(0.5))?;
-        Ok(Backend::Cluster(cluster.threads(usize::from(self.threads))))
+        Ok(Backend::Cluster(cluster.threads(self.threads())))
     }
 
     /// Where updates run, and why if that was left open.

@@ -3,6 +3,7 @@
 use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, Setup, at_least};
+use super::pictures::Pictures;
 use super::progress::Progress;
 use super::{Console, Outcome, Signal, text};
 use crate::Run;
@@ -40,9 +41,8 @@ pub(super) struct Arguments {
     /// states as fit into 256 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
-    /// Draw no pictures: no .png, no .gif
-    #[arg(long)]
-    no_pictures: bool,
+    #[command(flatten)]
+    pictures: Pictures,
     /// Let each host write its own piece of every state, as .vtu, and index them as .pvtu: nobody gathers the state, so there
     /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
     #[arg(long)]
@@ -69,6 +69,8 @@ Examples:
   meshweft run heat --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
   srun meshweft run heat --mesh box:128                         on all tasks of a step of Slurm
   meshweft run case.toml --steps 1000
+  meshweft run wave --mesh ball:40 --section half --view front  a solid, cut open toward the camera
+  meshweft run spring --color velocity --film-size 320x240      a small film, colored by speed
   meshweft run heat --until 60 --stop 'hottest<310'             a minute, or until it has cooled
 
 A case file:
@@ -179,8 +181,10 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), run.as_mut())?;
     let mut config = Config {
-        pictures: !arguments.no_pictures,
+        pictures: !arguments.pictures.no_pictures,
+        style: arguments.pictures.style(),
         pieces: arguments.pieces,
+        threads: arguments.problem.threads(),
         ..Config::new(&folder, name, goal.steps, run.as_ref())
     };
     if let Some(every) = arguments.every {

@@ -21,6 +21,7 @@ mod history;
 mod lock;
 mod series;
 
+use crate::picture::{Section, Size};
 use crate::{Run, Snapshot};
 use anyhow::{Context, Result, bail};
 use film::Film;
@@ -36,7 +37,6 @@ use std::time::{Duration, Instant};
 struct Frame {
     moment: Moment,
     points: Vec<[f64; 3]>,
-    colors: Option<Vec<f64>>,
     fields: Vec<Field>,
 }
 
@@ -73,6 +73,35 @@ pub struct Config {
     pub pictures: bool,
     /// Whether each host writes its own piece of the state.
     pub pieces: bool,
+    /// How pictures look.
+    pub style: Style,
+    /// Threads that draw, 0 for one per core: the speed depends on them, no picture does.
+    pub threads: usize,
+}
+
+/// How pictures look, beside what the [`Look`](crate::Look) of the example says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Style {
+    /// Size of the picture of the last state.
+    pub picture: Size,
+    /// Size of the film.
+    pub film: Size,
+    /// Where the camera stands, as [`Camera::seen_from`](crate::picture::Camera::seen_from) takes it; `None` is the view of
+    /// [`Camera::framing`](crate::picture::Camera::framing).
+    pub view: Option<[f64; 2]>,
+    /// How solids are cut open toward the camera.
+    pub section: Section,
+    /// The field that gives the color: of the state, or of the points or the cells of the mesh; `none` is a plain color. `None` is
+    /// that of the look.
+    pub color: Option<String>,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        let picture = Size { width: 1280, height: 960 };
+        let film = Size { width: 640, height: 480 };
+        Style { picture, film, view: None, section: Section::default(), color: None }
+    }
 }
 
 /// Frames of a film and lines of a history unless the user says how many.
@@ -89,7 +118,18 @@ impl Config {
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
-        Config { folder: folder.to_owned(), name, steps, every, state_every, pictures: true, pieces: false }
+        let folder = folder.to_owned();
+        Config {
+            folder,
+            name,
+            steps,
+            every,
+            state_every,
+            pictures: true,
+            pieces: false,
+            style: Style::default(),
+            threads: 0,
+        }
     }
 }
 
@@ -162,7 +202,7 @@ impl Output {
         clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
         let series = Series::new(&config, run);
         let history = History::new(folder, name, &run.metrics()?)?;
-        let film = if config.pictures && !config.pieces { Some(Film::new(folder, name, run)?) } else { None };
+        let film = if config.pictures && !config.pieces { Some(Film::new(&config, run)?) } else { None };
         let spent = clock.elapsed();
         Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent, _lock: lock })
     }
@@ -198,8 +238,7 @@ impl Output {
     pub fn catch_up(&mut self, run: &dyn Run) -> Result<()> {
         let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
         let fields = state()?;
-        let (points, colors) = (run.points(&fields)?, run.colors(&fields)?);
-        let frame = Frame { moment, points, colors, fields };
+        let frame = Frame { moment, points: run.points(&fields)?, fields };
         if let Some(film) = self.film.as_mut().filter(|_| film) {
             film.push(&frame)?;
         }
@@ -279,7 +318,7 @@ impl Output {
         if let Some(film) = self.film {
             let picture = self.config.folder.join(format!("{}.png", self.config.name));
             let animation = self.config.folder.join(format!("{}.gif", self.config.name));
-            if film.draw(&picture, &animation, goes_on)? {
+            if film.draw(&picture, &animation, self.config.threads, goes_on)? {
                 paths.extend([picture, animation]);
             } else {
                 paths.push(picture);

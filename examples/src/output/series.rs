@@ -35,7 +35,7 @@ impl Series {
 
     /// Writes a state.
     pub(super) fn push(&mut self, frame: Frame) -> Result<()> {
-        let Frame { moment, points, fields, .. } = frame;
+        let Frame { moment, points, fields } = frame;
         let stem = self.stem(moment);
         let Some(mesh) = &mut self.mesh else { return Ok(()) };
         mesh.set_points(points)?;

@@ -33,26 +33,30 @@ impl Animation {
         Animation { delay_cs, size: None, frames: Vec::new(), census: Census::new() }
     }
 
-    /// Adds a frame.
+    /// Adds frames, which are compressed in parallel.
     ///
     /// # Errors
     /// A picture of another size than the first one, or of more than 65535 rows or columns.
-    pub fn push(&mut self, picture: &Picture) -> io::Result<()> {
+    pub fn push(&mut self, pictures: &[Picture]) -> io::Result<()> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
-        let (width, height) = (picture.width(), picture.height());
-        let (Ok(columns), Ok(rows)) = (u16::try_from(width), u16::try_from(height)) else {
-            return Err(invalid(format!("frame of {width} × {height} pixels: a GIF has at most 65535 × 65535")));
-        };
-        let [first_columns, first_rows] = *self.size.get_or_insert([columns, rows]);
-        if [first_columns, first_rows] != [columns, rows] {
-            return Err(invalid(format!(
-                "frame of {width} × {height} pixels in an animation of {first_columns} × {first_rows}"
-            )));
+        for picture in pictures {
+            let (width, height) = (picture.width(), picture.height());
+            let (Ok(columns), Ok(rows)) = (u16::try_from(width), u16::try_from(height)) else {
+                return Err(invalid(format!("frame of {width} × {height} pixels: a GIF has at most 65535 × 65535")));
+            };
+            let [first_columns, first_rows] = *self.size.get_or_insert([columns, rows]);
+            if [first_columns, first_rows] != [columns, rows] {
+                return Err(invalid(format!(
+                    "frame of {width} × {height} pixels in an animation of {first_columns} × {first_rows}"
+                )));
+            }
         }
-        let mut bytes = Vec::new();
-        encode(picture, png::Compression::Fast, &mut bytes)?;
-        self.frames.push(bytes);
-        self.census.count(picture.rgb());
+        let compress = |picture: &Picture| {
+            let mut bytes = Vec::new();
+            encode(picture, png::Compression::Fast, &mut bytes).map(|()| bytes)
+        };
+        self.frames.extend(pictures.par_iter().map(compress).collect::<io::Result<Vec<_>>>()?);
+        pictures.iter().for_each(|picture| self.census.count(picture.rgb()));
         Ok(())
     }
 

@@ -59,6 +59,23 @@ impl Camera {
         let sane = |x: f64| if x.is_finite() { x } else { 0.0 };
         Camera { azimuth_deg: sane(azimuth_deg), elevation_deg: sane(elevation_deg).clamp(-90.0, 90.0), ..self }
     }
+
+    /// The direction from the box to the camera, of length 1, in the coordinates of the points.
+    ///
+    /// ```
+    /// use meshweft_examples::picture::{Camera, Up};
+    /// let [x, y, z] = Camera::framing([[0.0; 3], [1.0; 3]], Up::Z).toward();
+    /// assert!(x > 0.0 && y < 0.0 && z > 0.0); // from the right, the front and above
+    /// ```
+    pub fn toward(&self) -> [f64; 3] {
+        let (sa, ca) = self.azimuth_deg.to_radians().sin_cos();
+        let (se, ce) = self.elevation_deg.to_radians().sin_cos();
+        let [x, y, z] = [ce * ca, ce * sa, se];
+        match self.up {
+            Up::Z => [x, y, z],
+            Up::Y => [x, z, -y],
+        }
+    }
 }
 
 /// Turns coordinates so that the third one points up.
@@ -84,8 +101,10 @@ pub(super) struct View {
     pub eye: Vector,
     /// Unit vectors in scene space: right in the picture, up in the picture, and from the scene to the camera.
     pub axes: [Vector; 3],
-    /// Horizontal unit vectors: right in the picture, and toward the camera.
-    pub level: [Vector; 2],
+    /// The direction of the key light: from the upper left, a little behind the camera.
+    pub key_light: Vector,
+    /// The direction of the light opposite to it.
+    pub fill_light: Vector,
     /// Distance from the camera to the middle of the scene.
     pub distance: f32,
     focal: f32,       // samples per unit of tangent
@@ -100,6 +119,7 @@ impl View {
         let narrow = |v: [f64; 3]| v.map(|x| x as f32);
         let back = narrow([ce * ca, ce * sa, se]);
         let right = narrow([-sa, ca, 0.0]);
+        let toward = narrow([ca, sa, 0.0]); // the camera, along the horizon
         let above = narrow([-se * ca, -se * sa, ce]);
         let focal = height as f32 / (2.0 * 13f32.to_radians().tan());
         let tangent = [(frame[2] - frame[0]) / (2.0 * focal), (frame[3] - frame[1]) / (2.0 * focal)];
@@ -126,7 +146,8 @@ impl View {
             up: camera.up,
             eye,
             axes: [right, above, back],
-            level: [right, narrow([ca, sa, 0.0])],
+            key_light: unit(add(add(scale(right, -0.55), scale(toward, 0.35)), [0.0, 0.0, 0.95])),
+            fill_light: unit(add(add(scale(right, 0.8), scale(toward, 0.6)), [0.0, 0.0, 0.25])),
             distance,
             focal,
             middle: [0.5 * (frame[0] + frame[2]), 0.5 * (frame[1] + frame[3])],
@@ -159,6 +180,7 @@ impl View {
     }
 
     /// Sample coordinates and the inverse of the depth, which is linear over a flat surface. None behind the camera.
+    #[inline]
     pub fn project(&self, p: Vector) -> Option<Vector> {
         let q = sub(p, self.eye);
         let depth = -dot(q, self.axes[2]);
@@ -172,6 +194,7 @@ impl View {
     }
 
     /// Direction from the eye through a sample, of depth 1.
+    #[inline]
     pub fn ray(&self, x: f32, y: f32) -> Vector {
         let across = scale(self.axes[0], (x - self.middle[0]) / self.focal);
         let along = scale(self.axes[1], (self.middle[1] - y) / self.focal);
@@ -179,24 +202,21 @@ impl View {
     }
 
     /// Inverse depth of the horizontal plane at `height` under a sample: not positive where the ray misses it.
-    pub fn plane_inverse_depth(&self, height: f32, x: f32, y: f32) -> f32 {
+    #[inline]
+    pub fn plane_inverse_depth(&self, height: f32, [x, y]: [f32; 2]) -> f32 {
         self.ray(x, y)[2] / (height - self.eye[2])
     }
 
     /// Samples that a length in scene space covers at an inverse depth.
+    #[inline]
     pub fn samples_of(&self, length: f32, inverse_depth: f32) -> f32 {
         length * self.focal * inverse_depth
     }
 
     /// How far something at that inverse depth lies in the haze: 0 in front of the scene, 1 behind it.
+    #[inline]
     pub fn haze(&self, inverse_depth: f32) -> f32 {
         smoothstep(self.distance - 0.9, self.distance + 1.3, 1.0 / inverse_depth.max(1e-6))
-    }
-
-    /// The direction of the key light: from the upper left, a little behind the camera.
-    pub fn key_light(&self) -> Vector {
-        let [right, toward] = self.level;
-        unit(add(add(scale(right, -0.55), scale(toward, 0.35)), [0.0, 0.0, 0.95]))
     }
 }
 
@@ -234,6 +254,6 @@ mod tests {
         let [x, y, inverse] = view.project([0.3, -0.2, 0.1]).unwrap();
         let p = add(view.eye, scale(view.ray(x, y), 1.0 / inverse));
         assert!(super::super::vector::length(sub(p, [0.3, -0.2, 0.1])) < 1e-5, "{p:?}");
-        assert!((view.plane_inverse_depth(0.1, x, y) - inverse).abs() < 1e-5);
+        assert!((view.plane_inverse_depth(0.1, [x, y]) - inverse).abs() < 1e-5);
     }
 }

@@ -1,6 +1,6 @@
 //! Colors of numbers, and the two ways to write a color down.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::vector::Vector;
 
@@ -100,6 +100,7 @@ impl ColorMap {
 }
 
 /// Where `value` lies in `range`: 0 at its lower end, 1 at its upper; the middle if the range has no width.
+#[inline]
 pub(super) fn place_in(range: [f64; 2], value: f64) -> f32 {
     let width = range[1] - range[0];
     match value {
@@ -120,6 +121,7 @@ pub(super) fn bytes_to_linear(srgb: [u8; 3]) -> Vector {
 }
 
 /// From linear light to sRGB bytes.
+#[inline]
 pub(super) fn to_bytes(linear: Vector) -> [u8; 3] {
     linear.map(|x| BYTES[(x.clamp(0.0, 1.0) * LAST_BYTE + 0.5) as usize])
 }
@@ -138,9 +140,12 @@ static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 /// Colors of a map from its lower end to its upper one, in linear light: finer than a picture can show.
-pub(super) fn ramp(map: ColorMap) -> Vec<Vector> {
-    (0..1024).map(|i| to_linear(map.color(i as f32 / 1023.0))).collect()
+pub(super) fn ramp(map: ColorMap) -> &'static [Vector] {
+    RAMPS[map as usize].get_or_init(|| (0..1024).map(|i| to_linear(map.color(i as f32 / 1023.0))).collect())
 }
+
+/// What [`ramp`] has made so far, because the powers of a map cost as much as a twentieth of a picture.
+static RAMPS: [OnceLock<Vec<Vector>>; 3] = [const { OnceLock::new() }; 3];
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,13 @@
 //! A scene in front of a camera: everything that is known before the first pixel gets its color.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::camera::View;
 use super::colormap::{bytes_to_linear, ramp};
-use super::raster::{Band, Layer};
+use super::legend::round_step;
+use super::raster::Band;
 use super::shadow::ShadowMap;
 use super::vector::{Vector, add, cross, dot, scale, smoothstep, sub, unit};
 use super::{Coloring, Prop, Scene};
@@ -16,13 +19,15 @@ const CREASE: f32 = 0.64;
 pub(super) struct Figure<'a> {
     pub coloring: &'a Coloring<'a>,
     /// The plain color, or those of the map from end to end, in linear light.
-    pub ramp: Vec<Vector>,
+    pub ramp: Cow<'static, [Vector]>,
     pub view: View,
     /// Points in scene space and as (x, y, inverse depth), shape [points]; zeros for points that cannot be seen.
     pub points: Vec<Vector>,
     pub screen: Vec<Vector>,
     /// Triangles and edges of points that can be seen, and the points drawn as dots.
     pub triangles: Vec<[u32; 3]>,
+    /// Number of the first triangle that is the face of a cut.
+    pub first_face: usize,
     pub edges: Vec<[u32; 2]>,
     pub dots: Vec<u32>,
     /// Normals at the corners, shape [triangles × 3].
@@ -36,12 +41,14 @@ pub(super) struct Figure<'a> {
     pub balls: Vec<(Vector, f32)>,
     /// Height of the ground, if it is below the camera: from below it would hide everything.
     pub ground: Option<f32>,
+    /// Distance between the lines on the ground: 1, 2 or 5 times a power of ten in the units of the points.
+    pub grid: f32,
     /// Shadows of the key light, and of the sky right above.
     pub key: Option<ShadowMap>,
     pub sky: Option<ShadowMap>,
 }
 
-/// What a primitive of the layer is, with its number among those of its kind.
+/// What a primitive is, with its number among those of its kind.
 pub(super) enum Item {
     Triangle(usize),
     Edge(usize),
@@ -62,7 +69,12 @@ impl<'a> Figure<'a> {
             })
             .unzip();
         let visible = |v: &u32| screen.get(*v as usize).is_some_and(|s| s[2] > 0.0);
-        let triangles: Vec<[u32; 3]> = scene.triangles.iter().filter(|t| t.iter().all(visible)).copied().collect();
+        let in_sight = |triangles: &[[u32; 3]]| -> Vec<[u32; 3]> {
+            triangles.iter().filter(|t| t.iter().all(visible)).copied().collect()
+        };
+        let mut triangles = in_sight(scene.triangles);
+        let first_face = triangles.len();
+        triangles.extend(in_sight(scene.faces));
         let edges: Vec<[u32; 2]> = scene.edges.iter().filter(|e| e.iter().all(visible)).copied().collect();
         let dots: Vec<u32> = match scene.triangles.is_empty() {
             true => (0..points.len() as u32).filter(visible).collect(),
@@ -76,8 +88,8 @@ impl<'a> Figure<'a> {
             false => pixel * thin * 0.5,
         };
         let ramp = match scene.coloring {
-            Coloring::Plain(color) => vec![bytes_to_linear(color)],
-            Coloring::Scalar { map, .. } => ramp(map),
+            Coloring::Plain(color) => vec![bytes_to_linear(color)].into(),
+            Coloring::Scalar { map, .. } => ramp(map).into(),
             Coloring::Kinds { kinds, .. } => kinds.iter().map(|kind| bytes_to_linear(kind.1)).collect(),
         };
         let wire = smoothstep(2.5, 16.0, mean_length(&screen, &edges) / (pixel * thin));
@@ -97,7 +109,8 @@ impl<'a> Figure<'a> {
             }
         }
         let normals = corner_normals(&points, &triangles);
-        let key = ShadowMap::new(view.key_light(), 0.11, &points, &triangles, &balls);
+        let grid = view.length_to_scene(round_step(view.length_from_scene(0.28)));
+        let key = ShadowMap::new(view.key_light, 0.11, &points, &triangles, &balls);
         let sky = ShadowMap::new([0.0, 0.0, 1.0], 0.9, &points, &triangles, &balls);
         Figure {
             coloring: &scene.coloring,
@@ -106,6 +119,7 @@ impl<'a> Figure<'a> {
             points,
             screen,
             triangles,
+            first_face,
             edges,
             dots,
             normals,
@@ -114,57 +128,62 @@ impl<'a> Figure<'a> {
             wire,
             balls,
             ground,
+            grid,
             key,
             sky,
         }
     }
 
-    /// Draws everything but the ground.
-    pub fn draw(&self, layer: &mut Layer) {
-        let (width, height) = (layer.width as f32, layer.height as f32);
+    /// Number of primitives: triangles, edges, dots and balls, in this order.
+    pub fn primitives(&self) -> usize {
+        self.triangles.len() + self.edges.len() + self.dots.len() + self.balls.len()
+    }
+
+    /// The rows that a primitive can touch, first and last; None for one beside the picture of `width` samples.
+    pub fn extent(&self, id: usize, width: f32) -> Option<[f32; 2]> {
         let spread = |y: &[f32], margin: f32| {
             let low = y.iter().fold(f32::INFINITY, |m, y| m.min(*y)) - margin;
             let high = y.iter().fold(f32::NEG_INFINITY, |m, y| m.max(*y)) + margin;
-            (high >= 0.0 && low <= height).then_some([low, high])
+            [low, high]
         };
-        let corners = |i: usize| self.triangles[i].map(|v| self.screen[v as usize]);
-        let extent = |i: usize| {
-            let p = corners(i);
-            let beside = p.iter().all(|p| p[0] < 0.0) || p.iter().all(|p| p[0] > width);
-            spread(&p.map(|p| p[1]), 0.0).filter(|_| !beside)
-        };
-        layer.draw(self.triangles.len(), extent, |i, band| band.triangle(corners(i), i as u32));
-
-        let base = self.triangles.len();
-        let extent = |i: usize| {
-            let ([a, b], r) = self.line(i);
-            spread(&[a[1], b[1]], r[0].max(r[1]))
-        };
-        layer.draw(self.edges.len(), extent, |i, band| {
-            let (ends, radius) = self.line(i);
-            // In front of the triangles it belongs to.
-            band.line(ends.map(|[x, y, z]| [x, y, z * 1.002]), radius, (base + i) as u32);
-        });
-
-        let base = base + self.edges.len();
-        let dot = |i: usize| {
-            let p = self.screen[self.dots[i] as usize];
-            ([p[0], p[1], p[2] * 1.004], self.dot_radius * self.size_at(p[2]))
-        };
-        let extent = |i: usize| {
-            let (p, r) = dot(i);
-            spread(&[p[1]], r)
-        };
-        layer.draw(self.dots.len(), extent, |i, band| {
-            let (p, r) = dot(i);
-            band.line([p, p], [r, r], (base + i) as u32);
-        });
-
-        let base = base + self.dots.len();
-        layer.draw(self.balls.len(), |_| Some([0.0, height]), |i, band| self.draw_ball(i, (base + i) as u32, band));
+        match self.item(id as u32) {
+            Item::Triangle(i) => {
+                let p = corners(&self.screen, self.triangles[i]);
+                let beside = p.iter().all(|p| p[0] < 0.0) || p.iter().all(|p| p[0] > width);
+                (!beside).then(|| spread(&p.map(|p| p[1]), 0.0))
+            }
+            Item::Edge(i) => {
+                let ([a, b], r) = self.line(i);
+                Some(spread(&[a[1], b[1]], r[0].max(r[1])))
+            }
+            Item::Dot(i) => {
+                let (p, r) = self.dot(i);
+                Some(spread(&[p[1]], r))
+            }
+            Item::Ball(_) => Some([0.0, f32::MAX]),
+        }
     }
 
-    /// What the primitive `id` of the layer is.
+    /// Puts a primitive into the rows of a band.
+    pub fn paint(&self, id: u32, band: &mut Band) {
+        // What lies on a surface is in front of it.
+        let raised = |[x, y, z]: Vector, by: f32| [x, y, z * by];
+        match self.item(id) {
+            Item::Triangle(i) => band.triangle(corners(&self.screen, self.triangles[i]), id),
+            Item::Edge(i) => {
+                let (ends, radius) = self.line(i);
+                band.line(ends.map(|p| raised(p, 1.002)), radius, id);
+            }
+            Item::Dot(i) => {
+                let (p, r) = self.dot(i);
+                band.line([raised(p, 1.004); 2], [r, r], id);
+            }
+            Item::Ball(i) => self.paint_ball(i, id, band),
+        }
+    }
+
+    /// What the primitive `id` is.
+    #[inline]
     pub fn item(&self, id: u32) -> Item {
         let mut i = id as usize;
         if i < self.triangles.len() {
@@ -184,7 +203,14 @@ impl<'a> Figure<'a> {
         (ends, ends.map(|p| self.line_radius * self.size_at(p[2])))
     }
 
+    /// Place and radius of a dot, in samples.
+    pub fn dot(&self, i: usize) -> (Vector, f32) {
+        let p = self.screen[self.dots[i] as usize];
+        (p, self.dot_radius * self.size_at(p[2]))
+    }
+
     /// How much larger lines and dots are at an inverse depth than in the middle of the scene.
+    #[inline]
     pub fn size_at(&self, inverse_depth: f32) -> f32 {
         (inverse_depth * self.view.distance).clamp(0.6, 1.8)
     }
@@ -200,7 +226,7 @@ impl<'a> Figure<'a> {
         (half2 >= 0.0 && depth > 0.02).then_some(depth)
     }
 
-    fn draw_ball(&self, i: usize, id: u32, band: &mut Band) {
+    fn paint_ball(&self, i: usize, id: u32, band: &mut Band) {
         let (center, radius) = self.balls[i];
         // The outline of a ball is seen from the side: 1.1 times its size at the center and more when it is close.
         let whole = [0.0, band.width as f32];
@@ -219,6 +245,12 @@ impl<'a> Figure<'a> {
     }
 }
 
+/// What the corners of a triangle have.
+#[inline]
+pub(super) fn corners(of: &[Vector], [a, b, c]: [u32; 3]) -> [Vector; 3] {
+    [of[a as usize], of[b as usize], of[c as usize]]
+}
+
 /// Mean length of edges in samples, of at most about a thousand of them; 0 without edges.
 fn mean_length(screen: &[Vector], edges: &[[u32; 2]]) -> f32 {
     let some = edges.iter().step_by(edges.len() / 1000 + 1).map(|e| e.map(|v| screen[v as usize]));
@@ -232,7 +264,7 @@ fn corner_normals(points: &[Vector], triangles: &[[u32; 3]]) -> Vec<[Vector; 3]>
     let faces: Vec<(Vector, f32)> = triangles
         .par_iter()
         .map(|t| {
-            let [a, b, c] = t.map(|v| points[v as usize]);
+            let [a, b, c] = corners(points, *t);
             let n = cross(sub(b, a), sub(c, a));
             (unit(n), dot(n, n).sqrt())
         })

@@ -1,67 +1,73 @@
-//! A grid of samples, each with the nearest primitive there: lines of samples are drawn in parallel.
+//! Rows of samples, each with the nearest primitive there.
 //!
-//! Primitives of a kind are sorted into bands of rows, and each band draws its primitives in the order of their numbers.
-//! Between equally near primitives the first one stays, so the grid does not depend on the number of threads.
+//! Primitives are sorted into bands of rows, and bands are drawn in parallel: no sample depends on their order.
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::vector::Vector;
 
-/// Rows of a band: enough work for a task, enough bands for many cores.
-const BAND: usize = 32;
+/// Samples of a row that are drawn at once.
+pub(super) const LANES: usize = 8;
 
 /// No primitive at a sample.
 pub(super) const NOTHING: u32 = u32::MAX;
 
-/// The samples, row after row: shape [height × width].
-pub(super) struct Layer {
-    pub width: usize,
-    pub height: usize,
-    /// Nearness of what is there: larger is nearer, 0 is nothing.
-    pub near: Vec<f32>,
-    /// Number of the primitive, or [`NOTHING`].
-    pub id: Vec<u32>,
-}
+/// The numbers of the primitives that touch each band, in ascending order.
+pub(super) struct Bands(Vec<Vec<u32>>);
 
-/// Some rows of a layer.
-pub(super) struct Band<'a> {
-    pub width: usize,
-    pub rows: Range<usize>,
-    near: &'a mut [f32],
-    id: &'a mut [u32],
-}
-
-impl Layer {
-    /// Samples with nothing there.
-    pub fn new(width: usize, height: usize) -> Layer {
-        Layer { width, height, near: vec![0.0; width * height], id: vec![NOTHING; width * height] }
-    }
-
-    /// Draws the primitives `0..count`. `extent(i)` is the range of y that primitive i can touch, None to skip it;
-    /// `paint(i, band)` puts it into the rows of a band.
-    pub fn draw(
-        &mut self,
-        count: usize,
-        extent: impl Fn(usize) -> Option<[f32; 2]> + Sync,
-        paint: impl Fn(usize, &mut Band) + Sync,
-    ) {
-        let (width, height) = (self.width, self.height);
-        let mut bins: Vec<Vec<u32>> = vec![Vec::new(); height.div_ceil(BAND)];
+impl Bands {
+    /// Sorts the primitives `0..count` into bands of `rows` rows each, of `height` in all. `extent(i)` is the range of y
+    /// that primitive i can touch, None to leave it out.
+    pub fn sort(height: usize, rows: usize, count: usize, extent: impl Fn(usize) -> Option<[f32; 2]>) -> Bands {
+        let mut bands: Vec<Vec<u32>> = vec![Vec::new(); height.div_ceil(rows)];
         for i in 0..count {
             if let Some([low, high]) = extent(i).filter(|&[low, high]| high >= 0.0 && low <= height as f32) {
-                let first = low.max(0.0) as usize / BAND;
-                let last = (high as usize / BAND).min(bins.len() - 1);
-                bins[first.min(last)..=last].iter_mut().for_each(|bin| bin.push(i as u32));
+                let first = low.max(0.0) as usize / rows;
+                let last = (high as usize / rows).min(bands.len() - 1);
+                bands[first.min(last)..=last].iter_mut().for_each(|band| band.push(i as u32));
             }
         }
-        let rows = self.near.par_chunks_mut(BAND * width).zip(self.id.par_chunks_mut(BAND * width));
-        rows.zip(bins).enumerate().for_each(|(b, ((near, id), bin))| {
-            let rows = b * BAND..b * BAND + near.len() / width;
-            let mut band = Band { width, rows, near, id };
-            bin.iter().for_each(|&i| paint(i as usize, &mut band));
-        });
+        Bands(bands)
+    }
+
+    /// The primitives of a band.
+    pub fn primitives(&self, band: usize) -> &[u32] {
+        &self.0[band]
+    }
+}
+
+/// Some rows of samples, row after row.
+pub(super) struct Band<'a> {
+    /// Samples of a row: a multiple of [`LANES`].
+    pub width: usize,
+    /// Numbers of the rows.
+    pub rows: Range<usize>,
+    /// What is there, shape [rows × width].
+    pub samples: &'a mut [Sample],
+}
+
+/// A primitive and its nearness in one number, so that the larger of two samples is the one to show: the nearer, and of
+/// equally near primitives the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sample(u64);
+
+impl Sample {
+    /// A primitive at a nearness; one that is not above 0 is nothing.
+    #[inline]
+    pub fn new(near: f32, id: u32) -> Sample {
+        Sample(if near > 0.0 { u64::from(near.to_bits()) << 32 | u64::from(!id) } else { 0 })
+    }
+
+    /// Larger is nearer, 0 is nothing.
+    #[inline]
+    pub fn near(self) -> f32 {
+        f32::from_bits((self.0 >> 32) as u32)
+    }
+
+    /// Number of the primitive, or [`NOTHING`].
+    #[inline]
+    pub fn id(self) -> u32 {
+        !(self.0 as u32)
     }
 }
 
@@ -69,14 +75,12 @@ impl Band<'_> {
     /// Puts a primitive at a sample if nothing there is as near.
     #[inline]
     pub fn put(&mut self, x: usize, y: usize, near: f32, id: u32) {
-        let i = (y - self.rows.start) * self.width + x;
-        if near > self.near[i] {
-            self.near[i] = near;
-            self.id[i] = id;
-        }
+        let sample = &mut self.samples[(y - self.rows.start) * self.width + x];
+        *sample = Sample::new(near, id).max(*sample);
     }
 
     /// Samples of this band whose centers lie between the coordinates: columns and rows.
+    #[inline]
     pub fn inside(&self, [left, right]: [f32; 2], [top, bottom]: [f32; 2]) -> (Range<usize>, Range<usize>) {
         let range = |low: f32, high: f32, within: Range<usize>| {
             let first = ((low - 0.5).ceil().max(0.0) as usize).max(within.start);
@@ -88,45 +92,54 @@ impl Band<'_> {
 
     /// Puts a triangle of corners (x, y, nearness).
     ///
-    /// Corners are snapped to 1/16 of a sample and sides are computed in integers: exact, so two triangles that share
-    /// a side leave no sample between them empty.
+    /// Corners are snapped to 1/16 of a sample, and sides are computed in whole numbers below 2⁵³: exact, so two triangles that
+    /// share a side leave no sample between them empty.
     pub fn triangle(&mut self, [a, mut b, mut c]: [Vector; 3], id: u32) {
-        // To the nearest: a cast cuts toward 0, so the number is made positive first, without loss in double precision.
-        let snap =
-            |p: Vector| [p[0], p[1]].map(|x| (f64::from(x.clamp(-4e6, 4e6)) * 16.0 + 67_108_864.5) as i64 - 67_108_864);
+        let round = |x: f32| (f64::from(x.clamp(-1e6, 1e6)) * 16.0 + 0.5).floor();
+        let snap = |p: Vector| [round(p[0]), round(p[1])];
         let (p, mut q, mut r) = (snap(a), snap(b), snap(c));
         let side =
-            |p: [i64; 2], q: [i64; 2], at: [i64; 2]| (q[0] - p[0]) * (at[1] - p[1]) - (q[1] - p[1]) * (at[0] - p[0]);
-        if side(p, q, r) < 0 {
+            |p: [f64; 2], q: [f64; 2], at: [f64; 2]| (q[0] - p[0]) * (at[1] - p[1]) - (q[1] - p[1]) * (at[0] - p[0]);
+        if side(p, q, r) < 0.0 {
             std::mem::swap(&mut q, &mut r);
             std::mem::swap(&mut b, &mut c);
         }
         let area = side(p, q, r);
-        if area == 0 {
+        if area == 0.0 {
             return;
         }
-        let ends = |k: usize| [p[k].min(q[k]).min(r[k]), p[k].max(q[k]).max(r[k])];
-        let range = |[low, high]: [i64; 2], within: Range<usize>| {
-            let first = (low + 7).div_euclid(16).max(within.start as i64); // sample x has its center at 16 x + 8
-            let last = ((high - 8).div_euclid(16) + 1).min(within.end as i64);
+        // Sample x has its center at 16 x + 8.
+        let range = |k: usize, within: Range<usize>| {
+            let (low, high) = (p[k].min(q[k]).min(r[k]), p[k].max(q[k]).max(r[k]));
+            let first = (((low - 8.0) / 16.0).ceil().max(0.0) as usize).max(within.start);
+            let last = ((((high - 8.0) / 16.0).floor() + 1.0).max(0.0) as usize).min(within.end);
             first..last
         };
-        let columns = range(ends(0), 0..self.width);
-        let rows = range(ends(1), self.rows.clone());
+        let (columns, rows) = (range(0, 0..self.width), range(1, self.rows.clone()));
         if columns.is_empty() {
             return;
         }
-        let step = [(q, r), (r, p), (p, q)].map(|(p, q)| -16 * (q[1] - p[1]));
-        let rate = [a[2], b[2], c[2]].map(|z| z / area as f32);
+        let rate = [a[2] / area as f32, b[2] / area as f32, c[2] / area as f32];
+        let step = [(q, r), (r, p), (p, q)].map(|(p, q)| -16.0 * (q[1] - p[1]));
+        let (first, last) = (columns.start / LANES, columns.end.div_ceil(LANES));
         for y in rows {
-            let at = [16 * columns.start + 8, 16 * y + 8];
+            let at = [16.0 * (first * LANES) as f64 + 8.0, 16.0 * y as f64 + 8.0];
             let mut e = [side(q, r, at), side(r, p, at), side(p, q, at)];
-            for x in columns.clone() {
-                if e[0] | e[1] | e[2] >= 0 {
-                    let near = e[0] as f32 * rate[0] + e[1] as f32 * rate[1] + e[2] as f32 * rate[2];
-                    self.put(x as usize, y as usize, near, id);
+            let row = (y - self.rows.start) * self.width;
+            let row = row + first * LANES..row + last * LANES;
+            for samples in self.samples[row].as_chunks_mut::<LANES>().0 {
+                // Simple loops without branches: each is done at once by the registers of most processors.
+                let mut own = [0.0; LANES];
+                for i in 0..LANES {
+                    let x = i as f64;
+                    let (a, b, c) = (e[0] + x * step[0], e[1] + x * step[1], e[2] + x * step[2]);
+                    let nearness = a as f32 * rate[0] + b as f32 * rate[1] + c as f32 * rate[2];
+                    own[i] = if a.min(b).min(c) >= 0.0 { nearness } else { 0.0 };
                 }
-                e = [e[0] + step[0], e[1] + step[1], e[2] + step[2]];
+                for i in 0..LANES {
+                    samples[i] = Sample::new(own[i], id).max(samples[i]);
+                }
+                (0..3).for_each(|k| e[k] += LANES as f64 * step[k]);
             }
         }
     }
@@ -171,10 +184,13 @@ mod tests {
             .map(|i| (i as f32 / 37.0 * std::f32::consts::TAU).sin_cos())
             .map(|(s, c)| [50.0 + 45.0 * c, 50.0 + 45.0 * s, 1.0])
             .collect();
-        let mut layer = Layer::new(100, 100);
-        layer.draw(37, |_| Some([0.0, 100.0]), |i, band| band.triangle([center, rim[i], rim[(i + 1) % 37]], i as u32));
-        for (i, &id) in layer.id.iter().enumerate() {
-            let r = ((i % 100) as f32 - 49.5).hypot((i / 100) as f32 - 49.5);
+        let mut samples = vec![Sample::default(); 104 * 100];
+        for (b, samples) in samples.chunks_mut(104 * 32).enumerate() {
+            let mut band = Band { width: 104, rows: 32 * b..32 * b + samples.len() / 104, samples };
+            (0..37).for_each(|i| band.triangle([center, rim[i], rim[(i + 1) % 37]], i as u32));
+        }
+        for (i, id) in samples.iter().map(|sample| sample.id()).enumerate() {
+            let r = ((i % 104) as f32 - 49.5).hypot((i / 104) as f32 - 49.5);
             assert!(r > 44.0 || id != NOTHING, "hole at {i}");
             assert!(r < 46.0 || id == NOTHING, "spill at {i}");
         }
@@ -182,16 +198,17 @@ mod tests {
 
     #[test]
     fn wild_coordinates_are_survived() {
-        let mut layer = Layer::new(40, 40);
         let wild = [[1e30, -1e30, 1.0], [f32::MAX, 3.0, 1.0], [-1e38, 1e38, 1.0]];
-        layer.draw(
-            1,
-            |_| Some([-1e38, f32::MAX]),
-            |_, band| {
-                band.triangle(wild, 0);
-                band.line([wild[0], wild[2]], [1.0, 2.0], 1);
-                band.line([wild[1], wild[1]], [1.0, 2.0], 1);
-            },
-        );
+        let mut band = Band { width: 40, rows: 0..40, samples: &mut [Sample::default(); 1600] };
+        band.triangle(wild, 0);
+        band.line([wild[0], wild[2]], [1.0, 2.0], 1);
+        band.line([wild[1], wild[1]], [1.0, 2.0], 1);
+    }
+
+    #[test]
+    fn a_primitive_is_in_each_band_that_it_touches() {
+        let extents = [Some([5.0, 25.0]), None, Some([-9.0, -1.0]), Some([f32::NEG_INFINITY, 0.0]), Some([31.0, 1e9])];
+        let bands = Bands::sort(32, 10, 5, |i| extents[i]);
+        assert_eq!([0, 1, 2, 3].map(|b| bands.primitives(b)), [&[0, 3][..], &[0], &[0], &[4]]);
     }
 }

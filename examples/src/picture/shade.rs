@@ -2,11 +2,11 @@
 
 use super::camera::View;
 use super::colormap::{MISSING, place_in, to_linear};
-use super::figure::{Figure, Item};
-use super::raster::nearest_on_line;
+use super::figure::{Figure, Item, corners};
+use super::raster::{NOTHING, nearest_on_line};
 use super::shadow::ShadowMap;
-use super::vector::{Vector, add, blend, dot, mix, mul, scale, smoothstep, sub, unit};
-use super::{Coloring, GRID};
+use super::vector::{Vector, add, blend, dot, length, mix, mul, scale, smoothstep, sub, unit};
+use super::{Coloring, GRID, SAMPLES};
 
 /// Light from above, opposite the key light, and back from the ground; each times the color of the surface.
 const KEY: Vector = [0.66, 0.64, 0.60];
@@ -21,7 +21,67 @@ const LINING: Vector = [0.87, 0.76, 0.58];
 const TOP: Vector = [0.955, 0.965, 0.973];
 const BOTTOM: Vector = [0.708, 0.753, 0.807];
 
+/// Samples of a pixel that show the same primitive.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Part {
+    /// The primitive, or [`NOTHING`].
+    pub id: u32,
+    /// How many they are.
+    pub samples: f32,
+    /// The sum of their places.
+    pub sum: [f32; 2],
+}
+
+impl Part {
+    fn middle(&self) -> [f32; 2] {
+        self.sum.map(|x| x / self.samples)
+    }
+}
+
+/// A place of a surface: its color, where it is, the direction to the eye, and its normal on the side of the eye.
+#[derive(Clone, Copy)]
+struct Surface {
+    base: Vector,
+    p: Vector,
+    to_eye: Vector,
+    normal: Vector,
+    /// Whether it is the face of a cut.
+    face: bool,
+}
+
+/// Parts of a pixel that are near each other and face the same way: sums over their samples.
+#[derive(Clone, Copy, Default)]
+struct Patch {
+    p: Vector,
+    normal: Vector,
+    samples: f32,
+}
+
+impl Patch {
+    /// Whether a surface is no more than two pixels and 25 degrees off.
+    fn takes(&self, surface: &Surface, view: &View) -> bool {
+        let off = length(sub(scale(self.p, 1.0 / self.samples), surface.p));
+        let depth = dot(sub(view.eye, surface.p), view.axes[2]);
+        let alike = dot(self.normal, surface.normal) > 0.9 * self.samples;
+        alike && view.samples_of(off, 1.0 / depth) < 2.0 * GRID as f32
+    }
+
+    fn add(&mut self, surface: &Surface, samples: f32) {
+        self.p = add(self.p, scale(surface.p, samples));
+        self.normal = add(self.normal, scale(surface.normal, samples));
+        self.samples += samples;
+    }
+}
+
+/// The parts of the key light and of the sky that a place sees, 0 to 1.
+#[derive(Clone, Copy, Default)]
+struct Lights {
+    key: f32,
+    sky: f32,
+}
+
 /// The background: light, darker toward the bottom and the corners. `x` and `y` are 0 to 1 across the picture.
+#[inline]
 pub(super) fn background(x: f32, y: f32) -> Vector {
     let corner = (x - 0.5).powi(2) + (y - 0.45).powi(2);
     scale(mix(TOP, BOTTOM, smoothstep(0.0, 1.1, y)), 1.0 - 0.16 * corner)
@@ -29,10 +89,10 @@ pub(super) fn background(x: f32, y: f32) -> Vector {
 
 impl Figure<'_> {
     /// Color of the ground under a sample, given the background there; the background itself where the ray misses it.
-    pub fn ground_color(&self, x: f32, y: f32, pixel: f32, behind: Vector) -> Vector {
+    fn ground_color(&self, x: f32, y: f32, pixel: [usize; 2], behind: Vector) -> Vector {
         let hit = |x: f32, y: f32| {
             let height = self.ground?;
-            let inverse = self.view.plane_inverse_depth(height, x, y);
+            let inverse = self.view.plane_inverse_depth(height, [x, y]);
             let ray = self.view.ray(x, y);
             (inverse > 1e-4).then(|| add(self.view.eye, scale(ray, 1.0 / inverse)))
         };
@@ -42,12 +102,11 @@ impl Figure<'_> {
             return behind;
         }
         let up = [0.0, 0.0, 1.0];
-        let key = seen(&self.key, p, up, spin_at(x, y));
-        let sky = seen(&self.sky, p, up, spin_at(x, y));
+        let Lights { key, sky } = self.lights(p, up, spin_at(pixel));
         let dark = 1.0 - (1.0 - 0.52 * (1.0 - key)) * (1.0 - 0.42 * (1.0 - sky));
-        let lines = match (hit(x + pixel, y), hit(x, y + pixel)) {
+        let lines = match (hit(x + GRID as f32, y), hit(x, y + GRID as f32)) {
             (Some(right), Some(below)) => {
-                let spacing = grid_spacing(&self.view);
+                let spacing = self.grid;
                 let cover = |k: usize| {
                     let footprint = (right[k] - p[k]).abs() + (below[k] - p[k]).abs();
                     line_cover(p[k], spacing, 0.0035, footprint)
@@ -61,25 +120,64 @@ impl Figure<'_> {
         mix(behind, mul(behind, scale(shade, grid)), fade)
     }
 
-    /// Color of primitive `id` at a sample in front of the background `behind`.
-    pub fn color(&self, id: u32, x: f32, y: f32, behind: Vector) -> Vector {
-        match self.item(id) {
-            Item::Triangle(i) => self.triangle_color(i, x, y),
-            Item::Edge(i) => self.edge_color(i, x, y, behind),
-            Item::Dot(i) => self.dot_color(i, x, y, behind),
-            Item::Ball(i) => {
-                let depth = self.ball_depth(i, x, y).unwrap_or(self.view.distance);
-                let p = add(self.view.eye, scale(self.view.ray(x, y), depth));
-                self.lit(BALL, p, unit(sub(p, self.balls[i].0)), spin_at(x, y))
+    /// Color of a pixel that shows `parts` in front of the background `behind`.
+    pub fn pixel_color(&self, parts: &[Part], pixel: [usize; 2], behind: Vector) -> Vector {
+        let mut color = [0.0; 3];
+        let (mut surfaces, mut patches, mut count) = ([None; SAMPLES], [Patch::default(); SAMPLES], 0);
+        for (part, slot) in parts.iter().zip(&mut surfaces) {
+            let [x, y] = part.middle();
+            let own = match (part.id, self.item(part.id)) {
+                (NOTHING, _) => self.ground_color(x, y, pixel, behind),
+                (_, Item::Edge(i)) => self.edge_color(i, x, y, behind),
+                (_, Item::Dot(i)) => self.dot_color(i, x, y, behind),
+                (_, Item::Triangle(i)) => {
+                    *slot = Some(self.triangle(i, x, y));
+                    continue;
+                }
+                (_, Item::Ball(i)) => {
+                    *slot = Some(self.ball(i, x, y));
+                    continue;
+                }
+            };
+            color = add(color, scale(own, part.samples));
+        }
+        // Most triangles of a pixel are parts of one surface: they see the same part of each light.
+        let mut patch_of = [0; SAMPLES];
+        for ((part, surface), k) in parts.iter().zip(&surfaces).zip(&mut patch_of) {
+            let Some(surface) = surface else { continue };
+            *k = patches[..count].iter().position(|patch| patch.takes(surface, &self.view)).unwrap_or(count);
+            count = count.max(*k + 1);
+            patches[*k].add(surface, part.samples);
+        }
+        let mut lights = [Lights::default(); SAMPLES];
+        for (lights, patch) in lights.iter_mut().zip(&patches[..count]) {
+            *lights = self.lights(scale(patch.p, 1.0 / patch.samples), unit(patch.normal), spin_at(pixel));
+        }
+        for ((part, surface), &k) in parts.iter().zip(&surfaces).zip(&patch_of) {
+            if let Some(surface) = surface {
+                color = add(color, scale(self.lit(surface, &lights[k]), part.samples));
             }
+        }
+        scale(color, 1.0 / SAMPLES as f32)
+    }
+
+    fn ball(&self, i: usize, x: f32, y: f32) -> Surface {
+        let depth = self.ball_depth(i, x, y).unwrap_or(self.view.distance);
+        let p = add(self.view.eye, scale(self.view.ray(x, y), depth));
+        Surface {
+            base: BALL,
+            p,
+            to_eye: unit(sub(self.view.eye, p)),
+            normal: unit(sub(p, self.balls[i].0)),
+            face: false,
         }
     }
 
-    fn triangle_color(&self, i: usize, x: f32, y: f32) -> Vector {
+    fn triangle(&self, i: usize, x: f32, y: f32) -> Surface {
         let t = self.triangles[i];
-        let s = t.map(|v| self.screen[v as usize]);
+        let s = corners(&self.screen, t);
         let w = perspective_weights(s, x, y);
-        let p = blend(t.map(|v| self.points[v as usize]), w);
+        let p = blend(corners(&self.points, t), w);
         let normal = unit(blend(self.normals[i], w));
         let to_eye = unit(sub(self.view.eye, p));
         // Winding on the screen, not the normal, tells the side: it is the same all over the triangle.
@@ -92,7 +190,7 @@ impl Figure<'_> {
             Coloring::Plain(_) if !front => mix(self.ramp[0], LINING, 0.45),
             _ => self.base_color(&t, &w),
         };
-        self.lit(base, p, normal, spin_at(x, y))
+        Surface { base, p, to_eye, normal, face: i >= self.first_face }
     }
 
     fn edge_color(&self, i: usize, x: f32, y: f32, behind: Vector) -> Vector {
@@ -124,7 +222,7 @@ impl Figure<'_> {
         let [right, above, back] = self.view.axes;
         let out = (1.0 - u * u - v * v).max(0.0).sqrt();
         let normal = unit(add(add(scale(right, u), scale(above, -v)), scale(back, out)));
-        let key = (dot(normal, self.view.key_light()) * 0.5 + 0.5) * 0.75;
+        let key = (dot(normal, self.view.key_light) * 0.5 + 0.5) * 0.75;
         let light = add(scale(KEY, key), add(scale(SKY, 0.75 + 0.25 * normal[2]), scale(FILL, 0.9)));
         mix(mul(base, scale(light, 1.1)), behind, 0.45 * self.view.haze(inverse))
     }
@@ -141,8 +239,10 @@ impl Figure<'_> {
                 return kind.copied().unwrap_or(to_linear(MISSING));
             }
         };
-        let at = |v: u32| place_in(*range, values.get(v as usize).copied().unwrap_or(f64::NAN));
-        let place: f32 = corners.iter().zip(weights).map(|(&v, w)| at(v) * w).sum();
+        let mut place = 0.0;
+        for (&v, w) in corners.iter().zip(weights) {
+            place += place_in(*range, values.get(v as usize).copied().unwrap_or(f64::NAN)) * w;
+        }
         if place.is_nan() {
             return to_linear(map.color(place));
         }
@@ -150,16 +250,18 @@ impl Figure<'_> {
         self.ramp[((place * last as f32 + 0.5) as usize).min(last)]
     }
 
+    /// How much of each light a place of a surface sees.
+    fn lights(&self, p: Vector, normal: Vector, spin: [f32; 2]) -> Lights {
+        Lights { key: seen(&self.key, p, normal, spin), sky: seen(&self.sky, p, normal, spin) }
+    }
+
     /// A surface under all lights.
-    fn lit(&self, base: Vector, p: Vector, normal: Vector, spin: [f32; 2]) -> Vector {
-        let light = self.view.key_light();
-        let to_eye = unit(sub(self.view.eye, p));
-        let facing = dot(normal, light);
-        let key = facing.max(0.0) * seen(&self.key, p, normal, spin);
+    fn lit(&self, &Surface { base, to_eye, normal, face, .. }: &Surface, lights: &Lights) -> Vector {
+        let light = self.view.key_light;
+        let key = dot(normal, light).max(0.0) * lights.key;
         // A wall sees half of the sky whatever is above it, so that the map counts less the steeper the surface is.
-        let open = 0.45 + 0.55 * smoothstep(-0.05, 0.6, normal[2]) * seen(&self.sky, p, normal, spin);
-        let [right, toward] = self.view.level;
-        let fill = dot(normal, unit(add(add(scale(right, 0.8), scale(toward, 0.6)), [0.0, 0.0, 0.25]))) * 0.5 + 0.5;
+        let open = 0.45 + 0.55 * smoothstep(-0.05, 0.6, normal[2]) * lights.sky;
+        let fill = dot(normal, self.view.fill_light) * 0.5 + 0.5;
         let height = normal[2] * 0.5 + 0.5;
         let sum = add(
             add(scale(KEY, key), scale(SKY, height * open)),
@@ -168,6 +270,7 @@ impl Figure<'_> {
         // A field must be readable by the colors of its bar, in the shade and under a highlight.
         let (sum, gloss) = match self.coloring {
             Coloring::Plain(_) => (sum, 1.0),
+            Coloring::Scalar { .. } | Coloring::Kinds { .. } if face => (mix(sum, [1.0; 3], 0.65), 0.0),
             Coloring::Scalar { .. } | Coloring::Kinds { .. } => (mix(sum, [1.0; 3], 0.14), 0.15),
         };
         let glance = (1.0 - dot(normal, to_eye).clamp(0.0, 1.0)).powi(4);
@@ -176,11 +279,9 @@ impl Figure<'_> {
     }
 }
 
-/// Cosine and sine of an angle that differs a lot between neighboring pixels, for the samples of a pixel about the same
-/// (interleaved gradient noise, Jimenez 2014).
-fn spin_at(x: f32, y: f32) -> [f32; 2] {
-    let (x, y) = ((x / GRID as f32).floor(), (y / GRID as f32).floor());
-    let turn = (52.982_918 * (0.067_110_56 * x + 0.005_837_15 * y).fract()).fract();
+/// Cosine and sine of an angle that differs a lot between neighboring pixels (interleaved gradient noise, Jimenez 2014).
+fn spin_at([x, y]: [usize; 2]) -> [f32; 2] {
+    let turn = (52.982_918 * (0.067_110_56 * x as f32 + 0.005_837_15 * y as f32).fract()).fract();
     let (sin, cos) = (turn * std::f32::consts::TAU).sin_cos();
     [cos, sin]
 }
@@ -198,15 +299,10 @@ fn seen(map: &Option<ShadowMap>, p: Vector, normal: Vector, spin: [f32; 2]) -> f
 fn perspective_weights(s: [Vector; 3], x: f32, y: f32) -> Vector {
     let side = |a: Vector, b: Vector| (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]);
     let area = (s[1][0] - s[0][0]) * (s[2][1] - s[0][1]) - (s[1][1] - s[0][1]) * (s[2][0] - s[0][0]);
-    let w = [side(s[1], s[2]), side(s[2], s[0]), side(s[0], s[1])].map(|e| (e * area.signum()).max(0.0));
-    let w: Vector = std::array::from_fn(|k| w[k] * s[k][2]);
+    let weight = |a: Vector, b: Vector, own: Vector| (side(a, b) * area.signum()).max(0.0) * own[2];
+    let w = [weight(s[1], s[2], s[0]), weight(s[2], s[0], s[1]), weight(s[0], s[1], s[2])];
     let sum = w[0] + w[1] + w[2];
     if sum > 0.0 && sum.is_finite() { scale(w, 1.0 / sum) } else { [1.0 / 3.0; 3] }
-}
-
-/// Distance between grid lines in scene space: 1, 2 or 5 times a power of ten in the units of the points.
-fn grid_spacing(view: &View) -> f32 {
-    view.length_to_scene(super::legend::round_step(view.length_from_scene(0.28)))
 }
 
 /// Part of a footprint around `x` that a line of the given width covers, of lines at all multiples of `spacing`.

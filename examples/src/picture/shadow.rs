@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::raster::{Band, Layer};
+use super::figure::corners;
+use super::raster::{Band, Bands, Sample};
 use super::vector::{Vector, add, cross, dot, scale, unit};
 
 /// Texels along a side of the map.
@@ -10,6 +11,13 @@ const SIDE: usize = 768;
 /// Places looked at to find casters, and to see how much of the light they leave.
 const SEARCH: usize = 14;
 const LOOKS: usize = 26;
+/// Penumbras from so many texels on are too wide to tell texels apart: the places looked at see one each, not four.
+const SOFT: f32 = 8.0;
+/// Texels along a side of a block, and blocks along a side of the map.
+const BLOCK: usize = 16;
+const BLOCKS: usize = SIDE / BLOCK;
+/// Rows of the map that are drawn together.
+const BAND: usize = 32;
 /// Added to the coordinate along the light, so that what casts a shadow is never at the 0 of an empty texel.
 const LIFT: f32 = 16.0;
 /// Casters farther than this from the middle of the scene cast no shadow: they would take the texels of the others.
@@ -21,9 +29,12 @@ const WIDEST: f32 = 0.22;
 pub(super) struct ShadowMap {
     axes: [Vector; 3], // across, along, and to the light
     corner: [f32; 2],
-    texels: f32, // per unit of scene space
-    spread: f32, // width of a penumbra per distance between caster and receiver
-    layer: Layer,
+    texels: f32,       // per unit of scene space
+    spread: f32,       // width of a penumbra per distance between caster and receiver
+    near: Vec<f32>,    // shape [SIDE × SIDE]; 0 where there is nothing
+    highest: Vec<f32>, // nearest caster that a search from a block of texels can find, shape [BLOCKS × BLOCKS]
+    search: Disk<SEARCH>,
+    looks: Disk<LOOKS>,
 }
 
 impl ShadowMap {
@@ -41,10 +52,10 @@ impl ShadowMap {
         let u = unit(cross(side, direction));
         let axes = [u, cross(direction, u), direction];
         let reachable = |p: &Vector| dot(*p, *p) < REACH * REACH;
-        let corners = triangles.iter().flatten().map(|&v| points[v as usize]).filter(reachable).map(|p| (p, 0.0));
+        let ends = triangles.iter().flatten().map(|&v| points[v as usize]).filter(reachable).map(|p| (p, 0.0));
         let balls: Vec<(Vector, f32)> = balls.iter().copied().filter(|(c, r)| reachable(c) && *r < REACH).collect();
         let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
-        for (p, r) in corners.chain(balls.iter().copied()) {
+        for (p, r) in ends.chain(balls.iter().copied()) {
             for k in 0..2 {
                 low[k] = low[k].min(dot(p, axes[k]) - r);
                 high[k] = high[k].max(dot(p, axes[k]) + r);
@@ -56,28 +67,44 @@ impl ShadowMap {
         let width = (high[0] - low[0]).max(high[1] - low[1]).max(1e-3);
         let texels = (SIDE - 8) as f32 / width; // four empty texels all around, so that a clamped read finds no caster
         let corner = low.map(|x| x - 4.0 / texels);
-        let mut map = ShadowMap { axes, corner, texels, spread, layer: Layer::new(SIDE, SIDE) };
+        let near = vec![0.0; SIDE * SIDE];
+        let (highest, search, looks) = (Vec::new(), Disk::new(), Disk::new());
+        let mut map = ShadowMap { axes, corner, texels, spread, near, highest, search, looks };
 
         let seen: Vec<Vector> = points.par_iter().map(|&p| map.texel(p)).collect();
-        let mut layer = std::mem::replace(&mut map.layer, Layer::new(0, 0));
-        let corners = |i: usize| triangles[i].map(|v| seen[v as usize]);
-        let extent = |i: usize| {
-            let p = corners(i);
-            let near = triangles[i].iter().all(|&v| reachable(&points[v as usize]));
-            near.then(|| [p[0][1].min(p[1][1]).min(p[2][1]), p[0][1].max(p[1][1]).max(p[2][1])])
+        let texels_of = |i: usize| corners(&seen, triangles[i]);
+        let round: Vec<(Vector, f32)> = balls.iter().map(|&(center, radius)| (map.texel(center), radius)).collect();
+        let extent = |i: usize| match triangles.get(i) {
+            Some(triangle) => {
+                let p = texels_of(i);
+                let near = triangle.iter().all(|&v| reachable(&points[v as usize]));
+                near.then(|| [p[0][1].min(p[1][1]).min(p[2][1]), p[0][1].max(p[1][1]).max(p[2][1])])
+            }
+            None => {
+                let (center, radius) = round[i - triangles.len()];
+                Some([center[1] - radius * texels, center[1] + radius * texels])
+            }
         };
-        layer.draw(triangles.len(), extent, |i, band| band.triangle(corners(i), 0));
-        let round = |i: usize| (map.texel(balls[i].0), balls[i].1);
-        let extent = |i: usize| {
-            let (c, r) = round(i);
-            Some([c[1] - r * texels, c[1] + r * texels])
-        };
-        layer.draw(balls.len(), extent, |i, band| {
-            let (center, radius) = round(i);
-            ball(band, center, radius, texels);
+        let bands = Bands::sort(SIDE, BAND, triangles.len() + round.len(), extent);
+        map.near.par_chunks_mut(SIDE * BAND).enumerate().for_each(|(b, near)| {
+            let rows = b * BAND..b * BAND + near.len() / SIDE;
+            let mut samples = vec![Sample::default(); near.len()];
+            let mut band = Band { width: SIDE, rows, samples: &mut samples };
+            for &i in bands.primitives(b) {
+                match round.get((i as usize).wrapping_sub(triangles.len())) {
+                    None => band.triangle(texels_of(i as usize), i),
+                    Some(&(center, radius)) => ball(&mut band, center, radius, texels),
+                }
+            }
+            near.iter_mut().zip(&samples).for_each(|(near, sample)| *near = sample.near());
         });
-        map.layer = layer;
+        map.highest = nearest_around(&map.near, map.radius());
         Some(map)
+    }
+
+    /// How far casters are looked for, in texels.
+    fn radius(&self) -> f32 {
+        (WIDEST * self.spread.sqrt()).min(WIDEST) * self.texels
     }
 
     /// Direction to the light.
@@ -87,7 +114,7 @@ impl ShadowMap {
 
     /// Texel coordinates and nearness to the light.
     fn texel(&self, p: Vector) -> Vector {
-        let [u, v, w] = self.axes.map(|axis| dot(p, axis));
+        let [u, v, w] = [dot(p, self.axes[0]), dot(p, self.axes[1]), dot(p, self.axes[2])];
         [(u - self.corner[0]) * self.texels, (v - self.corner[1]) * self.texels, w + LIFT]
     }
 
@@ -100,53 +127,93 @@ impl ShadowMap {
         // Two texels off the surface, and tilted with it: otherwise it would cast a shadow on itself.
         let q = self.texel(add(p, scale(normal, 2.0 / self.texels)));
         let steep = dot(normal, self.axes[2]).max(0.25);
-        let tilt = [0, 1].map(|k| (-dot(normal, self.axes[k]) / steep).clamp(-3.0, 3.0) / self.texels);
-        let radius = (WIDEST * self.spread.sqrt()).min(WIDEST) * self.texels;
+        let slope = |axis: Vector| (-dot(normal, axis) / steep).clamp(-3.0, 3.0) / self.texels;
+        let tilt = [slope(self.axes[0]), slope(self.axes[1])];
+        let radius = self.radius();
         let outside = |x: f32| x < -radius || x > SIDE as f32 + radius;
         if outside(q[0]) || outside(q[1]) {
             return 1.0;
         }
-        // What rises at less than 4 degrees over the surface is the surface itself, a little curved.
-        let gentle = 0.07 / self.texels;
-        let receiver = |[u, v]: [f32; 2]| q[2] + 1e-3 + tilt[0] * u + tilt[1] * v + gentle * (u.abs() + v.abs());
-
-        let (mut blockers, mut distance) = (0, 0.0);
-        for offset in disk::<SEARCH>(radius, spin) {
-            let caster = self.at((q[0] + offset[0]) as i32, (q[1] + offset[1]) as i32);
-            if caster > receiver(offset) {
-                blockers += 1;
-                distance += caster - q[2];
-            }
-        }
-        if blockers == 0 {
+        let lowest = q[2] + 1e-3 - (tilt[0].abs() + tilt[1].abs()) * radius;
+        if self.highest[texel(q[1]) / BLOCK * BLOCKS + texel(q[0]) / BLOCK] <= lowest {
             return 1.0;
         }
-        let penumbra = self.spread * distance / blockers as f32 * self.texels;
-        let lit = disk::<LOOKS>(penumbra.clamp(2.0, radius.max(2.0)), spin)
-            .map(|offset| self.lit(q[0] + offset[0], q[1] + offset[1], receiver(offset)))
-            .sum::<f32>();
+        // What rises at less than 4 degrees over the surface is the surface itself, a little curved.
+        let receiver = Receiver { q, tilt, gentle: 0.07 / self.texels, spin };
+        let (mut blockers, mut distance) = (0.0, 0.0);
+        for [caster, limit] in self.look(&self.search, &receiver, radius) {
+            let blocks = if caster > limit { 1.0 } else { 0.0 };
+            blockers += blocks;
+            distance += blocks * (caster - q[2]);
+        }
+        if blockers == 0.0 {
+            return 1.0;
+        }
+        let penumbra = (self.spread * distance / blockers * self.texels).clamp(2.0, radius.max(2.0));
+        let lit: f32 = match penumbra < SOFT {
+            true => (0..LOOKS).map(|i| self.lit(self.looks.at(i, &receiver, penumbra))).sum(),
+            false => {
+                let looks = self.look(&self.looks, &receiver, penumbra);
+                looks.iter().map(|[caster, limit]| if caster > limit { 0.0 } else { 1.0 }).sum()
+            }
+        };
         lit / LOOKS as f32
     }
 
-    /// Whether a texel shows the light past `receiver`, interpolated between the four texels around it.
-    fn lit(&self, x: f32, y: f32, receiver: f32) -> f32 {
+    /// The nearest casters at places of a disk around a receiver, each with the nearness above which it is in front of it.
+    fn look<const N: usize>(&self, disk: &Disk<N>, receiver: &Receiver, radius: f32) -> [[f32; 2]; N] {
+        // In two loops, so that the first is done several at once.
+        let (mut texels, mut limits) = ([0; N], [0.0; N]);
+        for i in 0..N {
+            let [x, y, limit] = disk.at(i, receiver, radius);
+            (texels[i], limits[i]) = (texel(y) * SIDE + texel(x), limit);
+        }
+        std::array::from_fn(|i| [self.near[texels[i]], limits[i]])
+    }
+
+    /// Whether a texel shows the light past what is no nearer than `limit`, interpolated between the four texels around it.
+    fn lit(&self, [x, y, limit]: Vector) -> f32 {
         let last = (SIDE - 2) as f32;
         let (x, y) = ((x - 0.5).clamp(0.0, last), (y - 0.5).clamp(0.0, last));
         let (i, j) = (x as usize, y as usize);
         let (fx, fy) = (x - i as f32, y - j as f32);
         let row = |j: usize| {
-            let open = |near: f32| if near > receiver { 0.0 } else { 1.0 };
-            let [left, right] = [0, 1].map(|k| open(self.layer.near[j * SIDE + i + k]));
+            let open = |near: f32| if near > limit { 0.0 } else { 1.0 };
+            let [left, right] = [0, 1].map(|k| open(self.near[j * SIDE + i + k]));
             left * (1.0 - fx) + right * fx
         };
         let (above, below) = (row(j), row(j + 1));
         above * (1.0 - fy) + below * fy
     }
+}
 
-    fn at(&self, i: i32, j: i32) -> f32 {
-        let last = SIDE as i32 - 1;
-        self.layer.near[j.clamp(0, last) as usize * SIDE + i.clamp(0, last) as usize]
+/// The largest value of `near` within `radius` texels, and a little farther, of each block of texels.
+fn nearest_around(near: &[f32], radius: f32) -> Vec<f32> {
+    let mut blocks = vec![0.0f32; BLOCKS * BLOCKS];
+    for (y, row) in near.chunks_exact(SIDE).enumerate() {
+        for (x, texels) in row.as_chunks::<BLOCK>().0.iter().enumerate() {
+            let block = &mut blocks[y / BLOCK * BLOCKS + x];
+            *block = texels.iter().fold(*block, |most, &near| most.max(near));
+        }
     }
+    let reach = (radius / BLOCK as f32) as usize + 2;
+    // The largest along lines of blocks, then along lines of those: what comes out is turned, and the second time back.
+    let along = |blocks: &[f32]| -> Vec<f32> {
+        let of = |i: usize| {
+            let (x, line) = (i / BLOCKS, &blocks[i % BLOCKS * BLOCKS..][..BLOCKS]);
+            line[x.saturating_sub(reach)..(x + reach + 1).min(BLOCKS)]
+                .iter()
+                .fold(0.0, |most: f32, &near| most.max(near))
+        };
+        (0..BLOCKS * BLOCKS).map(of).collect()
+    };
+    along(&along(&blocks))
+}
+
+/// The row or column of texels at a coordinate, the nearest one outside of the map.
+#[inline]
+fn texel(x: f32) -> usize {
+    (x.max(0.0) as u32).min(SIDE as u32 - 1) as usize
 }
 
 /// Puts the half of a ball that faces the light.
@@ -164,15 +231,39 @@ fn ball(band: &mut Band, center: Vector, radius: f32, texels: f32) {
     }
 }
 
-/// `N` offsets spread evenly over a disk (Vogel's spiral), the first one in the direction of `spoke`.
-fn disk<const N: usize>(radius: f32, mut spoke: [f32; 2]) -> impl Iterator<Item = [f32; 2]> {
-    const TURN: [f32; 2] = [-0.737_368_9, 0.675_490_3]; // cosine and sine of the golden angle
-    (0..N).map(move |i| {
-        let r = radius * ((i as f32 + 0.5) / N as f32).sqrt();
-        let offset = [spoke[0] * r, spoke[1] * r];
-        spoke = [spoke[0] * TURN[0] - spoke[1] * TURN[1], spoke[0] * TURN[1] + spoke[1] * TURN[0]];
-        offset
-    })
+/// A place whose light is asked for, and the plane of the surface there.
+struct Receiver {
+    /// In texels, and nearness to the light.
+    q: Vector,
+    /// Nearness per texel along the surface, and that of a slope that casts no shadow.
+    tilt: [f32; 2],
+    gentle: f32,
+    /// Cosine and sine of the angle by which disks are turned.
+    spin: [f32; 2],
+}
+
+/// Places spread evenly over the unit disk (Vogel's spiral).
+struct Disk<const N: usize> {
+    u: [f32; N],
+    v: [f32; N],
+}
+
+impl<const N: usize> Disk<N> {
+    fn new() -> Disk<N> {
+        const TURN: f32 = 2.399_963; // the golden angle
+        let polar = |i: usize| (((i as f32 + 0.5) / N as f32).sqrt(), (TURN * i as f32).sin_cos());
+        let along = |f: fn((f32, (f32, f32))) -> f32| std::array::from_fn(|i| f(polar(i)));
+        Disk { u: along(|(r, (_, cos))| r * cos), v: along(|(r, (sin, _))| r * sin) }
+    }
+
+    /// Where place `i` of a disk around a receiver is, in texels, and the nearness of the surface there.
+    #[inline]
+    fn at(&self, i: usize, receiver: &Receiver, radius: f32) -> Vector {
+        let Receiver { q, tilt, gentle, spin } = receiver;
+        let x = (self.u[i] * spin[0] - self.v[i] * spin[1]) * radius;
+        let y = (self.u[i] * spin[1] + self.v[i] * spin[0]) * radius;
+        [q[0] + x, q[1] + y, q[2] + 1e-3 + tilt[0] * x + tilt[1] * y + gentle * (x.abs() + y.abs())]
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,23 @@ fn the_nearer_triangle_hides_the_farther() {
 }
 
 #[test]
+fn the_face_of_a_cut_has_the_colors_of_its_map_in_the_shade_too() {
+    // A wall with its back to the lamp, under a roof.
+    let points = [[0.9, 0.0, 0.0], [0.9, 1.0, 0.0], [0.9, 1.0, 1.0], [0.9, 0.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]];
+    let wall = [[0, 1, 2], [0, 2, 3]];
+    let roof = [[2, 3, 4], [2, 4, 5]];
+    let (values, expected) = ([0.5; 6], ColorMap::Viridis.color(0.5).map(|x| x * 255.0));
+    let off = |triangles: &[[u32; 3]], faces: &[[u32; 3]]| {
+        let coloring = Coloring::Scalar { label: "", values: &values, range: [0.0, 1.0], map: ColorMap::Viridis };
+        let scene = Scene { points: &points, triangles, faces, coloring, ..Scene::default() };
+        let color = at(&render(&scene, &Camera::framing(unit_box(), Up::Z).seen_from(0.0, 0.0), SIZE), 0.4, 0.6);
+        (0..3).map(|k| (f32::from(color[k]) - expected[k]).abs()).fold(0.0, f32::max)
+    };
+    let (face, surface) = (off(&roof, &wall), off(&[wall, roof].concat(), &[]));
+    assert!(face < 32.0 && face < 0.6 * surface, "{face} of 256 off, and {surface} where it is no face");
+}
+
+#[test]
 fn a_ball_throws_a_shadow_on_the_ground() {
     let props = |ball: bool| {
         let ground = Prop::Ground { height: 0.0 };
@@ -127,6 +144,7 @@ fn threads_do_not_change_a_byte() {
         coloring,
         props: vec![Prop::Ground { height: -0.3 }, Prop::Ball { center: [0.5, 0.5, 0.4], radius: 0.2 }],
         caption: "sheet  t = 0.5 s",
+        ..Scene::default()
     };
     let camera = Camera::framing([[0.0, 0.0, -0.3], [1.0, 1.0, 0.6]], Up::Z);
     let run = |threads| {
@@ -135,7 +153,7 @@ fn threads_do_not_change_a_byte() {
             let picture = render(&scene, &camera, SIZE);
             let folder = tempfile::tempdir().unwrap();
             let mut animation = Animation::new(4);
-            (0..3).for_each(|_| animation.push(&picture).unwrap());
+            animation.push(&vec![picture.clone(); 3]).unwrap();
             animation.finish(&folder.path().join("a.gif")).unwrap();
             (picture, std::fs::read(folder.path().join("a.gif")).unwrap())
         })
@@ -168,12 +186,12 @@ fn a_gif_has_all_frames_and_about_their_colors() {
         let (points, triangles) = sheet(12, |x, _| 0.3 * (6.0 * x + f64::from(i / 2)).sin()); // every state twice
         let scene = Scene { points: &points, triangles: &triangles, ..Scene::default() };
         let picture = render(&scene, &Camera::framing([[0.0, 0.0, -0.3], [1.0, 1.0, 0.3]], Up::Z), SIZE);
-        animation.push(&picture).unwrap();
+        animation.push(std::slice::from_ref(&picture)).unwrap();
         last = Some(picture);
     }
     assert_eq!(animation.len(), 20);
     let other = render(&Scene::default(), &Camera::framing(unit_box(), Up::Z), Size { width: 10, height: 10 });
-    assert!(animation.push(&other).unwrap_err().to_string().contains("160 × 120"));
+    assert!(animation.push(&[other]).unwrap_err().to_string().contains("160 × 120"));
     animation.finish(&path).unwrap();
 
     let mut options = gif::DecodeOptions::new();
@@ -233,6 +251,7 @@ fn degenerate_scenes_are_drawn_without_panic() {
                         Prop::Ball { center: bounds[0], radius: -1.0 },
                         Prop::Ball { center: [0.0; 3], radius: 1e9 },
                     ],
+                    faces: &[[0, 1, 2], [9, 9, 9]],
                     caption: "degenerate",
                 };
                 for up in [Up::Z, Up::Y] {
