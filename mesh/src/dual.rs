@@ -129,7 +129,7 @@ impl Mesh {
             })
             .collect();
         let (faces, boundary_faces): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let (faces, boundary_faces) = (concat(&faces), concat(&boundary_faces));
+        let (faces, boundary_faces) = (concat(faces), concat(boundary_faces));
         let areas = faces.par_iter().map(|face| (face.area, face.cells[0]));
         let areas = areas.chain(boundary_faces.par_iter().map(|face| (face.area, face.cell)));
         if let Some((area, i)) = areas.find_first(|(area, _)| !area.is_finite()) {

@@ -141,7 +141,7 @@ fn unique(incidence: &Incidence, elements: &impl Pairs) -> Vec<[u32; 2]> {
         touching.for_each(|e| elements.add(e, rows));
         rows.finish()
     });
-    concat(&parts)
+    concat(parts)
 }
 
 #[cfg(test)]

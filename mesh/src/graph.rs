@@ -234,7 +234,7 @@ impl Graph {
         };
         let rows: Vec<Vec<u32>> = (0..count).into_par_iter().map_init(|| vec![NONE; count], row_of).collect();
         let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
-        Graph { offsets: offsets_of(&degrees), neighbors: concat(&rows) }
+        Graph { offsets: offsets_of(&degrees), neighbors: concat(rows) }
     }
 
     /// Checks that rows are ascending, without self edges, in range, and symmetric.

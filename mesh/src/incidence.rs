@@ -1,4 +1,4 @@
-//! Which elements touch which vertices, by ranges of vertices: the common start of edges, graphs and Laplacians.
+//! Which elements touch which vertices, by ranges of vertices: the common start of edges, graphs, Laplacians and layouts.
 //!
 //! Sorting all pairs of corners of a mesh would move about twelve pairs a tet through memory, several times. Here each
 //! element is listed once for each range of vertices that it touches, and a range is small enough that all that is known
@@ -21,7 +21,21 @@ const MOST_CHUNK: usize = 8 << 24;
 ///
 /// Memory: 4 bytes for each range of each eight consecutive elements. That is one byte an element where numbers are near
 /// to each other in space, and 4 bytes a corner at the worst.
-pub(crate) struct Incidence {
+///
+/// ```
+/// use meshweft_mesh::Incidence;
+/// let edges = [[0, 1], [1, 2000], [2000, 2001]];
+/// let incidence = Incidence::new(2002, edges.len(), |e| edges[e]);
+/// let degree = |v: u32| {
+///     let mut degree = 0;
+///     for (_, touching) in incidence.ranges(v..v + 1) {
+///         touching.for_each(|e| degree += edges[e].iter().filter(|&&u| u == v).count());
+///     }
+///     degree
+/// };
+/// assert_eq!([0, 1, 2, 2000].map(degree), [1, 2, 0, 2]);
+/// ```
+pub struct Incidence {
     vertices: usize,
     /// A range holds 2^width_log vertices.
     width_log: u32,
@@ -37,12 +51,9 @@ struct Chunk {
 }
 
 impl Incidence {
-    /// Of `count` elements between `vertices` vertices; `corners` gives those of an element, all in range.
-    pub(crate) fn new<C: AsRef<[u32]>>(
-        vertices: usize,
-        count: usize,
-        corners: impl Fn(usize) -> C + Sync,
-    ) -> Incidence {
+    /// Of `count` elements between `vertices` vertices; `corners` gives those of an element, all in range. Cost O(corners), in
+    /// parallel; `corners` is called twice an element.
+    pub fn new<C: AsRef<[u32]>>(vertices: usize, count: usize, corners: impl Fn(usize) -> C + Sync) -> Incidence {
         let width_log = vertices.div_ceil(MOST_RANGES).max(LEAST_WIDTH).next_power_of_two().ilog2();
         let ranges = vertices.div_ceil(1 << width_log);
         let chunk = count.div_ceil(4 * rayon::current_num_threads()).clamp(LEAST_CHUNK, MOST_CHUNK);
@@ -77,23 +88,38 @@ impl Incidence {
 
     /// Works on the ranges in parallel: calls `each` with scratch space, the vertices of a range, and the elements that
     /// touch them. Returns the results in the order of the ranges.
-    pub(crate) fn by_range<S, R: Send>(
+    pub fn by_range<S, R: Send>(
         &self,
         scratch: impl Fn() -> S + Sync + Send,
         each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync + Send,
     ) -> Vec<R> {
-        let width = 1usize << self.width_log;
-        let ranges = (0..self.vertices.div_ceil(width)).into_par_iter();
-        let work = |scratch: &mut S, range: usize| {
-            let vertices = (range * width) as u32..self.vertices.min((range + 1) * width) as u32;
-            each(scratch, vertices, &Touching { chunks: &self.chunks, range })
-        };
+        let ranges = (0..self.vertices.div_ceil(1 << self.width_log)).into_par_iter();
+        let work = |scratch: &mut S, range: usize| each(scratch, self.vertices(range), &self.of(range));
         ranges.map_init(scratch, work).collect()
+    }
+
+    /// The ranges that some vertices lie in: those of them that lie there, and the elements that touch any vertex of the
+    /// range.
+    pub fn ranges(&self, vertices: Range<u32>) -> impl Iterator<Item = (Range<u32>, Touching<'_>)> {
+        let ranges = vertices.start >> self.width_log..vertices.end.div_ceil(1 << self.width_log);
+        ranges.map(move |range| {
+            let all = self.vertices(range as usize);
+            (all.start.max(vertices.start)..all.end.min(vertices.end), self.of(range as usize))
+        })
+    }
+
+    fn vertices(&self, range: usize) -> Range<u32> {
+        let width = 1usize << self.width_log;
+        (range * width) as u32..self.vertices.min((range + 1) * width) as u32
+    }
+
+    fn of(&self, range: usize) -> Touching<'_> {
+        Touching { chunks: &self.chunks, range }
     }
 }
 
 /// The elements that touch a range of vertices.
-pub(crate) struct Touching<'a> {
+pub struct Touching<'a> {
     chunks: &'a [Chunk],
     range: usize,
 }
@@ -101,7 +127,7 @@ pub(crate) struct Touching<'a> {
 impl Touching<'_> {
     /// Visits the elements, ascending.
     #[inline]
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(usize)) {
+    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
         for chunk in self.chunks {
             for &eight in &chunk.listed[chunk.starts[self.range] as usize..chunk.starts[self.range + 1] as usize] {
                 let (first, mut bits) = (chunk.first + (eight >> 8) as usize * 8, eight & 0xff);
@@ -115,16 +141,16 @@ impl Touching<'_> {
 }
 
 /// Copies the parts one behind the other, in parallel.
-pub(crate) fn concat<T: Copy + Default + Send + Sync>(parts: &[Vec<T>]) -> Vec<T> {
+pub(crate) fn concat<T: Copy + Default + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = vec![T::default(); parts.iter().map(Vec::len).sum()];
     let mut rest = &mut all[..];
     let mut places = Vec::with_capacity(parts.len());
-    for part in parts {
+    for part in &parts {
         let (own, others) = rest.split_at_mut(part.len());
         places.push(own);
         rest = others;
     }
-    places.into_par_iter().zip(parts).for_each(|(place, part)| place.copy_from_slice(part));
+    places.into_par_iter().zip(&parts).for_each(|(place, part)| place.copy_from_slice(part));
     all
 }
 

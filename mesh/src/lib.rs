@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod cell;
 mod coloring;
 mod dual;
@@ -29,6 +30,7 @@ pub use coloring::Coloring;
 pub use dual::{BoundaryFace, Dual, Face};
 pub use error::{Error, Place, Result};
 pub use graph::Graph;
+pub use incidence::{Incidence, Touching};
 pub use levels::Levels;
 pub use measure::{Laplacian, mean_edge_length};
 pub use mesh::{Field, Group, Mesh};

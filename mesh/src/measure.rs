@@ -3,10 +3,9 @@
 //! Sums here are taken in the order of their terms' values, so they depend neither on the names of vertices nor on the
 //! order of cells.
 
+use crate::assembly::{Sums, Terms, assemble, by_vertex};
 use crate::error::{Error, Result};
-use crate::incidence::{Incidence, concat};
 use crate::mesh::Mesh;
-use crate::sort::group;
 use rayon::prelude::*;
 
 /// Linear finite elements for `∇·∇`: one weight an edge, one mass a vertex.
@@ -25,7 +24,8 @@ pub struct Laplacian {
 
 impl Laplacian {
     /// Assembles the Laplacian of the cells of highest dimension: tets (solids are cut into tets), triangles (the
-    /// cotangent weights; quads are halved), or edges (one over the length). Cells of no size are left out.
+    /// cotangent weights; quads are halved), or edges (one over the length). Cells of no size are left out, and those that
+    /// repeat a corner.
     ///
     /// Cost O(cells), in parallel. Source: Pinkall and Polthier, "Computing discrete minimal surfaces and their
     /// conjugates", 1993, for triangles; the stiffness matrix of linear elements in any textbook.
@@ -42,24 +42,39 @@ impl Laplacian {
     /// # Ok::<(), meshweft_mesh::Error>(())
     /// ```
     pub fn of(mesh: &Mesh) -> Result<Laplacian> {
-        let points = mesh.points();
-        let n = points.len();
         match mesh.dimension() {
-            3 => assemble(n, &mesh.tets(), |t| tet_element(t.map(|v| points[v as usize]))),
-            2 => assemble(n, &mesh.triangles(), |t| triangle_element(t.map(|v| points[v as usize]))),
+            3 => Laplacian::assembled(mesh, &mesh.tets(), tet_element),
+            2 => Laplacian::assembled(mesh, &mesh.triangles(), triangle_element),
             // Without edges too: then nothing has a mass.
-            _ => assemble(n, &mesh.edges(), |e| edge_element(e.map(|v| points[v as usize]))),
+            _ => Laplacian::assembled(mesh, &mesh.edges(), edge_element),
         }
+    }
+
+    fn assembled<const K: usize>(
+        mesh: &Mesh,
+        elements: &[[u32; K]],
+        element: impl Fn([[f64; 3]; K]) -> Terms<K> + Sync,
+    ) -> Result<Laplacian> {
+        if elements.len() > u32::MAX as usize / K {
+            return Err(Error::Invalid(format!("{} cells have more than 2^32 corners: cut the mesh", elements.len())));
+        }
+        // Each corner has its share of the mass.
+        let terms = |p| {
+            let (mass, weights) = element(p);
+            let is_sized = weights.iter().flatten().fold(true, |all, weight| all & weight.is_finite());
+            (if is_sized { mass / K as f64 } else { f64::NAN }, weights)
+        };
+        let Sums { edges, weights, masses } = assemble(mesh.points(), elements, terms);
+        Ok(Laplacian { edges, weights, masses })
     }
 
     /// The largest `diffusivity × time step` for which no explicit update overshoots where weights are positive: the
     /// smallest `masses[i] / Σ_j |weights[ij]|`, m²; 1 without edges.
     ///
-    /// Weights are added by size, so that names do not matter. Cost O(edges · log degree), in parallel. Memory: 8 bytes
-    /// an edge, and 8 bytes a vertex and thread.
+    /// Weights are added by size, so that names do not matter. Cost O(edges), in parallel.
     ///
     /// # Panics
-    /// If an edge names a vertex without a mass, or there are 2^31 edges.
+    /// If an edge names a vertex without a mass.
     ///
     /// ```
     /// use meshweft_mesh::{Laplacian, Mesh};
@@ -69,17 +84,17 @@ impl Laplacian {
     /// # Ok::<(), meshweft_mesh::Error>(())
     /// ```
     pub fn explicit_limit(&self) -> f64 {
-        assert!(self.edges.len() <= u32::MAX as usize / 2, "fewer than 2^31 edges");
-        let (starts, edges) = group(self.masses.len(), self.edges.len(), |e| self.edges[e].map(|v| (v, e as u32)));
-        let limit_of = |row: &mut Vec<u64>, v: usize| {
-            let own = &edges[starts[v] as usize..starts[v + 1] as usize];
-            row.clear();
-            row.extend(own.iter().map(|&e| ordered(self.weights[e as usize].abs())));
-            row.sort_unstable();
-            let total: f64 = row.iter().map(|&weight| unordered(weight)).sum();
-            if total > 0.0 { self.masses[v] / total } else { f64::INFINITY }
-        };
-        let limits: Vec<f64> = (0..self.masses.len()).into_par_iter().map_init(Vec::new, limit_of).collect();
+        let n = self.masses.len();
+        assert!(self.edges.par_iter().all(|e| e.iter().all(|&v| (v as usize) < n)), "edges join vertices with a mass");
+        let limits = by_vertex(
+            n,
+            &self.edges,
+            |e| self.weights[e].abs(),
+            |totals| {
+                let limits = totals.map(|(v, total)| if total > 0.0 { self.masses[v] / total } else { f64::INFINITY });
+                limits.fold(f64::INFINITY, f64::min)
+            },
+        );
         Some(limits.into_iter().fold(f64::INFINITY, f64::min)).filter(|limit| limit.is_finite()).unwrap_or(1.0)
     }
 }
@@ -107,171 +122,62 @@ pub fn mean_edge_length(mesh: &Mesh, edges: &[[u32; 2]]) -> f64 {
     total as f64 / UNIT / edges.len() as f64 * longest
 }
 
-/// An element's mass and its weight between each pair of corners; `None` for an element of no size.
-type Element<const K: usize> = Option<(f64, [[f64; K]; K])>;
-
-fn assemble<const K: usize>(
-    n: usize,
-    elements: &[[u32; K]],
-    element: impl Fn([u32; K]) -> Element<K> + Sync,
-) -> Result<Laplacian> {
-    if elements.len() > u32::MAX as usize / K {
-        return Err(Error::Invalid(format!("{} cells have more than 2^32 corners: cut the mesh", elements.len())));
-    }
-    let incidence = Incidence::new(n, elements.len(), |e| elements[e]);
-    // Row by row: the mass of a vertex and the weights of its edges to higher ids. All terms of the rows of a range are
-    // collected first, so that an element is worked out once a range.
-    let parts = incidence.by_range(Terms::default, |Terms { masses, weights, ends }, vertices, touching| {
-        let local = |v: u32| v.wrapping_sub(vertices.start) as usize;
-        let higher = |corners: &[u32; K], v: u32| corners.iter().filter(|&&u| u > v).count();
-        ends.clear();
-        ends.resize(vertices.len(), [0; 2]);
-        touching.for_each(|e| {
-            let corners = &elements[e];
-            for &v in corners {
-                if let Some([masses, weights]) = ends.get_mut(local(v)) {
-                    *masses += 1;
-                    *weights += higher(corners, v);
-                }
-            }
-        });
-        // First the starts of each row, which move on to their ends as the row is filled.
-        let mut totals = [0; 2];
-        for end in ends.iter_mut() {
-            let counts = *end;
-            *end = totals;
-            totals = [totals[0] + counts[0], totals[1] + counts[1]];
-        }
-        let starts = ends.clone();
-        masses.clear();
-        masses.resize(totals[0], ordered(0.0));
-        weights.clear();
-        weights.resize(totals[1], weight_term(0, 0.0));
-        touching.for_each(|e| {
-            let corners = elements[e];
-            let Some((mass, matrix)) = element(corners) else { return };
-            for v in corners {
-                let Some([mass_end, weight_end]) = ends.get_mut(local(v)) else { continue };
-                let own = corners.iter().position(|&u| u == v).expect("it is one of them");
-                masses[*mass_end] = ordered(mass / K as f64);
-                *mass_end += 1;
-                for k in (0..K).filter(|&k| corners[k] > v) {
-                    weights[*weight_end] = weight_term(corners[k], matrix[own][k]);
-                    *weight_end += 1;
-                }
-            }
-        });
-        let mut part = Part::default();
-        for ((v, start), end) in vertices.zip(starts).zip(&*ends) {
-            let masses = &mut masses[start[0]..end[0]];
-            masses.sort_unstable();
-            part.masses.push(masses.iter().map(|&mass| unordered(mass)).sum());
-            let weights = &mut weights[start[1]..end[1]];
-            weights.sort_unstable();
-            for terms in weights.chunk_by(|a, b| a >> 64 == b >> 64) {
-                part.edges.push([v, (terms[0] >> 64) as u32]);
-                part.weights.push(terms.iter().map(|&term| unordered(term as u64)).sum());
-            }
-        }
-        part
-    });
-    let mut columns = (Vec::new(), Vec::new(), Vec::new());
-    for Part { edges, weights, masses } in parts {
-        columns.0.push(edges);
-        columns.1.push(weights);
-        columns.2.push(masses);
-    }
-    Ok(Laplacian { edges: concat(&columns.0), weights: concat(&columns.1), masses: concat(&columns.2) })
-}
-
-/// A whole number for a float, in the order of [`f64::total_cmp`]: whole numbers are sorted without branches.
-fn ordered(x: f64) -> u64 {
-    let bits = x.to_bits();
-    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
-}
-
-/// The float of [`ordered`].
-fn unordered(bits: u64) -> f64 {
-    f64::from_bits(bits ^ (!(bits as i64 >> 63) as u64 | 1 << 63))
-}
-
-/// A weight to a neighbor, sorted by neighbor and then by weight.
-fn weight_term(neighbor: u32, weight: f64) -> u128 {
-    u128::from(neighbor) << 64 | u128::from(ordered(weight))
-}
-
-/// Space that one thread uses again for every range of vertices.
-#[derive(Default)]
-struct Terms {
-    /// As [`ordered`] numbers.
-    masses: Vec<u64>,
-    /// As [`weight_term`] numbers.
-    weights: Vec<u128>,
-    /// For each vertex of the range, where its terms end.
-    ends: Vec<[usize; 2]>,
-}
-
-/// The Laplacian of one range of vertices.
-#[derive(Default)]
-struct Part {
-    edges: Vec<[u32; 2]>,
-    weights: Vec<f64>,
-    masses: Vec<f64>,
-}
-
-fn edge_element([a, b]: [[f64; 3]; 2]) -> Element<2> {
+/// Of an element, its mass and its weight between corners `i` and `j` for `j < i`, at `[i][j]`: not finite for one of no size.
+#[inline(always)]
+fn edge_element([a, b]: [[f64; 3]; 2]) -> Terms<2> {
     let length = norm(sub(b, a));
-    let weight = 1.0 / length;
-    weight.is_finite().then_some((length, [[0.0, weight], [weight, 0.0]]))
+    (length, [[0.0; 2], [1.0 / length, 0.0]])
 }
 
 /// The weight of an edge is half the cotangent of the angle that faces it.
-fn triangle_element(p: [[f64; 3]; 3]) -> Element<3> {
+#[inline(always)]
+fn triangle_element(p: [[f64; 3]; 3]) -> Terms<3> {
     let area = 0.5 * norm(cross(sub(p[1], p[0]), sub(p[2], p[0])));
-    let mut matrix = [[0.0; 3]; 3];
-    for k in 0..3 {
-        let (i, j) = ((k + 1) % 3, (k + 2) % 3);
-        matrix[i][j] = dot(sub(p[i], p[k]), sub(p[j], p[k])) / (4.0 * area);
-        matrix[j][i] = matrix[i][j];
-    }
-    matrix.iter().flatten().all(|w| w.is_finite()).then_some((area, matrix))
+    let facing = |i: usize, j: usize, k: usize| dot(sub(p[i], p[k]), sub(p[j], p[k])) / (4.0 * area);
+    (area, [[0.0; 3], [facing(0, 1, 2), 0.0, 0.0], [facing(2, 0, 1), facing(1, 2, 0), 0.0]])
 }
 
 /// The gradient of corner `k`'s hat function is its facing area vector over three volumes.
-fn tet_element(p: [[f64; 3]; 4]) -> Element<4> {
-    const FACING: [[usize; 3]; 4] = [[1, 3, 2], [0, 2, 3], [0, 3, 1], [0, 1, 2]];
-    let areas = FACING.map(|[a, b, c]| cross(sub(p[b], p[a]), sub(p[c], p[a])).map(|x| 0.5 * x));
+#[inline(always)]
+fn tet_element(p: [[f64; 3]; 4]) -> Terms<4> {
+    let facing = |a: usize, b: usize, c: usize| scaled(0.5, cross(sub(p[b], p[a]), sub(p[c], p[a])));
+    let areas = [facing(1, 3, 2), facing(0, 2, 3), facing(0, 3, 1), facing(0, 1, 2)];
     let volume = dot(cross(sub(p[1], p[0]), sub(p[2], p[0])), sub(p[3], p[0])).abs() / 6.0;
-    let mut matrix = [[0.0; 4]; 4];
+    let mut weights = [[0.0; 4]; 4];
     for i in 0..4 {
         for j in 0..i {
-            matrix[i][j] = -dot(areas[i], areas[j]) / (9.0 * volume);
-            matrix[j][i] = matrix[i][j];
+            weights[i][j] = -dot(areas[i], areas[j]) / (9.0 * volume);
         }
     }
-    matrix.iter().flatten().all(|w| w.is_finite()).then_some((volume, matrix))
+    (volume, weights)
 }
 
+#[inline(always)]
 pub(crate) fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
+#[inline(always)]
 pub(crate) fn scaled(factor: f64, a: [f64; 3]) -> [f64; 3] {
-    a.map(|x| factor * x)
+    [factor * a[0], factor * a[1], factor * a[2]]
 }
 
+#[inline(always)]
 pub(crate) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
+#[inline(always)]
 pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
+#[inline(always)]
 pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
+#[inline(always)]
 fn norm(a: [f64; 3]) -> f64 {
     dot(a, a).sqrt()
 }
@@ -298,13 +204,6 @@ mod tests {
         let triangle = Mesh::new(points, Cells::of(CellKind::Triangle, vec![0, 1, 2])).unwrap();
         let area: f64 = Laplacian::of(&triangle).unwrap().masses.iter().sum();
         assert!((energy(&triangle, [1.0, 2.0, 0.0]) - 5.0 * area).abs() < 1e-12);
-    }
-
-    #[test]
-    fn whole_numbers_are_in_the_order_of_their_floats() {
-        let floats = [-f64::INFINITY, -2.0, -1e-310, -0.0, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
-        assert!(floats.map(ordered).is_sorted());
-        assert_eq!(floats.map(|x| unordered(ordered(x)).to_bits()), floats.map(f64::to_bits));
     }
 
     /// [`Laplacian::explicit_limit`] by its definition.

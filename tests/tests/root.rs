@@ -17,6 +17,7 @@ mod cli;
 mod determinism;
 mod embed;
 mod extremes;
+#[cfg(feature = "gpu")]
 mod gpu;
 mod hosts;
 mod lanes;

@@ -1,10 +1,15 @@
 //! A cursor over binary numbers of either byte order, which knows where it stands when something is wrong.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 use super::text::too_many;
 use crate::error::{Error, Place, Result};
 use rayon::prelude::*;
+
+/// Numbers that are decoded as one piece of work: fewer are not worth another thread, more leave a core's cache.
+pub(super) const PIECE: usize = 1 << 14;
 
 /// Which byte of a number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +90,48 @@ fn decode<T, U: Send, const N: usize>(
     big: impl Fn([u8; N]) -> T + Sync,
     convert: impl Fn(T) -> U + Sync,
 ) -> Vec<U> {
-    const LEAST: usize = 1 << 14; // fewer numbers are not worth another thread
-    let numbers = bytes.as_chunks::<N>().0.par_iter().with_min_len(LEAST);
+    let numbers = bytes.as_chunks::<N>().0.par_iter().with_min_len(PIECE);
     match order {
         Order::Little => numbers.map(|&b| convert(little(b))).collect(),
         Order::Big => numbers.map(|&b| convert(big(b))).collect(),
+    }
+}
+
+/// Numbers as they lie in a file, taken piece by piece: all of them as 64-bit numbers may be twice the file.
+pub(super) struct Stored<'a> {
+    scalar: Scalar,
+    order: Order,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Stored<'a> {
+    /// `bytes`: whole numbers.
+    pub(super) fn new(scalar: Scalar, order: Order, bytes: Cow<'a, [u8]>) -> Stored<'a> {
+        Stored { scalar, order, bytes }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() / self.scalar.size()
+    }
+
+    /// Some of them as [`Scalar::integers`].
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(super) fn integers(&self, places: Range<usize>) -> Vec<i64> {
+        self.scalar.integers(self.order, self.bytes_of(places))
+    }
+
+    /// Some of them as [`Scalar::floats`].
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(super) fn floats(&self, places: Range<usize>) -> Vec<f64> {
+        self.scalar.floats(self.order, self.bytes_of(places))
+    }
+
+    fn bytes_of(&self, places: Range<usize>) -> &[u8] {
+        &self.bytes[places.start * self.scalar.size()..places.end * self.scalar.size()]
     }
 }
 
@@ -221,6 +263,13 @@ mod tests {
         }
         assert_eq!(Scalar::U64.integers(Order::Little, &[255; 8]), [i64::MAX]);
         assert_eq!(Scalar::F32.floats(Order::Big, &1.5f32.to_be_bytes()), [1.5]);
+    }
+
+    #[test]
+    fn numbers_are_taken_piece_by_piece() {
+        let bytes: Vec<u8> = [1.5f32, -2.0, 7.0].iter().flat_map(|x| x.to_be_bytes()).collect();
+        let stored = Stored::new(Scalar::F32, Order::Big, Cow::Owned(bytes));
+        assert_eq!((stored.len(), stored.floats(1..3), stored.integers(0..2)), (3, vec![-2.0, 7.0], vec![1, -2]));
     }
 
     #[test]

@@ -7,9 +7,12 @@
 //!
 //! Source: VTK user's guide, "VTK file formats", and `vtkWedge`.
 
+use super::binary::{PIECE, Stored};
 use super::draft::Draft;
 use crate::cell::CellKind;
 use rayon::prelude::*;
+use std::borrow::Cow;
+use std::ops::Range;
 
 /// Our corners of a wedge in VTK's order, and the other way around.
 const WEDGE: [usize; 6] = [0, 2, 1, 3, 5, 4];
@@ -30,6 +33,80 @@ pub(super) fn type_of(kind: CellKind) -> (u8, &'static [usize]) {
     (number, &ORDER[..kind.corners()])
 }
 
+/// Integers of a file, decoded or not.
+pub(super) enum Integers<'a> {
+    Plain(Cow<'a, [i64]>),
+    Stored(Stored<'a>),
+}
+
+impl Integers<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Integers::Plain(all) => all.len(),
+            Integers::Stored(stored) => stored.len(),
+        }
+    }
+
+    /// Some of them.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(super) fn piece(&self, places: Range<usize>) -> Cow<'_, [i64]> {
+        match self {
+            Integers::Plain(all) => Cow::Borrowed(&all[places]),
+            Integers::Stored(stored) => Cow::Owned(stored.integers(places)),
+        }
+    }
+
+    /// Whether `is_right` says so of each, by its place. In parallel.
+    fn all(&self, is_right: impl Fn(usize, i64) -> bool + Sync) -> bool {
+        (0..self.len()).into_par_iter().step_by(PIECE).all(|start| {
+            let piece = self.piece(start..self.len().min(start + PIECE));
+            piece.iter().zip(start..).fold(true, |all, (&x, place)| all & is_right(place, x))
+        })
+    }
+}
+
+/// Adds cells of the types `types` if they are of one kind, in the numbering of VTK, and nothing is wrong with them; cell c
+/// has the corners up to `ends[c]` of `connectivity`, which count from point `base` on. Anything else is for [`add`], which
+/// goes from cell to cell. Returns whether it did.
+pub(super) fn add_uniform(
+    draft: &mut Draft,
+    base: usize,
+    types: &Integers,
+    ends: &Integers,
+    connectivity: &Integers,
+) -> bool {
+    let (Some(points), true) = (draft.points.len().checked_sub(base), types.len() > 0) else { return false };
+    let number = types.piece(0..1)[0];
+    let kinds = CellKind::ALL.into_iter();
+    let Some(kind) = kinds.filter(|&k| k != CellKind::Wedge).find(|&k| i64::from(type_of(k).0) == number) else {
+        return false;
+    };
+    let (n, count) = (kind.corners(), types.len() * kind.corners());
+    let is_regular = ends.len() == types.len()
+        && connectivity.len() >= count
+        && draft.has_room(count)
+        && types.all(|_, t| t == number)
+        && ends.all(|c, end| usize::try_from(end) == Ok((c + 1) * n));
+    if !is_regular {
+        return false;
+    }
+    let mut corners = vec![0; count];
+    let decode = |(piece, own): (usize, &mut [u32])| {
+        let indices = connectivity.piece(piece * PIECE..piece * PIECE + own.len());
+        own.iter_mut().zip(&*indices).fold(true, |all, (own, &v)| {
+            *own = v.wrapping_add(base as i64) as u32;
+            all & usize::try_from(v).is_ok_and(|v| v < points)
+        })
+    };
+    let is_known = corners.par_chunks_mut(PIECE).enumerate().all(decode);
+    if is_known {
+        draft.cells(kind, corners);
+    }
+    is_known
+}
+
 /// Adds cells of the types `types`; cell c has the corners `connectivity[offsets[c]..offsets[c + 1]]`, which count from
 /// point `base` on.
 pub(super) fn add(
@@ -42,8 +119,10 @@ pub(super) fn add(
     if offsets.len() != types.len() + 1 && !(types.is_empty() && offsets.is_empty()) {
         return Err(format!("{} offsets for {} cells", offsets.len(), types.len()));
     }
-    if let Some((kind, corners)) = uniform(draft, base, types, offsets, connectivity) {
-        draft.cells(kind, corners);
+    let plain = |integers| Integers::Plain(Cow::Borrowed(integers));
+    if let Some((0, ends)) = offsets.split_first()
+        && add_uniform(draft, base, &plain(types), &plain(ends), &plain(connectivity))
+    {
         return Ok(());
     }
     let mut corners = Vec::new();
@@ -61,27 +140,6 @@ pub(super) fn add(
         add_cell(draft, number, &corners).map_err(|message| format!("cell {c}: {message}"))?;
     }
     Ok(())
-}
-
-/// Kind and corners of all cells if they are of one kind, in the numbering of VTK, and nothing is wrong with them. Anything
-/// else is for who goes from cell to cell.
-fn uniform(
-    draft: &Draft,
-    base: usize,
-    types: &[i64],
-    offsets: &[i64],
-    connectivity: &[i64],
-) -> Option<(CellKind, Vec<u32>)> {
-    let &number = types.first()?;
-    let kind = CellKind::ALL.into_iter().find(|&k| k != CellKind::Wedge && i64::from(type_of(k).0) == number)?;
-    let n = kind.corners();
-    let is_regular = types.par_iter().all(|&t| t == number)
-        && offsets.par_iter().enumerate().all(|(c, &offset)| usize::try_from(offset) == Ok(c * n));
-    let indices = connectivity.get(..types.len() * n).filter(|_| is_regular)?;
-    let points = draft.points.len().checked_sub(base)?;
-    let is_known = indices.par_iter().all(|&v| usize::try_from(v).is_ok_and(|v| v < points));
-    (is_known && draft.has_room(indices.len()))
-        .then(|| (kind, indices.par_iter().map(|&v| (v as usize + base) as u32).collect()))
 }
 
 fn add_cell(draft: &mut Draft, number: i64, c: &[u32]) -> Result<(), String> {

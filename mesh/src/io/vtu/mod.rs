@@ -19,6 +19,7 @@ mod tags;
 mod tests;
 mod write;
 
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -26,10 +27,10 @@ use std::path::Path;
 use self::data::Store;
 use self::tags::{Array, Data, Dataset, Piece, Section};
 pub(super) use self::write::{check_names, write, write_index};
-use super::binary::Scalar;
+use super::binary::{PIECE, Scalar, Stored};
 use super::draft::Draft;
 use super::text::{Text, number, shown};
-use super::vtk_cells;
+use super::vtk_cells::{self, Integers};
 use crate::error::{Error, Place, Result, shown_name};
 
 /// A field while pieces are joined.
@@ -117,13 +118,23 @@ fn read_points(piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()
     if array.components != 3 {
         return Err(store.error(array.at, format!("points need 3 components, not {}", array.components)));
     }
-    let values = floats(array, piece.points, store)?;
-    let points = values.as_chunks::<3>().0;
-    if let Some(v) = points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+    let base = draft.points.len();
+    match &array.data {
+        Data::Ascii(_) => draft.points.extend_from_slice(floats(array, piece.points, store)?.as_chunks::<3>().0),
+        _ => {
+            let stored = stored(array, piece.points.saturating_mul(3), store)?;
+            draft.points.resize(base + stored.len() / 3, [0.0; 3]);
+            draft.points[base..].par_chunks_mut(PIECE).enumerate().for_each(|(piece, points)| {
+                let places = 3 * piece * PIECE..3 * (piece * PIECE + points.len());
+                points.copy_from_slice(stored.floats(places).as_chunks::<3>().0);
+            });
+        }
+    }
+    let points = &draft.points[base..];
+    if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
         let message = format!("point {v} has a coordinate that is not finite: {:?}", points[v]);
         return Err(store.error(array.at, message));
     }
-    draft.points.extend_from_slice(points);
     Ok(())
 }
 
@@ -131,24 +142,34 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
     if piece.cells == 0 {
         return Ok(());
     }
-    let mut read = |name: &str, count: u64| -> Result<(Vec<i64>, usize)> {
+    let mut read = |name: &str, count: u64| -> Result<(Integers, usize)> {
         let array = piece.arrays.iter().find(|a| a.section == Section::Cells && a.name == name);
         let array = array.ok_or_else(|| store.error(piece.at, format!("the piece lacks the array {name:?}")))?;
         if !array.scalar.is_integer() || array.components != 1 {
             return Err(store.error(array.at, format!("array {name:?} must hold single integers")));
         }
         let integers = match &array.data {
-            Data::Ascii(range) => words(store, array, range, count)?,
-            _ => array.scalar.integers(store.order(), &store.bytes(array, count)?),
+            Data::Ascii(range) => Integers::Plain(words(store, array, range, count)?.into()),
+            _ => Integers::Stored(stored(array, count, store)?),
         };
         Ok((integers, array.at))
     };
-    let (mut offsets, _) = read("offsets", piece.cells)?;
-    offsets.insert(0, 0);
-    let count = offsets.last().copied().unwrap_or(0);
+    let (ends, _) = read("offsets", piece.cells)?;
+    let count = ends.len().checked_sub(1).map_or(0, |last| ends.piece(last..last + 1)[0]);
     let (types, _) = read("types", piece.cells)?;
     let (connectivity, at) = read("connectivity", u64::try_from(count).unwrap_or(u64::MAX))?;
+    if vtk_cells::add_uniform(draft, base, &types, &ends, &connectivity) {
+        return Ok(());
+    }
+    let [types, ends, connectivity] =
+        [types, ends, connectivity].map(|integers| integers.piece(0..integers.len()).into_owned());
+    let offsets = [&[0], &ends[..]].concat();
     vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))
+}
+
+/// The `count` numbers of an array that is not text, as they lie in the file.
+fn stored<'a>(array: &Array, count: u64, store: &mut Store<'a>) -> Result<Stored<'a>> {
+    Ok(Stored::new(array.scalar, store.order(), store.bytes(array, count)?))
 }
 
 /// The numbers of an array of `count` tuples.
@@ -156,7 +177,10 @@ fn floats(array: &Array, count: u64, store: &mut Store) -> Result<Vec<f64>> {
     let count = count.saturating_mul(array.components as u64);
     match &array.data {
         Data::Ascii(range) => words(store, array, range, count),
-        _ => Ok(array.scalar.floats(store.order(), &store.bytes(array, count)?)),
+        _ => {
+            let stored = stored(array, count, store)?;
+            Ok(stored.floats(0..stored.len()))
+        }
     }
 }
 

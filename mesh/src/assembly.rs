@@ -1,0 +1,402 @@
+//! Sums over elements by vertex and by edge, the same bits in any order of the elements.
+//!
+//! All terms of a range of vertices are collected first, each sum's in a bag of its own, and then added by size. Elements
+//! are worked out many at a time, each number in an array over the elements, so that the compiler takes wide registers.
+
+use crate::incidence::{Incidence, concat};
+use crate::sort::NONE;
+use std::ops::Range;
+
+/// Elements worked out together: their numbers, up to 23 each, stay in a first-level cache.
+const BATCH: usize = 64;
+/// Neighbors of higher id, and terms of each, up to which the terms of a row are taken apart without sorting them. Inner
+/// vertices of tet meshes have about 7, and about 5 tets meet at an edge.
+const ROOM: usize = 16;
+const DEPTH: usize = 8;
+/// Places for the neighbors of a row: few of them meet.
+const PLACES: usize = 4 * ROOM;
+
+/// What an element of `K` corners adds to its corners, NaN if it is to be left out, and to the edge of corners `i` and `j`
+/// for `j < i`, at `[i][j]`.
+pub(crate) type Terms<const K: usize> = (f64, [[f64; K]; K]);
+
+/// Sums by edge and by vertex.
+pub(crate) struct Sums {
+    /// Smaller id first, ascending.
+    pub(crate) edges: Vec<[u32; 2]>,
+    /// Shape `[edges]`.
+    pub(crate) weights: Vec<f64>,
+    /// Shape `[n]`.
+    pub(crate) masses: Vec<f64>,
+}
+
+/// Adds up what elements add, of fewer than 2^32 corners in all; one that repeats a corner is left out. `terms`: of an
+/// element, from the places of its corners; best without branches.
+///
+/// Cost O(elements), in parallel. Memory: that of [`Incidence`] and, for a moment, the result one and a half times.
+pub(crate) fn assemble<const K: usize>(
+    points: &[[f64; 3]],
+    elements: &[[u32; K]],
+    terms: impl Fn([[f64; 3]; K]) -> Terms<K> + Sync,
+) -> Sums {
+    let incidence = Incidence::new(points.len(), elements.len(), |e| elements[e]);
+    let scratch = || (Batch::default(), Rows::default());
+    let parts = incidence.by_range(scratch, |(batch, rows), vertices, touching| {
+        rows.start(vertices);
+        touching.for_each(|e| {
+            batch.push(points, elements[e]);
+            if batch.len == BATCH {
+                batch.finish(&terms, rows);
+            }
+        });
+        batch.finish(&terms, rows);
+        rows.finish()
+    });
+    let mut columns = (Vec::new(), Vec::new(), Vec::new());
+    for Sums { edges, weights, masses } in parts {
+        columns.0.push(edges);
+        columns.1.push(weights);
+        columns.2.push(masses);
+    }
+    Sums { edges: concat(columns.0), weights: concat(columns.1), masses: concat(columns.2) }
+}
+
+/// For each vertex the sum of what its edges add; returns what `finish` makes of those of each range of vertices, by vertex.
+/// `add`: of an edge.
+pub(crate) fn by_vertex<R: Send>(
+    vertices: usize,
+    edges: &[[u32; 2]],
+    add: impl Fn(usize) -> f64 + Sync,
+    finish: impl Fn(&mut dyn Iterator<Item = (usize, f64)>) -> R + Sync + Send,
+) -> Vec<R> {
+    let incidence = Incidence::new(vertices, edges.len(), |e| edges[e]);
+    let scratch = || (Bags::default(), Vec::new());
+    incidence.by_range(scratch, |(bags, terms), vertices, touching| {
+        bags.start(vertices.len());
+        touching.for_each(|e| {
+            let term = ordered(add(e));
+            edges[e].iter().for_each(|v| bags.add(v.wrapping_sub(vertices.start), term));
+        });
+        let vertices = vertices.map(|v| v as usize).enumerate();
+        finish(&mut vertices.map(|(bag, v)| (v, add_up(bags.collect(bag, terms)))))
+    })
+}
+
+/// Elements that wait to be worked out: number `i` of all of them side by side.
+struct Batch<const K: usize> {
+    len: usize,
+    corners: [[u32; K]; BATCH],
+    points: [[[f64; BATCH]; 3]; K],
+    masses: [f64; BATCH],
+    weights: [[[f64; BATCH]; K]; K],
+}
+
+impl<const K: usize> Default for Batch<K> {
+    fn default() -> Batch<K> {
+        Batch {
+            len: 0,
+            corners: [[0; K]; BATCH],
+            points: [[[0.0; BATCH]; 3]; K],
+            masses: [0.0; BATCH],
+            weights: [[[0.0; BATCH]; K]; K],
+        }
+    }
+}
+
+impl<const K: usize> Batch<K> {
+    #[inline(always)]
+    fn push(&mut self, points: &[[f64; 3]], corners: [u32; K]) {
+        let i = self.len;
+        self.corners[i] = corners;
+        for (own, v) in self.points.iter_mut().zip(corners) {
+            own.iter_mut().zip(points[v as usize]).for_each(|(own, x)| own[i] = x);
+        }
+        self.len += 1;
+    }
+
+    /// Works the elements out and adds their terms.
+    fn finish(&mut self, terms: &impl Fn([[f64; 3]; K]) -> Terms<K>, rows: &mut Rows) {
+        // All of them, also those that are not filled: nobody reads what becomes of these.
+        for i in 0..BATCH {
+            let (mass, weights) = terms(std::array::from_fn(|k| std::array::from_fn(|d| self.points[k][d][i])));
+            self.masses[i] = mass;
+            for (own, weights) in self.weights.iter_mut().zip(weights) {
+                own.iter_mut().zip(weights).for_each(|(own, weight)| own[i] = weight);
+            }
+        }
+        let is_proper = |corners: &[u32; K]| (1..K).all(|k| !corners[..k].contains(&corners[k]));
+        for i in (0..self.len).filter(|&i| !self.masses[i].is_nan() && is_proper(&self.corners[i])) {
+            let corners = self.corners[i];
+            let mass = ordered(self.masses[i]);
+            corners.iter().for_each(|&v| rows.add_mass(v, mass));
+            for k in 0..K {
+                (0..k).for_each(|j| rows.add_weight(corners[j], corners[k], ordered(self.weights[k][j][i])));
+            }
+        }
+        self.len = 0;
+    }
+}
+
+/// The vertices of one range, with the terms of their masses and of their edges to higher ids.
+#[derive(Default)]
+struct Rows {
+    first: u32,
+    masses: Bags<u64>,
+    /// Other end and term.
+    weights: Bags<(u32, u64)>,
+}
+
+impl Rows {
+    fn start(&mut self, vertices: Range<u32>) {
+        self.first = vertices.start;
+        self.masses.start(vertices.len());
+        self.weights.start(vertices.len());
+    }
+
+    #[inline(always)]
+    fn add_mass(&mut self, v: u32, term: u64) {
+        self.masses.add(v.wrapping_sub(self.first), term);
+    }
+
+    #[inline(always)]
+    fn add_weight(&mut self, a: u32, b: u32, term: u64) {
+        self.weights.add(a.min(b).wrapping_sub(self.first), (a.max(b), term));
+    }
+
+    /// The sums of the range.
+    fn finish(&mut self) -> Sums {
+        let mut terms = Vec::new();
+        let masses = (0..self.masses.heads.len()).map(|v| add_up(self.masses.collect(v, &mut terms))).collect();
+        let (mut edges, mut weights) = (Vec::new(), Vec::new());
+        let (mut table, mut terms, mut row) = (Table::new(), Vec::new(), Vec::new());
+        for (bag, v) in (0..self.weights.heads.len()).zip(self.first..) {
+            row.clear();
+            table.add_up(self.weights.collect(bag, &mut terms), &mut row);
+            edges.extend(row.iter().map(|&(id, _)| [v, id]));
+            weights.extend(row.iter().map(|&(_, weight)| weight));
+        }
+        Sums { edges, weights, masses }
+    }
+}
+
+/// Takes the terms of a row apart by id: a hash table with room for few of each, which is all that meshes need.
+struct Table {
+    ids: [u32; PLACES],
+    lengths: [u8; PLACES],
+    terms: [[u64; DEPTH]; PLACES],
+}
+
+impl Table {
+    fn new() -> Table {
+        Table { ids: [NONE; PLACES], lengths: [0; PLACES], terms: [[0; DEPTH]; PLACES] }
+    }
+
+    /// Appends the sum of the terms of each id, ascending.
+    fn add_up(&mut self, terms: &mut [(u32, u64)], row: &mut Vec<(u32, f64)>) {
+        self.ids.fill(NONE);
+        self.lengths.fill(0);
+        // Ids, each with its place, to be sorted.
+        let (mut known, mut count) = ([u64::MAX; ROOM], 0);
+        for &(id, term) in &*terms {
+            // The upper bits of a product mix all of a number; a full table has no more than a quarter of its places taken.
+            let mut place = (id.wrapping_mul(0x9e37_79b1) >> (u32::BITS - PLACES.ilog2())) as usize;
+            while self.ids[place] != id {
+                if self.ids[place] == NONE {
+                    if count == ROOM {
+                        return add_up_sorted(terms, row);
+                    }
+                    self.ids[place] = id;
+                    known[count] = u64::from(id) << 32 | place as u64;
+                    count += 1;
+                    break;
+                }
+                place = (place + 1) % PLACES;
+            }
+            let length = self.lengths[place] as usize;
+            if length == DEPTH {
+                return add_up_sorted(terms, row);
+            }
+            self.terms[place][length] = term;
+            self.lengths[place] += 1;
+        }
+        known[..count].sort_unstable();
+        row.extend(known[..count].iter().map(|&known| {
+            let place = known as usize % PLACES;
+            ((known >> 32) as u32, add_up_few(&self.terms[place], self.lengths[place] as usize))
+        }));
+    }
+}
+
+/// The same for any number of ids and terms.
+fn add_up_sorted(terms: &mut [(u32, u64)], row: &mut Vec<(u32, f64)>) {
+    terms.sort_unstable();
+    let sum = |terms: &[(u32, u64)]| terms.iter().fold(-0.0, |sum, &(_, term)| sum + unordered(term));
+    row.extend(terms.chunk_by(|a, b| a.0 == b.0).map(|terms| (terms[0].0, sum(terms))));
+}
+
+/// The sum of [`ordered`] numbers, by size.
+fn add_up(terms: &mut [u64]) -> f64 {
+    terms.sort_unstable();
+    terms.iter().fold(-0.0, |sum, &term| sum + unordered(term))
+}
+
+/// The same for a few, without branches, which a processor would guess wrong half of the time.
+#[inline(always)]
+fn add_up_few(terms: &[u64; DEPTH], len: usize) -> f64 {
+    let terms = sorted(std::array::from_fn(|k| if k < len { terms[k] } else { u64::MAX }));
+    // A negative zero changes no sum.
+    (0..DEPTH).fold(-0.0, |sum, k| sum + if k < len { unordered(terms[k]) } else { -0.0 })
+}
+
+/// Sorts eight numbers by Batcher's network.
+#[inline(always)]
+fn sorted(mut numbers: [u64; 8]) -> [u64; 8] {
+    #[rustfmt::skip]
+    const NETWORK: [[usize; 2]; 19] = [
+        [0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [1, 2], [5, 6],
+        [0, 4], [1, 5], [2, 6], [3, 7], [2, 4], [3, 5], [1, 2], [3, 4], [5, 6],
+    ];
+    for [a, b] in NETWORK {
+        (numbers[a], numbers[b]) = (numbers[a].min(numbers[b]), numbers[a].max(numbers[b]));
+    }
+    numbers
+}
+
+/// Terms in bags that need not know how many come: chains of nodes, the last first.
+struct Bags<T> {
+    /// The first node of each bag, [`NONE`] of an empty one.
+    heads: Vec<u32>,
+    nodes: Vec<Node<T>>,
+}
+
+/// One or two lines of a cache.
+#[repr(align(64))]
+struct Node<T> {
+    next: u32,
+    len: u32,
+    terms: [T; 7],
+}
+
+impl<T> Default for Bags<T> {
+    fn default() -> Bags<T> {
+        Bags { heads: Vec::new(), nodes: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Bags<T> {
+    /// Starts anew with so many empty bags.
+    fn start(&mut self, count: usize) {
+        self.heads.clear();
+        self.heads.resize(count, NONE);
+        self.nodes.clear();
+    }
+
+    /// Adds a term to a bag, if there is that bag.
+    #[inline(always)]
+    fn add(&mut self, bag: u32, term: T) {
+        let Some(head) = self.heads.get_mut(bag as usize) else { return };
+        match self.nodes.get_mut(*head as usize) {
+            Some(node) if (node.len as usize) < node.terms.len() => {
+                node.terms[node.len as usize] = term;
+                node.len += 1;
+            }
+            _ => {
+                let mut terms = [T::default(); 7];
+                terms[0] = term;
+                self.nodes.push(Node { next: *head, len: 1, terms });
+                *head = self.nodes.len() as u32 - 1;
+            }
+        }
+    }
+
+    /// The terms of a bag, in `terms`.
+    #[inline(always)]
+    fn collect<'a>(&self, bag: usize, terms: &'a mut Vec<T>) -> &'a mut [T] {
+        terms.clear();
+        let mut node = self.nodes.get(self.heads[bag] as usize);
+        while let Some(Node { next, len, terms: own }) = node {
+            // All of them: a copy of a size that the compiler knows is quicker.
+            let end = terms.len() + *len as usize;
+            terms.extend_from_slice(own);
+            terms.truncate(end);
+            node = self.nodes.get(*next as usize);
+        }
+        terms
+    }
+}
+
+/// A whole number for a float, in the order of [`f64::total_cmp`]: whole numbers are sorted without branches.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
+}
+
+/// The float of [`ordered`].
+fn unordered(bits: u64) -> f64 {
+    f64::from_bits(bits ^ (!(bits as i64 >> 63) as u64 | 1 << 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_in_the_order_of_their_floats() {
+        let floats = [-f64::INFINITY, -2.0, -1e-310, -0.0, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
+        assert!(floats.map(ordered).is_sorted());
+        assert_eq!(floats.map(|x| unordered(ordered(x)).to_bits()), floats.map(f64::to_bits));
+    }
+
+    /// [`assemble`] by its definition: all terms sorted by where they go, then by size.
+    fn plain<const K: usize>(
+        points: &[[f64; 3]],
+        elements: &[[u32; K]],
+        terms: impl Fn([[f64; 3]; K]) -> Terms<K>,
+    ) -> Sums {
+        let (mut edges, mut masses) = (Vec::new(), Vec::new());
+        for corners in elements {
+            let (mass, weights) = terms(corners.map(|v| points[v as usize]));
+            if mass.is_nan() {
+                continue;
+            }
+            masses.extend(corners.map(|v| (v, mass)));
+            for k in 0..K {
+                edges.extend((0..k).map(|j| {
+                    let (a, b) = (corners[j], corners[k]);
+                    ([a.min(b), a.max(b)], weights[k][j])
+                }));
+            }
+        }
+        masses.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        edges.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let of = |v: u32| masses.iter().filter(|term| term.0 == v).map(|term| term.1).sum();
+        let masses = (0..points.len() as u32).map(of).collect();
+        let sums = edges.chunk_by(|a, b| a.0 == b.0);
+        let weights = sums.clone().map(|terms| terms.iter().map(|term| term.1).sum()).collect();
+        Sums { edges: sums.map(|terms| terms[0].0).collect(), weights, masses }
+    }
+
+    #[test]
+    fn sums_equal_their_definition() {
+        let mixed = |i: u32| i.wrapping_mul(2_654_435_761) >> 7;
+        let point = |v: u32| [0, 1, 2].map(|d| f64::from(mixed(3 * v + d)) * 1e-3 - 1e4);
+        let points: Vec<[f64; 3]> = (0..3000).map(point).collect();
+        let terms = |p: [[f64; 3]; 3]| {
+            let mass = p[0][0] + 3.0 * p[1][1] - p[2][2];
+            let weight = |i: usize, j: usize| p[i][0] * p[j][1] + p[j][0] * p[i][1];
+            let mass = if mass > 2e4 { f64::NAN } else { mass };
+            (mass, std::array::from_fn(|i| std::array::from_fn(|j| weight(i, j))))
+        };
+        // Few terms everywhere, many at a few edges, and vertices with more neighbors than a row has room for.
+        let scattered: Vec<[u32; 3]> = (0..9000).map(|e| [0, 1, 2].map(|k| mixed(3 * e + k) % 3000)).collect();
+        let crowded: Vec<[u32; 3]> = (0..9000).map(|e| [e % 2, 2 + mixed(e) % 60, 70 + mixed(e + 9) % 2900]).collect();
+        for elements in [&scattered[..], &crowded, &crowded[..63], &[]] {
+            let proper = elements.iter().copied().filter(|&[a, b, c]| a != b && b != c && a != c);
+            let proper: Vec<[u32; 3]> = proper.collect();
+            let (sums, plain) = (assemble(&points, elements, terms), plain(&points, &proper, terms));
+            assert_eq!(sums.edges, plain.edges);
+            let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!([bits(&sums.weights), bits(&sums.masses)], [bits(&plain.weights), bits(&plain.masses)]);
+        }
+    }
+}
