@@ -14,6 +14,12 @@ pub fn orders() -> impl Iterator<Item = Order> {
     Order::ALL.into_iter().map(|order| order.resolved(64))
 }
 
+/// Whether the case `i, j` of a table is tried: every third, so that each row and column has some, or all where `EVERY_CASE` is set, as
+/// docs/perf/campaign.sh does.
+pub fn is_tried(i: usize, j: usize) -> bool {
+    (i + 2 * j).is_multiple_of(3) || std::env::var_os("EVERY_CASE").is_some()
+}
+
 /// The example of that name.
 ///
 /// # Panics

@@ -6,7 +6,7 @@ use meshweft::mesh::Cut;
 use meshweft::{Backend, Cluster, Error, Order};
 use meshweft_examples::{Options, Precision};
 use meshweft_mesh::generate::generate;
-use meshweft_tests::{digest_after, start};
+use meshweft_tests::{digest_after, is_tried, start};
 
 const CASES: [Case; 6] = [
     ("heat", "torus:24x14", &[]),
@@ -77,7 +77,8 @@ fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
     let cases = CASES.into_iter().filter(|case| case.2 != CONJUGATE_GRADIENTS);
     for (i, (name, spec, set)) in cases.enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in orders(set) {
+        // A driver in software takes a second for the kernels of each.
+        for (j, order) in orders(set).filter(|&(j, _)| is_tried(i, j)) {
             let cluster = || match (i + j) % 3 {
                 0 => Cluster::inside(2).unwrap().on_gpus(0),
                 _ => Cluster::hybrid(0, 0.4).unwrap().threads(2),

@@ -296,7 +296,8 @@ kernels! {
         around.sum(Triangles, |others, rest| solve::membrane_energy(p, own.position, others, rest)) * R::lit(1.0 / 3.0)
     };
 
-    /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner.
+    /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner. In 32 bits that
+    /// of a flat sheet is what rounding leaves, of either sign: some 1e-6 of a folded one's.
     sum Bend("bending energy", "J") |p, own, around| {
         let flat = around.sum(Bends, |other, weight| solve::bend_energy(p, own.position, other, weight));
         let curved = around.sum(Hinges, |others, crease| solve::hinge_energy(p, own.position, others, crease));
