@@ -86,6 +86,11 @@ impl Incidence {
         Incidence { vertices, width_log, chunks }
     }
 
+    /// Vertices of a range.
+    pub fn width(&self) -> usize {
+        1 << self.width_log
+    }
+
     /// Works on the ranges in parallel: calls `each` with scratch space, the vertices of a range, and the elements that
     /// touch them. Returns the results in the order of the ranges.
     pub fn by_range<S, R: Send>(
@@ -93,7 +98,7 @@ impl Incidence {
         scratch: impl Fn() -> S + Sync + Send,
         each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync + Send,
     ) -> Vec<R> {
-        let ranges = (0..self.vertices.div_ceil(1 << self.width_log)).into_par_iter();
+        let ranges = (0..self.vertices.div_ceil(self.width())).into_par_iter();
         let work = |scratch: &mut S, range: usize| each(scratch, self.vertices(range), &self.of(range));
         ranges.map_init(scratch, work).collect()
     }
@@ -109,7 +114,7 @@ impl Incidence {
     }
 
     fn vertices(&self, range: usize) -> Range<u32> {
-        let width = 1usize << self.width_log;
+        let width = self.width();
         (range * width) as u32..self.vertices.min((range + 1) * width) as u32
     }
 

@@ -19,10 +19,10 @@ pub(super) struct Cost {
 /// The mesh alone: three doubles a point; a cell has its corners, their end and its kind.
 pub(super) const MESH: Cost = Cost { what: "the mesh", vertex: 24, corner: 5 };
 
-/// Setting up a run, at its peak. Measured, and 20 MB less, which any run takes: `heat` took 680 bytes a vertex of box:80, 720 of
-/// hexes:40, 620 of sheet:200; `spring` 620 of box:60, 800 of random:50000, 400 of chain:100000; `cloth` 1100 of sheet:500. No more is
+/// Setting up a run, at its peak. Measured, and 20 MB less, which any run takes: `heat` took 420 bytes a vertex of box:80, 350 of
+/// hexes:60, 220 of sheet:700; `spring` 330 of box:80, 300 of random:200000, 130 of chain:800000; `cloth` 930 of sheet:700. No more is
 /// asked for than is certainly needed.
-pub(super) const SET_UP: Cost = Cost { what: "setting up a run", vertex: 330, corner: 12 };
+pub(super) const SET_UP: Cost = Cost { what: "setting up a run", vertex: 120, corner: 6 };
 
 impl Cost {
     /// Checks that there is enough for a mesh that is yet to be made.
@@ -82,7 +82,7 @@ mod tests {
         assert!(check(None).is_ok() && check(free(needed)).is_ok());
         assert_eq!(
             check(free(2_000_000_000)).unwrap_err().to_string(),
-            "box:200: setting up a run needs at least 4.91 GB of memory, and this machine leaves 2.00 GB: take a smaller mesh, \
+            "box:200: setting up a run needs at least 2.09 GB of memory, and this machine leaves 2.00 GB: take a smaller mesh, \
              or another machine"
         );
         assert!(MESH.check_within("box:200", MESH.bytes(size.vertices, size.corners), free(2_000_000_000)).is_ok());

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use meshweft::{Real, Stars, record, stars};
 use meshweft_mesh::{Laplacian, Mesh};
+use std::sync::Arc;
 
 /// How much hotter the middle of the spot is, K.
 const RISE: f64 = 100.0;
@@ -25,7 +26,13 @@ stars! {
 /// The equation of a step, and the temperatures that the first starts from.
 #[derive(Clone)]
 pub(super) struct Scene {
-    pub(super) laplacian: Laplacian,
+    /// Edges of the Laplacian and their weights.
+    edges: Arc<Vec<[u32; 2]>>,
+    weights: Arc<Vec<f64>>,
+    /// Lumped masses of the vertices: their shares of length (m), area (m²) or volume (m³).
+    masses: Vec<f64>,
+    /// The largest diffusivity times time step of explicit Euler, m².
+    explicit_limit: f64,
     /// Time step, s.
     pub(super) dt: f64,
     /// Diffusivity times time step, m².
@@ -45,17 +52,28 @@ impl Scene {
     /// A mesh without a Laplacian.
     pub(super) fn new(mesh: &Mesh, diffusivity: f64, step: Result<f64, f64>, cold: f64) -> Result<Scene> {
         let laplacian = Laplacian::of(mesh)?;
-        let dt = step.unwrap_or_else(|times| times * laplacian.explicit_limit() / diffusivity);
+        let explicit_limit = laplacian.explicit_limit();
+        let Laplacian { edges, weights, masses } = laplacian;
+        let dt = step.unwrap_or_else(|times| times * explicit_limit / diffusivity);
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
         let corner = [high[0], (low[1] + high[1]) / 2.0, high[2]];
-        let center = mesh.nearest(corner, |v| laplacian.masses[v] > 0.0).unwrap_or(corner);
+        let center = mesh.nearest(corner, |v| masses[v] > 0.0).unwrap_or(corner);
         // A mesh of one place has no extent; any radius will do.
         let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
         // Without any mass every vertex keeps its temperature.
-        let largest_mass =
-            Some(laplacian.masses.iter().copied().fold(0.0, f64::max)).filter(|&mass| mass > 0.0).unwrap_or(1.0);
-        Ok(Scene { laplacian, dt, spread: diffusivity * dt, largest_mass, cold, spot: (center, radius) })
+        let largest_mass = Some(masses.iter().copied().fold(0.0, f64::max)).filter(|&mass| mass > 0.0).unwrap_or(1.0);
+        Ok(Scene {
+            edges: Arc::new(edges),
+            weights: Arc::new(weights),
+            masses,
+            explicit_limit,
+            dt,
+            spread: diffusivity * dt,
+            largest_mass,
+            cold,
+            spot: (center, radius),
+        })
     }
 
     /// The temperature of a vertex at the start, K.
@@ -68,13 +86,13 @@ impl Scene {
 
     /// The lumped mass of a vertex: its share of length (m), area (m²) or volume (m³).
     pub(super) fn mass(&self, v: u32) -> f64 {
-        self.laplacian.masses[v as usize]
+        self.masses[v as usize]
     }
 
     /// Adds the edges.
     pub(super) fn add_edges(&self, stars: &mut Stars) {
-        let weights = self.laplacian.weights.clone();
-        stars.add(Edges, self.laplacian.edges.clone(), move |i| weights[i.element]);
+        let weights = self.weights.clone();
+        stars.add_shared(Edges, self.edges.clone(), move |i| weights[i.element]);
     }
 
     pub(super) fn parameters(&self) -> Parameters<f64> {
@@ -84,7 +102,7 @@ impl Scene {
     /// What the largest eigenvalue of the Jacobi iteration of an implicit step is at most, `D dt Σw / (m + D dt Σw)` of the vertex where that is
     /// largest: 1 less this is the slowest rate at which errors fall.
     pub(super) fn jacobi_radius(&self) -> f64 {
-        let steps = self.spread / self.laplacian.explicit_limit();
+        let steps = self.spread / self.explicit_limit;
         steps / (1.0 + steps)
     }
 }

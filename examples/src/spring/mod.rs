@@ -15,6 +15,7 @@ use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Length, Program, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Mesh, mean_edge_length};
+use std::sync::Arc;
 
 record! {
     /// Numbers that all vertices read.
@@ -55,7 +56,7 @@ pub struct Spring {
     damping: f64,
     dt: f64,
     fixed: Vec<u32>,
-    edges: Vec<[u32; 2]>,
+    edges: Arc<Vec<[u32; 2]>>,
 }
 
 /// Settings of a mesh of springs; `SpringOptions::default()` is what the command takes.
@@ -86,7 +87,7 @@ impl Spring {
         let mean = mean_edge_length(mesh, &edges);
         // Without edges, or with all points in one place, there is nothing to be stretched; any length will do.
         let rest = if mean > 0.0 { mean } else { 1.0 };
-        Spring { rest, damping: options.damping, dt: options.dt, fixed: extremes(mesh), edges }
+        Spring { rest, damping: options.damping, dt: options.dt, fixed: extremes(mesh), edges: Arc::new(edges) }
     }
 }
 
@@ -126,7 +127,7 @@ impl Program for Spring {
     }
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        stars.add(Springs, self.edges.clone(), |_| ());
+        stars.add_shared(Springs, self.edges.clone(), |_| ());
         Ok(())
     }
 

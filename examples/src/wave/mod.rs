@@ -11,6 +11,7 @@ use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Laplacian, Mesh};
+use std::sync::Arc;
 
 record! {
     /// Numbers that all vertices read.
@@ -46,7 +47,11 @@ pub struct Wave {
     speed: f64,
     damping: f64,
     dt: f64,
-    laplacian: Laplacian,
+    /// Edges of the Laplacian and their weights.
+    edges: Arc<Vec<[u32; 2]>>,
+    weights: Arc<Vec<f64>>,
+    /// Lumped masses.
+    masses: Vec<f64>,
     fixed: Vec<bool>,
     /// Center, radius and height of the bump at the start, m.
     bump: ([f64; 3], f64, f64),
@@ -101,7 +106,9 @@ impl Wave {
         // A mesh of one place has no extent; any radius will do.
         let radius = if extent > 0.0 { 0.06 * extent } else { 1.0 };
         let bump = (center, radius, options.height);
-        Ok(Wave { speed, damping: options.damping, dt, laplacian, fixed, bump })
+        let Laplacian { edges, weights, masses } = laplacian;
+        let (edges, weights) = (Arc::new(edges), Arc::new(weights));
+        Ok(Wave { speed, damping: options.damping, dt, edges, weights, masses, fixed, bump })
     }
 }
 
@@ -147,8 +154,8 @@ impl Program for Wave {
     }
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let weights = self.laplacian.weights.clone();
-        stars.add(Edges, self.laplacian.edges.clone(), move |i| weights[i.element]);
+        let weights = self.weights.clone();
+        stars.add_shared(Edges, self.edges.clone(), move |i| weights[i.element]);
         Ok(())
     }
 
@@ -157,7 +164,7 @@ impl Program for Wave {
         let p = mesh.points()[v as usize];
         let distance = (0..3).map(|k| (p[k] - center[k]).powi(2)).sum::<f64>();
         let bump = height * Real::exp(-distance / (2.0 * radius * radius));
-        let mass = self.laplacian.masses[v as usize];
+        let mass = self.masses[v as usize];
         if self.fixed[v as usize] || mass <= 0.0 {
             Node { displacement: 0.0, velocity: 0.0, mobility: 0.0 }
         } else {

@@ -32,19 +32,19 @@ pub(super) struct Cut {
     pub(super) place_of: Vec<u32>,
 }
 
-/// Cuts the order. `offsets`: for each star, where the incident elements of each vertex start.
-pub(super) fn cut(schedule: &Schedule, offsets: &[&[u32]], width: usize) -> Cut {
+/// Cuts the order. `degrees`: for each star, how many elements there are around the vertex at each place.
+pub(super) fn cut(schedule: &Schedule, degrees: &[Vec<u32>], width: usize) -> Cut {
     let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
-    let limit = |offsets: &[u32]| HIGH_DEGREE.max(4 * (offsets[n] as usize).div_ceil(n.max(1)));
-    let stars: Vec<(&[u32], usize)> = offsets.iter().map(|offsets| (*offsets, limit(offsets))).collect();
+    let total = |degrees: &[u32]| degrees.par_iter().map(|&degree| degree as usize).sum::<usize>();
+    let limit = |degrees: &[u32]| HIGH_DEGREE.max(4 * total(degrees).div_ceil(n.max(1)));
+    let stars: Vec<(&[u32], usize)> = degrees.iter().map(|degrees| (&degrees[..], limit(degrees))).collect();
     // Even a tile of one group must find room for all that its vertices read.
     let room = (TABLE / width - 1) / (CORNERS - 1);
     let stands_alone = |place: usize| {
-        let degree = |offsets: &[u32]| (offsets[place + 1] - offsets[place]) as usize;
         width == 1
-            || stars.iter().map(|(offsets, _)| degree(offsets)).sum::<usize>() > room
-            || stars.iter().any(|&(offsets, limit)| degree(offsets) > limit)
+            || stars.iter().map(|(degrees, _)| degrees[place] as usize).sum::<usize>() > room
+            || stars.iter().any(|&(degrees, limit)| degrees[place] as usize > limit)
     };
     let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
     let alone = |place: u32| alone[place as usize];

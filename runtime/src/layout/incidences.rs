@@ -1,166 +1,159 @@
 //! What a star holds around each vertex.
+//!
+//! All rows of a mesh at once would take more memory than the tiles that are made of them. So a star knows only which elements
+//! touch which places, and rows are put together for some consecutive places at a time, whose tiles are then built: the
+//! elements around them lie together, and stay in a core's cache.
 
 use crate::error::{Error, Result};
 use crate::program::StarPlan;
-use meshweft_mesh::Permutation;
+use meshweft_mesh::{Incidence, Permutation};
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ops::Range;
 
-/// Vertices whose rows are sorted as one piece of work.
-const ROWS: usize = 1 << 12;
-
-/// How many things a star holds around each vertex: counted before tiles are cut, filled in after.
-///
-/// A counting sort: each of a few chunks of elements counts what it has for each vertex, and then knows where to write
-/// it. Within a row elements ascend, whatever the chunks. Memory: 4 bytes a vertex and chunk.
-pub(super) struct Counts {
-    /// Things around the vertex at `place` are `offsets[place]..offsets[place + 1]`.
-    pub(super) offsets: Vec<u32>,
-    /// Elements of a chunk.
-    chunk: usize,
-    /// For each chunk, where its first thing around each vertex goes.
-    starts: Vec<Vec<u32>>,
+/// Calls a function for the number of corners of a star's elements.
+macro_rules! by_corners {
+    ($corners:expr, $of:ident($($argument:expr),*)) => {
+        match $corners {
+            2 => $of::<2>($($argument),*),
+            3 => $of::<3>($($argument),*),
+            4 => $of::<4>($($argument),*),
+            5 => $of::<5>($($argument),*),
+            6 => $of::<6>($($argument),*),
+            _ => $of::<8>($($argument),*),
+        }
+    };
 }
 
-impl Counts {
-    pub(super) fn new(plan: &StarPlan, places: &Permutation) -> Result<Counts> {
-        if plan.elements.len() > u32::MAX as usize {
+/// What names the vertices of a mesh.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    /// From ids of the mesh to places in the order.
+    pub(super) places: &'a Permutation,
+    /// From ids of the mesh to numbers along the curve.
+    pub(super) curve: &'a Permutation,
+    /// From places to slots.
+    pub(super) slots: &'a [u32],
+    /// From numbers along the curve to slots.
+    pub(super) along_curve: &'a [u32],
+}
+
+/// A star of a whole mesh.
+pub(super) struct Whole<'a> {
+    plan: &'a StarPlan,
+    elements: &'a [u32],
+    places: &'a Permutation,
+    /// Between places.
+    incidence: Incidence,
+}
+
+impl<'a> Whole<'a> {
+    /// `places`: from ids of the mesh to places in the order.
+    ///
+    /// # Errors
+    /// 2^32 corners.
+    pub(super) fn new(plan: &'a StarPlan, places: &'a Permutation) -> Result<Whole<'a>> {
+        fn incidence<const K: usize>(elements: &[u32], places: &Permutation) -> Incidence {
+            let elements = elements.as_chunks::<K>().0;
+            Incidence::new(places.len(), elements.len(), |e| elements[e].map(|v| places.rank()[v as usize]))
+        }
+        let elements = plan.elements();
+        if elements.len() > u32::MAX as usize {
             return Err(Error::Invalid(format!("star {} has more than 2^32 - 1 corners: cut the mesh", plan.index)));
         }
-        Ok(match plan.corners {
-            2 => Counts::of::<2>(plan, places),
-            3 => Counts::of::<3>(plan, places),
-            4 => Counts::of::<4>(plan, places),
-            5 => Counts::of::<5>(plan, places),
-            6 => Counts::of::<6>(plan, places),
-            _ => Counts::of::<8>(plan, places),
-        })
+        Ok(Whole { plan, elements, places, incidence: by_corners!(plan.corners, incidence(elements, places)) })
     }
 
-    fn of<const K: usize>(plan: &StarPlan, places: &Permutation) -> Counts {
-        /// More would take more memory for their counts than they save time.
-        const MOST_CHUNKS: usize = 8;
-        const LEAST_CHUNK: usize = 1 << 14;
-        let (n, elements) = (places.len(), elements::<K>(plan));
-        let chunk = elements.len().div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
-        let count = |elements: &[[u32; K]]| {
-            let mut counts = vec![0u32; n];
-            for e in elements.iter().filter(|e| is_proper(e)) {
-                e.iter().for_each(|&v| counts[places.rank()[v as usize] as usize] += 1);
-            }
-            counts
-        };
-        let mut starts: Vec<Vec<u32>> = elements.par_chunks(chunk).map(count).collect();
-        let mut offsets = Vec::with_capacity(n + 1);
-        let mut end = 0;
-        offsets.push(0);
-        for place in 0..n {
-            for start in &mut starts {
-                (start[place], end) = (end, end + start[place]);
-            }
-            offsets.push(end);
-        }
-        Counts { offsets, chunk, starts }
+    /// Places whose elements are found together: rows of fewer cost as much.
+    pub(super) fn width(&self) -> usize {
+        self.incidence.width()
     }
 
-    /// Writes `entry(element, corner)` of everything to the rows of the corners.
-    fn scatter<const K: usize>(
-        starts: Vec<Vec<u32>>,
-        chunk: usize,
-        total: usize,
-        (plan, places): (&StarPlan, &Permutation),
-        entry: impl Fn(usize, usize) -> u32 + Sync,
-    ) -> Vec<u32> {
-        // Every place is written once; atomics let threads write to scattered places without locks, and cost nothing.
-        let entries: Vec<AtomicU32> = (0..total).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-        let chunks = elements::<K>(plan).par_chunks(chunk).zip(starts).enumerate();
-        chunks.for_each(|(c, (elements, mut next))| {
-            for (e, corners) in (c * chunk..).zip(elements).filter(|(_, e)| is_proper(e)) {
-                for (corner, &v) in corners.iter().enumerate() {
-                    let next = &mut next[places.rank()[v as usize] as usize];
-                    entries[*next as usize].store(entry(e, corner), Ordering::Relaxed);
-                    *next += 1;
-                }
-            }
-        });
-        entries.into_iter().map(AtomicU32::into_inner).collect()
+    /// How many elements there are around the vertex at each place.
+    pub(super) fn degrees(&self) -> Vec<u32> {
+        by_corners!(self.plan.corners, degrees(self))
+    }
+
+    /// With the rows of some places.
+    pub(super) fn source<'b>(&self, incidences: &'b Incidences, names: Names<'b>) -> Source<'b>
+    where
+        'a: 'b,
+    {
+        Source { plan: self.plan, elements: self.elements, incidences, names }
     }
 }
 
-/// Things around each vertex, sorted by the numbers of the other vertices along the curve, then by element: the order of a
-/// sum must not depend on names.
+fn degrees<const K: usize>(whole: &Whole) -> Vec<u32> {
+    /// More would take more memory for their counts than they save time.
+    const MOST_CHUNKS: usize = 8;
+    const LEAST_CHUNK: usize = 1 << 14;
+    let (elements, order) = (whole.elements.as_chunks::<K>().0, whole.places.order());
+    let chunk = elements.len().div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
+    // By ids, since elements that follow each other mostly have near ones.
+    let count = |elements: &[[u32; K]]| {
+        let mut counts = vec![0u32; order.len()];
+        let proper = elements.iter().filter(|corners| is_proper(corners));
+        proper.flatten().for_each(|&v| counts[v as usize] += 1);
+        counts
+    };
+    let counts: Vec<Vec<u32>> = elements.par_chunks(chunk).map(count).collect();
+    order.par_iter().map(|&v| counts.iter().map(|counts| counts[v as usize]).sum()).collect()
+}
+
+/// Things around each vertex at some places, sorted by the numbers of the other vertices along the curve, then by element: the
+/// order of a sum must not depend on names.
+#[derive(Default)]
 pub(super) struct Incidences {
+    /// The first of the places.
+    first: u32,
     offsets: Vec<u32>,
-    /// Element times corners plus corner; empty for edges without data, of which the other end is all there is to know.
+    /// Element times corners plus corner.
     incidences: Vec<u32>,
     /// Of edges, the slots of the other ends; empty for other elements.
     others: Vec<u32>,
+    /// Place and incidence as they were found: memory that is used again, as that of the others.
+    found: Vec<(u32, u32)>,
+    sorter: Sorter,
 }
 
 impl Incidences {
-    /// `slots`: from numbers along the curve to slots.
-    pub(super) fn new(
-        counts: Counts,
-        plan: &StarPlan,
-        places: &Permutation,
-        curve: &Permutation,
-        slots: &[u32],
-    ) -> Incidences {
-        let Counts { offsets, chunk, starts } = counts;
-        let total = offsets.last().map_or(0, |&end| end as usize);
-        let number = |v: u32| curve.rank()[v as usize];
-        let (mut incidences, mut others) = (Vec::new(), Vec::new());
-        match plan.corners {
-            2 if plan.data_len == 0 => {
-                let elements = elements::<2>(plan);
-                let entry = |e: usize, corner: usize| number(elements[e][1 - corner]);
-                others = Counts::scatter::<2>(starts, chunk, total, (plan, places), entry);
-                for_each_rows(&offsets, (&mut others, &mut []), |offsets, (others, _)| {
-                    let mut sorter = Sorter::default();
-                    for row in offsets.windows(2) {
-                        let row = &mut others[(row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize];
-                        sorter.numbers.clear();
-                        sorter.numbers.extend_from_slice(row);
-                        sorter.sort(|place, _, number| row[place] = slots[number as usize]);
-                    }
-                });
-            }
-            2 => {
-                let entry = |e: usize, corner: usize| (2 * e + corner) as u32;
-                incidences = Counts::scatter::<2>(starts, chunk, total, (plan, places), entry);
-                others = vec![0; total];
-                for_each_rows(&offsets, (&mut incidences, &mut others), |offsets, (incidences, others)| {
-                    let (mut sorter, mut unsorted) = (Sorter::default(), Vec::new());
-                    for row in offsets.windows(2) {
-                        let row = (row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize;
-                        let (incidences, others) = (&mut incidences[row.clone()], &mut others[row]);
-                        unsorted.clear();
-                        unsorted.extend_from_slice(incidences);
-                        sorter.numbers.clear();
-                        sorter.numbers.extend(unsorted.iter().map(|&i| number(plan.elements[i as usize ^ 1])));
-                        sorter.sort(|place, i, number| {
-                            incidences[place] = unsorted[i];
-                            others[place] = slots[number as usize];
-                        });
-                    }
-                });
-            }
-            3 => incidences = solid::<3>(&offsets, chunk, starts, (plan, places), number),
-            4 => incidences = solid::<4>(&offsets, chunk, starts, (plan, places), number),
-            5 => incidences = solid::<5>(&offsets, chunk, starts, (plan, places), number),
-            6 => incidences = solid::<6>(&offsets, chunk, starts, (plan, places), number),
-            _ => incidences = solid::<8>(&offsets, chunk, starts, (plan, places), number),
+    /// Fills the rows of some places.
+    pub(super) fn fill(&mut self, whole: &Whole, places: Range<u32>, names: Names) {
+        self.first = places.start;
+        by_corners!(whole.plan.corners, gather(self, whole, places));
+        self.others.clear();
+        match whole.plan.corners {
+            2 => self.sort_edges(whole, names),
+            corners => by_corners!(corners, sort_solids(whole, &self.offsets, &mut self.incidences, names)),
         }
-        Incidences { offsets, incidences, others }
+    }
+
+    /// Sorts the rows of edges, and finds the other ends.
+    fn sort_edges(&mut self, whole: &Whole, names: Names) {
+        let Incidences { offsets, incidences, others, found, sorter, .. } = self;
+        others.resize(incidences.len(), 0);
+        for row in offsets.windows(2) {
+            let row = row[0] as usize..row[1] as usize;
+            let (incidences, others, unsorted) =
+                (&mut incidences[row.clone()], &mut others[row.clone()], &mut found[row]);
+            sorter.numbers.clear();
+            for (unsorted, &incidence) in unsorted.iter_mut().zip(&*incidences) {
+                unsorted.1 = incidence;
+                sorter.numbers.push(names.curve.rank()[whole.elements[incidence as usize ^ 1] as usize]);
+            }
+            sorter.sort(|place, i, number| {
+                incidences[place] = unsorted[i].1;
+                others[place] = names.along_curve[number as usize];
+            });
+        }
     }
 
     /// What lies around the vertex at `place`.
-    pub(super) fn of(&self, place: u32) -> &[u32] {
+    fn of(&self, place: u32) -> &[u32] {
         &self.incidences[self.row(place)]
     }
 
     /// The slots of the other ends of the edges at `place`.
-    pub(super) fn others(&self, place: u32) -> &[u32] {
+    fn others(&self, place: u32) -> &[u32] {
         &self.others[self.row(place)]
     }
 
@@ -168,17 +161,68 @@ impl Incidences {
         self.row(place).len()
     }
 
-    fn row(&self, place: u32) -> std::ops::Range<usize> {
-        self.offsets[place as usize] as usize..self.offsets[place as usize + 1] as usize
+    fn row(&self, place: u32) -> Range<usize> {
+        let row = (place - self.first) as usize;
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 }
 
-/// One star, and what names its vertices.
+/// Sorts the rows of elements of three corners and more.
+fn sort_solids<const K: usize>(whole: &Whole, offsets: &[u32], incidences: &mut [u32], names: Names) {
+    let mut keys: Vec<[u32; K]> = Vec::new();
+    for row in offsets.windows(2) {
+        let row = &mut incidences[row[0] as usize..row[1] as usize];
+        keys.clear();
+        keys.extend(row.iter().map(|&incidence| {
+            // The numbers of the others, then the element.
+            let vertices = around::<K>(whole.plan, whole.elements, incidence);
+            std::array::from_fn(|k| vertices.get(k + 1).map_or(incidence, |&v| names.curve.rank()[v as usize]))
+        }));
+        keys.sort_unstable();
+        row.iter_mut().zip(&keys).for_each(|(slot, key)| *slot = key[K - 1]);
+    }
+}
+
+/// Finds what lies around the vertices at some places, the elements of a row ascending.
+fn gather<const K: usize>(rows: &mut Incidences, whole: &Whole, places: Range<u32>) {
+    let Incidences { offsets, incidences, found, .. } = rows;
+    let (elements, rank) = (whole.elements.as_chunks::<K>().0, whole.places.rank());
+    found.clear();
+    offsets.clear();
+    // Counted two places ahead, so that they are starts one place ahead, which move on to the ends as rows are filled.
+    offsets.resize(places.len() + 2, 0);
+    for (own, touching) in whole.incidence.ranges(places.clone()) {
+        touching.for_each(|e| {
+            let corners = &elements[e];
+            if is_proper(corners) {
+                for (corner, &v) in corners.iter().enumerate() {
+                    let place = rank[v as usize];
+                    if own.contains(&place) {
+                        offsets[(place - places.start) as usize + 2] += 1;
+                        found.push((place - places.start, (K * e + corner) as u32));
+                    }
+                }
+            }
+        });
+    }
+    (0..places.len()).for_each(|i| offsets[i + 2] += offsets[i + 1]);
+    incidences.clear();
+    incidences.resize(found.len(), 0);
+    for &(place, incidence) in &*found {
+        let next = &mut offsets[place as usize + 1];
+        incidences[*next as usize] = incidence;
+        *next += 1;
+    }
+    offsets.pop();
+}
+
+/// The rows of one star at some places, and what names their vertices.
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) plan: &'a StarPlan,
-    pub(super) incidences: Incidences,
-    pub(super) places: &'a Permutation,
-    pub(super) slots: &'a [u32],
+    elements: &'a [u32],
+    pub(super) incidences: &'a Incidences,
+    names: Names<'a>,
 }
 
 impl Source<'_> {
@@ -187,73 +231,31 @@ impl Source<'_> {
     pub(super) fn others(&self, place: u32, visit: impl FnMut(u32)) {
         match self.plan.corners {
             2 => self.incidences.others(place).iter().copied().for_each(visit),
-            3 => self.others_of::<3>(place, visit),
-            4 => self.others_of::<4>(place, visit),
-            5 => self.others_of::<5>(place, visit),
-            6 => self.others_of::<6>(place, visit),
-            _ => self.others_of::<8>(place, visit),
-        }
-    }
-
-    fn others_of<const K: usize>(&self, place: u32, mut visit: impl FnMut(u32)) {
-        for &incidence in self.incidences.of(place) {
-            for v in &around::<K>(self.plan, incidence)[1..] {
-                visit(self.slots[self.places.rank()[*v as usize] as usize]);
-            }
+            corners => by_corners!(corners, others_of(self, place, visit)),
         }
     }
 
     /// Appends the data of the elements around the vertex at `place`.
     pub(super) fn data(&self, place: u32, reals: &mut Vec<f64>) {
-        match self.plan.corners {
-            _ if self.plan.data_len == 0 => {}
-            2 => self.data_of::<2>(place, reals),
-            3 => self.data_of::<3>(place, reals),
-            4 => self.data_of::<4>(place, reals),
-            5 => self.data_of::<5>(place, reals),
-            6 => self.data_of::<6>(place, reals),
-            _ => self.data_of::<8>(place, reals),
-        }
-    }
-
-    fn data_of<const K: usize>(&self, place: u32, reals: &mut Vec<f64>) {
-        for &incidence in self.incidences.of(place) {
-            let (element, corner) = (incidence as usize / K, incidence as usize % K);
-            (self.plan.data)(element, corner, &around::<K>(self.plan, incidence), reals);
+        if self.plan.data_len > 0 {
+            by_corners!(self.plan.corners, data_of(self, place, reals));
         }
     }
 }
 
-/// The sorted incidences of elements of three corners and more.
-fn solid<const K: usize>(
-    offsets: &[u32],
-    chunk: usize,
-    starts: Vec<Vec<u32>>,
-    (plan, places): (&StarPlan, &Permutation),
-    number: impl Fn(u32) -> u32 + Sync,
-) -> Vec<u32> {
-    let total = offsets.last().map_or(0, |&end| end as usize);
-    let entry = |e: usize, corner: usize| (K * e + corner) as u32;
-    let mut incidences = Counts::scatter::<K>(starts, chunk, total, (plan, places), entry);
-    for_each_rows(offsets, (&mut incidences, &mut []), |offsets, (incidences, _)| {
-        let mut keys: Vec<[u32; K]> = Vec::new();
-        for row in offsets.windows(2) {
-            let row = &mut incidences[(row[0] - offsets[0]) as usize..(row[1] - offsets[0]) as usize];
-            keys.clear();
-            keys.extend(row.iter().map(|&incidence| {
-                // The numbers of the others, then the element.
-                let vertices = around::<K>(plan, incidence);
-                std::array::from_fn(|k| vertices.get(k + 1).map_or(incidence, |&v| number(v)))
-            }));
-            keys.sort_unstable();
-            row.iter_mut().zip(&keys).for_each(|(slot, key)| *slot = key[K - 1]);
+fn others_of<const K: usize>(source: &Source, place: u32, mut visit: impl FnMut(u32)) {
+    for &incidence in source.incidences.of(place) {
+        for v in &around::<K>(source.plan, source.elements, incidence)[1..] {
+            visit(source.names.slots[source.names.places.rank()[*v as usize] as usize]);
         }
-    });
-    incidences
+    }
 }
 
-fn elements<const K: usize>(plan: &StarPlan) -> &[[u32; K]] {
-    plan.elements.as_chunks().0
+fn data_of<const K: usize>(source: &Source, place: u32, reals: &mut Vec<f64>) {
+    for &incidence in source.incidences.of(place) {
+        let (element, corner) = (incidence as usize / K, incidence as usize % K);
+        (source.plan.data)(element, corner, &around::<K>(source.plan, source.elements, incidence), reals);
+    }
 }
 
 /// An element that repeats a vertex has no orientation: it is left out.
@@ -263,30 +265,10 @@ fn is_proper<const K: usize>(corners: &[u32; K]) -> bool {
 
 /// The vertices of an incidence's element, its own first.
 #[inline]
-pub(super) fn around<const K: usize>(plan: &StarPlan, incidence: u32) -> [u32; K] {
+fn around<const K: usize>(plan: &StarPlan, elements: &[u32], incidence: u32) -> [u32; K] {
     let (element, corner) = (incidence as usize / K, incidence as usize % K);
-    let vertices = plan.own_first(&elements::<K>(plan)[element], corner);
+    let vertices = plan.own_first(&elements.as_chunks::<K>().0[element], corner);
     std::array::from_fn(|k| vertices[k])
-}
-
-/// Works on runs of rows in parallel: `each` gets where they start and their values in both arrays. An empty array stays
-/// empty.
-fn for_each_rows(
-    offsets: &[u32],
-    (mut first, mut second): (&mut [u32], &mut [u32]),
-    each: impl Fn(&[u32], (&mut [u32], &mut [u32])) + Sync,
-) {
-    let mut work = Vec::new();
-    for start in (0..offsets.len() - 1).step_by(ROWS) {
-        let own = &offsets[start..offsets.len().min(start + ROWS + 1)];
-        let len = (own[own.len() - 1] - own[0]) as usize;
-        let (a, rest) = first.split_at_mut(len);
-        first = rest;
-        let (b, rest) = second.split_at_mut(len.min(second.len()));
-        second = rest;
-        work.push((own, (a, b)));
-    }
-    work.into_par_iter().for_each(|(offsets, values)| each(offsets, values));
 }
 
 /// Sorts short rows by number.
@@ -331,6 +313,60 @@ impl Sorter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::{Incidence as Seen, Stars};
+
+    crate::stars! {
+        Edges[1]: R;
+        Triangles[2];
+    }
+
+    #[test]
+    fn rows_of_any_places_equal_their_definition() {
+        let n = 2500u32;
+        let mixed = |i: u32| i.wrapping_mul(2_654_435_761) >> 9;
+        let shuffled = |seed: u32| Permutation::sorted_by_key(n as usize, |v| mixed(v + seed));
+        let (places, curve) = (shuffled(1), shuffled(70_000));
+        // Some repeat a vertex; vertex 7 has many more elements than the others, vertex 8 few.
+        let edges = (0..5000).map(|e| [mixed(2 * e) % n, if e % 9 == 0 { 7 } else { mixed(2 * e + 1) % 2000 }]);
+        let triangles = (0..3000).map(|e| [0, 1, 2].map(|k| mixed(3 * e + k) % 450));
+        let mut stars = Stars::default();
+        stars.add(Edges, edges.collect(), |i: Seen<2>| f64::from(i.element as u32) + 0.25 * i.corner as f64);
+        stars.add(Triangles, triangles.collect(), |_| ());
+        let slots: Vec<u32> = (0..n).map(|place| 3 * place).collect();
+        let slot = |v: u32| slots[places.rank()[v as usize] as usize];
+        let along_curve: Vec<u32> = curve.order().iter().map(|&v| slot(v)).collect();
+        let names = Names { places: &places, curve: &curve, slots: &slots, along_curve: &along_curve };
+        for plan in &stars.plans {
+            let whole = Whole::new(plan, &places).unwrap();
+            let degrees = whole.degrees();
+            let mut incidences = Incidences::default();
+            for range in [0..1, 17..1025, 1000..2100, 0..n] {
+                incidences.fill(&whole, range.clone(), names);
+                let rows = whole.source(&incidences, names);
+                for place in range {
+                    let v = places.order()[place as usize];
+                    let mut expected = Vec::new();
+                    for (e, corners) in plan.elements().chunks(plan.corners).enumerate() {
+                        let is_proper = (1..corners.len()).all(|i| !corners[..i].contains(&corners[i]));
+                        if let Some(corner) = corners.iter().position(|&u| u == v).filter(|_| is_proper) {
+                            let others = &plan.own_first(corners, corner)[1..plan.corners];
+                            let numbers: Vec<u32> = others.iter().map(|&u| curve.rank()[u as usize]).collect();
+                            let names: Vec<u32> = others.iter().map(|&u| slot(u)).collect();
+                            expected.push((numbers, e * plan.corners + corner, names));
+                        }
+                    }
+                    expected.sort_unstable();
+                    assert_eq!([degrees[place as usize] as usize, rows.incidences.degree(place)], [expected.len(); 2]);
+                    let (mut others, mut reals) = (Vec::new(), Vec::new());
+                    rows.others(place, |u| others.push(u));
+                    rows.data(place, &mut reals);
+                    assert_eq!(others, expected.iter().flat_map(|row| row.2.clone()).collect::<Vec<_>>());
+                    let data = expected.iter().map(|row| (row.1 / 2) as f64 + 0.25 * (row.1 % 2) as f64);
+                    assert_eq!(reals, data.filter(|_| plan.data_len > 0).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
 
     #[test]
     fn rows_of_any_length_are_sorted_and_equal_numbers_keep_their_order() {

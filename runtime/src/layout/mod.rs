@@ -43,8 +43,8 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::program::{Kind, StarPlan};
 use crate::schedule::Schedule;
-use cut::Cut;
-use incidences::{Counts, Incidences, Source};
+use cut::{Cut, Span};
+use incidences::{Incidences, Names, Source, Whole};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::{Deref, Range};
@@ -77,22 +77,27 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
     let vertices = numbers.len();
     for plan in plans {
         let outside = |&v: &u32| v as usize >= vertices;
-        let pieces = plan.elements.par_chunks(1 << 14);
+        let elements = plan.elements();
+        let pieces = elements.par_chunks(1 << 14);
         // No early exit: the compiler compares many at once.
         if pieces.any(|piece| piece.iter().fold(false, |any, v| any | outside(v)))
-            && let Some(at) = plan.elements.iter().position(outside)
+            && let Some(at) = elements.iter().position(outside)
         {
             return Err(Error::Program(format!(
                 "element {} of star {} names vertex {}, but the mesh has {vertices}",
                 at / plan.corners,
                 plan.name,
-                plan.elements[at]
+                elements[at]
             )));
         }
     }
-    let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, &plan.elements[..])).collect();
+    let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, plan.elements())).collect();
     Ok(Graph::from_elements(numbers, &elements)?)
 }
+
+/// The fewest slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache.
+/// A block of the default order, and as many of short tasks.
+const LEAST_BATCH: usize = 1 << 12;
 
 impl<T: Number> Layout<T> {
     /// Lays out the stars, which come by their indices, for groups of `width` vertices. `curve`: from ids of the mesh to
@@ -105,25 +110,34 @@ impl<T: Number> Layout<T> {
     ) -> Result<Layout<T>> {
         let width = shape.width;
         let places = curve.then(schedule.permutation());
-        let counts: Vec<Counts> = plans.iter().map(|plan| Counts::new(plan, &places)).collect::<Result<_>>()?;
-        let offsets: Vec<&[u32]> = counts.iter().map(|counts| &counts.offsets[..]).collect();
-        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &offsets, width);
+        let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
+        let degrees: Vec<Vec<u32>> = stars.iter().map(Whole::degrees).collect();
+        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &degrees, width);
+        drop(degrees);
         let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
-        let source = |(plan, counts)| {
-            let incidences = Incidences::new(counts, plan, &places, curve, &slot_of);
-            Source { plan, incidences, places: &places, slots: &slots }
+        let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
+        let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
+        let scratch = || (rows(), vec![0u16; place_of.len()]);
+        let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+            let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
+            let own = place_of[own.start]..place_of[own.end - 1] + 1;
+            stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
+            let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
+            let tiles_of = |span| {
+                let mut tiles = Vec::new();
+                Tile::of(span, &sources, &place_of, width, local, &mut tiles);
+                tiles
+            };
+            batch.iter().map(tiles_of).collect()
         };
-        let sources: Vec<Source> = plans.iter().zip(counts).map(source).collect();
-        let scratch = || vec![0u16; place_of.len()];
-        let build = |local: &mut Vec<u16>, span| {
-            let mut tiles = Vec::new();
-            Tile::of(span, &sources, &place_of, width, local, &mut tiles);
-            tiles
-        };
+        let size = stars.iter().map(Whole::width).fold(LEAST_BATCH, usize::max);
+        let batch_of = |span: &Span| span.slots.start as usize / size;
+        let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
         let mut built: Vec<Vec<Tile<T>>> = Vec::with_capacity(spans.len());
-        for batch in spans.chunks(spans.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
+        for some in batches.chunks(batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
             let start = built.len();
-            built.par_extend(batch.par_iter().map_init(scratch, build));
+            let tiles: Vec<Vec<Vec<Tile<T>>>> = some.par_iter().map_init(scratch, build).collect();
+            built.extend(tiles.into_iter().flatten());
             Tile::pack(built[start..].iter_mut().flatten());
         }
         // A span is often one tile, and sometimes several.
@@ -206,7 +220,7 @@ impl<T: Number> Layout<T> {
 /// The error of the first datum of a star that is not finite.
 fn not_finite<T: Number>(plan: &StarPlan) -> Error {
     let mut reals = Vec::new();
-    for (element, corners) in plan.elements.chunks_exact(plan.corners).enumerate() {
+    for (element, corners) in plan.elements().chunks_exact(plan.corners).enumerate() {
         for corner in 0..plan.corners {
             reals.clear();
             plan.data_of(element, corner, corners, &mut reals);

@@ -3,6 +3,7 @@
 use super::{Kernels, Kind, Record, SharedOf};
 use crate::number::Real;
 use meshweft_mesh::CellKind;
+use std::sync::Arc;
 
 /// Declares the stars of a program: each a name, how many *other* vertices an incident element has (1 an edge, 2 a triangle,
 /// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out).
@@ -131,7 +132,8 @@ pub(crate) struct StarPlan {
     pub(crate) corners: usize,
     /// Which corners can take each other's places.
     pub(crate) shape: CellKind,
-    pub(crate) elements: Vec<u32>,
+    /// [`StarPlan::elements`].
+    lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
     /// Names and numbers of reals of the parts of its data.
     pub(crate) parts: Vec<(String, usize)>,
@@ -140,7 +142,21 @@ pub(crate) struct StarPlan {
     pub(crate) data: DataOf,
 }
 
+/// Elements as the program has them.
+struct Lists<const K: usize>(Arc<Vec<[u32; K]>>);
+
+impl<const K: usize> AsRef<[u32]> for Lists<K> {
+    fn as_ref(&self) -> &[u32] {
+        self.0.as_flattened()
+    }
+}
+
 impl StarPlan {
+    /// The corners, element after element.
+    pub(crate) fn elements(&self) -> &[u32] {
+        (*self.lists).as_ref()
+    }
+
     pub(crate) fn common(&self) -> StarShape {
         StarShape { name: self.name.into(), others: self.corners - 1, parts: self.parts.clone() }
     }
@@ -180,6 +196,29 @@ impl Stars {
         elements: Vec<[u32; K]>,
         data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
+        self.add_shared(star, Arc::new(elements), data);
+    }
+
+    /// The same for elements that the program keeps: they are not copied.
+    ///
+    /// # Panics
+    /// As [`Stars::add`].
+    ///
+    /// ```
+    /// # use meshweft::{Stars, stars};
+    /// # use std::sync::Arc;
+    /// # stars! { Edges[1]; }
+    /// let edges = Arc::new(vec![[0, 1], [1, 2]]);
+    /// let mut stars = Stars::default();
+    /// stars.add_shared(Edges, edges.clone(), |_| ());
+    /// assert_eq!(Arc::strong_count(&edges), 2);
+    /// ```
+    pub fn add_shared<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        star: S,
+        elements: Arc<Vec<[u32; K]>>,
+        data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
         let shape = match K {
             2 => CellKind::Edge,
             3 => CellKind::Triangle,
@@ -189,7 +228,7 @@ impl Stars {
             8 => CellKind::Hex,
             _ => panic!("no element has {K} corners"),
         };
-        self.add_cells(star, shape, elements, data);
+        self.push(star, shape, elements, data);
     }
 
     /// The same for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.
@@ -199,21 +238,30 @@ impl Stars {
     /// If `K` is not `N + 1`, or not the number of corners of that shape.
     pub fn add_cells<const N: usize, const K: usize, S: Star<N>>(
         &mut self,
-        _star: S,
+        star: S,
         shape: CellKind,
         elements: Vec<[u32; K]>,
         data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
+        self.push(star, shape, Arc::new(elements), data);
+    }
+
+    fn push<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        _star: S,
+        shape: CellKind,
+        elements: Arc<Vec<[u32; K]>>,
+        data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
         assert!(K == N + 1, "an element of a star of {N} others has {} vertices", N + 1);
         assert!(shape.corners() == K, "a {} has {} corners, not {K}", shape.name(), shape.corners());
-        let elements = elements.into_flattened();
         let parts = <S::Data<f64>>::parts("").into_iter().map(|part| (part.name, part.components));
         self.plans.push(StarPlan {
             index: S::INDEX,
             name: S::NAME,
             corners: K,
             shape,
-            elements,
+            lists: Box::new(Lists(elements)),
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),
             kinds: (0..<S::Data<f64>>::LEN).map(<S::Data<f64>>::kind).collect(),
