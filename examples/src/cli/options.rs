@@ -30,7 +30,7 @@ pub(super) struct Problem {
     mesh: Option<OsString>,
     /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
     /// with morton/, hilbert/ or random/ before it for the curve that numbers the vertices; another order is another
-    /// result. Blocks hold about a 64th of the mesh, 512 to 4096 vertices, on a GPU 64 to 512, unless SIZE says otherwise
+    /// result. Blocks hold about a 128th of the mesh, 512 to 4096 vertices, on a GPU 64 to 512, unless SIZE says otherwise
     /// [default: morton/blocked; on a GPU morton/color]
     #[arg(long, value_name = "[CURVE/]KEY")]
     order: Option<Order>,

@@ -52,8 +52,8 @@ impl Backend {
         }
     }
 
-    /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two, on cores from 512 to 4096 and about a 64th
-    /// of the mesh, on a GPU from 64 to 512 and about a 128th.
+    /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two, about a 128th of the mesh, from 512 to
+    /// 4096 on cores and from 64 to 512 on a GPU.
     ///
     /// It depends on nothing else, because another size is another order and so other bits. 4096 vertices with their edges are
     /// about the size of a core's second-level cache; small meshes take smaller blocks so that threads find work, but not so
@@ -63,12 +63,12 @@ impl Backend {
     /// ```
     /// use meshweft::Backend;
     /// let sizes = |backend: Backend| [1_000, 50_000, 2_000_000].map(|vertices| backend.grain(vertices));
-    /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [512, 1024, 4096]);
+    /// assert_eq!(sizes(Backend::Cpu { threads: 0 }), [512, 512, 4096]);
     /// assert_eq!(sizes(Backend::Gpu { adapter: 0 }), [64, 512, 512]);
     /// ```
     pub fn grain(&self, vertices: usize) -> u32 {
-        let (share, range) = if self.has_gpus() { (128, 64..=512) } else { (64, 512..=4096) };
-        (vertices / share).next_power_of_two().clamp(*range.start(), *range.end()) as u32
+        let (least, most) = if self.has_gpus() { (64, 512) } else { (512, 4096) };
+        (vertices / 128).next_power_of_two().clamp(least, most) as u32
     }
 }
 
