@@ -267,7 +267,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [png, vtu] = ["hosts.png", "hosts.vtu"].map(|name| folder.path().join(name).display().to_string());
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let arguments = ["meshweft", "info", "sheet:24", "--parts", "3", "--picture", &png, "--out", &vtu, "--json"];
+        let words = ["meshweft", "info", "sheet:24", "--order", "blocked:64", "--parts", "3", "--json"];
+        let arguments = words.into_iter().chain(["--picture", &png, "--out", &vtu]);
         let code = crate::cli::run(arguments, &mut Console::new(&mut out, &mut err));
         assert_eq!((code, String::from_utf8(err).unwrap()), (0, String::new()));
         let report: Value = serde_json::from_slice(&out).unwrap();
