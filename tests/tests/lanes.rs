@@ -151,7 +151,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Implicit>(13);
     check::<Wave>(5);
     check::<Spring>(3);
-    check::<Cloth>(8);
+    check::<Cloth>(9);
 }
 
 #[test]

@@ -34,11 +34,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// #     fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> { Seen { count: 0.0 } }
     /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
     /// # }
-    /// let simulation = Simulation::builder(generate("chain:512", 1)?, Count).build()?;
+    /// let simulation = Simulation::builder(generate("chain:1024", 1)?, Count).build()?;
     /// let sharing = simulation.shares(2, Cut::Curve)?;
     /// // A chain is cut at one place: either host reads one vertex of the other.
-    /// assert!(sharing.hosts.iter().all(|host| (host.vertices, host.ghosts, host.round_bytes) == (256, 1, 4)));
-    /// assert_eq!((sharing.owners[0], sharing.owners[511], &sharing.hosts[0].neighbors[..]), (1, 2, &[2][..]));
+    /// assert!(sharing.hosts.iter().all(|host| (host.vertices, host.ghosts, host.round_bytes) == (512, 1, 4)));
+    /// assert_eq!((sharing.owners[0], sharing.owners[1023], &sharing.hosts[0].neighbors[..]), (1, 2, &[2][..]));
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
