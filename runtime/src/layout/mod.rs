@@ -50,6 +50,10 @@ use rayon::prelude::*;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+/// The fewest slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache.
+/// A block of the default order, and as many of short tasks.
+const LEAST_BATCH: usize = 1 << 12;
+
 /// Slots whose tiles are packed at a time, some tens of megabytes: no more than that is there twice.
 const PACKED: usize = 1 << 19;
 
@@ -95,10 +99,6 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
     Ok(Graph::from_elements(numbers, &elements)?)
 }
 
-/// The fewest slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache.
-/// A block of the default order, and as many of short tasks.
-const LEAST_BATCH: usize = 1 << 12;
-
 impl<T: Number> Layout<T> {
     /// Lays out the stars, which come by their indices, for groups of `width` vertices. `curve`: from ids of the mesh to
     /// numbers along the curve.
@@ -116,30 +116,7 @@ impl<T: Number> Layout<T> {
         drop(degrees);
         let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
-        let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
-        let scratch = || (rows(), vec![0u16; place_of.len()]);
-        let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
-            let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
-            let own = place_of[own.start]..place_of[own.end - 1] + 1;
-            stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
-            let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
-            let tiles_of = |span| {
-                let mut tiles = Vec::new();
-                Tile::of(span, &sources, &place_of, width, local, &mut tiles);
-                tiles
-            };
-            batch.iter().map(tiles_of).collect()
-        };
-        let size = stars.iter().map(Whole::width).fold(LEAST_BATCH, usize::max);
-        let batch_of = |span: &Span| span.slots.start as usize / size;
-        let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
-        let mut built: Vec<Vec<Tile<T>>> = Vec::with_capacity(spans.len());
-        for some in batches.chunks(batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
-            let start = built.len();
-            let tiles: Vec<Vec<Vec<Tile<T>>>> = some.par_iter().map_init(scratch, build).collect();
-            built.extend(tiles.into_iter().flatten());
-            Tile::pack(built[start..].iter_mut().flatten());
-        }
+        let built = tiles(&stars, names, &spans, &place_of, width);
         // A span is often one tile, and sometimes several.
         let mut ends = vec![0];
         ends.extend(built.iter().scan(0, |end, tiles| {
@@ -215,6 +192,41 @@ impl<T: Number> Layout<T> {
         let names = (2 * self.places.len() + self.slots.len() + self.slots()) * 4;
         self.round_bytes() + names + self.tiles.len() * size_of::<Tile<T>>()
     }
+}
+
+/// The tiles of each span. Batches of them are built in parallel, and packed some at a time.
+fn tiles<T: Number>(
+    stars: &[Whole],
+    names: Names,
+    spans: &[Span],
+    place_of: &[u32],
+    width: usize,
+) -> Vec<Vec<Tile<T>>> {
+    let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
+    let scratch = || (rows(), vec![0u16; place_of.len()]);
+    let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+        let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
+        let own = place_of[own.start]..place_of[own.end - 1] + 1;
+        stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
+        let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
+        let tiles_of = |span| {
+            let mut tiles = Vec::new();
+            Tile::of(span, &sources, place_of, width, local, &mut tiles);
+            tiles
+        };
+        batch.iter().map(tiles_of).collect()
+    };
+    let size = stars.iter().map(Whole::width).fold(LEAST_BATCH, usize::max);
+    let batch_of = |span: &Span| span.slots.start as usize / size;
+    let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
+    let mut built: Vec<Vec<Tile<T>>> = Vec::with_capacity(spans.len());
+    for some in batches.chunks(batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
+        let start = built.len();
+        let tiles: Vec<Vec<Vec<Tile<T>>>> = some.par_iter().map_init(scratch, build).collect();
+        built.extend(tiles.into_iter().flatten());
+        Tile::pack(built[start..].iter_mut().flatten());
+    }
+    built
 }
 
 /// The error of the first datum of a star that is not finite.

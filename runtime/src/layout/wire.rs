@@ -146,18 +146,18 @@ impl<T: Number> Domain<T> {
             links.push(Link { with, sent: tasks.into_iter().zip(slots).collect(), received });
         }
         let lengths: Vec<_> = stars.iter().map(StarShape::lengths).collect();
-        let (mut read, mut packed, mut slots) = (Vec::new(), 0, 0);
-        for _ in 0..tiles {
+        let (count, mut tiles) = (tiles, Vec::new());
+        let (mut packed, mut slots) = (0, 0);
+        for _ in 0..count {
             let tile = Tile::read(from, &lengths)?;
             slots += tile.slots.len();
-            read.push(tile);
+            tiles.push(tile);
             if slots >= PACKED {
-                Tile::pack(read[packed..].iter_mut());
-                (packed, slots) = (read.len(), 0);
+                Tile::pack(tiles[packed..].iter_mut());
+                (packed, slots) = (tiles.len(), 0);
             }
         }
-        Tile::pack(read[packed..].iter_mut());
-        let tiles = read;
+        Tile::pack(tiles[packed..].iter_mut());
         let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
         let (width, share) = (shape.width, Some(share));
         let domain =
