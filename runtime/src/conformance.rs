@@ -90,13 +90,16 @@ impl Kind {
     ];
 }
 
+/// All orders, with blocks so small that small meshes have several.
+pub fn orders() -> [Order; 6] {
+    Order::ALL.map(|order| order.resolved(64))
+}
+
 /// All cases.
 pub fn cases() -> impl Iterator<Item = Case> {
     let sizes = || SIZES.iter().copied();
     let kinds = move || Kind::ALL.into_iter().flat_map(move |stages| sizes().map(move |size| (stages, size)));
-    // Blocks so small that small meshes have several.
-    let orders = Order::ALL.map(|order| order.resolved(64));
-    orders.into_iter().flat_map(move |order| kinds().map(move |(stages, size)| Case { stages, size, order }))
+    orders().into_iter().flat_map(move |order| kinds().map(move |(stages, size)| Case { stages, size, order }))
 }
 
 /// The GPU to test with, if this machine has one. A test without it says that it is skipped, one line a test, counted; with the

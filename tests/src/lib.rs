@@ -4,15 +4,11 @@
 
 pub mod random;
 
+pub use meshweft::conformance::orders;
+
 use anyhow::Result;
-use meshweft::Order;
 use meshweft_examples::{EXAMPLES, Entry, Options, Run, Settings};
 use meshweft_mesh::Mesh;
-
-/// All orders, with blocks so small that small meshes have several.
-pub fn orders() -> impl Iterator<Item = Order> {
-    Order::ALL.into_iter().map(|order| order.resolved(64))
-}
 
 /// Whether the case `i, j` of a table is tried: every third, so that each row and column has some, or all where `EVERY_CASE` is set, as
 /// docs/perf/campaign.sh does.

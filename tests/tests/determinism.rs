@@ -38,7 +38,7 @@ const STEPS: usize = 12;
 fn each_case(f: impl Fn(&str, &Mesh, &[(&str, &str)], &Options, &str)) {
     for (i, (name, spec, set)) in CASES.iter().enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in orders().enumerate().filter(|(_, order)| runs(set, *order)) {
+        for (j, order) in orders().into_iter().enumerate().filter(|(_, order)| runs(set, *order)) {
             let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
             let options = Options { order, precision, ..Options::default() };
             f(name, &mesh, set, &options, &format!("{name} {spec} {order} {precision:?}"));

@@ -2,7 +2,7 @@
 
 use super::device::Device;
 use super::engine::{LESS, OPENED};
-use crate::conformance::gpu_or_skip;
+use crate::conformance::{gpu_or_skip, orders};
 use crate::number::{Integer, Real};
 use crate::{Backend, Error, Mesh, Order, Program, Result, Simulation, Stages, Stars};
 use crate::{kernels, record, stars, vertex};
@@ -97,9 +97,7 @@ fn hashes(mesh: &Mesh, order: Order, backend: Backend) -> Simulation<Hashes> {
 fn every_order_and_rule_has_the_bits_of_the_oracle_in_integers() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = mesh();
-    // The oracle takes larger blocks than a GPU where nobody names a size.
-    let orders = Order::ALL.map(|order| order.resolved(64));
-    for order in orders.into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
+    for order in orders().into_iter().chain([Order::blocked(30), Order::blocked(300)]) {
         let run = |backend: Backend| {
             let mut simulation = hashes(&mesh, order, backend.clone());
             (0..4).for_each(|_| simulation.step().unwrap());

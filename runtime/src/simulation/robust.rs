@@ -2,6 +2,7 @@
 
 use super::tests::{refusal, says};
 use super::*;
+use crate::conformance::orders;
 use crate::number::Real;
 use crate::program::{Incidence, Stars, Vertex};
 use crate::schedule::Order;
@@ -237,7 +238,7 @@ fn time_is_the_sum_of_steps_and_runs_change_neither() {
 #[test]
 fn a_saved_state_goes_on_in_any_order_and_on_any_threads_as_if_nothing_had_happened() {
     let mesh = generate("sheet:14", 2).unwrap();
-    for order in Order::ALL.map(|order| order.resolved(64)) {
+    for order in orders() {
         let build =
             |order, backend| Simulation::builder(mesh.clone(), TOY).order(order).backend(backend).build().unwrap();
         let mut whole = build(order, Backend::Serial);

@@ -1,6 +1,7 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 use super::*;
+use crate::conformance::orders;
 use crate::number::{Int, Real};
 use crate::program::{Incidence, Star, Stars};
 use crate::schedule::Order;
@@ -63,8 +64,7 @@ impl Program for Probe {
 fn every_update_sees_its_predecessors_new_and_its_successors_old() {
     let mesh = generate("box:11", 2).unwrap();
     let by_name = Graph::from_cells(&mesh).unwrap();
-    for (order, forward) in Order::ALL.into_iter().flat_map(|order| [true, false].map(|way| (order.resolved(64), way)))
-    {
+    for (order, forward) in orders().into_iter().flat_map(|order| [(order, true), (order, false)]) {
         let serial = std::iter::once((Backend::Serial, Simd::Off));
         let cpus = [(1, Simd::Auto), (3, Simd::Off), (3, Simd::Bits256), (3, Simd::Bits512)];
         for (backend, simd) in serial.chain(cpus.map(|(threads, simd)| (Backend::Cpu { threads }, simd))) {
