@@ -69,7 +69,9 @@ impl Color {
         let Some(field) = mesh.cell_fields().iter().find(|field| field.name == name) else {
             let state = run.parts().into_iter().map(|part| part.name);
             let of_mesh = mesh.point_fields().iter().chain(mesh.cell_fields()).map(|field| field.name.clone());
-            let known: Vec<String> = state.chain(of_mesh).collect();
+            // Names in files may hold anything.
+            let shown = |name: String| name.chars().take(60).collect::<String>().escape_debug().to_string();
+            let known: Vec<String> = state.chain(of_mesh).map(shown).collect();
             bail!(
                 "there is no field {name:?} to color pictures by: one of {}, or none for a plain color",
                 known.join(", ")
