@@ -110,9 +110,9 @@ record! {
 stars! {
     /// Triangles around a vertex.
     pub Triangles[2]: Rest<R>;
-    /// Vertices that flat hinges join to a vertex, with the sum of the products of both weights, 1/m².
+    /// Vertices that flat hinges join to a vertex, but slender ones, with the sum of the products of both weights, 1/m².
     pub Bends[1]: R;
-    /// Curved hinges around a vertex.
+    /// Curved and slender hinges around a vertex.
     pub Hinges[3]: Crease<R>;
 }
 

@@ -152,12 +152,18 @@ pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
     }
 }
 
+/// The largest weight of a hinge in units of the root of 3 over its area, a sum of two cotangents, with which it is added up: angles of half
+/// a degree and more.
+const SLENDER: f64 = 100.0;
+
 /// Two triangles with a common edge.
 pub(super) struct Hinge {
     /// The ends of the edge, then the corners that face it.
     pub(super) vertices: [u32; 4],
     weights: [f64; 4],
     rest: f64,
+    /// Whether some angle is so small that products of weights would drown those of other hinges in 32 bits.
+    is_slender: bool,
 }
 
 impl Hinge {
@@ -170,10 +176,10 @@ impl Hinge {
 /// What bends.
 #[derive(Default)]
 pub(super) struct Bending {
-    /// Pairs of vertices that flat hinges join, and the sum of the products of their weights over these hinges: entries of the
+    /// Pairs of vertices that flat hinges join, but slender ones, and the sum of the products of their weights over these hinges: entries of the
     /// matrix of the quadratic energy. Its rows sum to zero.
     pub(super) flat: Vec<([u32; 2], f64)>,
-    /// Hinges that are bent at rest.
+    /// Hinges that are bent at rest, and slender ones.
     pub(super) curved: Vec<Hinge>,
 }
 
@@ -181,7 +187,7 @@ impl Bending {
     /// The hinges of a mesh at rest. Cost: a sort of the pairs, in parallel.
     pub(super) fn of(mesh: &Mesh, rest: &[[f64; 3]]) -> Bending {
         let (flat, curved): (Vec<Hinge>, Vec<Hinge>) =
-            hinges(mesh, rest).into_iter().partition(|hinge| hinge.rest == 0.0);
+            hinges(mesh, rest).into_iter().partition(|hinge| hinge.rest == 0.0 && !hinge.is_slender);
         let mut products = Vec::with_capacity(6 * flat.len());
         for Hinge { vertices: v, weights: k, .. } in &flat {
             for (i, j) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
@@ -223,20 +229,24 @@ fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
             let (c01, c02) = (cotangent(x1 - x0, x2 - x0), cotangent(x1 - x0, x3 - x0));
             let (c03, c04) = (cotangent(x0 - x1, x2 - x1), cotangent(x0 - x1, x3 - x1));
             let scale = (3.0 / area).sqrt();
-            let weights = [c03 + c04, c01 + c02, -c01 - c03, -c02 - c04].map(|k| k * scale);
+            let weights = [c03 + c04, c01 + c02, -c01 - c03, -c02 - c04];
+            let is_slender = weights.iter().any(|k| k.abs() > SLENDER);
+            let weights = weights.map(|k| k * scale);
             let bent = (x0 * weights[0] + x1 * weights[1] + x2 * weights[2] + x3 * weights[3]).norm();
             let size = weights.iter().map(|k| k.abs()).sum::<f64>() * (x1 - x0).norm();
             // A rest curvature of rounding errors is none.
             let rest = if bent <= 1e-9 * size { 0.0 } else { bent };
             let vertices = [edge[0], edge[1], facing[0], facing[1]];
-            weights.iter().all(|k| k.is_finite()).then_some(Hinge { vertices, weights, rest })
+            weights.iter().all(|k| k.is_finite()).then_some(Hinge { vertices, weights, rest, is_slender })
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Cloth;
     use super::*;
+    use meshweft::{Order, Simulation};
     use meshweft_mesh::generate::generate;
 
     #[test]
@@ -248,7 +258,7 @@ mod tests {
             Vector3::new(x, y + 0.1 * x * y, 0.3 * x * x - 0.2 * y + 0.5 * x * y * y)
         };
         let (mut energy, mut stiffness) = (0.0, vec![0.0; rest.len()]);
-        for Hinge { vertices, weights, rest } in hinges(&mesh, &rest) {
+        for Hinge { vertices, weights, rest, .. } in hinges(&mesh, &rest) {
             assert_eq!(rest, 0.0);
             energy += (0..4).map(|i| bent(vertices[i]) * weights[i]).sum::<Vector3<f64>>().norm_squared();
             (0..4).for_each(|i| stiffness[vertices[i] as usize] += weights[i] * weights[i]);
@@ -263,5 +273,28 @@ mod tests {
             let added: f64 = around.map(|(_, weight)| -weight).sum();
             assert!((added - stiffness).abs() <= 1e-12 * stiffness, "vertex {v}: {added} and {stiffness}");
         }
+    }
+
+    #[test]
+    fn a_sliver_spoils_no_other_hinge() {
+        // Two squares, one of them with a triangle of hardly any height along its diagonal.
+        let points = vec![
+            [0.0, 0.0, 0.0],
+            [1.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0],
+            [1.0, 1.0, 0.0],
+            [0.5, 0.5 + 1e-4, 0.0],
+            [-1.0, 0.0, 0.0],
+            [-1.0, 1.0, 0.0],
+        ];
+        let triangles = [[0, 1, 4], [0, 4, 2], [1, 2, 4], [1, 3, 2], [5, 0, 2], [5, 2, 6]];
+        let mesh = Mesh::new(points, Cells::of(CellKind::Triangle, triangles.as_flattened().to_vec())).unwrap();
+        let Bending { flat, curved } = Bending::of(&mesh, mesh.points());
+        assert!(!flat.is_empty() && flat.iter().all(|(_, weight)| weight.abs() < 1e5), "{flat:?}");
+        assert!(!curved.is_empty());
+        let mut mesh = mesh;
+        let cloth = Cloth::with(&mut mesh, &ClothOptions::default(), Order::BLOCKED).unwrap();
+        let mut run = Simulation::builder(mesh, cloth).build().unwrap();
+        (0..20).for_each(|_| run.step().unwrap());
     }
 }

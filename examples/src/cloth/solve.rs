@@ -116,7 +116,7 @@ fn curvature<R: Real>(at: Vector3<R>, [b, c, d]: [Other<R>; 3], crease: Crease<R
     (sum, sum.length())
 }
 
-/// Adds a curved hinge of energy `½ B (|L| - l₀)²`. The Hessian is bounded from above by `B k² I`, which is taken for it.
+/// Adds a curved or slender hinge of energy `½ B (|L| - l₀)²`. The Hessian is bounded from above by `B k² I`, which is taken for it.
 #[inline(always)]
 fn hinge<R: Real>(
     p: &Parameters<R>,
