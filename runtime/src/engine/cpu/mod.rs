@@ -2,6 +2,7 @@
 
 mod border;
 mod cells;
+mod each;
 mod pace;
 mod quiet;
 #[cfg(test)]
@@ -25,12 +26,14 @@ use crate::number::{Lanes, Number};
 use crate::program::Uniform;
 use crate::schedule::Rule;
 use cells::Memory;
+use each::Each;
 use pace::Pace;
 use quiet::Quiet;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-use team::{Job, Longest, Team, Wait};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use team::Team;
 use tile::Visit;
 use walk::{Ground, Policy, Walk};
 
@@ -40,6 +43,8 @@ pub(crate) struct Cpu<T> {
     team: Team,
     pace: Pace,
     quiet: Quiet<T>,
+    /// What sums are made of.
+    leaves: Arc<[(usize, Range<usize>)]>,
     /// Which array holds the shared state.
     current: usize,
     /// Rounds of all walks so far.
@@ -96,8 +101,9 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
+        let leaves = reduce::leaves(&domain).into();
         let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
-        Ok(Cpu { ground, team, pace: Pace::default(), quiet, current: 0, epochs: 0 })
+        Ok(Cpu { ground, team, pace: Pace::default(), quiet, leaves, current: 0, epochs: 0 })
     }
 
     /// Lets threads write down what they do. Before anything is done.
@@ -143,8 +149,7 @@ impl<T: Number> Cpu<T> {
                 &domain.tiles[i],
             );
         });
-        let ground = self.ground.clone();
-        let leaves: Arc<[_]> = reduce::leaves(&ground.domain).into();
+        let (ground, leaves) = (self.ground.clone(), self.leaves.clone());
         let sums: Arc<[AtomicU64]> = leaves.iter().map(|_| AtomicU64::new(0)).collect();
         let (found, members) = (sums.clone(), leaves.clone());
         self.each(u64::MAX, leaves.len(), move |i| {
@@ -158,80 +163,9 @@ impl<T: Number> Cpu<T> {
     }
 }
 
-impl<F: Fn(usize) + Send + Sync + 'static> Each<F> {
-    fn run(team: &mut Team, count: usize, each: F) {
-        let [next, done, last] = [0, 0, count].map(AtomicUsize::new);
-        let (stopped, waited) = (AtomicBool::new(false), Longest::default());
-        let spin = team.spin();
-        team.run(Arc::new(Each { count, next, done, last, stopped, waited, spin, each }));
-    }
-}
-
 /// What tells some work from other work.
 fn kind(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash, x| (hash ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
-}
-
-/// Many small pieces of work.
-struct Each<F> {
-    count: usize,
-    next: AtomicUsize,
-    done: AtomicUsize,
-    /// How many are to be done: fewer than all once one panicked.
-    last: AtomicUsize,
-    stopped: AtomicBool,
-    waited: Longest,
-    spin: Duration,
-    each: F,
-}
-
-impl<F: Fn(usize) + Send + Sync> Job for Each<F> {
-    fn work(&self, worker: usize) {
-        // The caller waits for all pieces that somebody has in hand, also when its own panicked: they write to what it owns.
-        let _wait = (worker == 0).then_some(WaitForAll(self));
-        loop {
-            let i = self.next.fetch_add(1, Ordering::AcqRel);
-            if i >= self.count {
-                break;
-            }
-            let _done = Counted(self);
-            (self.each)(i);
-        }
-    }
-
-    fn longest_wait(&self) -> Duration {
-        self.waited.get()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-}
-
-/// Counts a piece as done, whether it ends or panics.
-struct Counted<'a, F>(&'a Each<F>);
-
-impl<F> Drop for Counted<'_, F> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // Nobody takes another one from here on.
-            let taken = self.0.next.swap(self.0.count, Ordering::AcqRel);
-            self.0.last.fetch_min(taken, Ordering::AcqRel);
-            self.0.stopped.store(true, Ordering::Release);
-        }
-        self.0.done.fetch_add(1, Ordering::Release);
-    }
-}
-
-struct WaitForAll<'a, F>(&'a Each<F>);
-
-impl<F> Drop for WaitForAll<'_, F> {
-    fn drop(&mut self) {
-        let (each, mut wait) = (self.0, Wait::new(self.0.spin));
-        while each.done.load(Ordering::Acquire) < each.last.load(Ordering::Acquire) {
-            each.waited.rest(&mut wait);
-        }
-    }
 }
 
 impl<T: Number> Host<T> for Cpu<T> {
