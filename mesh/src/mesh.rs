@@ -159,6 +159,11 @@ impl Mesh {
         self.point_fields.iter().find(|f| f.name == name)
     }
 
+    /// The field of that name over the cells.
+    pub fn cell_field(&self, name: &str) -> Option<&Field> {
+        self.cell_fields.iter().find(|f| f.name == name)
+    }
+
     /// Adds or replaces a field over the points.
     ///
     /// # Errors

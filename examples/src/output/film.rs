@@ -66,7 +66,7 @@ impl Color {
         if let Some(field) = mesh.point_field(name) {
             return Ok(Color::Still(name.to_string(), (0..mesh.points().len()).map(|v| magnitude(field, v)).collect()));
         }
-        let Some(field) = mesh.cell_fields().iter().find(|field| field.name == name) else {
+        let Some(field) = mesh.cell_field(name) else {
             let state = run.parts().into_iter().map(|part| part.name);
             let of_mesh = mesh.point_fields().iter().chain(mesh.cell_fields()).map(|field| field.name.clone());
             // Names in files may hold anything.

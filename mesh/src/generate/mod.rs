@@ -20,6 +20,7 @@
 //! ```
 
 mod grid;
+mod kronecker;
 mod round;
 mod scatter;
 mod stream;
@@ -32,7 +33,8 @@ use crate::cell::CellKind;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
-pub use grid::{bar, cuboid, hexes, quads, sheet};
+pub use grid::{bar, cuboid, hexes, lattice, quads, sheet};
+pub use kronecker::kronecker;
 pub use round::{ball, disk, sphere, torus};
 pub use scatter::{chain, random};
 
@@ -178,6 +180,26 @@ pub const GENERATORS: &[Generator] = &[
         spread: |n| vec![n; 2],
         wanted: grid::wanted_quads,
         build: |n, _| quads(n[0], n[1]),
+    },
+    Generator {
+        name: "grid",
+        form: "NXxNY",
+        about: "flat lattice of edges, 4 neighbors per inner vertex; vertices per side, width 1",
+        example: "grid:256x256",
+        default: 64,
+        spread: |n| vec![n; 2],
+        wanted: grid::wanted_lattice,
+        build: |n, _| lattice(n[0], n[1]),
+    },
+    Generator {
+        name: "kronecker",
+        form: "SCALE",
+        about: "graph of 2^SCALE vertices and 16 edges for each, few with very many, as Graph500 makes them; uses the seed",
+        example: "kronecker:16",
+        default: 10,
+        spread: |n| vec![n],
+        wanted: kronecker::wanted_kronecker,
+        build: |n, seed| kronecker(n[0], seed),
     },
 ];
 

@@ -17,10 +17,14 @@ impl Stream {
         Stream(mix(seed.wrapping_add(STEP)))
     }
 
+    /// Number `index`, 64 bits.
+    pub(super) fn bits(self, index: u64) -> u64 {
+        mix(self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(STEP)))
+    }
+
     /// Number `index`, uniform in [0, 1): the upper 53 bits, since a double holds no more.
     pub(super) fn unit(self, index: u64) -> f64 {
-        let bits = mix(self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(STEP)));
-        (bits >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits(index) >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// A point uniform in the unit cube.

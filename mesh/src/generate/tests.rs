@@ -308,7 +308,7 @@ fn random_points_are_joined_to_their_neighbors() {
 
 #[test]
 fn seeds_decide_and_threads_do_not() {
-    for spec in ["box:9x7x5", "random:3000"] {
+    for spec in ["box:9x7x5", "random:3000", "kronecker:12"] {
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(generate(spec, 5).unwrap(), alone.install(|| generate(spec, 5)).unwrap(), "{spec}");
         assert_ne!(generate(spec, 5).unwrap(), generate(spec, 6).unwrap(), "{spec}");
@@ -320,11 +320,13 @@ fn seeds_decide_and_threads_do_not() {
 
 #[test]
 fn bits_are_the_same_everywhere() {
-    // FNV-1a over all coordinates, as found on x86-64: other machines must agree.
-    let hash = |spec: &str| {
-        let mesh = generate(spec, 42).unwrap();
-        let bytes = mesh.points().as_flattened().iter().flat_map(|x| x.to_bits().to_le_bytes());
+    // FNV-1a over all coordinates, of a graph over the ends of all edges, as found on x86-64: other machines must agree.
+    fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
         bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+    let hash = |spec: &str| match generate(spec, 42).unwrap() {
+        graph if spec.starts_with("kronecker") => fnv(graph.cells().all_corners().iter().flat_map(|v| v.to_le_bytes())),
+        mesh => fnv(mesh.points().as_flattened().iter().flat_map(|x| x.to_bits().to_le_bytes())),
     };
     let expected = [
         ("box:7", 0x5ccc_7009_2c81_d545),
@@ -333,6 +335,7 @@ fn bits_are_the_same_everywhere() {
         ("torus:9x7", 0x5630_d26b_02bb_382b),
         ("sphere:5", 0x8ddb_47a7_6b1b_c3d5),
         ("ball:6", 0x9b70_5aa3_3777_6ec5),
+        ("kronecker:9", 0xd9f5_ba9c_d1cc_cf24),
     ];
     let found = expected.map(|(spec, _)| (spec, hash(spec)));
     assert_eq!(found, expected);
@@ -363,6 +366,9 @@ fn tiny_meshes_are_valid() {
         ("random:1", 1, 0),
         ("random:2", 2, 1),
         ("chain:1", 1, 0),
+        ("grid:1", 1, 0),
+        ("grid:2x3", 6, 7),
+        ("kronecker:1", 2, 32),
     ];
     for (spec, vertices, cells) in cases {
         let mesh = made(spec);
@@ -373,8 +379,8 @@ fn tiny_meshes_are_valid() {
 
 #[test]
 fn names_that_do_not_exist_are_answered_with_those_that_do() {
-    let message = refused("grid:3");
-    assert!(message.starts_with("no mesh generator is named `grid`: there are sheet:NXxNY, box:"), "{message}");
+    let message = refused("lattice:3");
+    assert!(message.starts_with("no mesh generator is named `lattice`: there are sheet:NXxNY, box:"), "{message}");
     assert!(GENERATORS.iter().all(|g| message.contains(&format!("{}:{}", g.name, g.form))), "{message}");
     for (typo, meant) in
         [("shet", "sheet"), ("Box:4", "box"), ("spere:3", "sphere"), ("hexs", "hexes"), ("disc", "disk")]
@@ -391,6 +397,10 @@ fn numbers_that_make_no_sense_are_refused() {
         ("box:4x0x4", "mesh `box:4x0x4`: every number must be at least 1"),
         ("bar:0", "mesh `bar:0x0x0`: every number must be at least 1"),
         ("ball:0", "mesh `ball:0`: every number must be at least 1"),
+        ("grid:0", "mesh `grid:0x0`: every number must be at least 1"),
+        ("kronecker:0", "mesh `kronecker:0`: every number must be at least 1"),
+        ("kronecker:27", "mesh `kronecker:27` is too large: 1.34e8 vertices, 2.15e9 cells"),
+        ("kronecker:9999999999", "mesh `kronecker:9999999999` is too large"),
         ("torus:2", "mesh `torus:2x2`: every number must be at least 3"),
         ("sheet:-3", "mesh `sheet:-3`: `-3` is not a positive whole number: write sheet:NXxNY, such as sheet:256x256"),
         ("ball:1.5", "`1.5` is not a positive whole number"),

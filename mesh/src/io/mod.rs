@@ -11,6 +11,9 @@
 //! | VTU, `.vtu` | ASCII, binary, compressed | raw |
 //! | VTK's structured grids, `.vti`, `.vtr`, `.vts` | ASCII, binary, compressed | |
 //! | index of VTU files, `.pvtu` | | yes |
+//! | lists of edges, `.el` and `.wel` | yes | |
+//! | Matrix Market, `.mtx` | coordinate | |
+//! | METIS's graphs, `.graph` | yes | |
 //!
 //! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
@@ -24,6 +27,7 @@
 mod binary;
 mod draft;
 mod gmsh;
+mod graph;
 mod obj;
 mod ply;
 mod source;
@@ -67,11 +71,19 @@ pub enum Format {
     Vtu,
     /// VTK's XML file of an image, a rectilinear grid or a structured grid.
     VtkGrid,
+    /// A graph, an edge `from to` a line.
+    EdgeList,
+    /// The same with a weight behind each edge.
+    WeightedEdgeList,
+    /// Matrix Market's file of a sparse matrix, read as a graph.
+    MatrixMarket,
+    /// METIS's file of a graph.
+    Metis,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 12] = [
         Format::Obj,
         Format::Ply,
         Format::Stl,
@@ -80,6 +92,10 @@ impl Format {
         Format::Vtk,
         Format::Vtu,
         Format::VtkGrid,
+        Format::EdgeList,
+        Format::WeightedEdgeList,
+        Format::MatrixMarket,
+        Format::Metis,
     ];
 
     /// The format that the extension of `path` names, in upper or lower case.
@@ -111,6 +127,10 @@ impl Format {
             Format::Vtk => &["vtk"],
             Format::Vtu => &["vtu"],
             Format::VtkGrid => &["vti", "vtr", "vts"],
+            Format::EdgeList => &["el"],
+            Format::WeightedEdgeList => &["wel"],
+            Format::MatrixMarket => &["mtx"],
+            Format::Metis => &["graph"],
         }
     }
 
@@ -220,6 +240,10 @@ fn draft(format: Format, name: &Path, bytes: &[u8]) -> Result<Draft> {
         },
         Format::Vtk => vtk::parse(name, bytes),
         Format::Vtu | Format::VtkGrid => vtu::parse(name, bytes),
+        Format::EdgeList => graph::parse_edge_list(name, bytes, false),
+        Format::WeightedEdgeList => graph::parse_edge_list(name, bytes, true),
+        Format::MatrixMarket => graph::parse_matrix_market(name, bytes),
+        Format::Metis => graph::parse_metis(name, bytes),
     }
 }
 
@@ -338,7 +362,8 @@ mod tests {
         assert_eq!(Format::from_path(Path::new("a/B.VTU")).unwrap(), Format::Vtu);
         for path in ["a.xyz", "a", "", ".vtu"] {
             let error = Format::from_path(Path::new(path)).unwrap_err().to_string();
-            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts; write .obj .ply .vtu";
+            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts .el .wel .mtx .graph; \
+                write .obj .ply .vtu";
             assert!(error.ends_with(end), "{error}");
         }
     }

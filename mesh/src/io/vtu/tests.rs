@@ -156,14 +156,8 @@ fn reads_ascii() {
     assert_eq!(mesh.points()[3], [0.0, 0.0, 1.0]);
     assert_eq!(mesh.cells().counts(), [(CellKind::Triangle, 1), (CellKind::Tet, 1)]);
     assert_eq!(mesh.point_field("a < b").unwrap().values, [0.5, 1.0, 2.0, 3.0]);
-    assert_eq!(mesh.cell_field_values("id"), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(mesh.cell_field("id").unwrap().values, [1.0, 2.0, 3.0, 4.0]);
     assert_eq!((mesh.point_fields().len(), mesh.cell_fields().len()), (1, 1));
-}
-
-impl Mesh {
-    fn cell_field_values(&self, name: &str) -> &[f64] {
-        &self.cell_fields().iter().find(|f| f.name == name).unwrap().values
-    }
 }
 
 #[test]
@@ -191,7 +185,7 @@ fn joins_pieces() {
     let file = [&ASCII[..end], &ASCII[start..end], &ASCII[end..]].concat();
     let mesh = parsed(Format::Vtu, &file);
     assert_eq!(mesh.cells().corners(2), [4, 5, 6, 7]);
-    assert_eq!(mesh.cell_field_values("id"), [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(mesh.cell_field("id").unwrap().values, [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
     let (first, last) = file.split_at(end);
     fails(Format::Vtu, format!("{first}{}", last.replace("Name=\"id\"", "Name=\"other\"")), "a: field \"id\" has 4");
     let wide =
@@ -405,7 +399,7 @@ fn reads_images() {
     assert_eq!((mesh.points()[0], mesh.points()[11]), ([10.0, 20.0, 34.0], [11.0, 22.0, 35.0]));
     assert_eq!(mesh.cells().counts(), [(CellKind::Hex, 2)]);
     assert_eq!(mesh.cells().corners(1), [1, 2, 5, 4, 7, 8, 11, 10]);
-    assert_eq!((mesh.point_fields()[0].values[11], mesh.cell_field_values("c")), (11.0, &[0.0, 1.0][..]));
+    assert_eq!((mesh.point_fields()[0].values[11], &mesh.cell_field("c").unwrap().values[..]), (11.0, &[0.0, 1.0][..]));
     // Turned about the third axis by a quarter.
     let turned = format!("{attributes} Direction=\"0 -1 0 1 0 0 0 0 1\"");
     let mesh = parsed(Format::VtkGrid, grid("ImageData", &turned, 1, ""));
