@@ -339,7 +339,7 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
         (&["run", "heat", "--mesh", "no/such.obj"], "no mesh file no/such.obj"),
         (&["run", "heat", "--mesh", "bunny.obj"], "no mesh file bunny.obj"),
         (&["run", "heat", "--mesh", &cut], "cut.obj:3"),
-        (&["run", "heat", "--mesh", &file], "without an extension"),
+        (&["run", "heat", "--mesh", &file], "neither an extension nor the first bytes"),
         (&["info", &cut], "cut.obj:3"),
         (&["convert", "sheet:3", "a.xyz"], ".xyz is no mesh file"),
         (&["convert", "sheet:3", &below], "no mesh file"),
@@ -464,6 +464,27 @@ fn info_describes_mesh_and_graph() {
     assert!(cut("morton", "2") > 0.0);
     let text = good(&["info", "bar:3"]);
     assert!(text.contains("left (2D") && text.contains("tets") && text.contains("reach, hilbert"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn meshes_come_through_pipes_without_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    good(&["convert", "box:3", &path("a.vtu")]);
+    let pipe = path("63");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let info = |bytes: Vec<u8>| {
+        let pipe = pipe.clone();
+        let writer = std::thread::spawn(move || std::fs::write(pipe, bytes));
+        let ended = meshweft(&["info", &path("63")]);
+        writer.join().unwrap().unwrap();
+        ended.out + &ended.err
+    };
+    let told = info(std::fs::read(path("a.vtu")).unwrap());
+    assert!(told.contains("48 tets"), "{told}");
+    let told = info(b"1 2\n".to_vec());
+    assert!(told.contains("neither an extension nor the first bytes"), "{told}");
 }
 
 #[test]

@@ -25,6 +25,7 @@
 //! nor a stopped program leaves half a file under the name asked for.
 
 mod binary;
+mod content;
 mod draft;
 mod gmsh;
 mod graph;
@@ -152,7 +153,8 @@ fn known() -> String {
     )
 }
 
-/// Reads a mesh file in the format that its extension names.
+/// Reads a mesh file in the format that its extension names, or, where it has none, in the one that its first bytes show: so what
+/// another program writes to `/dev/stdin` or to `<(…)` of a shell can be read, too.
 ///
 /// `.node` and `.ele` files find each other by their name. Cost: the file is held in memory beside the mesh.
 ///
@@ -195,9 +197,18 @@ pub fn read(path: &Path) -> Result<Mesh> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_with(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
-    let format = Format::from_path(path)?;
-    if format != Format::TetGen {
+    let named = match Format::from_path(path) {
+        // Before anything is read, unless the name has nothing to say.
+        Err(error) if path.extension().is_some() => return Err(error),
+        named => named,
+    };
+    if !matches!(named, Ok(Format::TetGen)) {
         let bytes = source::load(path, say)?;
+        let unknown = || {
+            let message = format!("neither an extension nor the first bytes tell the format: can {}", known());
+            Error::file(path, Place::Whole, message)
+        };
+        let format = named.or_else(|_| content::format(&bytes).ok_or_else(unknown))?;
         return draft(format, path, &bytes)?.finish(path, say);
     }
     let sibling = |wanted: &str, case: &str| match path.extension().and_then(OsStr::to_str) {

@@ -1,0 +1,80 @@
+//! The format of bytes that have no name to tell it, such as those of a pipe.
+
+use super::Format;
+use super::text::BYTE_ORDER_MARK;
+
+/// Words that start the lines of an OBJ file.
+const OBJ: [&[u8]; 14] =
+    [b"v", b"vn", b"vt", b"vp", b"f", b"l", b"p", b"o", b"g", b"s", b"mtllib", b"usemtl", b"mg", b"cstype"];
+/// Bytes in front of the triangles of a binary STL file, and of each triangle.
+const STL: (usize, usize) = (84, 50);
+
+/// The format that the first bytes of a file show; none if they are numbers, which mean something else in each format.
+pub(super) fn format(bytes: &[u8]) -> Option<Format> {
+    let is_binary_stl = || {
+        let count = bytes.get(STL.0 - 4..STL.0)?.try_into().ok()?;
+        Some((u32::from_le_bytes(count) as usize).checked_mul(STL.1)?.checked_add(STL.0)? == bytes.len())
+    };
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
+    let starts = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let marks: [(&[u8], Format); 7] = [
+        (b"ply", Format::Ply),
+        (b"$MeshFormat", Format::Gmsh),
+        (b"# vtk DataFile", Format::Vtk),
+        (b"<?xml", Format::Vtu),
+        (b"<VTKFile", Format::Vtu),
+        (b"%%MatrixMarket", Format::MatrixMarket),
+        (b"solid", Format::Stl),
+    ];
+    match marks.into_iter().find(|(mark, _)| starts(mark)) {
+        // Some binary ones start with that word, too, and the reader sees to that.
+        Some((_, format)) => Some(format),
+        None if is_binary_stl() == Some(true) => Some(Format::Stl),
+        None => {
+            let mut lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
+            let line = lines.find(|line| !line.is_empty() && line[0] != b'#')?;
+            let word = line.split(u8::is_ascii_whitespace).next()?;
+            OBJ.contains(&word).then_some(Format::Obj)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode;
+    use super::super::testing::mixed_surface;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_known_again() {
+        for written in Format::ALL.into_iter().filter(|format| format.can_write()) {
+            let mut bytes = Vec::new();
+            encode(written, &mixed_surface(), &mut bytes).unwrap();
+            assert_eq!(format(&bytes), Some(written));
+        }
+    }
+
+    #[test]
+    fn first_bytes_show_the_format() {
+        let stl = [&[b' '; 80][..], &1u32.to_le_bytes(), &[0; 50]].concat();
+        let cases: [(&[u8], Option<Format>); 14] = [
+            (b"\xef\xbb\xbf# by hand\n\n  v 0 0 0\n", Some(Format::Obj)),
+            (b"mtllib a.mtl\r\n", Some(Format::Obj)),
+            (b"vx 0 0 0\n", None),
+            (b"solid a\nfacet", Some(Format::Stl)),
+            (&stl, Some(Format::Stl)),
+            (&stl[..133], None),
+            (b"$MeshFormat\n4.1 0 8\n", Some(Format::Gmsh)),
+            (b"# vtk DataFile Version 2.0\n", Some(Format::Vtk)),
+            (b"<VTKFile type=\"ImageData\">", Some(Format::Vtu)),
+            (b"%%matrixmarket matrix", Some(Format::MatrixMarket)),
+            (b"4 3 0 0\n", None),
+            (b"# only a comment", None),
+            (b"\xff\xfe\x00", None),
+            (b"", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(format(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+}
