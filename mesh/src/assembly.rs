@@ -5,6 +5,7 @@
 
 use crate::incidence::{Incidence, concat};
 use crate::sort::NONE;
+use crate::sums::{Adder, ordered};
 use std::ops::Range;
 
 /// Elements worked out together: their numbers, up to 23 each, stay in a first-level cache.
@@ -40,8 +41,8 @@ pub(crate) fn assemble<const K: usize>(
     terms: impl Fn([[f64; 3]; K]) -> Terms<K> + Sync,
 ) -> Sums {
     let incidence = Incidence::new(points.len(), elements.len(), |e| elements[e]);
-    let scratch = || (Batch::default(), Rows::default());
-    let parts = incidence.by_range(scratch, |(batch, rows), vertices, touching| {
+    let scratch = || (Batch::default(), Rows::default(), Adder::new());
+    let parts = incidence.by_range(scratch, |(batch, rows, adder), vertices, touching| {
         rows.start(vertices);
         touching.for_each(|e| {
             batch.push(points, elements[e]);
@@ -50,7 +51,7 @@ pub(crate) fn assemble<const K: usize>(
             }
         });
         batch.finish(&terms, rows);
-        rows.finish()
+        rows.finish(adder)
     });
     let mut columns = (Vec::new(), Vec::new(), Vec::new());
     for Sums { edges, weights, masses } in parts {
@@ -61,24 +62,22 @@ pub(crate) fn assemble<const K: usize>(
     Sums { edges: concat(columns.0), weights: concat(columns.1), masses: concat(columns.2) }
 }
 
-/// For each vertex the sum of what its edges add; returns what `finish` makes of those of each range of vertices, by vertex.
-/// `add`: of an edge.
+/// For each vertex the sum of what its edges add; returns what `finish` makes of those of each range of vertices. `add`: of an edge.
 pub(crate) fn by_vertex<R: Send>(
     vertices: usize,
     edges: &[[u32; 2]],
     add: impl Fn(usize) -> f64 + Sync,
-    finish: impl Fn(&mut dyn Iterator<Item = (usize, f64)>) -> R + Sync + Send,
+    finish: impl Fn(Range<u32>, &[f64]) -> R + Sync + Send,
 ) -> Vec<R> {
     let incidence = Incidence::new(vertices, edges.len(), |e| edges[e]);
-    let scratch = || (Bags::default(), Vec::new());
-    incidence.by_range(scratch, |(bags, terms), vertices, touching| {
+    let scratch = || (Bags::default(), Adder::new());
+    incidence.by_range(scratch, |(bags, adder), vertices, touching| {
         bags.start(vertices.len());
         touching.for_each(|e| {
             let term = ordered(add(e));
             edges[e].iter().for_each(|v| bags.add(v.wrapping_sub(vertices.start), term));
         });
-        let vertices = vertices.map(|v| v as usize).enumerate();
-        finish(&mut vertices.map(|(bag, v)| (v, add_up(bags.collect(bag, terms)))))
+        finish(vertices, &bags.add_up(adder))
     })
 }
 
@@ -164,18 +163,15 @@ impl Rows {
     }
 
     /// The sums of the range.
-    fn finish(&mut self) -> Sums {
-        let mut terms = Vec::new();
-        let masses = (0..self.masses.heads.len()).map(|v| add_up(self.masses.collect(v, &mut terms))).collect();
-        let (mut edges, mut weights) = (Vec::new(), Vec::new());
-        let (mut table, mut terms, mut row) = (Table::new(), Vec::new(), Vec::new());
+    fn finish(&mut self, adder: &mut Adder) -> Sums {
+        let masses = self.masses.add_up(adder);
+        let mut edges = Vec::new();
+        let (mut table, mut terms) = (Table::new(), Vec::new());
         for (bag, v) in (0..self.weights.heads.len()).zip(self.first..) {
-            row.clear();
-            table.add_up(self.weights.collect(bag, &mut terms), &mut row);
-            edges.extend(row.iter().map(|&(id, _)| [v, id]));
-            weights.extend(row.iter().map(|&(_, weight)| weight));
+            table.add_up(self.weights.collect(bag, &mut terms), adder, |id| edges.push([v, id]));
         }
-        Sums { edges, weights, masses }
+        edges.shrink_to_fit(); // those of all ranges wait to be joined
+        Sums { edges, weights: adder.take(), masses }
     }
 }
 
@@ -191,8 +187,9 @@ impl Table {
         Table { ids: [NONE; PLACES], lengths: [0; PLACES], terms: [[0; DEPTH]; PLACES] }
     }
 
-    /// Appends the sum of the terms of each id, ascending.
-    fn add_up(&mut self, terms: &mut [(u32, u64)], row: &mut Vec<(u32, f64)>) {
+    /// Asks for the sum of the terms of each id, ascending, and tells `put` the ids.
+    #[inline(always)]
+    fn add_up(&mut self, terms: &mut [(u32, u64)], adder: &mut Adder, mut put: impl FnMut(u32)) {
         self.ids.fill(NONE);
         self.lengths.fill(0);
         // Ids, each with its place, to be sorted.
@@ -203,7 +200,7 @@ impl Table {
             while self.ids[place] != id {
                 if self.ids[place] == NONE {
                     if count == ROOM {
-                        return add_up_sorted(terms, row);
+                        return add_up_sorted(terms, adder, put);
                     }
                     self.ids[place] = id;
                     known[count] = u64::from(id) << 32 | place as u64;
@@ -214,52 +211,35 @@ impl Table {
             }
             let length = self.lengths[place] as usize;
             if length == DEPTH {
-                return add_up_sorted(terms, row);
+                return add_up_sorted(terms, adder, put);
             }
             self.terms[place][length] = term;
             self.lengths[place] += 1;
         }
-        known[..count].sort_unstable();
-        row.extend(known[..count].iter().map(|&known| {
-            let place = known as usize % PLACES;
-            ((known >> 32) as u32, add_up_few(&self.terms[place], self.lengths[place] as usize))
-        }));
+        // The place of an id is the number of those before it: counting them takes no branches.
+        let mut sorted = [0; ROOM];
+        for &id in &known[..count] {
+            let before: usize = known.iter().map(|&other| usize::from(other < id)).sum();
+            sorted[before % ROOM] = id;
+        }
+        for known in &sorted[..count] {
+            let place = *known as usize % PLACES;
+            put((known >> 32) as u32);
+            adder.add(&self.terms[place], self.lengths[place] as usize);
+        }
     }
 }
 
 /// The same for any number of ids and terms.
-fn add_up_sorted(terms: &mut [(u32, u64)], row: &mut Vec<(u32, f64)>) {
+fn add_up_sorted(terms: &mut [(u32, u64)], adder: &mut Adder, mut put: impl FnMut(u32)) {
     terms.sort_unstable();
-    let sum = |terms: &[(u32, u64)]| terms.iter().fold(-0.0, |sum, &(_, term)| sum + unordered(term));
-    row.extend(terms.chunk_by(|a, b| a.0 == b.0).map(|terms| (terms[0].0, sum(terms))));
-}
-
-/// The sum of [`ordered`] numbers, by size.
-fn add_up(terms: &mut [u64]) -> f64 {
-    terms.sort_unstable();
-    terms.iter().fold(-0.0, |sum, &term| sum + unordered(term))
-}
-
-/// The same for a few, without branches, which a processor would guess wrong half of the time.
-#[inline(always)]
-fn add_up_few(terms: &[u64; DEPTH], len: usize) -> f64 {
-    let terms = sorted(std::array::from_fn(|k| if k < len { terms[k] } else { u64::MAX }));
-    // A negative zero changes no sum.
-    (0..DEPTH).fold(-0.0, |sum, k| sum + if k < len { unordered(terms[k]) } else { -0.0 })
-}
-
-/// Sorts eight numbers by Batcher's network.
-#[inline(always)]
-fn sorted(mut numbers: [u64; 8]) -> [u64; 8] {
-    #[rustfmt::skip]
-    const NETWORK: [[usize; 2]; 19] = [
-        [0, 1], [2, 3], [4, 5], [6, 7], [0, 2], [1, 3], [4, 6], [5, 7], [1, 2], [5, 6],
-        [0, 4], [1, 5], [2, 6], [3, 7], [2, 4], [3, 5], [1, 2], [3, 4], [5, 6],
-    ];
-    for [a, b] in NETWORK {
-        (numbers[a], numbers[b]) = (numbers[a].min(numbers[b]), numbers[a].max(numbers[b]));
+    let mut own = Vec::new();
+    for terms in terms.chunk_by(|a, b| a.0 == b.0) {
+        own.clear();
+        own.extend(terms.iter().map(|&(_, term)| term));
+        put(terms[0].0);
+        adder.add(&own, own.len());
     }
-    numbers
 }
 
 /// Terms in bags that need not know how many come: chains of nodes, the last first.
@@ -325,27 +305,21 @@ impl<T: Copy + Default> Bags<T> {
     }
 }
 
-/// A whole number for a float, in the order of [`f64::total_cmp`]: whole numbers are sorted without branches.
-fn ordered(x: f64) -> u64 {
-    let bits = x.to_bits();
-    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
-}
-
-/// The float of [`ordered`].
-fn unordered(bits: u64) -> f64 {
-    f64::from_bits(bits ^ (!(bits as i64 >> 63) as u64 | 1 << 63))
+impl Bags<u64> {
+    /// The sum of each bag.
+    fn add_up(&self, adder: &mut Adder) -> Vec<f64> {
+        let mut terms = Vec::new();
+        for bag in 0..self.heads.len() {
+            let terms = self.collect(bag, &mut terms);
+            adder.add(terms, terms.len());
+        }
+        adder.take()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whole_numbers_are_in_the_order_of_their_floats() {
-        let floats = [-f64::INFINITY, -2.0, -1e-310, -0.0, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
-        assert!(floats.map(ordered).is_sorted());
-        assert_eq!(floats.map(|x| unordered(ordered(x)).to_bits()), floats.map(f64::to_bits));
-    }
 
     /// [`assemble`] by its definition: all terms sorted by where they go, then by size.
     fn plain<const K: usize>(

@@ -23,6 +23,7 @@ mod order;
 mod partition;
 mod sort;
 mod stats;
+mod sums;
 mod threads;
 
 pub use cell::{CellKind, Cells};

@@ -90,9 +90,10 @@ impl Laplacian {
             n,
             &self.edges,
             |e| self.weights[e].abs(),
-            |totals| {
-                let limits = totals.map(|(v, total)| if total > 0.0 { self.masses[v] / total } else { f64::INFINITY });
-                limits.fold(f64::INFINITY, f64::min)
+            |vertices, totals| {
+                let masses = &self.masses[vertices.start as usize..vertices.end as usize];
+                let limit = |(mass, &total): (&f64, &f64)| if total > 0.0 { mass / total } else { f64::INFINITY };
+                masses.iter().zip(totals).map(limit).fold(f64::INFINITY, f64::min)
             },
         );
         Some(limits.into_iter().fold(f64::INFINITY, f64::min)).filter(|limit| limit.is_finite()).unwrap_or(1.0)
