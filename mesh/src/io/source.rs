@@ -2,9 +2,14 @@
 
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+
+use memmap2::MmapMut;
+#[cfg(unix)]
+use rayon::prelude::*;
 
 use crate::error::{Error, Place, Result, shown_path};
 
@@ -23,13 +28,30 @@ enum Kind {
     Nothing,
 }
 
+/// What a file held when it was read.
+pub(super) enum Content {
+    Small(Vec<u8>),
+    Large(MmapMut),
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Content::Small(bytes) => bytes,
+            Content::Large(bytes) => bytes,
+        }
+    }
+}
+
 /// The bytes at `path`; `say` is told that a pipe is silent.
-pub(super) fn load(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Vec<u8>> {
+pub(super) fn load(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Content> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, error))?;
     match kind(&metadata) {
-        Kind::File => std::fs::read(path).map_err(|error| Error::io(path, error)),
-        Kind::Pipe => load_pipe(path, MAX_PIPE, PATIENCE, say),
-        Kind::Nothing => Ok(Vec::new()),
+        Kind::File => load_file(path, metadata.len()).map_err(|error| Error::io(path, error)),
+        Kind::Pipe => load_pipe(path, MAX_PIPE, PATIENCE, say).map(Content::Small),
+        Kind::Nothing => Ok(Content::Small(Vec::new())),
         Kind::Folder => Err(Error::file(path, Place::Whole, "a folder is no mesh file")),
         Kind::Device => Err(Error::file(path, Place::Whole, "a device is no mesh file")),
     }
@@ -67,6 +89,34 @@ fn is_device(_: FileType) -> bool {
 #[cfg(not(unix))]
 fn is_null(_: &Metadata) -> bool {
     false
+}
+
+/// Reads a file of `len` bytes: a large one by several threads, since fresh pages take as long as the copy itself. Into a mapping,
+/// which is zero without being written to, and refused where there is no memory for it.
+fn load_file(path: &Path, len: u64) -> io::Result<Content> {
+    /// Less is not worth a mapping.
+    const LARGE: u64 = 8 << 20;
+    if len < LARGE {
+        return std::fs::read(path).map(Content::Small);
+    }
+    let file = File::open(path)?;
+    let mut bytes = MmapMut::map_anon(usize::try_from(len).map_err(io::Error::other)?)?;
+    read_exact(file, &mut bytes)?;
+    Ok(Content::Large(bytes))
+}
+
+#[cfg(unix)]
+fn read_exact(file: File, bytes: &mut [u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    /// What a thread reads at a time.
+    const PART: usize = 4 << 20;
+    let read = |(part, bytes): (usize, &mut [u8])| file.read_exact_at(bytes, (part * PART) as u64);
+    bytes.par_chunks_mut(PART).enumerate().try_for_each(read)
+}
+
+#[cfg(not(unix))]
+fn read_exact(mut file: File, bytes: &mut [u8]) -> io::Result<()> {
+    file.read_exact(bytes)
 }
 
 /// Reads up to `most` bytes on another thread: opening a pipe waits for who writes to it, and reading for what they
@@ -116,6 +166,19 @@ mod tests {
         let error = read(&link("zero.obj", "/dev/zero")).unwrap_err().to_string();
         assert!(error.ends_with("zero.obj: a device is no mesh file"), "{error}");
         assert_eq!(read(&link("null.obj", "/dev/null")).unwrap(), crate::Mesh::default());
+    }
+
+    #[test]
+    fn large_files_are_read_to_their_last_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large");
+        for len in [0, 5, (8 << 20) - 1, 8 << 20, (12 << 20) + 3] {
+            let bytes: Vec<u8> = (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(*load(&path, &mut |_| {}).unwrap() == bytes[..], "{len}");
+        }
+        let cut_short = load_file(&path, 13 << 20).map(|_| ()).unwrap_err();
+        assert_eq!(cut_short.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
