@@ -77,8 +77,9 @@ impl Partition {
         }
         let capacity = capacity(n, parts);
         let mut owners = bisection::bisect(graph, points, parts, capacity);
-        refinement::refine(graph, &mut owners, parts, capacity);
-        Partition::from_owners(graph, owners, parts)
+        let near = refinement::refine(graph, &mut owners, parts, capacity);
+        let boundary = boundary(graph, &owners, near.into_par_iter());
+        Ok(Partition::listed(graph, owners, parts, boundary))
     }
 
     /// Cuts the vertices into `parts` runs whose lengths differ by at most one. Parts may be empty.
@@ -120,6 +121,12 @@ impl Partition {
         if let Some(v) = owners.iter().position(|&owner| owner as usize >= parts) {
             return Err(Error::Invalid(format!("vertex {v} is in part {} of {parts}", owners[v])));
         }
+        let boundary = boundary(graph, &owners, (0..n as u32).into_par_iter());
+        Ok(Partition::listed(graph, owners, parts, boundary))
+    }
+
+    /// With the lists of its parts. `boundary`: the vertices with a neighbor in another part, ascending.
+    fn listed(graph: &Graph, owners: Vec<u32>, parts: usize, boundary: Vec<u32>) -> Partition {
         let mut sizes = vec![0; parts];
         owners.iter().for_each(|&k| sizes[k as usize] += 1);
         let empty = |size| Part { owned: Vec::with_capacity(size), ..Part::default() };
@@ -127,12 +134,12 @@ impl Partition {
         (0..).zip(&owners).for_each(|(v, &k)| lists[k as usize].owned.push(v));
         // Ascending, so the lists are too; a vertex is a ghost of every other part that a neighbor is in.
         let mut others = Vec::new();
-        for v in boundary(graph, &owners) {
+        for v in boundary {
             lists[owners[v as usize] as usize].boundary.push(v);
             other_parts(graph, &owners, v, &mut others);
             others.iter().for_each(|&k| lists[k as usize].ghosts.push(v));
         }
-        Ok(Partition { owners, parts: lists })
+        Partition { owners, parts: lists }
     }
 
     /// The parts.
@@ -215,10 +222,16 @@ fn capacity(n: usize, parts: usize) -> usize {
     n.div_ceil(parts).max((n as u128 * 103 / 100 / parts as u128) as usize)
 }
 
-/// Vertices with a neighbor in another part, ascending.
-fn boundary(graph: &Graph, owners: &[u32]) -> Vec<u32> {
-    let outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
-    (0..graph.len() as u32).into_par_iter().filter(|&v| graph.neighbors(v).iter().any(|&u| outside(v, u))).collect()
+/// Those of the vertices that have a neighbor in another part, in the order given.
+fn boundary(graph: &Graph, owners: &[u32], vertices: impl IndexedParallelIterator<Item = u32>) -> Vec<u32> {
+    /// Vertices that are looked at as one piece of work.
+    const PIECE: usize = 1 << 12;
+    let is_outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
+    // No early exit, since that is a branch.
+    let meets = |&v: &u32| graph.neighbors(v).iter().fold(false, |any, &u| any | is_outside(v, u));
+    let pieces: Vec<Vec<u32>> =
+        vertices.chunks(PIECE).map(|vertices| vertices.into_iter().filter(meets).collect()).collect();
+    pieces.concat()
 }
 
 /// The parts, other than its own, in which `v` has neighbors: each once.
