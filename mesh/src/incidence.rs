@@ -1,4 +1,4 @@
-//! Which elements touch which vertices, by ranges of vertices: the common start of edges, graphs, Laplacians and layouts.
+//! Which elements touch which vertices, by ranges of vertices: the common start of edges, duals and Laplacians.
 //!
 //! Sorting all pairs of corners of a mesh would move about twelve pairs a tet through memory, several times. Here each
 //! element is listed once for each range of vertices that it touches, and a range is small enough that all that is known
@@ -21,21 +21,7 @@ const MOST_CHUNK: usize = 8 << 24;
 ///
 /// Memory: 4 bytes for each range of each eight consecutive elements. That is one byte an element where numbers are near
 /// to each other in space, and 4 bytes a corner at the worst.
-///
-/// ```
-/// use meshweft_mesh::Incidence;
-/// let edges = [[0, 1], [1, 2000], [2000, 2001]];
-/// let incidence = Incidence::new(2002, edges.len(), |e| edges[e]);
-/// let degree = |v: u32| {
-///     let mut degree = 0;
-///     for (_, touching) in incidence.ranges(v..v + 1) {
-///         touching.for_each(|e| degree += edges[e].iter().filter(|&&u| u == v).count());
-///     }
-///     degree
-/// };
-/// assert_eq!([0, 1, 2, 2000].map(degree), [1, 2, 0, 2]);
-/// ```
-pub struct Incidence {
+pub(crate) struct Incidence {
     vertices: usize,
     /// A range holds 2^width_log vertices.
     width_log: u32,
@@ -53,7 +39,11 @@ struct Chunk {
 impl Incidence {
     /// Of `count` elements between `vertices` vertices; `corners` gives those of an element, all in range. Cost O(corners), in
     /// parallel; `corners` is called twice an element.
-    pub fn new<C: AsRef<[u32]>>(vertices: usize, count: usize, corners: impl Fn(usize) -> C + Sync) -> Incidence {
+    pub(crate) fn new<C: AsRef<[u32]>>(
+        vertices: usize,
+        count: usize,
+        corners: impl Fn(usize) -> C + Sync,
+    ) -> Incidence {
         let width_log = vertices.div_ceil(MOST_RANGES).max(LEAST_WIDTH).next_power_of_two().ilog2();
         let ranges = vertices.div_ceil(1 << width_log);
         let chunk = count.div_ceil(4 * rayon::current_num_threads()).clamp(LEAST_CHUNK, MOST_CHUNK);
@@ -86,35 +76,20 @@ impl Incidence {
         Incidence { vertices, width_log, chunks }
     }
 
-    /// Vertices of a range.
-    pub fn width(&self) -> usize {
-        1 << self.width_log
-    }
-
     /// Works on the ranges in parallel: calls `each` with scratch space, the vertices of a range, and the elements that
     /// touch them. Returns the results in the order of the ranges.
-    pub fn by_range<S, R: Send>(
+    pub(crate) fn by_range<S, R: Send>(
         &self,
         scratch: impl Fn() -> S + Sync + Send,
         each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync + Send,
     ) -> Vec<R> {
-        let ranges = (0..self.vertices.div_ceil(self.width())).into_par_iter();
+        let ranges = (0..self.vertices.div_ceil(1 << self.width_log)).into_par_iter();
         let work = |scratch: &mut S, range: usize| each(scratch, self.vertices(range), &self.of(range));
         ranges.map_init(scratch, work).collect()
     }
 
-    /// The ranges that some vertices lie in: those of them that lie there, and the elements that touch any vertex of the
-    /// range.
-    pub fn ranges(&self, vertices: Range<u32>) -> impl Iterator<Item = (Range<u32>, Touching<'_>)> {
-        let ranges = vertices.start >> self.width_log..vertices.end.div_ceil(1 << self.width_log);
-        ranges.map(move |range| {
-            let all = self.vertices(range as usize);
-            (all.start.max(vertices.start)..all.end.min(vertices.end), self.of(range as usize))
-        })
-    }
-
     fn vertices(&self, range: usize) -> Range<u32> {
-        let width = self.width();
+        let width = 1 << self.width_log;
         (range * width) as u32..self.vertices.min((range + 1) * width) as u32
     }
 
@@ -124,7 +99,7 @@ impl Incidence {
 }
 
 /// The elements that touch a range of vertices.
-pub struct Touching<'a> {
+pub(crate) struct Touching<'a> {
     chunks: &'a [Chunk],
     range: usize,
 }
@@ -132,7 +107,7 @@ pub struct Touching<'a> {
 impl Touching<'_> {
     /// Visits the elements, ascending.
     #[inline]
-    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(usize)) {
         for chunk in self.chunks {
             for &eight in &chunk.listed[chunk.starts[self.range] as usize..chunk.starts[self.range + 1] as usize] {
                 let (first, mut bits) = (chunk.first + (eight >> 8) as usize * 8, eight & 0xff);

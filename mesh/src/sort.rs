@@ -90,7 +90,13 @@ pub(crate) fn sort_bucket<T: Ord + Send>(items: &mut [T]) {
 ///
 /// # Panics
 /// If a row does not exist. There must be fewer than 2^32 values.
-pub(crate) fn group<const K: usize>(
+///
+/// ```
+/// let corners = [[0, 2], [2, 1], [2, 0]];
+/// let (starts, edges) = meshweft_mesh::group(3, 3, |e| corners[e].map(|v| (v, e as u32)));
+/// assert_eq!((starts, edges), (vec![0, 2, 3, 6], vec![0, 2, 1, 0, 1, 2]));
+/// ```
+pub fn group<const K: usize>(
     rows: usize,
     count: usize,
     ends: impl Fn(usize) -> [(u32, u32); K] + Sync,

@@ -32,19 +32,19 @@ pub(super) struct Cut {
     pub(super) place_of: Vec<u32>,
 }
 
-/// Cuts the order. `degrees`: for each star, how many elements there are around the vertex at each place.
-pub(super) fn cut(schedule: &Schedule, degrees: &[Vec<u32>], width: usize) -> Cut {
+/// Cuts the order. `starts`: for each star, where the elements around the vertex at each place start in a list of them, and the end.
+pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize) -> Cut {
     let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
-    let total = |degrees: &[u32]| degrees.par_iter().map(|&degree| degree as usize).sum::<usize>();
-    let limit = |degrees: &[u32]| HIGH_DEGREE.max(4 * total(degrees).div_ceil(n.max(1)));
-    let stars: Vec<(&[u32], usize)> = degrees.iter().map(|degrees| (&degrees[..], limit(degrees))).collect();
+    let limit = |starts: &[u32]| HIGH_DEGREE.max(4 * (starts[n] as usize).div_ceil(n.max(1)));
+    let stars: Vec<(&[u32], usize)> = starts.iter().map(|&starts| (starts, limit(starts))).collect();
+    let degree = |starts: &[u32], place: usize| (starts[place + 1] - starts[place]) as usize;
     // Even a tile of one group must find room for all that its vertices read.
     let room = (TABLE / width - 1) / (CORNERS - 1);
     let stands_alone = |place: usize| {
         width == 1
-            || stars.iter().map(|(degrees, _)| degrees[place] as usize).sum::<usize>() > room
-            || stars.iter().any(|&(degrees, limit)| degrees[place] as usize > limit)
+            || stars.iter().map(|(starts, _)| degree(starts, place)).sum::<usize>() > room
+            || stars.iter().any(|&(starts, limit)| degree(starts, place) > limit)
     };
     let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
     let alone = |place: u32| alone[place as usize];

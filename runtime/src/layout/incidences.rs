@@ -1,13 +1,12 @@
 //! What a star holds around each vertex.
 //!
-//! All rows of a mesh at once would take more memory than the tiles that are made of them. So a star knows only which elements
-//! touch which places, and rows are put together for some consecutive places at a time, whose tiles are then built: the
-//! elements around them lie together, and stay in a core's cache.
+//! Which elements touch which place is found for the whole mesh at once. Their order and their other vertices are found for some
+//! consecutive places at a time, whose tiles are then built: the elements around them lie together, and stay in a core's cache.
+//! The lists of those places are then given up: all of them and all tiles at once would take more memory than there need be.
 
 use crate::error::{Error, Result};
-use crate::program::StarPlan;
-use meshweft_mesh::{Incidence, Permutation};
-use rayon::prelude::*;
+use crate::program::{StarPlan, own_first};
+use meshweft_mesh::{Permutation, group};
 use std::ops::Range;
 
 /// Calls a function for the number of corners of a star's elements.
@@ -41,36 +40,44 @@ pub(super) struct Names<'a> {
 pub(super) struct Whole<'a> {
     plan: &'a StarPlan,
     elements: &'a [u32],
-    places: &'a Permutation,
-    /// Between places.
-    incidence: Incidence,
+    /// What lies around the vertex at place `p`: `incidences[starts[p]..starts[p + 1]]`.
+    starts: Vec<u32>,
+    /// Element times corners plus corner, ascending at each place.
+    incidences: Vec<u32>,
 }
 
 impl<'a> Whole<'a> {
-    /// `places`: from ids of the mesh to places in the order.
+    /// `places`: from ids of the mesh to places in the order. Memory: 4 bytes a corner, and 4 bytes a place and thread until it is done.
     ///
     /// # Errors
     /// 2^32 corners.
-    pub(super) fn new(plan: &'a StarPlan, places: &'a Permutation) -> Result<Whole<'a>> {
-        fn incidence<const K: usize>(elements: &[u32], places: &Permutation) -> Incidence {
-            let elements = elements.as_chunks::<K>().0;
-            Incidence::new(places.len(), elements.len(), |e| elements[e].map(|v| places.rank()[v as usize]))
+    pub(super) fn new(plan: &'a StarPlan, places: &Permutation) -> Result<Whole<'a>> {
+        fn by_place<const K: usize>(elements: &[u32], places: &Permutation) -> (Vec<u32>, Vec<u32>) {
+            let (elements, n) = (elements.as_chunks::<K>().0, places.len());
+            // An element that repeats a vertex has no orientation: it is put behind all others, and left out.
+            let (mut starts, mut incidences) = group(n + 1, elements.len(), |e| {
+                let corners = &elements[e];
+                let is_proper = (1..K).all(|i| !corners[..i].contains(&corners[i]));
+                std::array::from_fn::<_, K, _>(|k| {
+                    let place = if is_proper { places.rank()[corners[k] as usize] } else { n as u32 };
+                    (place, (K * e + k) as u32)
+                })
+            });
+            starts.pop();
+            incidences.truncate(starts[n] as usize);
+            (starts, incidences)
         }
         let elements = plan.elements();
         if elements.len() > u32::MAX as usize {
             return Err(Error::Invalid(format!("star {} has more than 2^32 - 1 corners: cut the mesh", plan.index)));
         }
-        Ok(Whole { plan, elements, places, incidence: by_corners!(plan.corners, incidence(elements, places)) })
+        let (starts, incidences) = by_corners!(plan.corners, by_place(elements, places));
+        Ok(Whole { plan, elements, starts, incidences })
     }
 
-    /// Places whose elements are found together: rows of fewer cost as much.
-    pub(super) fn width(&self) -> usize {
-        self.incidence.width()
-    }
-
-    /// How many elements there are around the vertex at each place.
-    pub(super) fn degrees(&self) -> Vec<u32> {
-        by_corners!(self.plan.corners, degrees(self))
+    /// Where what lies around the vertex at each place starts, and the end.
+    pub(super) fn starts(&self) -> &[u32] {
+        &self.starts
     }
 
     /// With the rows of some places.
@@ -80,23 +87,12 @@ impl<'a> Whole<'a> {
     {
         Source { plan: self.plan, elements: self.elements, incidences, names }
     }
-}
 
-fn degrees<const K: usize>(whole: &Whole) -> Vec<u32> {
-    /// More would take more memory for their counts than they save time.
-    const MOST_CHUNKS: usize = 8;
-    const LEAST_CHUNK: usize = 1 << 14;
-    let (elements, order) = (whole.elements.as_chunks::<K>().0, whole.places.order());
-    let chunk = elements.len().div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
-    // By ids, since elements that follow each other mostly have near ones.
-    let count = |elements: &[[u32; K]]| {
-        let mut counts = vec![0u32; order.len()];
-        let proper = elements.iter().filter(|corners| is_proper(corners));
-        proper.flatten().for_each(|&v| counts[v as usize] += 1);
-        counts
-    };
-    let counts: Vec<Vec<u32>> = elements.par_chunks(chunk).map(count).collect();
-    order.par_iter().map(|&v| counts.iter().map(|counts| counts[v as usize]).sum()).collect()
+    /// Gives up the memory of what lies around `place` and later ones.
+    pub(super) fn forget_from(&mut self, place: u32) {
+        self.incidences.truncate(self.starts[place as usize] as usize);
+        self.incidences.shrink_to_fit();
+    }
 }
 
 /// Things around each vertex at some places, sorted by the numbers of the other vertices along the curve, then by element: the
@@ -110,8 +106,6 @@ pub(super) struct Incidences {
     incidences: Vec<u32>,
     /// Of edges, the slots of the other ends; empty for other elements.
     others: Vec<u32>,
-    /// Place and incidence as they were found: memory that is used again, as that of the others.
-    found: Vec<(u32, u32)>,
     sorter: Sorter,
 }
 
@@ -119,29 +113,32 @@ impl Incidences {
     /// Fills the rows of some places.
     pub(super) fn fill(&mut self, whole: &Whole, places: Range<u32>, names: Names) {
         self.first = places.start;
-        by_corners!(whole.plan.corners, gather(self, whole, places));
+        let starts = &whole.starts[places.start as usize..=places.end as usize];
+        let unsorted = &whole.incidences[starts[0] as usize..starts[places.len()] as usize];
+        self.offsets.clear();
+        self.offsets.extend(starts.iter().map(|start| start - starts[0]));
+        self.incidences.clear();
+        self.incidences.extend_from_slice(unsorted);
         self.others.clear();
         match whole.plan.corners {
-            2 => self.sort_edges(whole, names),
+            2 => self.sort_edges(unsorted, whole.elements, names),
             corners => by_corners!(corners, sort_solids(whole, &self.offsets, &mut self.incidences, names)),
         }
     }
 
     /// Sorts the rows of edges, and finds the other ends.
-    fn sort_edges(&mut self, whole: &Whole, names: Names) {
-        let Incidences { offsets, incidences, others, found, sorter, .. } = self;
+    fn sort_edges(&mut self, unsorted: &[u32], elements: &[u32], names: Names) {
+        let Incidences { offsets, incidences, others, sorter, .. } = self;
         others.resize(incidences.len(), 0);
         for row in offsets.windows(2) {
             let row = row[0] as usize..row[1] as usize;
             let (incidences, others, unsorted) =
-                (&mut incidences[row.clone()], &mut others[row.clone()], &mut found[row]);
+                (&mut incidences[row.clone()], &mut others[row.clone()], &unsorted[row]);
+            let other_end = |&incidence: &u32| names.curve.rank()[elements[incidence as usize ^ 1] as usize];
             sorter.numbers.clear();
-            for (unsorted, &incidence) in unsorted.iter_mut().zip(&*incidences) {
-                unsorted.1 = incidence;
-                sorter.numbers.push(names.curve.rank()[whole.elements[incidence as usize ^ 1] as usize]);
-            }
+            sorter.numbers.extend(unsorted.iter().map(other_end));
             sorter.sort(|place, i, number| {
-                incidences[place] = unsorted[i].1;
+                incidences[place] = unsorted[i];
                 others[place] = names.along_curve[number as usize];
             });
         }
@@ -183,39 +180,6 @@ fn sort_solids<const K: usize>(whole: &Whole, offsets: &[u32], incidences: &mut 
     }
 }
 
-/// Finds what lies around the vertices at some places, the elements of a row ascending.
-fn gather<const K: usize>(rows: &mut Incidences, whole: &Whole, places: Range<u32>) {
-    let Incidences { offsets, incidences, found, .. } = rows;
-    let (elements, rank) = (whole.elements.as_chunks::<K>().0, whole.places.rank());
-    found.clear();
-    offsets.clear();
-    // Counted two places ahead, so that they are starts one place ahead, which move on to the ends as rows are filled.
-    offsets.resize(places.len() + 2, 0);
-    for (own, touching) in whole.incidence.ranges(places.clone()) {
-        touching.for_each(|e| {
-            let corners = &elements[e];
-            if is_proper(corners) {
-                for (corner, &v) in corners.iter().enumerate() {
-                    let place = rank[v as usize];
-                    if own.contains(&place) {
-                        offsets[(place - places.start) as usize + 2] += 1;
-                        found.push((place - places.start, (K * e + corner) as u32));
-                    }
-                }
-            }
-        });
-    }
-    (0..places.len()).for_each(|i| offsets[i + 2] += offsets[i + 1]);
-    incidences.clear();
-    incidences.resize(found.len(), 0);
-    for &(place, incidence) in &*found {
-        let next = &mut offsets[place as usize + 1];
-        incidences[*next as usize] = incidence;
-        *next += 1;
-    }
-    offsets.pop();
-}
-
 /// The rows of one star at some places, and what names their vertices.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
@@ -238,7 +202,7 @@ impl Source<'_> {
     /// Appends the data of the elements around the vertex at `place`.
     pub(super) fn data(&self, place: u32, reals: &mut Vec<f64>) {
         if self.plan.data_len > 0 {
-            by_corners!(self.plan.corners, data_of(self, place, reals));
+            (self.plan.data)(self.elements, self.incidences.of(place), reals);
         }
     }
 }
@@ -251,24 +215,11 @@ fn others_of<const K: usize>(source: &Source, place: u32, mut visit: impl FnMut(
     }
 }
 
-fn data_of<const K: usize>(source: &Source, place: u32, reals: &mut Vec<f64>) {
-    for &incidence in source.incidences.of(place) {
-        let (element, corner) = (incidence as usize / K, incidence as usize % K);
-        (source.plan.data)(element, corner, &around::<K>(source.plan, source.elements, incidence), reals);
-    }
-}
-
-/// An element that repeats a vertex has no orientation: it is left out.
-fn is_proper<const K: usize>(corners: &[u32; K]) -> bool {
-    (1..K).all(|i| !corners[..i].contains(&corners[i]))
-}
-
 /// The vertices of an incidence's element, its own first.
 #[inline]
 fn around<const K: usize>(plan: &StarPlan, elements: &[u32], incidence: u32) -> [u32; K] {
     let (element, corner) = (incidence as usize / K, incidence as usize % K);
-    let vertices = plan.own_first(&elements.as_chunks::<K>().0[element], corner);
-    std::array::from_fn(|k| vertices[k])
+    own_first(plan.shape, &elements.as_chunks::<K>().0[element], corner)
 }
 
 /// Sorts short rows by number.
@@ -337,10 +288,11 @@ mod tests {
         let along_curve: Vec<u32> = curve.order().iter().map(|&v| slot(v)).collect();
         let names = Names { places: &places, curve: &curve, slots: &slots, along_curve: &along_curve };
         for plan in &stars.plans {
-            let whole = Whole::new(plan, &places).unwrap();
-            let degrees = whole.degrees();
+            let mut whole = Whole::new(plan, &places).unwrap();
             let mut incidences = Incidences::default();
-            for range in [0..1, 17..1025, 1000..2100, 0..n] {
+            for range in [0..n, 1000..2100, 17..1025, 0..1] {
+                // What is forgotten lies behind.
+                whole.forget_from(range.end);
                 incidences.fill(&whole, range.clone(), names);
                 let rows = whole.source(&incidences, names);
                 for place in range {
@@ -349,14 +301,18 @@ mod tests {
                     for (e, corners) in plan.elements().chunks(plan.corners).enumerate() {
                         let is_proper = (1..corners.len()).all(|i| !corners[..i].contains(&corners[i]));
                         if let Some(corner) = corners.iter().position(|&u| u == v).filter(|_| is_proper) {
-                            let others = &plan.own_first(corners, corner)[1..plan.corners];
+                            let others: Vec<u32> = match *corners {
+                                [a, b] => vec![if corner == 0 { b } else { a }],
+                                _ => (1..3).map(|k| corners[(corner + k) % 3]).collect(),
+                            };
                             let numbers: Vec<u32> = others.iter().map(|&u| curve.rank()[u as usize]).collect();
                             let names: Vec<u32> = others.iter().map(|&u| slot(u)).collect();
                             expected.push((numbers, e * plan.corners + corner, names));
                         }
                     }
                     expected.sort_unstable();
-                    assert_eq!([degrees[place as usize] as usize, rows.incidences.degree(place)], [expected.len(); 2]);
+                    let known = whole.starts()[place as usize..].windows(2).next().unwrap();
+                    assert_eq!([(known[1] - known[0]) as usize, rows.incidences.degree(place)], [expected.len(); 2]);
                     let (mut others, mut reals) = (Vec::new(), Vec::new());
                     rows.others(place, |u| others.push(u));
                     rows.data(place, &mut reals);

@@ -50,9 +50,9 @@ use rayon::prelude::*;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// The fewest slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache.
-/// A block of the default order, and as many of short tasks.
-const LEAST_BATCH: usize = 1 << 12;
+/// Slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache. A block of
+/// the default order, and as many of short tasks.
+const BATCH: usize = 1 << 12;
 
 /// Slots whose tiles are packed at a time, some tens of megabytes: no more than that is there twice.
 const PACKED: usize = 1 << 19;
@@ -111,12 +111,11 @@ impl<T: Number> Layout<T> {
         let width = shape.width;
         let places = curve.then(schedule.permutation());
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
-        let degrees: Vec<Vec<u32>> = stars.iter().map(Whole::degrees).collect();
-        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &degrees, width);
-        drop(degrees);
+        let starts: Vec<&[u32]> = stars.iter().map(Whole::starts).collect();
+        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &starts, width);
         let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
-        let built = tiles(&stars, names, &spans, &place_of, width);
+        let built = tiles(stars, names, &spans, &place_of, width);
         // A span is often one tile, and sometimes several.
         let mut ends = vec![0];
         ends.extend(built.iter().scan(0, |end, tiles| {
@@ -194,39 +193,41 @@ impl<T: Number> Layout<T> {
     }
 }
 
-/// The tiles of each span. Batches of them are built in parallel, and packed some at a time.
+/// The tiles of each span. Batches of them are built in parallel and packed some at a time, the last first: what is known of the
+/// elements around them is given up then.
 fn tiles<T: Number>(
-    stars: &[Whole],
+    mut stars: Vec<Whole>,
     names: Names,
     spans: &[Span],
     place_of: &[u32],
     width: usize,
 ) -> Vec<Vec<Tile<T>>> {
-    let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
-    let scratch = || (rows(), vec![0u16; place_of.len()]);
-    let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
-        let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
-        let own = place_of[own.start]..place_of[own.end - 1] + 1;
-        stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
-        let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
-        let tiles_of = |span| {
-            let mut tiles = Vec::new();
-            Tile::of(span, &sources, place_of, width, local, &mut tiles);
-            tiles
-        };
-        batch.iter().map(tiles_of).collect()
-    };
-    let size = stars.iter().map(Whole::width).fold(LEAST_BATCH, usize::max);
-    let batch_of = |span: &Span| span.slots.start as usize / size;
+    let batch_of = |span: &Span| span.slots.start as usize / BATCH;
     let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
-    let mut built: Vec<Vec<Tile<T>>> = Vec::with_capacity(spans.len());
-    for some in batches.chunks(batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1)) {
-        let start = built.len();
-        let tiles: Vec<Vec<Vec<Tile<T>>>> = some.par_iter().map_init(scratch, build).collect();
-        built.extend(tiles.into_iter().flatten());
-        Tile::pack(built[start..].iter_mut().flatten());
+    let some = batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1);
+    let mut parts = Vec::new();
+    for batches in batches.chunks(some).rev() {
+        let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
+        let scratch = || (rows(), vec![0u16; place_of.len()]);
+        let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+            let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
+            let own = place_of[own.start]..place_of[own.end - 1] + 1;
+            stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
+            let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
+            let tiles_of = |span| {
+                let mut tiles = Vec::new();
+                Tile::of(span, &sources, place_of, width, local, &mut tiles);
+                tiles
+            };
+            batch.iter().map(tiles_of).collect()
+        };
+        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = batches.par_iter().map_init(scratch, build).collect();
+        Tile::pack(tiles.iter_mut().flatten().flatten());
+        parts.push(tiles);
+        let first = place_of[batches[0][0].slots.start as usize];
+        stars.iter_mut().for_each(|star| star.forget_from(first));
     }
-    built
+    parts.into_iter().rev().flatten().flatten().collect()
 }
 
 /// The error of the first datum of a star that is not finite.
@@ -235,7 +236,7 @@ fn not_finite<T: Number>(plan: &StarPlan) -> Error {
     for (element, corners) in plan.elements().chunks_exact(plan.corners).enumerate() {
         for corner in 0..plan.corners {
             reals.clear();
-            plan.data_of(element, corner, corners, &mut reals);
+            (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
             let spoilt = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
             if let Some(k) = (0..reals.len()).find(spoilt) {
                 let (value, name) = (reals[k], plan.name);

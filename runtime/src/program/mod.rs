@@ -26,7 +26,7 @@ pub use record::Vertex;
 pub(crate) use record::{convert, integers, leaves};
 pub use stages::Stages;
 pub(crate) use stages::settings_of;
-pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape};
+pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
 pub use star::{Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;

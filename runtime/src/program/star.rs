@@ -105,8 +105,8 @@ impl<const K: usize> Incidence<K> {
     }
 }
 
-/// Writes the reals of one incidence's data: element, corner, vertices (own first).
-pub(crate) type DataOf = Box<dyn Fn(usize, usize, &[u32], &mut Vec<f64>) + Send + Sync>;
+/// Appends the reals of the data of some incidences, element times corners plus corner each, of these elements.
+pub(crate) type DataOf = Box<dyn Fn(&[u32], &[u32], &mut Vec<f64>) + Send + Sync>;
 
 /// What all elements of a star have in common: all that a kernel knows of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,20 +160,17 @@ impl StarPlan {
     pub(crate) fn common(&self) -> StarShape {
         StarShape { name: self.name.into(), others: self.corners - 1, parts: self.parts.clone() }
     }
+}
 
-    /// Appends the data of an element as one of its corners sees it.
-    pub(crate) fn data_of(&self, element: usize, corner: usize, corners: &[u32], reals: &mut Vec<f64>) {
-        let vertices = self.own_first(corners, corner);
-        (self.data)(element, corner, &vertices[..self.corners], reals);
+/// The vertices of an element with that of `corner` first.
+#[inline(always)]
+pub(crate) fn own_first<const K: usize>(shape: CellKind, element: &[u32; K], corner: usize) -> [u32; K] {
+    // Any shape of two corners turns like this, and the compiler knows how often.
+    if K == 2 {
+        return std::array::from_fn(|k| element[k ^ corner]);
     }
-
-    /// The vertices of an element with that of `corner` first.
-    #[inline]
-    pub(crate) fn own_first(&self, element: &[u32], corner: usize) -> [u32; CORNERS] {
-        let mut vertices = [0; CORNERS];
-        self.shape.turn(corner).iter().zip(&mut vertices).for_each(|(&k, slot)| *slot = element[k]);
-        vertices
-    }
+    let turn = shape.turn(corner);
+    std::array::from_fn(|k| element[turn[k]])
 }
 
 /// Receives the stars of a program.
@@ -265,9 +262,13 @@ impl Stars {
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),
             kinds: (0..<S::Data<f64>>::LEN).map(<S::Data<f64>>::kind).collect(),
-            data: Box::new(move |element, corner, vertices, out| {
-                let vertices = vertices.try_into().expect("as many vertices as the star has corners");
-                data(Incidence { element, corner, vertices, shape }).each(|_, x| out.push(x));
+            data: Box::new(move |elements, incidences, out| {
+                let elements = elements.as_chunks::<K>().0;
+                for &incidence in incidences {
+                    let (element, corner) = (incidence as usize / K, incidence as usize % K);
+                    let vertices = own_first(shape, &elements[element], corner);
+                    data(Incidence { element, corner, vertices, shape }).each(|_, x| out.push(x));
+                }
             }),
         });
     }
