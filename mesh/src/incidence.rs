@@ -10,8 +10,8 @@ use std::ops::Range;
 
 /// The fewest vertices a range: their rows of about 16 numbers fill a part of a second-level cache.
 const LEAST_WIDTH: usize = 1 << 10;
-/// The most ranges: their counters, one set a chunk, stay in cache and small.
-const MOST_RANGES: usize = 1 << 12;
+/// The most ranges: their counters, one set a chunk, stay in a second-level cache.
+const MOST_RANGES: usize = 1 << 14;
 /// Fewer elements are not worth another chunk.
 const LEAST_CHUNK: usize = 1 << 14;
 /// More would not fit into the numbers of [`Chunk::listed`].
