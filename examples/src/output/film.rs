@@ -6,10 +6,11 @@
 
 use super::{Config, Frame, Style};
 use crate::example::{find, magnitude};
-use crate::picture::{Animation, Camera, ColorMap, Coloring, Mean, Picture, Prop, Scene, Size, Skin, Up, render};
+use crate::picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};
 use meshweft_mesh::CellKind;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -190,9 +191,36 @@ impl Film {
         let Some(last) = self.times.len().checked_sub(1) else { return Ok(false) };
         let pool =
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads to draw")?;
-        let camera = camera(self.bounds, &self.style);
+        let (camera, size) = (camera(self.bounds, &self.style), self.style.film);
         let numbers = self.read(last)?;
-        pool.install(|| self.paint(last, &numbers, &camera, self.style.picture).write_png(picture))?;
+        let (large, exposure) = pool.install(|| {
+            let large = self.paint(last, &numbers, |scene| render(scene, &camera, self.style.picture));
+            // Where the mesh stands still, what hides what and how it is lit does, too.
+            let expose = |scene: &Scene| self.still.is_some().then(|| Exposure::new(scene, &camera, size));
+            (large, self.paint(last, &numbers, expose))
+        });
+        let draw = |scene: &Scene| match &exposure {
+            Some(exposure) => exposure.develop(scene),
+            None => render(scene, &camera, size),
+        };
+        // One thread compresses the picture while others are at the film.
+        let mut written = Ok(());
+        let done = pool.in_place_scope(|scope| {
+            scope.spawn(|_| written = large.write_png(picture));
+            self.animate(&pool, draw, animation, goes_on)
+        });
+        written?;
+        done
+    }
+
+    /// Draws the GIF with `draw`, as [`Film::draw`] says.
+    fn animate(
+        &mut self,
+        pool: &ThreadPool,
+        draw: impl Fn(&Scene) -> Picture + Sync,
+        animation: &Path,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
         let drawn: Vec<usize> = self.drawn().collect();
         let delay_cs = (LENGTH_CS / drawn.len()).clamp(4, 25) as u16;
         let mut film = Animation::new(delay_cs);
@@ -205,7 +233,7 @@ impl Film {
                 }
             }
             let numbers = frames.iter().map(|&frame| self.read(frame)).collect::<Result<Vec<_>>>()?;
-            let paint = |(&frame, numbers): (&usize, &Vec<f64>)| self.paint(frame, numbers, &camera, self.style.film);
+            let paint = |(&frame, numbers): (&usize, &Vec<f64>)| self.paint(frame, numbers, &draw);
             pool.install(|| film.push(&frames.par_iter().zip(&numbers).map(paint).collect::<Vec<_>>()))
                 .map_err(named)?;
         }
@@ -221,8 +249,8 @@ impl Film {
         Ok(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
     }
 
-    /// Draws a frame of these numbers.
-    fn paint(&self, frame: usize, numbers: &[f64], camera: &Camera, size: Size) -> Picture {
+    /// Makes with `draw` what a frame of these numbers shows.
+    fn paint<T>(&self, frame: usize, numbers: &[f64], draw: impl FnOnce(&Scene) -> T) -> T {
         let (moved, values) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.places() });
         let coloring = match &self.color {
             Color::Plain => Coloring::default(),
@@ -240,7 +268,7 @@ impl Film {
             props: self.look.props.clone(),
             caption: &self.caption(self.times[frame]),
         };
-        render(&scene, camera, size)
+        draw(&scene)
     }
 
     /// The numbers at the ends of the scale of colors: how far it goes from the least value (or, with two signs, from

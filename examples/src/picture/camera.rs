@@ -107,7 +107,9 @@ pub(super) struct View {
     pub fill_light: Vector,
     /// Distance from the camera to the middle of the scene.
     pub distance: f32,
-    focal: f32,       // samples per unit of tangent
+    /// Samples per unit of tangent.
+    pub focal: f32,
+    tangent: f32,     // of a sample
     middle: [f32; 2], // sample on the axis of the lens
 }
 
@@ -150,6 +152,7 @@ impl View {
             fill_light: unit(add(add(scale(right, 0.8), scale(toward, 0.6)), [0.0, 0.0, 0.25])),
             distance,
             focal,
+            tangent: 1.0 / focal,
             middle: [0.5 * (frame[0] + frame[2]), 0.5 * (frame[1] + frame[3])],
         }
     }
@@ -196,8 +199,8 @@ impl View {
     /// Direction from the eye through a sample, of depth 1.
     #[inline]
     pub fn ray(&self, x: f32, y: f32) -> Vector {
-        let across = scale(self.axes[0], (x - self.middle[0]) / self.focal);
-        let along = scale(self.axes[1], (self.middle[1] - y) / self.focal);
+        let across = scale(self.axes[0], (x - self.middle[0]) * self.tangent);
+        let along = scale(self.axes[1], (self.middle[1] - y) * self.tangent);
         sub(add(across, along), self.axes[2])
     }
 

@@ -1,11 +1,9 @@
 //! A scene in front of a camera: everything that is known before the first pixel gets its color.
 
-use std::borrow::Cow;
-
 use rayon::prelude::*;
 
 use super::camera::View;
-use super::colormap::{bytes_to_linear, ramp};
+use super::colormap::bytes_to_linear;
 use super::legend::round_step;
 use super::raster::Band;
 use super::shadow::ShadowMap;
@@ -16,10 +14,9 @@ use super::{Coloring, Prop, Scene};
 const CREASE: f32 = 0.64;
 
 /// What is drawn, in scene space and in samples.
-pub(super) struct Figure<'a> {
-    pub coloring: &'a Coloring<'a>,
-    /// The plain color, or those of the map from end to end, in linear light.
-    pub ramp: Cow<'static, [Vector]>,
+pub(super) struct Figure {
+    /// The color of all of the mesh in linear light, if no field gives it.
+    pub plain: Option<Vector>,
     pub view: View,
     /// Points in scene space and as (x, y, inverse depth), shape [points]; zeros for points that cannot be seen.
     pub points: Vec<Vector>,
@@ -56,10 +53,10 @@ pub(super) enum Item {
     Ball(usize),
 }
 
-impl<'a> Figure<'a> {
+impl Figure {
     /// Places the scene before the camera; `pixel` is the number of samples along the side of a pixel, of a picture of
     /// `area` pixels in which a thin line is `thin` pixels wide.
-    pub fn new(scene: &'a Scene<'a>, view: View, pixel: f32, area: f32, thin: f32) -> Figure<'a> {
+    pub fn new(scene: &Scene, view: View, pixel: f32, area: f32, thin: f32) -> Figure {
         let (points, screen): (Vec<Vector>, Vec<Vector>) = scene
             .points
             .par_iter()
@@ -87,10 +84,9 @@ impl<'a> Figure<'a> {
             true => pixel * thin * (0.05 * room / thin).clamp(0.55, 1.5),
             false => pixel * thin * 0.5,
         };
-        let ramp = match scene.coloring {
-            Coloring::Plain(color) => vec![bytes_to_linear(color)].into(),
-            Coloring::Scalar { map, .. } => ramp(map).into(),
-            Coloring::Kinds { kinds, .. } => kinds.iter().map(|kind| bytes_to_linear(kind.1)).collect(),
+        let plain = match scene.coloring {
+            Coloring::Plain(color) => Some(bytes_to_linear(color)),
+            Coloring::Scalar { .. } | Coloring::Kinds { .. } => None,
         };
         let wire = smoothstep(2.5, 16.0, mean_length(&screen, &edges) / (pixel * thin));
         let mut balls = Vec::new();
@@ -113,8 +109,7 @@ impl<'a> Figure<'a> {
         let key = ShadowMap::new(view.key_light, 0.11, &points, &triangles, &balls);
         let sky = ShadowMap::new([0.0, 0.0, 1.0], 0.9, &points, &triangles, &balls);
         Figure {
-            coloring: &scene.coloring,
-            ramp,
+            plain,
             view,
             points,
             screen,
@@ -215,15 +210,16 @@ impl<'a> Figure<'a> {
         (inverse_depth * self.view.distance).clamp(0.6, 1.8)
     }
 
-    /// The depth at which the ray through a sample enters a ball.
-    pub fn ball_depth(&self, i: usize, x: f32, y: f32) -> Option<f32> {
+    /// The inverse of the depth at which the ray through a sample enters a ball; 0 where it misses it.
+    #[inline]
+    pub fn ball_nearness(&self, i: usize, x: f32, y: f32) -> f32 {
         let (center, radius) = self.balls[i];
         let (ray, to) = (self.view.ray(x, y), sub(center, self.view.eye));
         let (a, b) = (dot(ray, ray), dot(ray, to));
         let miss = sub(to, scale(ray, b / a)); // from the ray to the center: exact where b² - a c would cancel
         let half2 = (radius * radius - dot(miss, miss)) / a;
         let depth = b / a - half2.max(0.0).sqrt();
-        (half2 >= 0.0 && depth > 0.02).then_some(depth)
+        if half2 >= 0.0 && depth > 0.02 { 1.0 / depth } else { 0.0 }
     }
 
     fn paint_ball(&self, i: usize, id: u32, band: &mut Band) {
@@ -236,11 +232,7 @@ impl<'a> Figure<'a> {
         });
         let (columns, rows) = band.inside(columns, [0.0, f32::MAX]);
         for y in rows {
-            for x in columns.clone() {
-                if let Some(depth) = self.ball_depth(i, x as f32 + 0.5, y as f32 + 0.5) {
-                    band.put(x, y, 1.0 / depth, id);
-                }
-            }
+            band.row(y, columns.clone(), id, |x| self.ball_nearness(i, x, y as f32 + 0.5));
         }
     }
 }

@@ -5,9 +5,12 @@
 //! 1. [`Camera`] places the box of the whole run in the frame; points move to *scene space*, a unit ball with z up.
 //! 2. `figure` computes normals, and `shadow` maps of two lights: a lamp on the left and the sky right above.
 //! 3. `raster` finds the nearest primitive of each of 3 × 3 samples a pixel, a band of rows at a time.
-//! 4. `shade` colors each primitive of a pixel once, under lights that are looked for once where the primitives are parts of one
-//!    surface; the samples are averaged in linear light.
-//! 5. `legend` adds the color bar and the caption.
+//! 4. `shade` lights each primitive of a pixel once, under lights that are looked for once where the primitives are parts of one
+//!    surface.
+//! 5. `pigment` mixes the colors of the field, and the samples are averaged in linear light.
+//! 6. `legend` adds the color bar and the caption.
+//!
+//! An [`Exposure`] is what comes out of the first four, for a mesh that stands still.
 //!
 //! [`Skin`] makes triangles of a mesh, and opens solids toward the camera.
 //!
@@ -31,9 +34,11 @@
 mod animation;
 mod camera;
 mod colormap;
+mod exposure;
 mod figure;
 mod legend;
 mod palette;
+mod pigment;
 mod raster;
 mod section;
 mod shade;
@@ -47,18 +52,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use meshweft_mesh::io::replace;
-use rayon::prelude::*;
 
 pub use animation::Animation;
 pub use camera::{Camera, Up};
 pub use colormap::ColorMap;
+pub use exposure::{Exposure, render};
 pub use section::{Mean, Section, Skin};
-
-use camera::View;
-use figure::Figure;
-use raster::{Band, Bands, LANES, NOTHING, Sample};
-use shade::Part;
-use vector::Vector;
 
 /// Samples along the side of a pixel.
 const GRID: usize = 3;
@@ -161,74 +160,6 @@ pub struct Picture {
     width: u32,
     height: u32,
     rgb: Vec<u8>,
-}
-
-/// Rows of a band of pixels: its samples fit into the cache of a core, and there are enough bands for many cores.
-const BAND: usize = 8;
-
-/// Draws a scene. A size of 0 counts as 1. Cost: about 3 bytes a pixel and 100 bytes a triangle of memory; time grows with the
-/// pixels that show something, and for meshes finer than these with the triangles.
-pub fn render(scene: &Scene, camera: &Camera, size: Size) -> Picture {
-    let size = Size { width: size.width.max(1), height: size.height.max(1) };
-    let (width, height) = (size.width as usize, size.height as usize);
-    let frame = legend::frame(scene, size).map(|x| x * GRID as f32);
-    let view = View::new(camera, height * GRID, frame);
-    let figure = Figure::new(scene, view, GRID as f32, (width * height) as f32, legend::unit_of(size).max(0.9));
-    let across = (width * GRID).next_multiple_of(LANES);
-    let extent = |id| figure.extent(id, across as f32);
-    let bands = Bands::sort(height * GRID, BAND * GRID, figure.primitives(), extent);
-
-    let mut rgb = vec![0; 3 * width * height];
-    rgb.par_chunks_mut(3 * width * BAND).enumerate().for_each(|(b, pixels)| {
-        let rows = b * BAND * GRID..(b * BAND + pixels.len() / (3 * width)) * GRID;
-        let mut samples = vec![Sample::default(); across * rows.len()];
-        let mut band = Band { width: across, rows, samples: &mut samples };
-        bands.primitives(b).iter().for_each(|&id| figure.paint(id, &mut band));
-        for (i, out) in pixels.chunks_exact_mut(3).enumerate() {
-            let (x, y) = (i % width, b * BAND + i / width);
-            let behind = shade::background(x as f32 / width as f32, y as f32 / height as f32);
-            out.copy_from_slice(&colormap::to_bytes(pixel(&figure, &band, [x, y], behind)));
-        }
-    });
-    let mut picture = Picture { width: size.width, height: size.height, rgb };
-    legend::draw(scene, &mut picture);
-    picture
-}
-
-/// Color of a pixel in front of the background `behind`: its samples, put together by what they show.
-fn pixel(figure: &Figure, band: &Band, [x, y]: [usize; 2], behind: Vector) -> Vector {
-    let first = (y * GRID - band.rows.start) * band.width + x * GRID;
-    let id_of = |s: usize| {
-        let sample = band.samples[first + s / GRID * band.width + s % GRID];
-        let buried = |height| figure.view.plane_inverse_depth(height, place(x, y, s)) > sample.near();
-        match sample.id() {
-            NOTHING => NOTHING,
-            _ if figure.ground.is_some_and(buried) => NOTHING,
-            id => id,
-        }
-    };
-    let ids: [u32; SAMPLES] = std::array::from_fn(id_of);
-    let (mut parts, mut count) = ([Part::default(); SAMPLES], 0);
-    if ids == [ids[0]; SAMPLES] {
-        if ids[0] == NOTHING && figure.ground.is_none() {
-            return behind;
-        }
-        let sum = place(x, y, SAMPLES / 2).map(|x| x * SAMPLES as f32);
-        (parts[0], count) = (Part { id: ids[0], samples: SAMPLES as f32, sum }, 1);
-    } else {
-        for (s, &id) in ids.iter().enumerate() {
-            let slot = parts[..count].iter().position(|part| part.id == id).unwrap_or(count);
-            count = count.max(slot + 1);
-            let (part, at) = (&mut parts[slot], place(x, y, s));
-            *part = Part { id, samples: part.samples + 1.0, sum: [part.sum[0] + at[0], part.sum[1] + at[1]] };
-        }
-    }
-    figure.pixel_color(&parts[..count], [x, y], behind)
-}
-
-/// Where sample `s` of a pixel is, in samples.
-fn place(x: usize, y: usize, s: usize) -> [f32; 2] {
-    [(x * GRID + s % GRID) as f32 + 0.5, (y * GRID + s / GRID) as f32 + 0.5]
 }
 
 impl Picture {

@@ -79,6 +79,15 @@ impl Band<'_> {
         *sample = Sample::new(near, id).max(*sample);
     }
 
+    /// Puts a primitive at samples of a row, as near as `near` says for their columns: 0 leaves a sample as it is.
+    #[inline]
+    pub fn row(&mut self, y: usize, columns: Range<usize>, id: u32, near: impl Fn(f32) -> f32) {
+        let row = &mut self.samples[(y - self.rows.start) * self.width..][..self.width];
+        for x in columns {
+            row[x] = Sample::new(near(x as f32 + 0.5), id).max(row[x]);
+        }
+    }
+
     /// Samples of this band whose centers lie between the coordinates: columns and rows.
     #[inline]
     pub fn inside(&self, [left, right]: [f32; 2], [top, bottom]: [f32; 2]) -> (Range<usize>, Range<usize>) {

@@ -3,14 +3,14 @@
 use rayon::prelude::*;
 
 use super::figure::corners;
-use super::raster::{Band, Bands, Sample};
+use super::raster::{Band, Bands, LANES, Sample};
 use super::vector::{Vector, add, cross, dot, scale, unit};
 
 /// Texels along a side of the map.
 const SIDE: usize = 768;
-/// Places looked at to find casters, and to see how much of the light they leave.
-const SEARCH: usize = 14;
-const LOOKS: usize = 26;
+/// Places looked at to find casters, and to see how much of the light they leave: multiples of what registers hold.
+const SEARCH: usize = 16;
+const LOOKS: usize = 32;
 /// Penumbras from so many texels on are too wide to tell texels apart: the places looked at see one each, not four.
 const SOFT: f32 = 8.0;
 /// Texels along a side of a block, and blocks along a side of the map.
@@ -121,9 +121,9 @@ impl ShadowMap {
     /// The part of the light, 0 to 1, that reaches a point of a surface with the given normal.
     ///
     /// Casters near the point give a sharp shadow, far ones a soft one (percentage-closer soft shadows, Fernando 2005).
-    /// `spin`, cosine and sine of an angle that differs from pixel to pixel, turns the places looked at: the few levels
-    /// that they can tell apart become a grain too fine to see instead of bands.
-    pub fn visibility(&self, p: Vector, normal: Vector, spin: [f32; 2]) -> f32 {
+    /// The places looked at are turned from `pixel` to pixel: the few levels that they can tell apart become a grain too fine to
+    /// see instead of bands.
+    pub fn visibility(&self, p: Vector, normal: Vector, pixel: [usize; 2]) -> f32 {
         // Two texels off the surface, and tilted with it: otherwise it would cast a shadow on itself.
         let q = self.texel(add(p, scale(normal, 2.0 / self.texels)));
         let steep = dot(normal, self.axes[2]).max(0.25);
@@ -135,55 +135,74 @@ impl ShadowMap {
             return 1.0;
         }
         let lowest = q[2] + 1e-3 - (tilt[0].abs() + tilt[1].abs()) * radius;
-        if self.highest[texel(q[1]) / BLOCK * BLOCKS + texel(q[0]) / BLOCK] <= lowest {
+        let [column, row] = [q[0], q[1]].map(|x| texel(x) as usize / BLOCK);
+        if self.highest[row * BLOCKS + column] <= lowest {
             return 1.0;
         }
         // What rises at less than 4 degrees over the surface is the surface itself, a little curved.
-        let receiver = Receiver { q, tilt, gentle: 0.07 / self.texels, spin };
-        let (mut blockers, mut distance) = (0.0, 0.0);
-        for [caster, limit] in self.look(&self.search, &receiver, radius) {
-            let blocks = if caster > limit { 1.0 } else { 0.0 };
-            blockers += blocks;
-            distance += blocks * (caster - q[2]);
+        let receiver = Receiver { q, tilt, gentle: 0.07 / self.texels, spin: spin_at(pixel) };
+        let (near, limits) = self.look(&self.search, &receiver, radius);
+        let (mut blockers, mut distances) = (0, [0.0; LANES]);
+        for (near, limits) in near.as_chunks::<LANES>().0.iter().zip(limits.as_chunks::<LANES>().0) {
+            for i in 0..LANES {
+                let blocks = near[i] > limits[i];
+                blockers += u32::from(blocks);
+                distances[i] += if blocks { near[i] - q[2] } else { 0.0 };
+            }
         }
-        if blockers == 0.0 {
+        if blockers == 0 {
             return 1.0;
         }
-        let penumbra = (self.spread * distance / blockers * self.texels).clamp(2.0, radius.max(2.0));
-        let lit: f32 = match penumbra < SOFT {
-            true => (0..LOOKS).map(|i| self.lit(self.looks.at(i, &receiver, penumbra))).sum(),
+        let distance = distances.iter().sum::<f32>() / blockers as f32;
+        let penumbra = (self.spread * distance * self.texels).clamp(2.0, radius.max(2.0));
+        match penumbra < SOFT {
+            true => self.sharp(&receiver, penumbra),
             false => {
-                let looks = self.look(&self.looks, &receiver, penumbra);
-                looks.iter().map(|[caster, limit]| if caster > limit { 0.0 } else { 1.0 }).sum()
+                let (near, limits) = self.look(&self.looks, &receiver, penumbra);
+                let lit: u32 = (0..LOOKS).map(|i| u32::from(near[i] <= limits[i])).sum();
+                lit as f32 / LOOKS as f32
             }
-        };
-        lit / LOOKS as f32
+        }
     }
 
-    /// The nearest casters at places of a disk around a receiver, each with the nearness above which it is in front of it.
-    fn look<const N: usize>(&self, disk: &Disk<N>, receiver: &Receiver, radius: f32) -> [[f32; 2]; N] {
+    /// The nearest casters at places of a disk around a receiver, and the nearness above which each is in front of it. Not inlined:
+    /// compilers then compare them one by one.
+    #[inline(never)]
+    fn look<const N: usize>(&self, disk: &Disk<N>, receiver: &Receiver, radius: f32) -> ([f32; N], [f32; N]) {
         // In two loops, so that the first is done several at once.
         let (mut texels, mut limits) = ([0; N], [0.0; N]);
         for i in 0..N {
             let [x, y, limit] = disk.at(i, receiver, radius);
-            (texels[i], limits[i]) = (texel(y) * SIDE + texel(x), limit);
+            (texels[i], limits[i]) = (texel(y) * SIDE as u32 + texel(x), limit);
         }
-        std::array::from_fn(|i| [self.near[texels[i]], limits[i]])
+        (texels.map(|at| self.near[at as usize]), limits)
     }
 
-    /// Whether a texel shows the light past what is no nearer than `limit`, interpolated between the four texels around it.
-    fn lit(&self, [x, y, limit]: Vector) -> f32 {
+    /// The part of the light that reaches a receiver past casters close to it: at each place looked at, whether a texel shows the
+    /// light is interpolated between the four texels around it.
+    fn sharp(&self, receiver: &Receiver, penumbra: f32) -> f32 {
         let last = (SIDE - 2) as f32;
-        let (x, y) = ((x - 0.5).clamp(0.0, last), (y - 0.5).clamp(0.0, last));
-        let (i, j) = (x as usize, y as usize);
-        let (fx, fy) = (x - i as f32, y - j as f32);
-        let row = |j: usize| {
-            let open = |near: f32| if near > limit { 0.0 } else { 1.0 };
-            let [left, right] = [0, 1].map(|k| open(self.near[j * SIDE + i + k]));
-            left * (1.0 - fx) + right * fx
-        };
-        let (above, below) = (row(j), row(j + 1));
-        above * (1.0 - fy) + below * fy
+        let (mut texels, mut limits, mut rest) = ([0; LOOKS], [0.0; LOOKS], [[0.0; LOOKS]; 2]);
+        for i in 0..LOOKS {
+            let [x, y, limit] = self.looks.at(i, receiver, penumbra);
+            let [x, y] = [(x - 0.5).clamp(0.0, last), (y - 0.5).clamp(0.0, last)];
+            let [column, row] = [x as u32, y as u32];
+            (texels[i], limits[i]) = (row * SIDE as u32 + column, limit);
+            (rest[0][i], rest[1][i]) = (x - column as f32, y - row as f32);
+        }
+        let mut near = [[0.0; LOOKS]; 4];
+        for i in 0..LOOKS {
+            let square = &self.near[texels[i] as usize..][..SIDE + 2];
+            (near[0][i], near[1][i]) = (square[0], square[1]);
+            (near[2][i], near[3][i]) = (square[SIDE], square[SIDE + 1]);
+        }
+        let mut lit = [0.0; LANES];
+        for i in 0..LOOKS {
+            let [x, y] = [rest[0][i], rest[1][i]];
+            let [a, b, c, d] = near.map(|near| if near[i] > limits[i] { 0.0 } else { 1.0 });
+            lit[i % LANES] += (a * (1.0 - x) + b * x) * (1.0 - y) + (c * (1.0 - x) + d * x) * y;
+        }
+        lit.iter().sum::<f32>() / LOOKS as f32
     }
 }
 
@@ -212,8 +231,15 @@ fn nearest_around(near: &[f32], radius: f32) -> Vec<f32> {
 
 /// The row or column of texels at a coordinate, the nearest one outside of the map.
 #[inline]
-fn texel(x: f32) -> usize {
-    (x.max(0.0) as u32).min(SIDE as u32 - 1) as usize
+fn texel(x: f32) -> u32 {
+    (x.max(0.0) as u32).min(SIDE as u32 - 1)
+}
+
+/// Cosine and sine of an angle that differs a lot between neighboring pixels (interleaved gradient noise, Jimenez 2014).
+fn spin_at([x, y]: [usize; 2]) -> [f32; 2] {
+    let turn = (52.982_918 * (0.067_110_56 * x as f32 + 0.005_837_15 * y as f32).fract()).fract();
+    let (sin, cos) = (turn * std::f32::consts::TAU).sin_cos();
+    [cos, sin]
 }
 
 /// Puts the half of a ball that faces the light.
@@ -272,11 +298,11 @@ mod tests {
 
     #[test]
     fn a_ball_shades_what_is_below_it_and_not_itself() {
-        let (up, spin) = ([0.0, 0.0, 1.0], [1.0, 0.0]);
+        let (up, pixel) = ([0.0, 0.0, 1.0], [0, 0]);
         let map = ShadowMap::new(up, 0.1, &[], &[], &[([0.0, 0.0, 0.5], 0.3)]).unwrap();
-        assert!(map.visibility([0.0, 0.0, 0.0], up, spin) < 0.05);
-        assert!(map.visibility([0.6, 0.0, 0.0], up, spin) > 0.99);
-        assert!(map.visibility([0.0, 0.0, 0.8], up, spin) > 0.99);
+        assert!(map.visibility([0.0, 0.0, 0.0], up, pixel) < 0.05);
+        assert!(map.visibility([0.6, 0.0, 0.0], up, pixel) > 0.99);
+        assert!(map.visibility([0.0, 0.0, 0.8], up, pixel) > 0.99);
     }
 
     #[test]

@@ -162,6 +162,36 @@ fn threads_do_not_change_a_byte() {
 }
 
 #[test]
+fn an_exposure_takes_the_colors_of_any_numbers() {
+    let (points, triangles) = sheet(20, |x, y| 0.2 * (9.0 * x).sin() * (7.0 * y).cos());
+    let kinds = [("one".to_string(), BLUE), ("other".to_string(), [200, 90, 30])];
+    let scalar = |values| Coloring::Scalar { label: "z (m)", values, range: [-0.2, 0.2], map: ColorMap::Coolwarm };
+    let [rising, falling] = [1.0, -1.0].map(|sign| points.iter().map(|p| sign * p[2]).collect::<Vec<f64>>());
+    let of: Vec<u32> = (0..400).map(|v| v / 7 % 3).collect();
+    let camera = Camera::framing([[0.0, 0.0, -0.3], [1.0, 1.0, 0.6]], Up::Z);
+    let scene = |coloring, caption| Scene {
+        points: &points,
+        triangles: &triangles[40..],
+        faces: &triangles[..40],
+        edges: &[[0, 399], [19, 380]],
+        coloring,
+        props: vec![Prop::Ground { height: -0.3 }, Prop::Ball { center: [0.5, 0.5, 0.4], radius: 0.2 }],
+        caption,
+    };
+    let cases = [
+        [Coloring::Plain(BLUE), Coloring::Plain(BLUE)],
+        [scalar(&rising), scalar(&falling)],
+        [scalar(&[]), scalar(&[f64::NAN; 400])],
+        [Coloring::Kinds { of: &[], kinds: &kinds }, Coloring::Kinds { of: &of, kinds: &kinds }],
+    ];
+    for [exposed, coloring] in cases {
+        let exposure = Exposure::new(&scene(exposed, "t = 0 s"), &camera, SIZE);
+        let scene = scene(coloring, "t = 1 s");
+        assert!(exposure.develop(&scene) == render(&scene, &camera, SIZE));
+    }
+}
+
+#[test]
 fn a_png_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("picture.png");
