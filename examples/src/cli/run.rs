@@ -196,7 +196,15 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     console.signals.make_stoppable();
     let mut progress = Progress::new(goal.steps, every, "step", arguments.quiet, console);
     let first = output.save_now(run.as_mut())?;
-    let (wall, met) = advance(run.as_mut(), &mut output, &goal, &mut progress, console)?;
+    let (wall, met) = match advance(run.as_mut(), &mut output, &goal, &mut progress, console) {
+        Ok(advanced) => advanced,
+        Err(error) => {
+            progress.finish();
+            // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
+            let _ = draw(output, run.as_ref(), None, arguments.quiet, console);
+            return Err(error);
+        }
+    };
     let last = output.save_now(run.as_mut())?;
     if let (Some(file), Some(path)) = (trace, &arguments.trace) {
         write_timeline(run.as_mut(), file, path, console)?;
@@ -213,17 +221,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
             folder.display()
         );
     }
-    let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", arguments.quiet, console);
-    let mut drawn = 0;
-    // The first signal ended the steps, if any did; one more ends the film.
-    let enough = usize::from(stopped_by.is_some());
-    let files = output.finish(run.as_ref(), &mut || {
-        drawn += 1;
-        progress.reach(drawn, Duration::ZERO, String::new, console);
-        console.signals.count() <= enough
-    })?;
-    progress.finish();
-
+    let files = draw(output, run.as_ref(), stopped_by, arguments.quiet, console)?;
     let reached = goal.to_text(met, &last, run.as_ref());
     let end = End { wall, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
     let report = Report::new(&plan, run.as_ref(), &setup, &goal, &end)?;
@@ -265,6 +263,25 @@ fn advance(
     }
     run.wait()?;
     Ok((wall + clock.elapsed(), met))
+}
+
+/// Writes what is left of a run that a signal ended or none, and draws the pictures: one more signal ends the film.
+fn draw(
+    output: Output,
+    run: &dyn Run,
+    stopped_by: Option<Signal>,
+    quiet: bool,
+    console: &mut Console,
+) -> Result<Files> {
+    let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", quiet, console);
+    let (mut drawn, enough) = (0, usize::from(stopped_by.is_some()));
+    let files = output.finish(run, &mut || {
+        drawn += 1;
+        progress.reach(drawn, Duration::ZERO, String::new, console);
+        console.signals.count() <= enough
+    })?;
+    progress.finish();
+    Ok(files)
 }
 
 /// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
