@@ -2,7 +2,7 @@
 
 use super::options::CutName;
 use super::{Console, Outcome, find_example, text};
-use crate::picture::{Camera, Coloring, DISTINCT, Scene, Size, Up, render};
+use crate::picture::{Camera, Coloring, DISTINCT, Scene, Section, Size, Skin, Up, render};
 use crate::{Options, Settings};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -194,7 +194,7 @@ const SIZE: Size = Size { width: 1280, height: 960 };
 /// Hosts that the picture lists, at most: what its height has room for.
 const LISTED: usize = 24;
 
-/// Draws the surface of a mesh, or its points and edges if it has none, colored by host.
+/// Draws the surface of a mesh, or its points and edges if it has none, colored by host; solids are cut open as in a run.
 fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> crate::picture::Picture {
     let colors = colors(&sharing.hosts);
     let name = |i: usize| match sharing.hosts.len() {
@@ -203,17 +203,23 @@ fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> crate::picture::Pictu
         _ => String::new(),
     };
     let kinds: Vec<(String, [u8; 3])> = colors.iter().enumerate().map(|(i, &color)| (name(i), color)).collect();
-    let of: Vec<u32> = sharing.owners.iter().map(|host| host - 1).collect();
+    let camera = Camera::framing(mesh.bounds(), Up::Z);
+    let skin = Skin::of(mesh, Section::default(), camera.toward());
+    let places = skin.cuts.iter().map(|cut| std::array::from_fn(|k| cut.mean(|v| mesh.points()[v as usize][k])));
+    let points: Vec<[f64; 3]> = mesh.points().iter().copied().chain(places).collect();
+    let hosts_of_cuts = skin.cuts.iter().map(|cut| &sharing.owners[cut.nearest() as usize]);
+    let of: Vec<u32> = sharing.owners.iter().chain(hosts_of_cuts).map(|host| host - 1).collect();
     let edges = mesh.cells().corners_of(CellKind::Edge);
     let scene = Scene {
-        points: mesh.points(),
-        triangles: &mesh.surface(),
+        points: &points,
+        triangles: &skin.triangles,
+        faces: &skin.faces,
         edges: edges.as_chunks().0,
         coloring: Coloring::Kinds { of: &of, kinds: &kinds },
         caption,
         ..Scene::default()
     };
-    render(&scene, &Camera::framing(mesh.bounds(), Up::Z), SIZE)
+    render(&scene, &camera, SIZE)
 }
 
 /// The color of each host: the next in turn, unless a neighbor before it has that.

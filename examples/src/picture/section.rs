@@ -52,6 +52,12 @@ impl Mean {
         self.weighted().map(|(v, weight)| weight * number(v)).sum()
     }
 
+    /// The vertex that counts most; of several, the first.
+    pub fn nearest(&self) -> u32 {
+        let heavier = |best: (u32, f64), next: (u32, f64)| if next.1 > best.1 { next } else { best };
+        self.weighted().reduce(heavier).map_or(self.vertices[0], |(v, _)| v)
+    }
+
     fn weighted(&self) -> impl Iterator<Item = (u32, f64)> {
         self.vertices.into_iter().zip(self.weights).filter(|&(_, weight)| weight != 0.0)
     }
@@ -298,6 +304,9 @@ mod tests {
             assert!((flat(k) / radius2 - 1.0).abs() < 0.05, "a half disk, not {} of one", flat(k) / radius2);
         }
         assert!(skin.cuts.iter().all(|cut| (cut.mean(|_| 1.0) - 1.0).abs() < 1e-12));
+        let weight = |cut: &Mean, v: u32| cut.mean(|u| f64::from(u8::from(u == v)));
+        let is_heaviest = |cut: &Mean| cut.vertices().all(|v| weight(cut, v) <= weight(cut, cut.nearest()));
+        assert!(skin.cuts.iter().all(is_heaviest));
     }
 
     #[test]
