@@ -48,7 +48,7 @@ use incidences::{Incidences, Names, Source, Whole};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache. A block of
 /// the default order, and as many of short tasks.
@@ -205,23 +205,28 @@ fn tiles<T: Number>(
     let batch_of = |span: &Span| span.slots.start as usize / BATCH;
     let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
     let some = batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1);
+    // As many as threads at work, used again: clearing two bytes a slot for each piece of work would take longer than the work.
+    let scratches: Mutex<Vec<(Vec<Incidences>, Vec<u16>)>> = Mutex::default();
     let mut parts = Vec::new();
     for batches in batches.chunks(some).rev() {
-        let rows = || stars.iter().map(|_| Incidences::default()).collect::<Vec<_>>();
-        let scratch = || (rows(), vec![0u16; place_of.len()]);
-        let build = |(rows, local): &mut (Vec<Incidences>, Vec<u16>), batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+        let build = |batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+            let unused = scratches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let fresh = || (stars.iter().map(|_| Incidences::default()).collect(), vec![0; place_of.len()]);
+            let (mut rows, mut local) = unused.unwrap_or_else(fresh);
             let own = batch[0].slots.start as usize..batch[batch.len() - 1].slots.end as usize;
             let own = place_of[own.start]..place_of[own.end - 1] + 1;
-            stars.iter().zip(&mut *rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
-            let sources: Vec<Source> = stars.iter().zip(rows).map(|(star, rows)| star.source(rows, names)).collect();
+            stars.iter().zip(&mut rows).for_each(|(star, rows)| rows.fill(star, own.clone(), names));
+            let sources: Vec<Source> = stars.iter().zip(&rows).map(|(star, rows)| star.source(rows, names)).collect();
             let tiles_of = |span| {
                 let mut tiles = Vec::new();
-                Tile::of(span, &sources, place_of, width, local, &mut tiles);
+                Tile::of(span, &sources, place_of, width, &mut local, &mut tiles);
                 tiles
             };
-            batch.iter().map(tiles_of).collect()
+            let tiles = batch.iter().map(tiles_of).collect();
+            scratches.lock().unwrap_or_else(PoisonError::into_inner).push((rows, local));
+            tiles
         };
-        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = batches.par_iter().map_init(scratch, build).collect();
+        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = batches.par_iter().map(build).collect();
         Tile::pack(tiles.iter_mut().flatten().flatten());
         parts.push(tiles);
         let first = place_of[batches[0][0].slots.start as usize];
