@@ -52,14 +52,16 @@ impl<'a> Whole<'a> {
     /// # Errors
     /// 2^32 corners.
     pub(super) fn new(plan: &'a StarPlan, places: &Permutation) -> Result<Whole<'a>> {
-        fn by_place<const K: usize>(elements: &[u32], places: &Permutation) -> (Vec<u32>, Vec<u32>) {
-            let (elements, n) = (elements.as_chunks::<K>().0, places.len());
-            // An element that repeats a vertex has no orientation: it is put behind all others, and left out.
+        fn by_place<const K: usize>(plan: &StarPlan, places: &Permutation) -> (Vec<u32>, Vec<u32>) {
+            let (elements, n) = (plan.elements().as_chunks::<K>().0, places.len());
+            // An element that repeats a vertex has no orientation: it is put behind all others, and left out; so is a directed
+            // one where it starts.
             let (mut starts, mut incidences) = group(n + 1, elements.len(), |e| {
                 let corners = &elements[e];
                 let is_proper = (1..K).all(|i| !corners[..i].contains(&corners[i]));
                 std::array::from_fn::<_, K, _>(|k| {
-                    let place = if is_proper { places.rank()[corners[k] as usize] } else { n as u32 };
+                    let place =
+                        if is_proper && plan.is_around(k) { places.rank()[corners[k] as usize] } else { n as u32 };
                     (place, (K * e + k) as u32)
                 })
             });
@@ -71,7 +73,7 @@ impl<'a> Whole<'a> {
         if elements.len() > u32::MAX as usize {
             return Err(Error::Invalid(format!("star {} has more than 2^32 - 1 corners: cut the mesh", plan.index)));
         }
-        let (starts, incidences) = by_corners!(plan.corners, by_place(elements, places));
+        let (starts, incidences) = by_corners!(plan.corners, by_place(plan, places));
         Ok(Whole { plan, elements, starts, incidences })
     }
 
@@ -265,10 +267,12 @@ impl Sorter {
 mod tests {
     use super::*;
     use crate::program::{Incidence as Seen, Stars};
+    use std::sync::Arc;
 
     crate::stars! {
         Edges[1]: R;
         Triangles[2];
+        Arrows[1]: R;
     }
 
     #[test]
@@ -283,6 +287,8 @@ mod tests {
         let mut stars = Stars::default();
         stars.add(Edges, edges.collect(), |i: Seen<2>| f64::from(i.element as u32) + 0.25 * i.corner as f64);
         stars.add(Triangles, triangles.collect(), |_| ());
+        let arrows: Vec<[u32; 2]> = (0..4000).map(|e| [mixed(3 * e) % n, mixed(3 * e + 1) % 900]).collect();
+        stars.add_directed(Arrows, Arc::new(arrows), |i| f64::from(i.element as u32) + 0.25 * i.corner as f64);
         let slots: Vec<u32> = (0..n).map(|place| 3 * place).collect();
         let slot = |v: u32| slots[places.rank()[v as usize] as usize];
         let along_curve: Vec<u32> = curve.order().iter().map(|&v| slot(v)).collect();
@@ -300,7 +306,9 @@ mod tests {
                     let mut expected = Vec::new();
                     for (e, corners) in plan.elements().chunks(plan.corners).enumerate() {
                         let is_proper = (1..corners.len()).all(|i| !corners[..i].contains(&corners[i]));
-                        if let Some(corner) = corners.iter().position(|&u| u == v).filter(|_| is_proper) {
+                        if let Some(corner) =
+                            corners.iter().position(|&u| u == v).filter(|&k| is_proper && plan.is_around(k))
+                        {
                             let others: Vec<u32> = match *corners {
                                 [a, b] => vec![if corner == 0 { b } else { a }],
                                 _ => (1..3).map(|k| corners[(corner + k) % 3]).collect(),

@@ -239,7 +239,7 @@ fn tiles<T: Number>(
 fn not_finite<T: Number>(plan: &StarPlan) -> Error {
     let mut reals = Vec::new();
     for (element, corners) in plan.elements().chunks_exact(plan.corners).enumerate() {
-        for corner in 0..plan.corners {
+        for corner in (0..plan.corners).filter(|&corner| plan.is_around(corner)) {
             reals.clear();
             (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
             let spoilt = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();

@@ -17,7 +17,7 @@ pub(crate) struct Shares<'a, T> {
     owners: &'a [u32],
     /// Slots of each task, and the end.
     starts: Vec<u32>,
-    /// For each host, the slots of others that it reads, ascending.
+    /// For each host, the slots of others that it reads or must know of, ascending.
     ghosts: Vec<Vec<u32>>,
 }
 
@@ -43,11 +43,30 @@ impl<'a, T: Number> Shares<'a, T> {
             }
             shares.ghosts[own as usize] = ghosts;
         }
-        for ghosts in &mut shares.ghosts {
+        for host in 0..hosts {
+            let mut ghosts = std::mem::take(&mut shares.ghosts[host]);
+            ghosts.sort_unstable();
+            ghosts.dedup();
+            shares.add_unread(host as u32, &mut ghosts);
+            shares.ghosts[host] = ghosts;
+        }
+        shares
+    }
+
+    /// Adds a slot of each task that a host waits for and reads nothing of, as where a directed edge leads to it: its rounds must be
+    /// told, too.
+    fn add_unread(&self, host: u32, ghosts: &mut Vec<u32>) {
+        let mut read: Vec<u32> = ghosts.iter().map(|&slot| self.task(slot)).collect();
+        read.dedup();
+        let is_own = |t: u32| self.owners[t as usize] == host;
+        let own = (0..self.owners.len() as u32).filter(|&t| is_own(t));
+        let waited_for = own.flat_map(|t| self.layout.graph.neighbors(t)).filter(|&&u| !is_own(u));
+        let before = ghosts.len();
+        ghosts.extend(waited_for.filter(|u| read.binary_search(u).is_err()).map(|&u| self.starts[u as usize]));
+        if ghosts.len() > before {
             ghosts.sort_unstable();
             ghosts.dedup();
         }
-        shares
     }
 
     /// The task of a slot.

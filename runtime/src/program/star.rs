@@ -132,6 +132,8 @@ pub(crate) struct StarPlan {
     pub(crate) corners: usize,
     /// Which corners can take each other's places.
     pub(crate) shape: CellKind,
+    /// Whether an element is around its last vertex alone.
+    is_directed: bool,
     /// [`StarPlan::elements`].
     lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -155,6 +157,12 @@ impl StarPlan {
     /// The corners, element after element.
     pub(crate) fn elements(&self) -> &[u32] {
         (*self.lists).as_ref()
+    }
+
+    /// Whether an element is around the vertex at that corner of it.
+    #[inline(always)]
+    pub(crate) fn is_around(&self, corner: usize) -> bool {
+        !self.is_directed || corner + 1 == self.corners
     }
 
     pub(crate) fn common(&self) -> StarShape {
@@ -228,7 +236,51 @@ impl Stars {
         self.push(star, shape, elements, data);
     }
 
-    /// The same for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.
+    /// Adds a star from directed edges: an edge `[from, to]` is around `to` alone, which sees `from`.
+    ///
+    /// In an order of sweeps the two are neighbors all the same. `data` is called once for every edge.
+    ///
+    /// ```
+    /// use meshweft::{Program, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// use meshweft::mesh::Mesh;
+    /// use std::sync::Arc;
+    /// vertex! { pub struct Page<R> { shared votes: R } }
+    /// stars! { pub Links[1]; }
+    /// struct Vote(Arc<Vec<[u32; 2]>>);
+    /// kernels! {
+    ///     for Vote: Page;
+    ///     update Count |_, own, around| Page { votes: around.sum(Links, |[from], ()| from.votes) };
+    /// }
+    /// impl Program for Vote {
+    ///     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+    ///         stars.add_directed(Links, self.0.clone(), |_| ());
+    ///         Ok(())
+    ///     }
+    ///     fn initial(&self, _mesh: &Mesh, v: u32) -> Page<f64> {
+    ///         Page { votes: f64::from(1 + v) }
+    ///     }
+    ///     fn step(&self, stages: &mut Stages<Self>) {
+    ///         stages.jacobi(Count, 1);
+    ///     }
+    /// }
+    /// let links = vec![[0, 2], [1, 2], [2, 0]];
+    /// let mesh = Mesh::from_graph(3, links.clone())?;
+    /// let mut run = Simulation::builder(mesh, Vote(Arc::new(links))).build()?;
+    /// run.step()?;
+    /// assert_eq!(run.field("votes")?.values, [3.0, 0.0, 3.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn add_directed<S: Star<1>>(
+        &mut self,
+        star: S,
+        edges: Arc<Vec<[u32; 2]>>,
+        data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        self.push(star, CellKind::Edge, edges, data);
+        self.plans.last_mut().expect("just added").is_directed = true;
+    }
+
+    /// As [`Stars::add`] for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.
     /// [`CellKind::turn`] says in which order the corners come.
     ///
     /// # Panics
@@ -258,6 +310,7 @@ impl Stars {
             name: S::NAME,
             corners: K,
             shape,
+            is_directed: false,
             lists: Box::new(Lists(elements)),
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),

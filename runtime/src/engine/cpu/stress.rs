@@ -13,7 +13,7 @@ use meshweft_mesh::{Graph, Permutation};
 
 vertex! { pub(crate) struct Cell<R> { shared word: R, label: R } }
 record! { pub(crate) struct Found<R> { sum: R, count: R } }
-stars! { pub(crate) Edges[1]: R; }
+stars! { pub(crate) Edges[1]: R; pub(crate) Arrows[1]: R; }
 
 /// Hashes what it reads, so that any other order of reads and writes shows.
 pub(crate) struct Mixing;
@@ -31,17 +31,21 @@ kernels! {
     update Stir[salt] |p, own, around| {
         let start = own.word * R::lit(31.0) + salt + p.globals.sum;
         let word = around.fold(Edges, start, |hash, [other], name| hash * R::lit(1_664_525.0) + other.word * name);
+        let word = around.fold(Arrows, word, |hash, [from], name| hash * R::lit(22_695_477.0) + from.word * name);
         Cell { word, label: own.label + word }
     };
     map Turn |p, own| Cell {
         word: own.label + R::from_int(p.vertex()) * R::lit(97.0) + p.globals.count,
         label: own.word - own.label,
     };
-    sum Sum |_, own, around| around.sum(Edges, |[other], _| other.word) + own.label;
+    sum Sum |_, own, around| {
+        around.sum(Edges, |[other], _| other.word) + around.sum(Arrows, |[from], _| from.word) + own.label
+    };
     scalar Count |p| Found { count: p.globals.count + R::lit(1.0), ..p.globals };
     test Enough |p| (p.globals.count.to_int() & R::Int::lit(3)).equals(R::Int::lit(0));
     quiet update Spread[salt] |_, own, around| {
         let most = around.fold(Edges, own.word, |most, [other], _| most.max(other.word));
+        let most = around.fold(Arrows, most, |most, [from], _| most.max(from.word));
         Cell { word: most, label: own.label.max(salt) }
     };
 }
@@ -149,7 +153,12 @@ impl Case {
 
 fn plans(edges: &[[u32; 2]]) -> Vec<StarPlan> {
     let mut stars = Stars::default();
-    stars.add(Edges, edges.to_vec(), |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1));
+    // One of three is seen from its second end alone.
+    let (mut arrows, mut both) = (Vec::new(), Vec::new());
+    edges.iter().enumerate().for_each(|(e, &edge)| if e % 3 == 0 { &mut arrows } else { &mut both }.push(edge));
+    let name = |i: Incidence<2>| f64::from(2 * i.vertices[1] + 1);
+    stars.add(Edges, both, name);
+    stars.add_directed(Arrows, Arc::new(arrows), name);
     stars.plans
 }
 
