@@ -25,7 +25,7 @@ pub(super) struct Problem {
     /// options of the command line win
     #[arg(long, value_name = "FILE.toml")]
     case: Option<PathBuf>,
-    /// A mesh file (.obj .ply .stl .msh .node .ele .vtk .vtu), or a generator such as sheet:256, box:64, torus:128x64
+    /// A mesh file (.obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts), a graph (.el .wel .mtx .graph), or a generator such as sheet:256, box:64, torus:128x64
     #[arg(long, value_name = "FILE|GENERATOR")]
     mesh: Option<OsString>,
     /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
