@@ -205,7 +205,7 @@ fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> crate::picture::Pictu
     let kinds: Vec<(String, [u8; 3])> = colors.iter().enumerate().map(|(i, &color)| (name(i), color)).collect();
     let camera = Camera::framing(mesh.bounds(), Up::Z);
     let skin = Skin::of(mesh, Section::default(), camera.toward());
-    let places = skin.cuts.iter().map(|cut| std::array::from_fn(|k| cut.mean(|v| mesh.points()[v as usize][k])));
+    let places = skin.cuts.iter().map(|cut| cut.place(mesh.points()));
     let points: Vec<[f64; 3]> = mesh.points().iter().copied().chain(places).collect();
     let hosts_of_cuts = skin.cuts.iter().map(|cut| &sharing.owners[cut.nearest() as usize]);
     let of: Vec<u32> = sharing.owners.iter().chain(hosts_of_cuts).map(|host| host - 1).collect();

@@ -130,8 +130,7 @@ impl Film {
     /// Where all that is shown is.
     fn points(&self, points: &[[f64; 3]]) -> Vec<[f64; 3]> {
         let own = self.shown.iter().map(|&v| points[v as usize]);
-        let place = |cut: &Mean| std::array::from_fn(|k| cut.mean(|v| points[v as usize][k]));
-        own.chain(self.cuts.iter().map(place)).collect()
+        own.chain(self.cuts.iter().map(|cut| cut.place(points))).collect()
     }
 
     /// Keeps a frame.

@@ -52,6 +52,11 @@ impl Mean {
         self.weighted().map(|(v, weight)| weight * number(v)).sum()
     }
 
+    /// Where it is, given the places of all vertices, shape [n × 3].
+    pub fn place(&self, points: &[[f64; 3]]) -> [f64; 3] {
+        std::array::from_fn(|k| self.mean(|v| points[v as usize][k]))
+    }
+
     /// The vertex that counts most; of several, the first.
     pub fn nearest(&self) -> u32 {
         let heavier = |best: (u32, f64), next: (u32, f64)| if next.1 > best.1 { next } else { best };
@@ -258,7 +263,7 @@ mod tests {
         let n = mesh.points().len() as u32;
         let point = |v: u32| match v < n {
             true => mesh.points()[v as usize],
-            false => std::array::from_fn(|k| skin.cuts[(v - n) as usize].mean(|v| mesh.points()[v as usize][k])),
+            false => skin.cuts[(v - n) as usize].place(mesh.points()),
         };
         let triangles = skin.triangles.iter().chain(&skin.faces).map(|t| t.map(point)).filter(|t| takes(*t));
         let area = |[a, b, c]: [[f64; 3]; 3]| {
