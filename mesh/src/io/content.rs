@@ -1,20 +1,10 @@
 //! The format of bytes that have no name to tell it, such as those of a pipe.
 
-use super::Format;
 use super::text::BYTE_ORDER_MARK;
-
-/// Words that start the lines of an OBJ file.
-const OBJ: [&[u8]; 14] =
-    [b"v", b"vn", b"vt", b"vp", b"f", b"l", b"p", b"o", b"g", b"s", b"mtllib", b"usemtl", b"mg", b"cstype"];
-/// Bytes in front of the triangles of a binary STL file, and of each triangle.
-const STL: (usize, usize) = (84, 50);
+use super::{Format, obj, stl};
 
 /// The format that the first bytes of a file show; none if they are numbers, which mean something else in each format.
 pub(super) fn format(bytes: &[u8]) -> Option<Format> {
-    let is_binary_stl = || {
-        let count = bytes.get(STL.0 - 4..STL.0)?.try_into().ok()?;
-        Some((u32::from_le_bytes(count) as usize).checked_mul(STL.1)?.checked_add(STL.0)? == bytes.len())
-    };
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
     let starts = |word: &[u8]| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
     let marks: [(&[u8], Format); 7] = [
@@ -29,12 +19,12 @@ pub(super) fn format(bytes: &[u8]) -> Option<Format> {
     match marks.into_iter().find(|(mark, _)| starts(mark)) {
         // Some binary ones start with that word, too, and the reader sees to that.
         Some((_, format)) => Some(format),
-        None if is_binary_stl() == Some(true) => Some(Format::Stl),
+        None if stl::fits(bytes) => Some(Format::Stl),
         None => {
             let mut lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
             let line = lines.find(|line| !line.is_empty() && line[0] != b'#')?;
             let word = line.split(u8::is_ascii_whitespace).next()?;
-            OBJ.contains(&word).then_some(Format::Obj)
+            obj::is_keyword(word).then_some(Format::Obj)
         }
     }
 }

@@ -44,6 +44,11 @@ const FREE_FORM: [&[u8]; 14] = [
     b"con",
 ];
 
+/// Whether a word starts a statement.
+pub(super) fn is_keyword(word: &[u8]) -> bool {
+    matches!(word, b"v" | b"f" | b"l" | b"p") || DROPPED.contains(&word) || FREE_FORM.contains(&word)
+}
+
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes).with_comments(b'#');
     let mut draft = Draft::default();

@@ -35,14 +35,18 @@ impl Weld {
     }
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
+/// Whether the bytes are as many as the header of a binary file says.
+pub(super) fn fits(bytes: &[u8]) -> bool {
     let facets = bytes.get(HEADER..HEADER + 4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize);
-    let fits = facets.is_some_and(|n| n.checked_mul(FACET) == Some(bytes.len() - HEADER - 4));
+    facets.is_some_and(|n| n.checked_mul(FACET) == Some(bytes.len() - HEADER - 4))
+}
+
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     // Many binary files start with "solid" too, but a text has no zero byte.
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let is_text = text.trim_ascii_start().get(..5).is_some_and(|w| w.eq_ignore_ascii_case(b"solid"))
         && !bytes[..bytes.len().min(1024)].contains(&0);
-    match is_text && !fits {
+    match is_text && !fits(bytes) {
         true => parse_text(name, bytes),
         false => parse_binary(name, bytes),
     }

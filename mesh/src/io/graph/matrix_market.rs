@@ -36,10 +36,15 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     }
     text.end(&format!("the {count} entries that the sizes count"))?;
     if let Some(sign) = mirror {
-        let others: Vec<usize> = (0..count).filter(|&e| edges[e][0] != edges[e][1]).collect();
-        edges.extend(others.iter().map(|&e| [edges[e][1], edges[e][0]]).collect::<Vec<_>>());
-        if has_values {
-            weights.extend(others.iter().map(|&e| sign * weights[e]).collect::<Vec<_>>());
+        for e in 0..count {
+            let [row, column] = edges[e];
+            if row == column {
+                continue;
+            }
+            edges.push([column, row]);
+            if has_values {
+                weights.push(sign * weights[e]);
+            }
         }
     }
     let mut draft = Draft::default();

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::super::draft::Draft;
-use super::super::text::{Text, shown};
+use super::super::text::{Text, number, shown};
 use super::{add, weight};
 use crate::error::Result;
 
@@ -48,7 +48,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             column.push(weight(&mut text)?);
         }
         while let Some(word) = text.word_in_line() {
-            let neighbor = super::super::text::number::<u64>(word).filter(|&u| 1 <= u && u <= n as u64);
+            let neighbor = number::<u64>(word).filter(|&u| 1 <= u && u <= n as u64);
             let neighbor = neighbor.ok_or_else(|| {
                 text.error(format!("{} is no neighbor of vertex {}: they go from 1 to {n}", shown(word), v + 1))
             })?;

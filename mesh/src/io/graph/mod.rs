@@ -20,10 +20,10 @@ use crate::error::Result;
 /// The cell field with the weights of edges.
 const WEIGHT: &str = "weight";
 
-/// Points that a file may ask for without a byte for each: names no more memory than 24 MiB.
-const FREE_POINTS: u64 = 1 << 20;
-/// Points that it may ask for with each of its bytes, beyond those. Files of real graphs have several bytes a vertex.
-const POINTS_A_BYTE: u64 = 4;
+/// Vertices that any file may have, however short: 24 MiB of points.
+const FREE_VERTICES: u64 = 1 << 20;
+/// Vertices that it may have beyond those for each of its bytes. Files of real graphs have several bytes a vertex.
+const VERTICES_A_BYTE: u64 = 4;
 
 /// Adds a graph of `n` vertices to an empty draft. `weights`: one for each edge, or none at all.
 fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: Vec<f64>) -> Result<()> {
@@ -31,10 +31,9 @@ fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: 
     if !draft.has_room(corners.len()) {
         return Err(text.error(format!("more than {} ends of edges: split the graph", u32::MAX)));
     }
-    let count = corners.len() / 2;
     draft.points = vec![[0.0; 3]; n];
     draft.cells(CellKind::Edge, corners);
-    if !weights.is_empty() && weights.len() == count {
+    if !weights.is_empty() {
         draft.cell_field(WEIGHT, 1, weights).map_err(|message| text.error(message))?;
     }
     Ok(())
@@ -42,7 +41,7 @@ fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: 
 
 /// Refuses more vertices than a file of that size can mean, before memory is set aside for them.
 fn check_vertices(text: &Text, n: u64) -> Result<usize> {
-    let most = FREE_POINTS + POINTS_A_BYTE * text.bytes().len() as u64;
+    let most = FREE_VERTICES + VERTICES_A_BYTE * text.bytes().len() as u64;
     match n {
         n if n <= most.min(u64::from(u32::MAX) - 1) => Ok(n as usize),
         n => Err(text.error(format!(
