@@ -73,20 +73,20 @@ pub(super) fn wanted_quads(counts: &[usize]) -> Wanted<'_> {
     Wanted { name: "quads", counts, least: 1, vertices, cells, kind: CellKind::Quad }
 }
 
-/// Makes what specs call `grid`: `nx` × `ny` vertices in the plane z = 0, width 1 in x, square spacing, with an edge to each neighbor
+/// Makes a flat lattice of edges: `nx` × `ny` vertices in the plane z = 0, width 1 in x, square spacing, with an edge to each neighbor
 /// along a row or a column, and no faces.
 ///
 /// # Errors
 /// A side without vertices, or a mesh that is too large.
 ///
 /// ```
-/// let mesh = meshweft_mesh::generate::lattice(4, 3)?;
+/// let mesh = meshweft_mesh::generate::grid(4, 3)?;
 /// assert_eq!((mesh.points().len(), mesh.cells().len()), (12, 3 * 3 + 4 * 2));
 /// assert_eq!([mesh.cells().corners(0), mesh.cells().corners(1)], [[0, 1], [0, 4]]);
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
-pub fn lattice(nx: usize, ny: usize) -> Result<Mesh> {
-    wanted_lattice(&[nx, ny]).check()?;
+pub fn grid(nx: usize, ny: usize) -> Result<Mesh> {
+    wanted_grid(&[nx, ny]).check()?;
     let edges = (0..nx * ny).flat_map(|v| {
         let right = (v % nx + 1 < nx).then_some([v, v + 1]);
         let up = (v + nx < nx * ny).then_some([v, v + nx]);
@@ -95,8 +95,8 @@ pub fn lattice(nx: usize, ny: usize) -> Result<Mesh> {
     Mesh::new(flat_points(nx, ny), Cells::of(CellKind::Edge, edges.flatten().map(|v| v as u32).collect()))
 }
 
-/// What [`lattice`] makes of these counts.
-pub(super) fn wanted_lattice(counts: &[usize]) -> Wanted<'_> {
+/// What [`grid`] makes of these counts.
+pub(super) fn wanted_grid(counts: &[usize]) -> Wanted<'_> {
     let vertices = product(counts, 0);
     let sides = counts.iter().fold(0u128, |sum, &n| sum.saturating_add(n as u128));
     let cells = vertices.saturating_mul(2).saturating_sub(sides);

@@ -35,10 +35,10 @@ const LEFT: [f64; 2] = [0.57 / UPPER, 0.19 / (1.0 - UPPER)];
 pub fn kronecker(scale: usize, seed: u64) -> Result<Mesh> {
     let size = wanted_kronecker(&[scale]).check()?;
     let (scale, stream) = (scale as u32, Stream::new(seed));
-    let names = Names::new(scale, stream);
+    let labels = Scramble::new(scale, stream);
     let mut corners = vec![0u32; size.corners];
     corners.par_chunks_exact_mut(2).enumerate().for_each(|(e, ends)| {
-        ends.copy_from_slice(&edge(scale, stream, e as u64).map(|v| names.of(v)));
+        ends.copy_from_slice(&edge(scale, stream, e as u64).map(|v| labels.of(v)));
     });
     Mesh::new(vec![[0.0; 3]; size.vertices], Cells::of(CellKind::Edge, corners))
 }
@@ -58,7 +58,7 @@ fn edge(scale: u32, stream: Stream, e: u64) -> [u32; 2] {
     let [mut row, mut column] = [0, 0];
     for level in 0..scale {
         // Two draws of 32 bits.
-        let bits = stream.bits(NAMES + e * u64::from(scale) + u64::from(level));
+        let bits = stream.bits(SCRAMBLE + e * u64::from(scale) + u64::from(level));
         let lower = u32::from(bits as u32 >= upper);
         let right = u32::from((bits >> 32) as u32 >= left[lower as usize]);
         (row, column) = (row << 1 | lower, column << 1 | right);
@@ -66,20 +66,20 @@ fn edge(scale: u32, stream: Stream, e: u64) -> [u32; 2] {
     [row, column]
 }
 
-/// Numbers of the stream that names are made of, before those of edges.
-const NAMES: u64 = 8;
+/// Numbers of the stream that the scramble is made of, before those of edges.
+const SCRAMBLE: u64 = 8;
 
-/// A renaming of the numbers below 2^scale: rounds of steps each of which can be undone.
-struct Names {
+/// A permutation of the numbers below 2^scale: rounds of steps each of which can be undone.
+struct Scramble {
     scale: u32,
     factors: [u64; 4],
     shifts: [u64; 4],
 }
 
-impl Names {
-    fn new(scale: u32, stream: Stream) -> Names {
+impl Scramble {
+    fn new(scale: u32, stream: Stream) -> Scramble {
         let number = |i: usize| stream.bits(i as u64);
-        Names { scale, factors: [0, 1, 2, 3].map(|i| number(i) | 1), shifts: [4, 5, 6, 7].map(number) }
+        Scramble { scale, factors: [0, 1, 2, 3].map(|i| number(i) | 1), shifts: [4, 5, 6, 7].map(number) }
     }
 
     fn of(&self, v: u32) -> u32 {
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_all_different() {
+    fn a_scramble_is_a_permutation() {
         for scale in [1, 2, 3, 10, 13] {
-            let names = Names::new(scale, Stream::new(u64::from(scale)));
-            let mut all: Vec<u32> = (0..1 << scale).map(|v| names.of(v)).collect();
+            let labels = Scramble::new(scale, Stream::new(u64::from(scale)));
+            let mut all: Vec<u32> = (0..1 << scale).map(|v| labels.of(v)).collect();
             all.sort_unstable();
             assert!(all.into_iter().eq(0..1 << scale), "{scale}");
         }

@@ -33,7 +33,7 @@ use crate::cell::CellKind;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
-pub use grid::{bar, cuboid, hexes, lattice, quads, sheet};
+pub use grid::{bar, cuboid, grid, hexes, quads, sheet};
 pub use kronecker::kronecker;
 pub use round::{ball, disk, sphere, torus};
 pub use scatter::{chain, random};
@@ -188,8 +188,8 @@ pub const GENERATORS: &[Generator] = &[
         example: "grid:256x256",
         default: 64,
         spread: |n| vec![n; 2],
-        wanted: grid::wanted_lattice,
-        build: |n, _| lattice(n[0], n[1]),
+        wanted: grid::wanted_grid,
+        build: |n, _| grid(n[0], n[1]),
     },
     Generator {
         name: "kronecker",

@@ -238,7 +238,8 @@ impl Stars {
 
     /// Adds a star from directed edges: an edge `[from, to]` is around `to` alone, which sees `from`.
     ///
-    /// In an order of sweeps the two are neighbors all the same. `data` is called once for every edge.
+    /// `edges`: vertex ids of the mesh, shape [edges × 2]; one from a vertex to itself is left out. In an order of sweeps both ends are
+    /// neighbors all the same. `data` is called once for every edge, in any order and from any thread.
     ///
     /// ```
     /// use meshweft::{Program, Simulation, Stages, Stars, kernels, stars, vertex};
