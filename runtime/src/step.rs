@@ -26,6 +26,8 @@ pub(crate) enum Stage {
     Reduce { kernel: usize, settings: Settings, into: usize },
     /// Computes new globals.
     Scalar { kernel: usize, settings: Settings },
+    /// Updates every vertex from the old values of all neighbors, again and again, until a round changes nothing, at most so many times.
+    Fixpoint { kernel: usize, settings: Settings, most: u32 },
     /// Repeats stages until a test holds, at most so many times. The test comes first.
     Until { test: usize, settings: Settings, most: u32, stages: Vec<Stage> },
 }

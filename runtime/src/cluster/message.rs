@@ -55,6 +55,8 @@ pub(crate) enum Control {
     },
     /// From the first worker: what a measure came to.
     Total(f64),
+    /// Whether something has changed on this worker, or on any.
+    Vote(bool),
     /// From the driver: send your state. It follows as a stream.
     State,
     /// From the driver: another state follows as a stream. What was counted starts again.
@@ -166,6 +168,7 @@ const UPDATE: u8 = 0;
 const REDUCE: u8 = 1;
 const SCALAR: u8 = 2;
 const UNTIL: u8 = 3;
+const FIXPOINT: u8 = 4;
 const RULES: [Rule; 4] = [Rule::Alone, Rule::InOrder, Rule::Backward, Rule::AtOnce];
 /// Loops inside of loops, at most.
 const DEEPEST: usize = 64;
@@ -262,6 +265,7 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
         let start = flat.len();
         let (kind, kernel, settings, number) = match stage {
             &Stage::Update { kernel, settings, rounds, .. } => (UPDATE, kernel, settings, rounds),
+            &Stage::Fixpoint { kernel, settings, most } => (FIXPOINT, kernel, settings, most),
             &Stage::Reduce { kernel, settings, into } => (REDUCE, kernel, settings, into as u32),
             &Stage::Scalar { kernel, settings } => (SCALAR, kernel, settings, 0),
             Stage::Until { test, settings, most, .. } => (UNTIL, *test, *settings, *most),
@@ -300,6 +304,9 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
             (UPDATE, Code::Vertex { .. }) if inside == 0 && number > 0 => {
                 let rule = *RULES.get(rule as usize).ok_or_else(nonsense)?;
                 Stage::Update { kernel, settings, rule, rounds: number }
+            }
+            (FIXPOINT, Code::Vertex { is_quiet: true, .. }) if inside == 0 && number > 0 => {
+                Stage::Fixpoint { kernel, settings, most: number }
             }
             (REDUCE, Code::Measure { .. }) if inside == 0 && (number as usize) < table.globals.len() => {
                 Stage::Reduce { kernel, settings, into: number as usize }

@@ -68,6 +68,28 @@ impl<T: Number> Walks<T> for Share<T> {
         Ok(total)
     }
 
+    fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
+        self.walker.round(pass)
+    }
+
+    fn any(&mut self, own: bool) -> Result<bool> {
+        let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
+        let vote = |from| match next(exchange, from)? {
+            Control::Vote(vote) => Ok(vote),
+            other => unexpected(from, &other),
+        };
+        if exchange.transport().host() != FIRST {
+            exchange.send(FIRST, Control::Vote(own).encode());
+            return vote(FIRST);
+        }
+        let mut any = own;
+        for from in FIRST + 1..=workers {
+            any |= vote(from)?;
+        }
+        (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Vote(any).encode()));
+        Ok(any)
+    }
+
     fn view(&self) -> Result<View<'_, T>> {
         self.walker.view()
     }

@@ -20,6 +20,41 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     /// Another host was lost.
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>>;
 
+    /// Runs one round of an update. Tells whether it came out finite, and whether it changed any vertex that is here.
+    ///
+    /// # Errors
+    /// Another host was lost.
+    fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
+        let bits = |view: View<T>| [view.shared, view.private].map(|reals| bytemuck::cast_slice::<T, u8>(reals).to_vec());
+        let before = bits(self.view()?);
+        let spoilt = self.pass(vec![pass])?;
+        Ok((spoilt.is_none(), bits(self.view()?) != before))
+    }
+
+    /// Whether something holds on any host.
+    ///
+    /// # Errors
+    /// Another host was lost.
+    fn any(&mut self, own: bool) -> Result<bool> {
+        Ok(own)
+    }
+
+    /// Runs rounds of an update until one changes nothing, `most` at most. Tells how many ran, and whether all came out finite.
+    ///
+    /// # Errors
+    /// Another host was lost.
+    fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
+        let mut finite = true;
+        for round in 0..most {
+            let (is_finite, has_changed) = self.round(pass.clone())?;
+            finite &= is_finite;
+            if !self.any(has_changed)? {
+                return Ok((round + 1, finite));
+            }
+        }
+        Ok((most, finite))
+    }
+
     /// Measures all of its vertices, and combines the values in the leaves of the tree.
     ///
     /// # Errors
@@ -171,6 +206,16 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                     }
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
                     self.passes.push((self.number, Pass { kernel, code, rule, rounds, uniform }));
+                }
+                &Stage::Fixpoint { kernel, settings, most } => {
+                    self.flush()?;
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
+                    let pass = Pass { kernel, code, rule: Rule::AtOnce, rounds: 1, uniform };
+                    let (rounds, finite) = self.engine.host.fixpoint(pass, most)?;
+                    self.engine.progress.rounds += u64::from(rounds);
+                    if !finite {
+                        self.spoil(self.number);
+                    }
                 }
                 &Stage::Reduce { kernel, settings, into } => {
                     self.flush()?;

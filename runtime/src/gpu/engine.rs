@@ -286,6 +286,7 @@ impl Work {
                 &Stage::Update { kernel, settings, rule, rounds } => {
                     self.update(scene, kernel, &settings, (rule, rounds))?;
                 }
+                &Stage::Fixpoint { kernel, settings, most } => self.fixpoint(scene, kernel, &settings, most)?,
                 &Stage::Reduce { kernel, settings, into } => self.reduce(scene, kernel, &settings, into)?,
                 &Stage::Scalar { kernel, settings } => {
                     let given = self.given(scene, &settings, false)?;

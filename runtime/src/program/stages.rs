@@ -78,6 +78,26 @@ impl<P: Kernels> Stages<P> {
         self.update(kernel, Rule::AtOnce, rounds);
     }
 
+    /// Updates every vertex from the old values of all neighbors, round after round, until one changes nothing: the fixed point of
+    /// the update, of labels that spread or distances that shrink. At most `most` rounds; the last, which changes nothing, counts.
+    ///
+    /// It takes kernels that are `quiet` or `relax` (others may change by themselves). Only what lies around vertices that
+    /// have changed is looked at again.
+    pub fn fixpoint<K: Update<P>>(&mut self, kernel: K, most: usize) {
+        if !K::QUIET {
+            return self.refuse(format!(
+                "a fixpoint is asked for of kernel {}, which may change by itself: declare it `quiet update` or `relax`",
+                K::NAME
+            ));
+        }
+        if let Some((kernel, settings)) = self.find(&kernel)
+            && most > 0
+        {
+            let most = self.rounds(most);
+            self.stages.push(Stage::Fixpoint { kernel, settings, most });
+        }
+    }
+
     /// Measures every vertex and writes the combination into a global: `stages.reduce(Residual, |g| &mut g.residual)`.
     pub fn reduce<K: Reduce<P>>(
         &mut self,

@@ -187,6 +187,13 @@ impl<T: Number> Host<T> for Cpu<T> {
         Ok(walk.spoilt())
     }
 
+    fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
+        let spoilt = self.pass(vec![pass])?;
+        let domain = &self.ground.domain;
+        let own = (0..domain.graph.len()).filter(|&t| !domain.is_ghost(t as u32));
+        Ok((spoilt.is_none(), self.quiet.has_changed(own)))
+    }
+
     fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {
         Ok(self.reduction(code, uniform))
     }

@@ -86,6 +86,11 @@ impl<T: Number> Quiet<T> {
         known.ran.clone()
     }
 
+    /// Whether an update has changed any of some tasks in the last round of the last walk.
+    pub(super) fn has_changed(&self, mut tasks: impl Iterator<Item = usize>) -> bool {
+        tasks.any(|t| self.changed[t].load(Ordering::Relaxed) == self.age)
+    }
+
     /// Forgets everything: the state was changed from outside.
     pub(super) fn forget(&mut self) {
         self.kernels.clear();

@@ -112,6 +112,7 @@ impl Random {
                 most: rounds + 1,
                 stages: self.stages(order, is_calm, deep - 1),
             },
+            6 if self.below(2) == 0 => Stage::Fixpoint { kernel: SPREAD, settings: settings(1.0), most: 4 * rounds },
             salt => {
                 let kernel = if is_calm && salt > 6 || salt == 6 { SPREAD } else { STIR };
                 let (salt, rule) = ((salt % 2) as f64, self.one_of(&rules));

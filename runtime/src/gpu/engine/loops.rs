@@ -2,6 +2,7 @@
 
 use super::{Scene, Work, levels};
 use crate::error::{Error, Result};
+use crate::layout::State;
 use crate::number::Number;
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, draw};
@@ -41,7 +42,39 @@ fn iteration(stages: &[Stage]) -> [u64; 3] {
     })
 }
 
+/// Whether the host looks at the state in the middle of some stages.
+fn is_watched(stages: &[Stage]) -> bool {
+    stages.iter().any(|stage| matches!(stage, Stage::Until { .. } | Stage::Fixpoint { .. }))
+}
+
 impl Work {
+    /// Repeats an update until a round changes nothing, at most `most` times. The host compares the states of two rounds.
+    pub(super) fn fixpoint<T: Number>(
+        &mut self,
+        scene: Scene<T>,
+        kernel: usize,
+        settings: &Settings,
+        most: u32,
+    ) -> Result<()> {
+        let bits = |state: State<T>| [state.shared, state.private].map(|reals| bytemuck::cast_slice::<T, u8>(&reals).to_vec());
+        self.queue.settle(&self.device)?;
+        let mut before = bits(self.arrays.download(&self.device, scene.domain)?);
+        for _ in 0..most {
+            self.update(scene, kernel, settings, (Rule::AtOnce, 1))?;
+            let words = self.queue.settle(&self.device)?.words;
+            // Frozen, or in a loop that is over, kernels do nothing.
+            if words.frozen != 0 || words.done & levels(scene.depth) != 0 {
+                break;
+            }
+            let after = bits(self.arrays.download(&self.device, scene.domain)?);
+            if after == before {
+                break;
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
     /// Repeats stages until a test holds, at most `most` times. Batches of iterations double, so that at most as many are asked
     /// for in vain as run.
     pub(super) fn until<T: Number>(
@@ -52,8 +85,8 @@ impl Work {
         stages: &[Stage],
     ) -> Result<()> {
         let inside = Scene { depth: scene.depth + 1, ..scene };
-        // The host looks in the middle of an iteration with a loop of its own: it goes one by one.
-        let batch_most = if depth(stages) > 0 { 1 } else { BATCH };
+        // The host looks in the middle of such iterations: they go one by one.
+        let batch_most = if is_watched(stages) { 1 } else { BATCH };
         let (mut asked, mut batch) = (0, 1);
         while asked < most {
             let before = (self.arrays.current(), self.rounds);
