@@ -1,6 +1,6 @@
 //! Kernels: the formulas of a program, and their short form.
 
-use super::{Given, Kernels, Neighbors, VertexOf};
+use super::{Given, Kernels, Neighbors, Relax, VertexOf};
 use crate::number::Real;
 
 /// What all kernels have: a name, and settings of their own.
@@ -104,6 +104,8 @@ pub trait KernelList<P: Kernels> {
     fn map<K: Map<P>>(&mut self);
     /// An update.
     fn update<K: Update<P>>(&mut self);
+    /// A relaxation.
+    fn relax<K: Relax<P>>(&mut self);
     /// A measure.
     fn reduce<K: Reduce<P>>(&mut self);
     /// A computation of globals.
@@ -123,6 +125,8 @@ pub trait KernelList<P: Kernels> {
 /// - `quiet update NAME |p, own, around| new;`, which a CPU leaves out wherever nothing has changed since it last ran there: a
 ///   front that moves through a mesh at rest costs what it moves through. Neither bits nor rounds change. Such a kernel neither
 ///   reads the step nor draws random numbers
+/// - `relax NAME(Star: R) { held |own| key; offer |p, from, edge| key; take |p, own, offer, from| new; }`, by which a vertex takes the
+///   least that its neighbors offer, where that is less than what it holds ([`Relax`](crate::Relax))
 /// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric
 /// - `scalar NAME |p| globals;`
 /// - `test NAME |p| mask;`
@@ -226,6 +230,49 @@ macro_rules! kernels {
             }
         }
         $crate::kernels! { @ ($program, $($records),*) [$($list)* update $name;] $($rest)* }
+    };
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* relax $name:ident $([$($setting:ident),+])?
+        ($star:ident: $key:ty) {
+            held |$held:pat_param| $what:expr;
+            offer |$p:pat_param, $from:pat_param, $edge:pat_param| $offer:expr;
+            take |$taken:pat_param, $own:pat_param, $offered:pat_param, $of:pat_param| $new:expr;
+        }
+        $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
+        impl $crate::Relax<$program> for $name {
+            type Along = $star;
+            const ALONG: $star = $star;
+            type Key<R: $crate::Real> = $key;
+
+            #[inline(always)]
+            fn held<R: $crate::Real>($held: &$crate::SharedOf<$program, R>) -> $key {
+                $what
+            }
+
+            #[inline(always)]
+            fn offer<R: $crate::Real>(
+                given: &$crate::Given<$program, R>,
+                $from: $crate::SharedOf<$program, R>,
+                $edge: <$star as $crate::Star<1>>::Data<R>,
+            ) -> $key {
+                $(let [$($setting),+] = given.settings(); $(let _ = $setting;)+)?
+                let $p = given;
+                $offer
+            }
+
+            #[inline(always)]
+            fn take<R: $crate::Real>(
+                given: &$crate::Given<$program, R>,
+                $own: $crate::VertexOf<$program, R>,
+                $offered: $key,
+                $of: $crate::SharedOf<$program, R>,
+            ) -> $crate::VertexOf<$program, R> {
+                $(let [$($setting),+] = given.settings(); $(let _ = $setting;)+)?
+                let $taken = given;
+                $new
+            }
+        }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* relax $name;] $($rest)* }
     };
     (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* scalar $name:ident $([$($setting:ident),+])?
         |$p:pat_param| $body:expr; $($rest:tt)*) => {

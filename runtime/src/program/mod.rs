@@ -15,6 +15,7 @@
 mod given;
 mod kernel;
 mod record;
+mod relax;
 mod stages;
 mod star;
 
@@ -23,6 +24,7 @@ pub use given::Given;
 pub(crate) use given::Uniform;
 pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
 pub use record::Vertex;
+pub use relax::Relax;
 pub(crate) use record::{convert, integers, leaves};
 pub use stages::Stages;
 pub(crate) use stages::settings_of;

@@ -18,14 +18,14 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Scalar, SharedOf,
+    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Relax, Scalar, SharedOf,
     Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 use expr::{put, with_tape};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use tape::{Fold, Id, Input, Node, Tape, Type};
 use write::Writer;
@@ -104,13 +104,7 @@ impl<P: Kernels> Tracer<'_, P> {
         // A kernel may build another simulation, which is traced on this thread too.
         let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
         let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
-        let given = Given::build(
-            |k| put(Node::Input(Input::Parameters, k)),
-            |k| put(Node::Input(Input::Globals, k)),
-            |k| put(Node::Input(Input::Settings, k)),
-            [Input::Vertex, Input::Step, Input::Draw].map(|input| put(Node::Input(input, 0))),
-        );
-        let output = run(&given, &recorder);
+        let output = run(&given(), &recorder);
         let mut fault = recorder.fault.into_inner().map(|fault| format!("kernel {} {fault}", K::NAME));
         if let Some(broken) = with_tape(|tape| tape.fault()) {
             fault.get_or_insert(format!("kernel {} would not be the same everywhere: {broken}", K::NAME));
@@ -131,6 +125,28 @@ impl<P: Kernels> Tracer<'_, P> {
         let body = body.map_err(|fault| format!("kernel {} cannot run on a GPU: {fault}", K::NAME));
         self.traced.push(Traced { body, reads_vertex, reads_step, draws, is_map: false });
     }
+
+    /// Checks that a vertex holds an offer once it has taken it: otherwise it would take it again and again.
+    fn holds_what_it_takes<K: Relax<P>>(&mut self) {
+        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
+        let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
+        let holds = Cell::new(false);
+        let _: Expr = Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], edge| {
+            let offer = K::offer(&given::<P>(), from, edge);
+            let (taken, _) = K::take(&given(), own::<P>(), offer, from).split();
+            holds.set(ids(&K::held(&taken)) == ids(&offer));
+            zero
+        });
+        with_tape(|tape| *tape = outer);
+        let len = <K::Key<Expr>>::LEN;
+        if len != 1 {
+            let fault = format!("kernel {} compares keys of {len} reals: a key is one real or one integer", K::NAME);
+            self.fault.get_or_insert(fault);
+        } else if !holds.get() {
+            let fault = format!("kernel {} takes an offer and holds something else: `held` of what it takes must be the offer", K::NAME);
+            self.fault.get_or_insert(fault);
+        }
+    }
 }
 
 impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
@@ -147,6 +163,11 @@ impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
                 K::NAME
             ));
         }
+    }
+
+    fn relax<K: Relax<P>>(&mut self) {
+        self.update::<K>();
+        self.holds_what_it_takes::<K>();
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
@@ -211,6 +232,15 @@ fn ids<A: Record<Expr>>(record: &A) -> Vec<Id> {
 
 fn input<A: Record<Expr>>(input: Input) -> A {
     A::build(|k| put(Node::Input(input, k)))
+}
+
+fn given<P: Kernels>() -> Given<P, Expr> {
+    Given::build(
+        |k| put(Node::Input(Input::Parameters, k)),
+        |k| put(Node::Input(Input::Globals, k)),
+        |k| put(Node::Input(Input::Settings, k)),
+        [Input::Vertex, Input::Step, Input::Draw].map(|input| put(Node::Input(input, 0))),
+    )
 }
 
 fn own<P: Kernels>() -> VertexOf<P, Expr> {

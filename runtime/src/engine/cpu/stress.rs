@@ -25,6 +25,8 @@ const SUM: usize = 2;
 const COUNT: usize = 3;
 const ENOUGH: usize = 4;
 pub(crate) const SPREAD: usize = 5;
+const HOP: usize = 6;
+const STEER: usize = 7;
 
 kernels! {
     for Mixing: Cell, (), Found;
@@ -48,6 +50,16 @@ kernels! {
         let most = around.fold(Arrows, most, |most, [from], _| most.max(from.word));
         Cell { word: most, label: own.label.max(salt) }
     };
+    relax Hop[salt](Edges: R) {
+        held |own| own.word;
+        offer |_, from, name| from.word + name.rem(R::lit(7.0)) + salt;
+        take |_, own, word, from| Cell { word, label: from.word + own.label * R::lit(3.0) };
+    }
+    relax Steer(Arrows: R::Int) {
+        held |own| own.word.to_int();
+        offer |_, from, _| from.word.to_int();
+        take |_, own, word, _| Cell { word: R::from_int(word), ..own };
+    }
 }
 
 impl Program for Mixing {
@@ -112,9 +124,13 @@ impl Random {
                 most: rounds + 1,
                 stages: self.stages(order, is_calm, deep - 1),
             },
-            6 if self.below(2) == 0 => Stage::Fixpoint { kernel: SPREAD, settings: settings(1.0), most: 4 * rounds },
+            6 if self.below(3) > 0 => {
+                let kernel = self.one_of(&[SPREAD, HOP, STEER]);
+                Stage::Fixpoint { kernel, settings: settings(1.0), most: 4 * rounds }
+            }
             salt => {
-                let kernel = if is_calm && salt > 6 || salt == 6 { SPREAD } else { STIR };
+                let calm = self.one_of(&[SPREAD, SPREAD, HOP, STEER]);
+                let kernel = if is_calm && salt > 6 || salt == 6 { calm } else { STIR };
                 let (salt, rule) = ((salt % 2) as f64, self.one_of(&rules));
                 Stage::Update { kernel, settings: settings(salt), rule, rounds: 2 * rounds }
             }
