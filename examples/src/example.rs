@@ -27,6 +27,27 @@ pub struct Info {
     pub steps: usize,
     /// What `--set` can change.
     pub settings: &'static [Setting],
+    /// The order unless another is named; none leaves that to the backend.
+    pub order: Option<Order>,
+    /// The precision unless another is named.
+    pub precision: Precision,
+}
+
+impl Info {
+    /// Of an example without settings that leaves order and precision open; name, line and mesh are to be filled in.
+    pub const DEFAULT: Info =
+        Info { name: "", about: "", mesh: "", steps: 1, settings: &[], order: None, precision: Precision::F32 };
+}
+
+/// A column of the table of vertices that a run leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// The field that it holds, one number a vertex.
+    pub field: &'static str,
+    /// Whether those are ids of vertices.
+    pub is_vertex: bool,
+    /// The value that stands for nothing, and the word that is written for it.
+    pub nothing: Option<(f64, &'static str)>,
 }
 
 /// A program that can be run by name.
@@ -47,6 +68,20 @@ pub trait Example: Program {
 
     /// How its state is drawn.
     fn look(&self) -> Look;
+
+    /// The columns of the table that a run leaves as `NAME.csv`, a line for each vertex, in place of the history of what was measured;
+    /// none unless overridden.
+    fn table(&self) -> Vec<Column> {
+        Vec::new()
+    }
+
+    /// Judges a state by the properties that it must have, each a line; none unless overridden.
+    ///
+    /// # Errors
+    /// A field that is missing.
+    fn judge(&self, _fields: &[Field]) -> Result<Vec<Check>> {
+        Ok(Vec::new())
+    }
 
     /// What whoever runs it should know of how it took the mesh, in one line.
     fn note(&self) -> Option<String> {
@@ -276,6 +311,13 @@ pub trait Run {
     fn look(&self) -> Look;
     /// See [`Example::note`].
     fn note(&self) -> Option<String>;
+    /// See [`Example::table`].
+    fn table(&self) -> Vec<Column>;
+    /// Judges the state by the properties that it must have, see [`Example::judge`].
+    ///
+    /// # Errors
+    /// As [`Run::fields`].
+    fn judge(&self) -> Result<Vec<Check>>;
     /// All fields of the state.
     ///
     /// # Errors
@@ -522,6 +564,14 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn note(&self) -> Option<String> {
         self.simulation.program().note()
+    }
+
+    fn table(&self) -> Vec<Column> {
+        self.simulation.program().table()
+    }
+
+    fn judge(&self) -> Result<Vec<Check>> {
+        self.simulation.program().judge(&self.fields()?)
     }
 
     fn fields(&self) -> Result<Vec<Field>> {

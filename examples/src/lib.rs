@@ -8,6 +8,7 @@
 pub mod cli;
 pub mod cloth;
 mod example;
+pub mod graphs;
 pub mod heat;
 pub mod output;
 pub mod picture;
@@ -15,7 +16,7 @@ mod settings;
 pub mod spring;
 pub mod wave;
 
-pub use example::{Check, Entry, Example, Info, Look, Options, Precision, Run, Snapshot, Tolerance};
+pub use example::{Check, Column, Entry, Example, Info, Look, Options, Precision, Run, Snapshot, Tolerance};
 pub use settings::{Kind, Setting, Settings};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,
@@ -25,4 +26,8 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<wave::Wave>(),
     Entry::of::<spring::Spring>(),
     Entry::of::<cloth::Cloth>(),
+    Entry::of::<graphs::PageRank>(),
+    Entry::of::<graphs::Bfs>(),
+    Entry::of::<graphs::Sssp>(),
+    Entry::of::<graphs::Components>(),
 ];

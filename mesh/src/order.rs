@@ -67,6 +67,19 @@ impl Permutation {
         Permutation { rank: inverse(&order), order }
     }
 
+    /// Sorts vertices by how many edges they have, most first, ties by id. `degrees`: shape `[n]`.
+    ///
+    /// Cost that of [`Permutation::sorted_by_number`].
+    ///
+    /// ```
+    /// use meshweft_mesh::Permutation;
+    /// assert_eq!(Permutation::by_degree(&[1, 3, 0, 3]).order(), [1, 3, 0, 2]);
+    /// ```
+    pub fn by_degree(degrees: &[u32]) -> Permutation {
+        let most = u64::from(degrees.iter().copied().max().unwrap_or(0));
+        Permutation::sorted_by_number(degrees.len(), |v| most - u64::from(degrees[v as usize]))
+    }
+
     /// First `self`, then `next`: place `i` of the result holds `self.order()[next.order()[i]]`.
     ///
     /// # Panics
@@ -109,11 +122,14 @@ pub enum Curve {
     Hilbert,
     /// No curve at all: sorted by a hash of the coordinates. The control experiment, which shows what a curve is worth.
     Random,
+    /// No curve either: vertices with the most edges first ([`Permutation::by_degree`]). For graphs that have no place in space,
+    /// a few of whose vertices have most of the edges: what is read most often then lies together.
+    Degree,
 }
 
 impl Curve {
     /// All curves.
-    pub const ALL: [Curve; 3] = [Curve::Morton, Curve::Hilbert, Curve::Random];
+    pub const ALL: [Curve; 4] = [Curve::Morton, Curve::Hilbert, Curve::Random, Curve::Degree];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -121,6 +137,7 @@ impl Curve {
             Curve::Morton => "morton",
             Curve::Hilbert => "hilbert",
             Curve::Random => "random",
+            Curve::Degree => "degree",
         }
     }
 }
@@ -138,6 +155,7 @@ impl FromStr for Curve {
             "morton" | "z" => Ok(Curve::Morton),
             "hilbert" => Ok(Curve::Hilbert),
             "random" => Ok(Curve::Random),
+            "degree" => Ok(Curve::Degree),
             _ => {
                 let names = Curve::ALL.map(Curve::name).join(", ");
                 Err(Error::Invalid(format!("unknown curve {name:?}: one of {names}")))
@@ -150,7 +168,8 @@ impl FromStr for Curve {
 const BITS: u32 = 21;
 
 impl Curve {
-    /// Numbers the points along the curve: sorted by curve number, then by coordinates, then by id.
+    /// Numbers the points along the curve: sorted by curve number, then by coordinates, then by id. [`Curve::Degree`] has nothing to do
+    /// with places: it keeps the order of ids here.
     ///
     /// `points`: shape `[n × 3]`, finite. The curve fills the cube over the largest side of the bounding box, 2^21 cells a
     /// side. Because ties are broken by coordinates first, renaming distinct points never changes their places.
@@ -163,6 +182,9 @@ impl Curve {
     /// assert_eq!(Curve::Hilbert.order(&square).len(), 4);
     /// ```
     pub fn order(self, points: &[[f64; 3]]) -> Permutation {
+        if self == Curve::Degree {
+            return Permutation::identity(points.len());
+        }
         let numbers = self.numbers(points);
         // Adding zero turns -0.0 into 0.0, so that equal coordinates compare equal.
         let place = |v: u32| points[v as usize].map(|x| OrderedF64(x + 0.0));
@@ -203,6 +225,7 @@ impl Curve {
                     Curve::Morton => interleave(cell()),
                     Curve::Hilbert => interleave_transposed(hilbert_transpose(cell())),
                     // Both zeros are one place, as in `order`.
+                    Curve::Degree => 0,
                     Curve::Random => p.iter().fold(0, |hash, x| mix(hash ^ (x + 0.0).to_bits())),
                 }
             })

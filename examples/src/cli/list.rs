@@ -56,6 +56,7 @@ fn along(curve: Curve) -> &'static str {
     match curve {
         Curve::Morton => "Z-order: the bits of the coordinates interleaved",
         Curve::Hilbert => "no long jumps",
+        Curve::Degree => "vertices with the most edges first, wherever they lie: for graphs",
         Curve::Random => "no curve at all, to see what one is worth",
     }
 }

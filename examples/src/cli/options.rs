@@ -62,9 +62,9 @@ pub(super) struct Problem {
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
-    /// Precision of state and arithmetic
-    #[arg(long, value_enum, default_value_t)]
-    precision: Bits,
+    /// Precision of state and arithmetic [default: f32; f64 for pagerank and sssp]
+    #[arg(long, value_enum)]
+    precision: Option<Bits>,
     /// A setting of the example, with its unit in `meshweft list`; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -152,10 +152,9 @@ enum Registers {
 }
 
 /// [`Precision`] by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bits {
     /// 32 bits
-    #[default]
     F32,
     /// 64 bits
     F64,
@@ -201,8 +200,9 @@ impl Problem {
             settings.set(entry.info.settings, name.trim(), value)?;
         }
         let (backend, note) = self.backend()?;
+        let has_gpus = backend.has_gpus();
         let options = Options {
-            order: self.order.unwrap_or_else(|| backend.order()),
+            order: self.order.or(entry.info.order).unwrap_or_else(|| backend.order()),
             backend,
             simd: match self.simd {
                 Registers::Auto => Simd::Auto,
@@ -211,8 +211,10 @@ impl Problem {
                 Registers::Bits512 => Simd::Bits512,
             },
             precision: match self.precision {
-                Bits::F32 => Precision::F32,
-                Bits::F64 => Precision::F64,
+                Some(Bits::F32) => Precision::F32,
+                Some(Bits::F64) => Precision::F64,
+                None if has_gpus => Precision::F32,
+                None => entry.info.precision,
             },
             verify,
             timeline: false,
@@ -254,7 +256,7 @@ impl Problem {
         }
         let adapter = match (self.backend, &self.adapter) {
             (Place::Cpu, _) => None,
-            (Place::Gpu, _) if self.precision == Bits::F64 => bail!(ONLY_F32),
+            (Place::Gpu, _) if self.precision == Some(Bits::F64) => bail!(ONLY_F32),
             (Place::Gpu, None) => Some(0),
             (Place::Gpu, Some(number)) => match number.parse() {
                 Ok(number) => Some(number),
@@ -302,12 +304,12 @@ impl Problem {
         match self.backend {
             Place::Serial => return Ok((Backend::Serial, None)),
             Place::Cpu => return Ok((cpu, None)),
-            Place::Gpu if self.precision == Bits::F64 => bail!(ONLY_F32),
-            Place::Auto if self.precision == Bits::F64 => {
+            Place::Gpu if self.precision == Some(Bits::F64) => bail!(ONLY_F32),
+            Place::Auto if self.precision == Some(Bits::F64) => {
                 return Ok((cpu, Some("cpu, because a GPU computes in f32 only".into())));
             }
             #[cfg(feature = "cluster")]
-            Place::Hybrid if self.precision == Bits::F64 => bail!(ONLY_F32),
+            Place::Hybrid if self.precision == Some(Bits::F64) => bail!(ONLY_F32),
             #[cfg(feature = "cluster")]
             Place::Hybrid => {}
             Place::Gpu | Place::Auto => {}

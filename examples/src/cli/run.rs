@@ -5,9 +5,9 @@ use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, Setup, at_least};
 use super::pictures::Pictures;
 use super::progress::Progress;
-use super::{Console, Outcome, Signal, text};
-use crate::Run;
+use super::{Console, Outcome, Signal, text, verify};
 use crate::output::{self, Config, Files, Output};
+use crate::{Check, Run};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use meshweft::{Backend, Metric};
@@ -210,6 +210,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         write_timeline(run.as_mut(), file, path, console)?;
     }
     let verified = run.audit()?;
+    let checks = if arguments.verify { run.judge()? } else { Vec::new() };
     let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run.as_ref()));
     progress.finish();
     if let Some(signal) = stopped_by {
@@ -224,6 +225,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let files = draw(output, run.as_ref(), stopped_by, arguments.quiet, console)?;
     let reached = goal.to_text(met, &last, run.as_ref());
     let end = End { wall, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
+    if stopped_by.is_none() {
+        verify::print(name, &checks, if arguments.json { console.err } else { console.out })?;
+    }
     let report = Report::new(&plan, run.as_ref(), &setup, &goal, &end)?;
     let printed = match arguments.json {
         true => report.print_json(console),
@@ -231,6 +235,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     };
     match stopped_by {
         Some(signal) => Ok(Outcome::Stopped(signal)),
+        None if !checks.iter().all(Check::passes) => printed.map(|()| Outcome::Wrong),
         None => printed.map(|()| Outcome::Done),
     }
 }
@@ -433,11 +438,13 @@ impl Report {
         let count = |wanted| self.files.iter().filter(|path| ends(path, wanted)).count();
         let others = self.files.iter().filter(|path| !ends(path, "vtu") && !ends(path, "pvtu"));
         let others = others.map(|path| path.display().to_string()).collect::<Vec<_>>().join("  ");
-        let states = match end.pieces {
-            true => text::counted(count("pvtu"), "state (.pvtu)", "states (.pvtu)"),
-            false => text::counted(count("vtu"), "state (.vtu)", "states (.vtu)"),
+        let kind = if end.pieces { "pvtu" } else { "vtu" };
+        let states = match count(kind) {
+            0 => String::new(),
+            1 => format!("  and 1 state (.{kind})"),
+            n => format!("  and {n} states (.{kind}), one every {} steps", self.state_every),
         };
-        writeln!(out, "wrote {others}  and {states}, one every {} steps", self.state_every)?;
+        writeln!(out, "wrote {others}{states}")?;
         let elsewhere = self.files.iter().filter(|path| !path.exists()).count();
         if elsewhere > 0 {
             let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");

@@ -424,6 +424,7 @@ impl Example for Cloth {
             Setting { name: "obstacles", about: "what it falls on", kind: Kind::Choice(&["ball-and-ground", "none"]) },
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],
+        ..Info::DEFAULT
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Cloth> {

@@ -253,6 +253,7 @@ impl Example for Heat {
                 kind: Kind::Number { default: 300.0, unit: "K", range: [0.0, 1e6] },
             },
         ],
+        ..Info::DEFAULT
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Heat> {

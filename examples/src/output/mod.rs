@@ -7,6 +7,9 @@
 //! | `NAME.csv` | the measured quantities at each frame of the film |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
+//! Programs on graphs leave a table in `NAME.csv` instead: what came out for each vertex. A mesh whose points all lie at one place has
+//! nothing to be shown, neither as a series nor as a film.
+//!
 //! With pieces, the series has `NAME_000100.pvtu` instead, which names `NAME_000100.1.vtu` and so on: each host has written its own
 //! piece of the state, which is never gathered, so nothing is drawn either.
 //!
@@ -20,6 +23,7 @@ mod film;
 mod history;
 mod lock;
 mod series;
+mod vertices;
 
 use crate::picture::{Section, Size};
 use crate::{Run, Snapshot};
@@ -136,8 +140,9 @@ impl Config {
 /// The folder of a run while it goes on.
 pub struct Output {
     config: Config,
-    series: Series,
-    history: History,
+    series: Option<Series>,
+    /// Of what was measured, unless there is to be a table of vertices.
+    history: Option<History>,
     film: Option<Film>,
     /// What is written while the run goes on.
     due: Option<Due>,
@@ -200,9 +205,14 @@ impl Output {
         let clear =
             || remove_earlier(folder, name).and_then(|()| if lock.is_held() { io::sweep(folder) } else { Ok(()) });
         clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
-        let series = Series::new(&config, run);
-        let history = History::new(folder, name, &run.metrics()?)?;
-        let film = if config.pictures && !config.pieces { Some(Film::new(&config, run)?) } else { None };
+        let [low, high] = run.mesh().bounds();
+        let has_place = low != high || run.mesh().points().len() == 1;
+        let series = (has_place || config.pieces).then(|| Series::new(&config, run));
+        let history = match run.table().is_empty() {
+            true => Some(History::new(folder, name, &run.metrics()?)?),
+            false => None,
+        };
+        let film = if config.pictures && !config.pieces && has_place { Some(Film::new(&config, run)?) } else { None };
         let spent = clock.elapsed();
         Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent, _lock: lock })
     }
@@ -242,10 +252,10 @@ impl Output {
         if let Some(film) = self.film.as_mut().filter(|_| film) {
             film.push(&frame)?;
         }
-        if series {
-            self.series.push(frame)?;
+        match &mut self.series {
+            Some(all) if series => all.push(frame),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether something is saved after a step.
@@ -278,13 +288,13 @@ impl Output {
     ) -> Result<()> {
         let moment = Moment { step: run.steps(), time: run.time() };
         let new = self.framed.replace(moment.step) != Some(moment.step);
-        let series = state && self.stated.replace(moment.step) != Some(moment.step);
-        if new {
-            self.history.push(moment, metrics)?;
+        let series = state && self.stated.replace(moment.step) != Some(moment.step) && self.series.is_some();
+        if let Some(history) = self.history.as_mut().filter(|_| new) {
+            history.push(moment, metrics)?;
         }
         let film = new && self.film.is_some();
-        if series && self.config.pieces {
-            self.series.push_pieces(moment, run)?;
+        if let Some(all) = self.series.as_mut().filter(|_| series && self.config.pieces) {
+            all.push_pieces(moment, run)?;
         } else if film || series {
             self.due = Some(Due { moment, film, series, state: take(run)? });
         }
@@ -313,8 +323,14 @@ impl Output {
     pub fn finish(mut self, run: &dyn Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
         self.catch_up(run)?;
         let clock = Instant::now();
-        let mut paths = self.series.into_files();
-        paths.push(self.history.path().to_owned());
+        let mut paths = self.series.map(Series::into_files).unwrap_or_default();
+        paths.extend(self.history.map(|history| history.path().to_owned()));
+        let columns = run.table();
+        if !columns.is_empty() && !(self.config.pieces && !run.hosts().is_empty()) {
+            let table = self.config.folder.join(format!("{}.csv", self.config.name));
+            vertices::write(&table, run.mesh(), &columns, &run.fields()?)?;
+            paths.push(table);
+        }
         if let Some(film) = self.film {
             let picture = self.config.folder.join(format!("{}.png", self.config.name));
             let animation = self.config.folder.join(format!("{}.gif", self.config.name));

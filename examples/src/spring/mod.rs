@@ -160,6 +160,7 @@ impl Example for Spring {
                 kind: Kind::Number { default: 1.0, unit: "1/s", range: [0.0, 1e9] },
             },
         ],
+        ..Info::DEFAULT
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Spring> {

@@ -206,6 +206,7 @@ impl Example for Wave {
                 kind: Kind::Number { default: 0.1, unit: "m", range: [-1e6, 1e6] },
             },
         ],
+        ..Info::DEFAULT
     };
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Wave> {

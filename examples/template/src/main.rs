@@ -78,6 +78,7 @@ impl Example for Diffusion {
             about: "share of the difference that is exchanged in a step; above 0.1 it may oscillate",
             kind: Kind::Number { default: 0.05, unit: "", range: [0.0, 1.0] },
         }],
+        ..Info::DEFAULT
     };
 
     fn new(_mesh: &mut Mesh, settings: &Settings, _order: Order) -> Result<Diffusion> {

@@ -4,7 +4,9 @@ use super::code::{Code, Compiled};
 use super::cpu::tile;
 use super::one;
 use crate::number::Number;
-use crate::program::{Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Relax, Scalar, Test, Uniform, Update};
+use crate::program::{
+    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Relax, Scalar, Test, Uniform, Update,
+};
 use std::any::TypeId;
 use std::marker::PhantomData;
 

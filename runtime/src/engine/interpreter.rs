@@ -25,7 +25,8 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     /// # Errors
     /// Another host was lost.
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
-        let bits = |view: View<T>| [view.shared, view.private].map(|reals| bytemuck::cast_slice::<T, u8>(reals).to_vec());
+        let bits =
+            |view: View<T>| [view.shared, view.private].map(|reals| bytemuck::cast_slice::<T, u8>(reals).to_vec());
         let before = bits(self.view()?);
         let spoilt = self.pass(vec![pass])?;
         Ok((spoilt.is_none(), bits(self.view()?) != before))

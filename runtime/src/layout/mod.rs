@@ -48,6 +48,7 @@ use incidences::{Incidences, Names, Source, Whole};
 use meshweft_mesh::{Graph, Permutation};
 use rayon::prelude::*;
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Slots whose tiles are built together: what is known of them and the elements around them stays in a core's cache. A block of
@@ -76,9 +77,8 @@ impl<T> Deref for Layout<T> {
     }
 }
 
-/// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
-pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Graph> {
-    let vertices = numbers.len();
+/// Refuses elements of vertices that the mesh does not have.
+pub(crate) fn check_elements(vertices: usize, plans: &[StarPlan]) -> Result<()> {
     for plan in plans {
         let outside = |&v: &u32| v as usize >= vertices;
         let elements = plan.elements();
@@ -95,6 +95,20 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
             )));
         }
     }
+    Ok(())
+}
+
+/// How many corners of elements lie at each of so many vertices.
+pub(crate) fn degrees(vertices: usize, plans: &[StarPlan]) -> Vec<u32> {
+    let degrees: Vec<AtomicU32> = (0..vertices).map(|_| AtomicU32::new(0)).collect();
+    for plan in plans {
+        plan.elements().par_iter().for_each(|&v| _ = degrees[v as usize].fetch_add(1, Ordering::Relaxed));
+    }
+    degrees.into_iter().map(AtomicU32::into_inner).collect()
+}
+
+/// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
+pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Graph> {
     let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, plan.elements())).collect();
     Ok(Graph::from_elements(numbers, &elements)?)
 }

@@ -4,14 +4,14 @@ use super::{Backend, Clock, Health, Simd, Simulation};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
-use crate::layout::{Layout, Shape, State, data_graph};
+use crate::layout::{Layout, Shape, State, check_elements, data_graph, degrees};
 use crate::number::{Int, Number, Real};
 use crate::program::{
     Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, StarShape, Stars, Vertex, convert, leaves, parts,
 };
 use crate::schedule::{Key, Order, Schedule};
 use crate::trace::{self, Expr};
-use meshweft_mesh::{Mesh, Permutation};
+use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_shaders::Scalar;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -127,8 +127,8 @@ impl<P: Program, T: Number> Builder<P, T> {
         let Builder { mesh, program, order, key, .. } = self;
         let backend = Backend::Gpu { adapter: 0 };
         let order = order.unwrap_or_else(|| backend.order());
-        let numbers = number(&mesh, order, key.as_ref())?;
         let stars = stars(&program, &mesh)?;
+        let numbers = number(&mesh, order, key.as_ref(), &stars)?;
         let shapes = shapes(&stars);
         let physics = trace::physics::<P>(&shapes, gpu::scalar::<T>()?);
         let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &shapes)?)?;
@@ -157,8 +157,6 @@ impl<P: Program, T: Number> Builder<P, T> {
             clock = Instant::now();
         };
         meshweft_mesh::start_threads()?;
-        let numbers = number(&mesh, order, key.as_ref())?;
-        lap("number", &mut setup);
         check_shapes::<P, T>()?;
         let stars = stars(&program, &mesh)?;
         let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
@@ -168,6 +166,8 @@ impl<P: Program, T: Number> Builder<P, T> {
         let table = Arc::new(Table::<T>::of::<P>());
         Stages::<P>::record::<T>(table.ids(), false, |stages| program.step(stages))?;
         lap("stars", &mut setup);
+        let numbers = number(&mesh, order, key.as_ref(), &stars)?;
+        lap("number", &mut setup);
         let graph = data_graph(&numbers, &stars)?;
         lap("graph", &mut setup);
         let schedule = Schedule::new(&graph, order, backend.grain(numbers.len()))?;
@@ -259,8 +259,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
 ///
 /// # Errors
 /// An order by a key of the host's own, and no key.
-fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>) -> Result<Permutation> {
-    let numbers = order.curve.order(mesh.points());
+fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -> Result<Permutation> {
+    let numbers = match order.curve {
+        Curve::Degree => Permutation::by_degree(&degrees(mesh.points().len(), stars)),
+        curve => curve.order(mesh.points()),
+    };
     match (order.key, key) {
         (Key::Own, Some(key)) => {
             Ok(Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])))
@@ -286,6 +289,7 @@ fn stars<P: Program>(program: &P, mesh: &Mesh) -> Result<Vec<StarPlan>> {
             false => format!("stars {a} and {b} were declared apart: declare all stars of a program in one `stars!`"),
         }));
     }
+    check_elements(mesh.points().len(), &plans)?;
     match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
         None => Ok(plans),
         Some((i, plan)) => Err(Error::Program(format!(

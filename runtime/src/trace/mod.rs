@@ -18,8 +18,8 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Relax, Scalar, SharedOf,
-    Star, StarShape, Test, Update, Vertex, VertexOf,
+    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Relax, Scalar,
+    SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 use expr::{put, with_tape};
@@ -131,19 +131,23 @@ impl<P: Kernels> Tracer<'_, P> {
         let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
         let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
         let holds = Cell::new(false);
-        let _: Expr = Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], edge| {
-            let offer = K::offer(&given::<P>(), from, edge);
-            let (taken, _) = K::take(&given(), own::<P>(), offer, from).split();
-            holds.set(ids(&K::held(&taken)) == ids(&offer));
-            zero
-        });
+        let _: Expr =
+            Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], edge| {
+                let offer = K::offer(&given::<P>(), from, edge);
+                let (taken, _) = K::take(&given(), own::<P>(), offer, from).split();
+                holds.set(ids(&K::held(&taken)) == ids(&offer));
+                zero
+            });
         with_tape(|tape| *tape = outer);
         let len = <K::Key<Expr>>::LEN;
         if len != 1 {
             let fault = format!("kernel {} compares keys of {len} reals: a key is one real or one integer", K::NAME);
             self.fault.get_or_insert(fault);
         } else if !holds.get() {
-            let fault = format!("kernel {} takes an offer and holds something else: `held` of what it takes must be the offer", K::NAME);
+            let fault = format!(
+                "kernel {} takes an offer and holds something else: `held` of what it takes must be the offer",
+                K::NAME
+            );
             self.fault.get_or_insert(fault);
         }
     }

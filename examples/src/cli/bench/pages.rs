@@ -332,7 +332,7 @@ fn orders(results: &Results) -> Bars {
 }
 
 fn numberings(results: &Results) -> Bars {
-    let along = |order: Order| Curve::ALL.map(|curve| order.along(curve));
+    let along = |order: Order| [Curve::Morton, Curve::Hilbert, Curve::Random].map(|curve| order.along(curve));
     let all: Vec<Order> = [Order::BLOCKED, Order::COLOR].into_iter().flat_map(along).collect();
     let names: Vec<String> = all.iter().map(Order::to_string).collect();
     Bars {

@@ -56,7 +56,8 @@ impl Work {
         settings: &Settings,
         most: u32,
     ) -> Result<()> {
-        let bits = |state: State<T>| [state.shared, state.private].map(|reals| bytemuck::cast_slice::<T, u8>(&reals).to_vec());
+        let bits =
+            |state: State<T>| [state.shared, state.private].map(|reals| bytemuck::cast_slice::<T, u8>(&reals).to_vec());
         self.queue.settle(&self.device)?;
         let mut before = bits(self.arrays.download(&self.device, scene.domain)?);
         for _ in 0..most {
