@@ -7,6 +7,7 @@
 //! - `hosts`: every example and order on several hosts, in one process and in several.
 //! - `gpu`: every example and order on a GPU, and what happens when it fails.
 //! - `methods`: numerical methods as short as on paper, on every engine.
+//! - `graphs`: programs on graphs beside networkx.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `cli`: the command.
@@ -19,6 +20,7 @@ mod embed;
 mod extremes;
 #[cfg(feature = "gpu")]
 mod gpu;
+mod graphs;
 mod hosts;
 mod lanes;
 mod methods;

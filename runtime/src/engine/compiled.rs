@@ -4,9 +4,7 @@ use super::code::{Code, Compiled};
 use super::cpu::tile;
 use super::one;
 use crate::number::Number;
-use crate::program::{
-    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Relax, Scalar, Test, Uniform, Update,
-};
+use crate::program::{Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Scalar, Test, Uniform, Update};
 use std::any::TypeId;
 use std::marker::PhantomData;
 
@@ -56,10 +54,6 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn update<K: Update<P>>(&mut self) {
         let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
         self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET });
-    }
-
-    fn relax<K: Relax<P>>(&mut self) {
-        self.update::<K>();
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {

@@ -104,8 +104,10 @@ pub trait KernelList<P: Kernels> {
     fn map<K: Map<P>>(&mut self);
     /// An update.
     fn update<K: Update<P>>(&mut self);
-    /// A relaxation.
-    fn relax<K: Relax<P>>(&mut self);
+    /// A relaxation, which is an update too.
+    fn relax<K: Relax<P>>(&mut self) {
+        self.update::<K>();
+    }
     /// A measure.
     fn reduce<K: Reduce<P>>(&mut self);
     /// A computation of globals.

@@ -1,0 +1,89 @@
+//! Programs on graphs against what networkx finds (`data/graphs/make.py`), and their judges against wrong answers.
+
+use anyhow::{Context, Result};
+use meshweft_examples::{Options, Precision, Run};
+use meshweft_mesh::{Mesh, io};
+use meshweft_tests::start;
+use std::path::PathBuf;
+
+fn folder() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "data", "graphs"].iter().collect()
+}
+
+/// Runs an example to its end.
+fn solved(example: &str, mesh: &Mesh, settings: &[(&str, &str)]) -> Result<Box<dyn Run>> {
+    let order = meshweft_tests::example(example).info.order.context("graphs have an order of their own")?;
+    let options = Options { order, precision: Precision::F64, ..Options::default() };
+    let mut run = start(example, mesh, settings, &options)?;
+    run.step()?;
+    Ok(run)
+}
+
+fn field(run: &dyn Run, name: &str) -> Vec<f64> {
+    run.fields().unwrap().into_iter().find(|field| field.name == name).unwrap().values
+}
+
+/// A column of the table that networkx filled.
+fn column(table: &str, name: &str) -> Vec<f64> {
+    let at = table.lines().next().unwrap().split(',').position(|word| word == name).unwrap();
+    table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn five_graphs_have_the_ranks_levels_distances_and_components_of_networkx() {
+    for file in ["karate.wel", "miserables.wel", "families.el", "women.el", "painters.el"] {
+        let (name, _) = file.split_once('.').unwrap();
+        let directed = if name == "painters" { "true" } else { "false" };
+        let mesh = io::read(&folder().join(file)).unwrap();
+        let table = std::fs::read_to_string(folder().join(format!("{name}.csv"))).unwrap();
+        let ids = &mesh.point_field("id").unwrap().values;
+        assert_eq!(ids, &column(&table, "vertex"), "{file}");
+        let name_of = |v: f64| ids[v as usize];
+        let close = |found: Vec<f64>, expected: &str| {
+            for (v, (a, b)) in found.iter().zip(column(&table, expected)).enumerate() {
+                assert!((a - b).abs() <= 1e-9 * b, "{file}: {expected} of vertex {v} is {a}, not {b}");
+            }
+        };
+        let setting = [("directed", directed)];
+        let to_the_end = [setting[0], ("tolerance", "1e-14")];
+        close(field(&*solved("pagerank", &mesh, &to_the_end).unwrap(), "rank"), "rank");
+        let distances = field(&*solved("sssp", &mesh, &setting).unwrap(), "distance");
+        close(
+            distances.iter().map(|&d| if d == f64::from(f32::MAX) { f64::INFINITY } else { d }).collect(),
+            "distance",
+        );
+        let levels = field(&*solved("bfs", &mesh, &setting).unwrap(), "level");
+        let levels: Vec<f64> = levels.iter().map(|&l| if l == f64::from(i32::MAX) { -1.0 } else { l }).collect();
+        assert_eq!(levels, column(&table, "level"), "{file}");
+        let labels = field(&*solved("components", &mesh, &[]).unwrap(), "component");
+        assert_eq!(labels.into_iter().map(name_of).collect::<Vec<_>>(), column(&table, "component"), "{file}");
+    }
+}
+
+#[test]
+fn a_source_is_named_as_the_file_does() {
+    let mesh = io::read(&folder().join("families.el")).unwrap();
+    let ids = mesh.point_field("id").unwrap().values.clone();
+    let run = solved("bfs", &mesh, &[("source", "9")]).unwrap();
+    let at = field(&*run, "level").iter().position(|&level| level == 0.0).unwrap();
+    assert_eq!(ids[at], 9.0);
+    for source in ["10", "9.5", "1e15"] {
+        let error = solved("bfs", &mesh, &[("source", source)]).map(drop).unwrap_err().to_string();
+        assert!(error.contains("the graph has no vertex"), "{error}");
+    }
+}
+
+#[test]
+fn weights_that_make_no_sense_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.wel");
+    for (example, text, says) in [
+        ("sssp", "0 1 -1\n", "no length is negative"),
+        ("pagerank", "0 1 -1\n", "no chance is negative"),
+        ("sssp", "0 1 1e38\n1 2 1e38\n2 3 1e38\n3 4 1e38\n", "too large"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = solved(example, &io::read(&path).unwrap(), &[]).map(drop).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
