@@ -1,5 +1,6 @@
 //! A kernel as plain functions, so that engines know no program.
 
+use super::cpu::Cpu;
 use super::cpu::tile::Visit;
 use super::one::One;
 use crate::layout::Tile;
@@ -21,12 +22,21 @@ type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
 /// What measures a tile.
 type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
 
+/// What runs rounds of a relaxation until one changes nothing, so many at most, if the layout allows it: how many, and whether all came
+/// out finite.
+type Fixpoint<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
+
 /// Its functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Code<T> {
     /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
-    /// came out finite; whether it may be left out where nothing has changed.
-    Vertex { one: fn(&One<T>, &mut Vec<T>) -> bool, tile: [UpdateTile<T>; 2], is_quiet: bool },
+    /// came out finite; whether it may be left out where nothing has changed; of a relaxation, its fixed point.
+    Vertex {
+        one: fn(&One<T>, &mut Vec<T>) -> bool,
+        tile: [UpdateTile<T>; 2],
+        is_quiet: bool,
+        relax: Option<Fixpoint<T>>,
+    },
     /// Of a measure: how values are combined; that of one vertex; those of a tile.
     Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
     /// New globals.

@@ -1,10 +1,12 @@
 //! The kernels of a program, compiled for a number type.
 
 use super::code::{Code, Compiled};
-use super::cpu::tile;
+use super::cpu::{frontier, tile};
 use super::one;
 use crate::number::Number;
-use crate::program::{Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Scalar, Test, Uniform, Update};
+use crate::program::{
+    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Relax, Scalar, Star, Test, Uniform, Update,
+};
 use std::any::TypeId;
 use std::marker::PhantomData;
 
@@ -13,12 +15,15 @@ pub(crate) struct Table<T> {
     pub(crate) kernels: Vec<Compiled<T>>,
     /// What each of the globals is.
     pub(crate) globals: Vec<Kind>,
+    /// Stars along which something relaxes.
+    pub(crate) relaxed: Vec<usize>,
 }
 
 impl<T: Number> Table<T> {
     pub(crate) fn of<P: Kernels>() -> Table<T> {
         let globals = (0..<P::Globals<T>>::LEN).map(<P::Globals<T>>::kind).collect();
-        let mut list = List { table: Table { kernels: Vec::new(), globals }, program: PhantomData::<P> };
+        let mut list =
+            List { table: Table { kernels: Vec::new(), globals, relaxed: Vec::new() }, program: PhantomData::<P> };
         P::list(&mut list);
         list.table
     }
@@ -48,12 +53,19 @@ impl<P: Kernels, T: Number> List<P, T> {
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
         let tile = [tile::map::<P, T, K, T::Half>, tile::map::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false });
+        self.push::<K>(None, Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false, relax: None });
     }
 
     fn update<K: Update<P>>(&mut self) {
         let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET });
+        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax: None });
+    }
+
+    fn relax<K: Relax<P>>(&mut self) {
+        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
+        let relax = Some(frontier::fixpoint::<P, T, K> as _);
+        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: true, relax });
+        self.table.relaxed.push(<K::Along as Star<1>>::INDEX);
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {

@@ -45,15 +45,7 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     /// # Errors
     /// Another host was lost.
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
-        let mut finite = true;
-        for round in 0..most {
-            let (is_finite, has_changed) = self.round(pass.clone())?;
-            finite &= is_finite;
-            if !self.any(has_changed)? {
-                return Ok((round + 1, finite));
-            }
-        }
-        Ok((most, finite))
+        fixpoint(self, &pass, most)
     }
 
     /// Measures all of its vertices, and combines the values in the leaves of the tree.
@@ -84,6 +76,22 @@ pub(crate) trait Host<T: Number>: Send + Sync {
 
     /// What there is to know of it.
     fn facts(&self) -> Facts;
+}
+
+/// [`Host::fixpoint`], round by round.
+///
+/// # Errors
+/// As there.
+pub(super) fn fixpoint<T: Number, H: Host<T> + ?Sized>(host: &mut H, pass: &Pass<T>, most: u32) -> Result<(u32, bool)> {
+    let mut finite = true;
+    for round in 0..most {
+        let (is_finite, has_changed) = host.round(pass.clone())?;
+        finite &= is_finite;
+        if !host.any(has_changed)? {
+            return Ok((round + 1, finite));
+        }
+    }
+    Ok((most, finite))
 }
 
 /// Runs steps stage by stage on a [`Host`], and keeps globals and progress.

@@ -32,8 +32,9 @@ pub(super) struct Cut {
     pub(super) place_of: Vec<u32>,
 }
 
-/// Cuts the order. `starts`: for each star, where the elements around the vertex at each place start in a list of them, and the end.
-pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize) -> Cut {
+/// Cuts the order. `starts`: for each star, where the elements around the vertex at each place start in a list of them, and the end;
+/// `is_plain`: whether all vertices are updated one by one.
+pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, is_plain: bool) -> Cut {
     let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
     let limit = |starts: &[u32]| HIGH_DEGREE.max(4 * (starts[n] as usize).div_ceil(n.max(1)));
@@ -43,6 +44,7 @@ pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize) -> Cut {
     let room = (TABLE / width - 1) / (CORNERS - 1);
     let stands_alone = |place: usize| {
         width == 1
+            || is_plain
             || stars.iter().map(|(starts, _)| degree(starts, place)).sum::<usize>() > room
             || stars.iter().any(|&(starts, limit)| degree(starts, place) > limit)
     };

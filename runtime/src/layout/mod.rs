@@ -126,7 +126,8 @@ impl<T: Number> Layout<T> {
         let places = curve.then(schedule.permutation());
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
         let starts: Vec<&[u32]> = stars.iter().map(Whole::starts).collect();
-        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &starts, width);
+        let Cut { spans, tasks, slots, place_of } =
+            cut::cut(&schedule, &starts, width, plans.iter().any(|plan| plan.is_plain));
         let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
         let built = tiles(stars, names, &spans, &place_of, width);

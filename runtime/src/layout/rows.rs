@@ -1,19 +1,22 @@
 //! Stars of vertices that are updated one by one.
 
 use super::incidences::Source;
+use super::packed::Packed;
 use super::shared_stride;
 use crate::number::Number;
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use bytes::Bytes;
+use std::ops::Range;
 
 /// One star of the vertices of a tile of rows: the elements of vertex `i` of the tile are `offsets[i]..offsets[i + 1]`.
 #[derive(Clone)]
 pub(crate) struct Rows<T> {
     /// Other vertices and reals of data of each element.
     pub(super) shape: (usize, usize),
-    pub(crate) offsets: Vec<u32>,
+    pub(crate) offsets: Packed<u32>,
     /// Slots of the other vertices.
-    pub(crate) others: Vec<u32>,
-    pub(crate) data: Vec<T>,
+    pub(crate) others: Packed<u32>,
+    pub(crate) data: Packed<T>,
 }
 
 impl<T: Number> Rows<T> {
@@ -33,8 +36,23 @@ impl<T: Number> Rows<T> {
             source.data(place, &mut reals);
         }
         let kinds = source.plan.kinds.iter().cycle();
-        let data = reals.into_iter().zip(kinds).map(|(x, kind)| kind.encode(x)).collect();
-        Rows { shape: (corners - 1, data_len), offsets, others, data }
+        let data: Vec<T> = reals.into_iter().zip(kinds).map(|(x, kind)| kind.encode(x)).collect();
+        Rows::of((corners - 1, data_len), offsets, others, data)
+    }
+
+    pub(crate) fn of(shape: (usize, usize), offsets: Vec<u32>, others: Vec<u32>, data: Vec<T>) -> Rows<T> {
+        Rows { shape, offsets: offsets.into(), others: others.into(), data: data.into() }
+    }
+
+    /// Elements of vertex `i` of the tile.
+    #[inline(always)]
+    pub(crate) fn row(&self, i: usize) -> Range<usize> {
+        self.offsets[i] as usize..self.offsets[i + 1] as usize
+    }
+
+    /// What [`pack`](super::packed::pack) moves.
+    pub(super) fn lists(&mut self) -> [&mut Bytes; 3] {
+        [self.offsets.bytes(), self.others.bytes(), self.data.bytes()]
     }
 
     /// Whether all data are finite.

@@ -214,7 +214,7 @@ fn slots_of<T: Number>(layout: &Layout<T>, t: usize) -> Range<u32> {
 fn each_read<T: Number>(tile: &Tile<T>, mut visit: impl FnMut(u32)) {
     match &tile.form {
         Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
-        Form::Rows { stars, .. } => stars.iter().flat_map(|star| &star.others).for_each(|&slot| visit(slot)),
+        Form::Rows { stars, .. } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
     }
 }
 
@@ -226,7 +226,9 @@ fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
     match &mut tile.form {
         Form::Wide { halo, .. } => *halo = halo.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into(),
         Form::Rows { stars, .. } => {
-            stars.iter_mut().flat_map(|star| &mut star.others).for_each(|slot| *slot = name(*slot));
+            for star in stars {
+                star.others = star.others.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
+            }
         }
     }
     tile

@@ -85,13 +85,15 @@ impl<T: Number> Tile<T> {
         tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars } });
     }
 
-    /// Lays what wide tiles read into one piece of memory.
+    /// Lays what tiles read into one piece of memory.
     pub(super) fn pack<'a>(tiles: impl Iterator<Item = &'a mut Tile<T>>) {
-        let wide = tiles.filter_map(|tile| match &mut tile.form {
-            Form::Wide { halo, stars } => Some((halo, stars)),
-            Form::Rows { .. } => None,
+        let lists = tiles.flat_map(|tile| match &mut tile.form {
+            Form::Wide { halo, stars } => {
+                stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()]).collect::<Vec<_>>()
+            }
+            Form::Rows { stars, .. } => stars.iter_mut().flat_map(Rows::lists).collect(),
         });
-        pack(wide.flat_map(|(halo, stars)| stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()])).collect());
+        pack(lists.collect());
     }
 
     /// Its slots.

@@ -278,7 +278,7 @@ impl<T: Number> Tile<T> {
                 Form::Wide { halo: halo.into(), stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             [vertices] => {
-                let star = |&shape| Ok(Rows { shape, offsets: get(from)?, others: get(from)?, data: get(from)? });
+                let star = |&shape| Ok(Rows::of(shape, get(from)?, get(from)?, get(from)?));
                 Form::Rows { vertices, stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             _ => return nonsense("vertices of a tile"),

@@ -26,6 +26,7 @@ pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update}
 pub use record::Vertex;
 pub(crate) use record::{convert, integers, leaves};
 pub use relax::Relax;
+pub(crate) use relax::less;
 pub use stages::Stages;
 pub(crate) use stages::settings_of;
 pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};

@@ -50,7 +50,7 @@ pub trait Relax<P: Kernels>: Kernel {
 
 /// Whether one key is less than another.
 #[inline(always)]
-fn less<R: Real, A: Record<R>>(a: A, b: A) -> R::Mask {
+pub(crate) fn less<R: Real, A: Record<R>>(a: A, b: A) -> R::Mask {
     let [a, b] = [a, b].map(slot);
     match A::kind(0) {
         Kind::Real => a.less(b),

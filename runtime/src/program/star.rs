@@ -112,6 +112,8 @@ pub(crate) type DataOf = Box<dyn Fn(&[u32], &[u32], &mut Vec<f64>) + Send + Sync
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StarShape {
     pub(crate) name: String,
+    /// Whether an element is around its last vertex alone.
+    pub(crate) is_directed: bool,
     /// Other vertices of an element.
     pub(crate) others: usize,
     /// Names and numbers of reals of the parts of its data.
@@ -134,6 +136,8 @@ pub(crate) struct StarPlan {
     pub(crate) shape: CellKind,
     /// Whether an element is around its last vertex alone.
     is_directed: bool,
+    /// Whether vertices are updated one by one, each from a list of its elements: some kernel looks at few of them.
+    pub(crate) is_plain: bool,
     /// [`StarPlan::elements`].
     lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -166,7 +170,12 @@ impl StarPlan {
     }
 
     pub(crate) fn common(&self) -> StarShape {
-        StarShape { name: self.name.into(), others: self.corners - 1, parts: self.parts.clone() }
+        StarShape {
+            name: self.name.into(),
+            is_directed: self.is_directed,
+            others: self.corners - 1,
+            parts: self.parts.clone(),
+        }
     }
 }
 
@@ -312,6 +321,7 @@ impl Stars {
             corners: K,
             shape,
             is_directed: false,
+            is_plain: false,
             lists: Box::new(Lists(elements)),
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),

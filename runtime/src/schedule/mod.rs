@@ -219,6 +219,11 @@ const LEAST_PHASE_TASK: usize = 256;
 /// Tasks that a phase is cut into where it is small, so that threads find work.
 const PHASE_TASKS: usize = 16;
 
+/// The most edges at the vertices of a task of a phase, but those of a group: hubs of a graph have as many as thousands of others.
+const PHASE_TASK_EDGES: usize = 1 << 17;
+/// Vertices by which tasks of a phase are cut: a multiple of all that are updated side by side, and of the bits of a word.
+const GROUP: usize = 64;
+
 /// Sorts by `key`, ties by number. Runs of equal `phase` hold no edge; they are cut into tasks.
 fn phases(
     graph: &Graph,
@@ -231,8 +236,17 @@ fn phases(
     for ends in runs(permutation.order(), phase).windows(2) {
         let len = (ends[1] - ends[0]) as usize;
         // Whole groups, however many vertices are updated side by side.
-        let most = (len / PHASE_TASKS).clamp(LEAST_PHASE_TASK, PHASE_TASK).next_multiple_of(64);
-        tasks.extend((ends[0]..ends[1]).step_by(most).skip(1));
+        let most = (len / PHASE_TASKS).clamp(LEAST_PHASE_TASK, PHASE_TASK).next_multiple_of(GROUP);
+        let (mut vertices, mut edges) = (0, 0);
+        for start in (ends[0]..ends[1]).step_by(GROUP) {
+            let group = start as usize..ends[1].min(start + GROUP as u32) as usize;
+            let more: usize = permutation.order()[group].iter().map(|&v| graph.degree(v)).sum();
+            if vertices > 0 && (vertices == most || edges + more > PHASE_TASK_EDGES) {
+                tasks.push(start);
+                (vertices, edges) = (0, 0);
+            }
+            (vertices, edges) = (vertices + GROUP, edges + more);
+        }
         tasks.push(ends[1]);
     }
     let task_of = numbers(&tasks);

@@ -158,12 +158,16 @@ impl<P: Program, T: Number> Builder<P, T> {
         };
         meshweft_mesh::start_threads()?;
         check_shapes::<P, T>()?;
-        let stars = stars(&program, &mesh)?;
+        let table = Arc::new(Table::<T>::of::<P>());
+        let mut stars = stars(&program, &mesh)?;
+        if let Backend::Cpu { .. } = backend {
+            // A search along some edges finds each list by itself.
+            stars.iter_mut().for_each(|plan| plan.is_plain = table.relaxed.contains(&plan.index));
+        }
         let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
         let shapes = shapes(&stars);
         let physics = trace::physics::<P>(&shapes, scalar);
         let traced = trace::kernels::<P>(&physics, &shapes)?;
-        let table = Arc::new(Table::<T>::of::<P>());
         Stages::<P>::record::<T>(table.ids(), false, |stages| program.step(stages))?;
         lap("stars", &mut setup);
         let numbers = number(&mesh, order, key.as_ref(), &stars)?;

@@ -3,6 +3,7 @@
 mod border;
 mod cells;
 mod each;
+pub(super) mod frontier;
 mod pace;
 mod quiet;
 #[cfg(test)]
@@ -17,7 +18,7 @@ pub(crate) use border::Border;
 pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
-use super::interpreter::Host;
+use super::interpreter::{self, Host};
 use super::reduce::Reduction;
 use super::{Audit, Facts, Timeline, reduce};
 use crate::error::{Error, Result};
@@ -27,8 +28,10 @@ use crate::program::Uniform;
 use crate::schedule::Rule;
 use cells::Memory;
 use each::Each;
+use frontier::Frontier;
 use pace::Pace;
 use quiet::Quiet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +46,8 @@ pub(crate) struct Cpu<T> {
     team: Team,
     pace: Pace,
     quiet: Quiet<T>,
+    /// By star, what relaxations work with; none where the layout does not allow it.
+    frontiers: BTreeMap<usize, Option<Arc<Frontier<T>>>>,
     /// What sums are made of.
     leaves: Arc<[(usize, Range<usize>)]>,
     /// Which array holds the shared state.
@@ -103,7 +108,8 @@ impl<T: Number> Cpu<T> {
         let quiet = Quiet::new(domain.graph.len());
         let leaves = reduce::leaves(&domain).into();
         let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
-        Ok(Cpu { ground, team, pace: Pace::default(), quiet, leaves, current: 0, epochs: 0 })
+        let (pace, frontiers) = (Pace::default(), BTreeMap::new());
+        Ok(Cpu { ground, team, pace, quiet, frontiers, leaves, current: 0, epochs: 0 })
     }
 
     /// Lets threads write down what they do. Before anything is done.
@@ -185,6 +191,15 @@ impl<T: Number> Host<T> for Cpu<T> {
         }
         (self.current, self.epochs) = (walk.target(), walk.end());
         Ok(walk.spoilt())
+    }
+
+    fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
+        if let Code::Vertex { relax: Some(relax), .. } = pass.code
+            && let Some(outcome) = relax(self, &pass, most)
+        {
+            return Ok(outcome);
+        }
+        interpreter::fixpoint(self, &pass, most)
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {

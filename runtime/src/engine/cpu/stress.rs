@@ -144,6 +144,8 @@ pub(crate) struct Case {
     numbers: Permutation,
     pub(crate) graph: Graph,
     pub(crate) schedule: Schedule,
+    /// Whether vertices are laid out one by one.
+    is_plain: bool,
 }
 
 impl Case {
@@ -151,13 +153,15 @@ impl Case {
         let numbers = Permutation::sorted_by_number(n, u64::from);
         let graph = data_graph(&numbers, &plans(&edges)).unwrap();
         let schedule = Schedule::new(&graph, order, grain).unwrap();
-        Case { edges, numbers, graph, schedule }
+        Case { edges, numbers, graph, schedule, is_plain: false }
     }
 
     /// Laid out for groups of `width` vertices.
     pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout<Int>>, State<Int>) {
         let shape = Shape { width, shared: 1, private: 1 };
-        let mut layout = Layout::new(self.schedule.clone(), &self.numbers, plans(&self.edges), shape).unwrap();
+        let mut plans = plans(&self.edges);
+        plans.iter_mut().for_each(|plan| plan.is_plain = self.is_plain);
+        let mut layout = Layout::new(self.schedule.clone(), &self.numbers, plans, shape).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
         let state = State::new(layout.slots(), width, |slot| {
@@ -194,7 +198,7 @@ fn check(seed: u64) -> u64 {
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
-    let case = Case::new(n, edges, order, grain);
+    let case = Case { is_plain: random.below(2) == 0, ..Case::new(n, edges, order, grain) };
     let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
     let audit = Arc::new(Audit::new(case.graph.permuted(case.schedule.permutation())));
     let (layout, state) = case.laid_out(width);

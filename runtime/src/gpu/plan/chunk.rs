@@ -293,7 +293,7 @@ fn push_rows<T: Number>(tiles: &[Tile<T>], star: usize, (words, reals): (&mut Ve
         first += star.offsets[vertices];
     }
     at.row_names = words.len() as u32;
-    rows().for_each(|(_, _, star)| words.extend(&star.others));
+    rows().for_each(|(_, _, star)| words.extend_from_slice(&star.others));
     at.row_data = reals.len() as u32;
     rows().for_each(|(_, _, star)| reals.extend_from_slice(bytemuck::cast_slice(&star.data)));
 }
