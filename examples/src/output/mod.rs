@@ -326,7 +326,7 @@ impl Output {
         let mut paths = self.series.map(Series::into_files).unwrap_or_default();
         paths.extend(self.history.map(|history| history.path().to_owned()));
         let columns = run.table();
-        if !columns.is_empty() && !(self.config.pieces && !run.hosts().is_empty()) {
+        if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
             let table = self.config.folder.join(format!("{}.csv", self.config.name));
             vertices::write(&table, run.mesh(), &columns, &run.fields()?)?;
             paths.push(table);

@@ -259,7 +259,9 @@ impl<T: Number> Cells<'_, T> {
     #[inline(always)]
     fn private_index<Q: Record<T>>(&self, slot: usize, k: usize) -> usize {
         own::<T, Q>(k);
-        (slot / self.memory.shape.width * Q::LEN + k) * self.memory.shape.width + slot % self.memory.shape.width
+        // A group is a power of two: no division.
+        let bits = self.memory.shape.width.trailing_zeros();
+        (((slot >> bits) * Q::LEN + k) << bits) + (slot & (self.memory.shape.width - 1))
     }
 
     /// The state of `slot`, which belongs to the task of this thread.
@@ -380,6 +382,19 @@ impl<T: Number> Cells<'_, T> {
         let cells = &self.memory.value_cells()[first..];
         // SAFETY: each slot belongs to one tile, and each tile is measured by one thread.
         cells.iter().zip(values).for_each(|(cell, x)| unsafe { *cell.0.get() = x });
+    }
+
+    /// Asks for the shared state of a slot ahead of its turn.
+    #[inline(always)]
+    pub(super) fn prefetch_shared<S: Record<T>>(&self, slot: usize) {
+        prefetch(self.source, slot * shared_stride(S::LEN));
+    }
+
+    /// Asks for all of it.
+    #[inline(always)]
+    pub(super) fn prefetch<S: Record<T>, Q: Record<T>>(&self, slot: usize) {
+        self.prefetch_shared::<S>(slot);
+        (0..Q::LEN).for_each(|k| prefetch(&self.memory.private, self.private_index::<Q>(slot, k)));
     }
 
     /// Asks for the private state of a group ahead of its turn; `reals` of each vertex.

@@ -21,6 +21,7 @@ use super::walk::Ground;
 use crate::engine::code::Pass;
 use crate::layout::{Domain, Form, Rows, Tile};
 use crate::number::Number;
+use crate::number::lanes::prefetch;
 use crate::program::{Given, Kernels, PrivateOf, Record, Relax, SharedOf, Star, Uniform, Vertex, check_shape, less};
 use crate::schedule::Rule;
 use std::marker::PhantomData;
@@ -34,6 +35,8 @@ const PULL: usize = 15;
 const PUSH: usize = 18;
 /// The same for edges with data, of which a pull looks at all.
 const PULL_DATA: usize = 3;
+/// Words whose slots are fetched ahead while one is looked at.
+const AHEAD: usize = 4;
 /// Vertices of the frontier that push as one piece of work.
 const PIECE: usize = 256;
 
@@ -79,8 +82,13 @@ fn slots(word: usize, mut bits: u64) -> impl Iterator<Item = u32> {
 pub(super) struct Frontier<T> {
     /// Those whose edges are listed by tiles alone if that is `None`: edges from each slot, to whom, and their data as it is seen there.
     outs: Option<Rows<T>>,
-    /// For every 64 slots the tile of the first.
+    /// The first neighbor of each slot in the order of the curve, the likeliest to be in the frontier: of most vertices nothing else need
+    /// be looked at. Any slot where there is none.
+    first: Vec<u32>,
+    /// For every 64 slots the tile of the first, and how many edges leave one of them in the mean: in an order by degree they hardly
+    /// differ.
     tile_of: Vec<u32>,
+    degrees: Vec<u32>,
     /// Two bitmaps that take turns as the frontier.
     bits: [Bits; 2],
     /// Vertices that take nothing any more.
@@ -103,12 +111,13 @@ impl<T: Number> Frontier<T> {
             return None;
         }
         let slots = domain.slots();
-        let (barren, mut vertices, mut edges) = (Bits::new(slots), 0, 0);
+        let (barren, mut vertices, mut edges, mut firsts) = (Bits::new(slots), 0, 0, vec![0; slots]);
         barren.0.iter().for_each(|word| word.store(u64::MAX, Relaxed));
         for tile in &domain.tiles {
             let (rows, count) = rows(tile, star);
             for i in 0..count {
                 let slot = tile.slots.start as usize + i;
+                firsts[slot] = rows.others[rows.row(i)].first().copied().unwrap_or(0);
                 if !rows.row(i).is_empty() && tile.fixed(slot..slot + 1).is_none() {
                     barren.0[slot / 64].fetch_and(!(1 << (slot % 64)), Relaxed);
                     (vertices, edges) = (vertices + 1, edges + rows.row(i).len());
@@ -120,16 +129,27 @@ impl<T: Number> Frontier<T> {
             tile_of.resize((tile.slots.end as usize).div_ceil(64), t as u32);
         }
         let is_listed = !domain.stars[star].is_directed && domain.stars[star].lengths().1 == 0;
-        Some(Frontier {
+        let mut frontier = Frontier {
             outs: (!is_listed).then(|| outs(domain, star)),
+            first: firsts,
             tile_of,
+            degrees: Vec::new(),
             bits: [Bits::new(slots), Bits::new(slots)],
             closed: Bits::new(slots),
             barren,
             vertices,
             edges,
             best: OnceLock::new(),
-        })
+        };
+        let degree = |slot: u32| {
+            let (rows, row) = frontier.outs(domain, star, slot);
+            // Padding has no row.
+            rows.offsets.get(row + 1).map_or(0, |end| end - rows.offsets[row])
+        };
+        let words = (0..slots as u32).step_by(64);
+        frontier.degrees =
+            words.map(|first| (first..slots as u32).take(64).map(degree).sum::<u32>().div_ceil(64)).collect();
+        Some(frontier)
     }
 
     /// The lists that have the edges from a slot, and which row of them it is.
@@ -255,7 +275,7 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
     cpu.each(kind, tiles, move |t| first.begin(t));
     let mut found = search.take();
     // All of it is in the first bitmap.
-    let (mut now, mut lists, mut is_finite) = (0, None, true);
+    let (mut now, mut lists, mut pulls, mut is_finite) = (0, None, false, true);
     let (mut left, mut last) = (frontier.edges, 0);
     for round in 0..most {
         if let Some(audit) = &ground.audit {
@@ -268,10 +288,10 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
         if !is_monotone && search.closes.swap(false, Relaxed) {
             frontier.closed.copy(&frontier.barren);
         }
-        let pulls = match lists {
-            _ if has_data => edges > frontier.edges / PULL_DATA,
-            Some(_) => edges > left / PULL,
-            None => vertices >= last || vertices > frontier.vertices / PUSH,
+        let stays = pulls && (vertices >= last || vertices > frontier.vertices / PUSH);
+        pulls = match has_data {
+            true => edges > frontier.edges / PULL_DATA,
+            false => stays || edges > left / PULL,
         };
         #[cfg(test)]
         ROUNDS[usize::from(pulls)].fetch_add(1, Relaxed);
@@ -362,7 +382,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
                 let shared = seen::<P, T>(&cells, slot);
                 if less(K::held(&shared), K::nothing::<T>()) {
                     word |= 1 << (slot % 64);
-                    self.note(&mut tally, &given, slot as u32, &shared);
+                    self.note(&mut tally, &given, self.frontier.degrees[slot / 64] as usize, &shared);
                 }
             }
             bits.0[first / 64].store(word, Relaxed);
@@ -370,12 +390,11 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
         self.add(tally, Vec::new(), Vec::new());
     }
 
-    /// Counts a vertex of the next frontier.
+    /// Counts a vertex of the next frontier, with so many edges.
     #[inline(always)]
-    fn note(&self, tally: &mut Tally<K::Key<T>>, given: &Given<P, T>, slot: u32, shared: &SharedOf<P, T>) {
-        let (outs, row) = self.frontier.outs(&self.ground.domain, Self::STAR, slot);
+    fn note(&self, tally: &mut Tally<K::Key<T>>, given: &Given<P, T>, edges: usize, shared: &SharedOf<P, T>) {
         tally.vertices += 1;
-        tally.edges += outs.row(row).len();
+        tally.edges += edges;
         if <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN == 0 {
             let offer = K::offer(given, *shared, Record::build(|_| unreachable!("edges have no data")));
             tally.is_monotone &= !less(offer, K::held(shared));
@@ -431,52 +450,73 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let [now, next] = [&frontier.bits[self.now], &frontier.bits[1 - self.now]];
         let mut taker = Taker::new(self);
         let own = tile.own();
+        let row = |slot: u32| {
+            let row = slot as usize - own.start;
+            offsets[row] as usize..offsets[row + 1] as usize
+        };
+        let mut winners = Vec::with_capacity(64);
         for w in own.start / 64..own.end.div_ceil(64) {
             let closed = frontier.closed.0[w].load(Relaxed);
             let (mut taken, mut closing) = (0, 0);
-            for slot in slots(w, !closed) {
-                let row = slot as usize - own.start;
-                let row = offsets[row] as usize..offsets[row + 1] as usize;
-                let best = match self.offers {
-                    // All offer the same.
-                    Some([least, most]) if !less(least, most) => {
-                        others[row].iter().find(|&&u| now.has(u)).map(|&u| (least, u))
+            winners.clear();
+            if let Some(ahead) = frontier.closed.0.get(w + AHEAD) {
+                for slot in slots(w + AHEAD, !ahead.load(Relaxed)) {
+                    prefetch(&frontier.first, slot as usize);
+                    taker.cells.prefetch::<SharedOf<P, T>, PrivateOf<P, T>>(slot as usize);
+                }
+            }
+            // Who wins is found for a word of slots at once: a search goes on while the one before it is still waiting for memory.
+            match self.offers {
+                // All offer the same.
+                Some([least, most]) if !less(least, most) => {
+                    for slot in slots(w, !closed) {
+                        let first = frontier.first[slot as usize];
+                        let found = match now.has(first) {
+                            true => Some(first),
+                            false => others[row(slot)].iter().skip(1).find(|&&u| now.has(u)).copied(),
+                        };
+                        if let Some(from) = found {
+                            taker.cells.prefetch_shared::<SharedOf<P, T>>(from as usize);
+                            winners.push((slot, least, from));
+                        }
                     }
-                    Some([least, _]) => {
+                }
+                Some([least, _]) => {
+                    for slot in slots(w, !closed) {
                         if !less(least, K::held(&seen::<P, T>(&taker.cells, slot as usize))) {
                             closing |= 1 << (slot % 64);
                             continue;
                         }
                         let mut best = None;
-                        for &u in others[row].iter().filter(|&&u| now.has(u)) {
+                        for &u in others[row(slot)].iter().filter(|&&u| now.has(u)) {
                             let offer = taker.offer(u, Record::build(|_| unreachable!("edges have no data")));
-                            if best.is_none_or(|(least, _)| less(offer, least)) {
-                                best = Some((offer, u));
+                            if best.is_none_or(|(_, least, _)| less(offer, least)) {
+                                best = Some((slot, offer, u));
                                 if !less(least, offer) {
                                     break;
                                 }
                             }
                         }
-                        best
+                        winners.extend(best);
                     }
-                    None => {
+                }
+                None => {
+                    for slot in slots(w, !closed) {
                         let mut best = None;
-                        for e in row.filter(|&e| now.has(others[e])) {
+                        for e in row(slot).filter(|&e| now.has(others[e])) {
                             let offer = taker.offer(others[e], Record::build(|k| data[e * len + k]));
-                            if best.is_none_or(|(least, _)| less(offer, least)) {
-                                best = Some((offer, others[e]));
+                            if best.is_none_or(|(_, least, _)| less(offer, least)) {
+                                best = Some((slot, offer, others[e]));
                             }
                         }
-                        best
+                        winners.extend(best);
                     }
-                };
-                if let Some((offer, from)) = best
-                    && taker.take(slot, offer, from)
-                {
+                }
+            }
+            for &(slot, offer, from) in &winners {
+                if taker.take(slot, offer, from, frontier.degrees[w] as usize) {
                     taken |= 1 << (slot % 64);
-                    if taker.closes(offer) {
-                        closing |= 1 << (slot % 64);
-                    }
+                    closing |= u64::from(taker.closes(offer)) << (slot % 64);
                 }
             }
             next.0[w].store(taken, Relaxed);
@@ -538,8 +578,8 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let mut taken = Vec::new();
         for &slot in touched {
             let known = best[slot as usize].swap(0, Relaxed);
-            let offer = taker.offered(known);
-            if taker.take(slot, offer, (known >> 32) as u32 - 1) {
+            let (offer, edges) = (taker.offered(known), frontier.degrees[slot as usize / 64] as usize);
+            if taker.take(slot, offer, (known >> 32) as u32 - 1, edges) {
                 taken.push(slot);
                 if taker.closes && taker.closes(offer) {
                     frontier.closed.set(slot);
@@ -595,9 +635,9 @@ impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
         self.round.offers.is_some_and(|[least, _]| !less(least, offer))
     }
 
-    /// Updates a slot by an offer of another, unless it holds no more than that.
+    /// Updates a slot by an offer of another, unless it holds no more than that. `edges`: about as many as it has.
     #[inline(always)]
-    fn take(&mut self, slot: u32, offer: K::Key<T>, from: u32) -> bool {
+    fn take(&mut self, slot: u32, offer: K::Key<T>, from: u32, edges: usize) -> bool {
         let shared = seen::<P, T>(&self.in_place, slot as usize);
         if !less(offer, K::held(&shared)) {
             return false;
@@ -613,7 +653,7 @@ impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
         if is_moved {
             self.moved.push(slot);
         }
-        search.note(&mut self.tally, &self.given, slot, &shared);
+        search.note(&mut self.tally, &self.given, edges, &shared);
         true
     }
 }
