@@ -104,7 +104,6 @@ impl Links {
     /// # Errors
     /// There is none.
     pub(super) fn source(&self, mesh: &Mesh, source: f64) -> Result<u32> {
-        ensure!(self.vertices > 0, "a graph without vertices has nowhere to start");
         if source < 0.0 {
             let mut degrees = vec![0u32; self.vertices];
             self.edges.iter().flatten().for_each(|&v| degrees[v as usize] += 1);

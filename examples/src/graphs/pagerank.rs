@@ -4,7 +4,7 @@ use super::checks::{self, ranks};
 use super::{DIRECTED, GRAPH, Links, ORDER, is_directed};
 use crate::example::{Check, Column, Example, Info, Look, Precision};
 use crate::settings::{Kind, Setting, Settings};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use meshweft::{Order, Program, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::{Field, Mesh};
 
@@ -93,7 +93,7 @@ kernels! {
 
 impl Program for PageRank {
     fn parameters(&self, _time: f64) -> Surfing<f64> {
-        let each = 1.0 / self.links.vertices as f64;
+        let each = 1.0 / self.links.vertices.max(1) as f64;
         Surfing { damping: self.damping, jump: (1.0 - self.damping) * each, each }
     }
 
@@ -165,7 +165,6 @@ impl Example for PageRank {
             let ([from, to], weight) = (links.edges[e], links.weights[e]);
             bail!("the edge from vertex {from} to {to} has weight {weight}: no chance is negative");
         }
-        ensure!(links.vertices > 0, "a graph without vertices has no ranks");
         let per_weight = links.out_weights().into_iter().map(|sum| if sum > 0.0 { 1.0 / sum } else { 0.0 }).collect();
         let mut loops = vec![0.0; links.vertices];
         links.loops.iter().for_each(|&(v, weight)| loops[v as usize] = weight);
