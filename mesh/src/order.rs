@@ -419,7 +419,7 @@ mod tests {
         let mut points = grid(4);
         points.push([-0.0, 0.5, 0.0]);
         points.push([0.0, 0.25, 0.0]);
-        for curve in Curve::ALL {
+        for curve in [Curve::Morton, Curve::Hilbert, Curve::Random] {
             let places: Vec<_> = curve.order(&points).order().iter().map(|&v| points[v as usize]).collect();
             let mut renamed = points.clone();
             renamed.reverse();
