@@ -178,7 +178,8 @@ impl<T: Number> Memory<T> {
     #[inline(always)]
     pub(super) fn open(&self, source: usize, in_place: bool) -> Cells<'_, T> {
         let target = if in_place { source } else { 1 - source };
-        Cells { memory: self, source: self.array(source), target: self.array(target), in_place }
+        let (private, bits) = (&*self.private, self.shape.width.trailing_zeros());
+        Cells { memory: self, source: self.array(source), target: self.array(target), private, bits, in_place }
     }
 }
 
@@ -190,6 +191,10 @@ pub(super) struct Cells<'a, T> {
     source: &'a [Turn<T>],
     /// Where shared state is written: the source itself in place, another array when double-buffered.
     target: &'a [Turn<T>],
+    /// Here and not behind `memory`, so that nobody has to look there again after each write.
+    private: &'a [Turn<T>],
+    /// Slots of a group are two to the power of this.
+    bits: u32,
     in_place: bool,
 }
 
@@ -259,9 +264,7 @@ impl<T: Number> Cells<'_, T> {
     #[inline(always)]
     fn private_index<Q: Record<T>>(&self, slot: usize, k: usize) -> usize {
         own::<T, Q>(k);
-        // A group is a power of two: no division.
-        let bits = self.memory.shape.width.trailing_zeros();
-        (((slot >> bits) * Q::LEN + k) << bits) + (slot & (self.memory.shape.width - 1))
+        (((slot >> self.bits) * Q::LEN + k) << self.bits) + (slot & ((1 << self.bits) - 1))
     }
 
     /// The state of `slot`, which belongs to the task of this thread.
@@ -275,7 +278,7 @@ impl<T: Number> Cells<'_, T> {
         });
         let private = Q::build(|k| {
             // SAFETY: as above; private state is reached through its slot alone.
-            unsafe { *self.memory.private[self.private_index::<Q>(slot, k)].0.get() }
+            unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() }
         });
         (shared, private)
     }
@@ -285,6 +288,13 @@ impl<T: Number> Cells<'_, T> {
     pub(super) fn load<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
         self.begin(slot..slot + 1);
         self.look(slot)
+    }
+
+    /// Writes the state of a slot that only this thread updates now.
+    #[inline(always)]
+    pub(super) fn put<S: Record<T>, Q: Record<T>>(&self, slot: usize, shared: S, private: Q) {
+        self.begin(slot..slot + 1);
+        self.store(slot, 0..0, shared, private);
     }
 
     /// Ends the update of `slot` that [`Cells::load`] began, and gives its clones the same state.
@@ -299,7 +309,7 @@ impl<T: Number> Cells<'_, T> {
             });
             private.each(|k, x| {
                 // SAFETY: as above; private state is reached through its slot alone.
-                unsafe { *self.memory.private[self.private_index::<Q>(slot, k)].0.get() = x }
+                unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() = x }
             });
         }
         self.end(slot..slot + 1);
@@ -363,7 +373,7 @@ impl<T: Number> Cells<'_, T> {
     pub(super) fn load_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize) -> Q {
         let reals = L::WIDTH * Q::LEN;
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
-        let row = unsafe { read(&self.memory.private[group * reals..(group + 1) * reals]) };
+        let row = unsafe { read(&self.private[group * reals..(group + 1) * reals]) };
         Q::build(|k| L::load(&row[k * L::WIDTH..]))
     }
 
@@ -372,7 +382,7 @@ impl<T: Number> Cells<'_, T> {
     pub(super) fn store_private<L: Lanes<Scalar = T>, Q: Record<L>>(&self, group: usize, private: Q) {
         let reals = L::WIDTH * Q::LEN;
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
-        let row = unsafe { write(&self.memory.private[group * reals..(group + 1) * reals]) };
+        let row = unsafe { write(&self.private[group * reals..(group + 1) * reals]) };
         private.each(|k, x| x.store(&mut row[k * L::WIDTH..]));
     }
 
@@ -394,14 +404,14 @@ impl<T: Number> Cells<'_, T> {
     #[inline(always)]
     pub(super) fn prefetch<S: Record<T>, Q: Record<T>>(&self, slot: usize) {
         self.prefetch_shared::<S>(slot);
-        (0..Q::LEN).for_each(|k| prefetch(&self.memory.private, self.private_index::<Q>(slot, k)));
+        (0..Q::LEN).for_each(|k| prefetch(self.private, self.private_index::<Q>(slot, k)));
     }
 
     /// Asks for the private state of a group ahead of its turn; `reals` of each vertex.
     #[inline(always)]
     pub(super) fn prefetch_private(&self, group: usize, reals: usize) {
         let row = self.memory.shape.width * reals;
-        (0..row).step_by(64 / T::BYTES).for_each(|i| prefetch(&self.memory.private, group * row + i));
+        (0..row).step_by(64 / T::BYTES).for_each(|i| prefetch(self.private, group * row + i));
     }
 }
 

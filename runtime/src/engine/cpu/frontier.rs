@@ -30,8 +30,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A round pulls once the frontier has more than one of so many of the edges that were not looked at yet, and until it is less than
-/// one of so many of the vertices and shrinks: the figures of the source.
-const PULL: usize = 15;
+/// one of so many of the vertices and shrinks. The source has 15 and 18; a push costs more here, since offers are compared
+/// (docs/perf/notes.md).
+const PULL: usize = 60;
 const PUSH: usize = 18;
 /// The same for edges with data, of which a pull looks at all.
 const PULL_DATA: usize = 3;
@@ -382,7 +383,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
                 let shared = seen::<P, T>(&cells, slot);
                 if less(K::held(&shared), K::nothing::<T>()) {
                     word |= 1 << (slot % 64);
-                    self.note(&mut tally, &given, self.frontier.degrees[slot / 64] as usize, &shared);
+                    Self::note(&mut tally, &given, self.frontier.degrees[slot / 64] as usize, &shared);
                 }
             }
             bits.0[first / 64].store(word, Relaxed);
@@ -392,7 +393,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
 
     /// Counts a vertex of the next frontier, with so many edges.
     #[inline(always)]
-    fn note(&self, tally: &mut Tally<K::Key<T>>, given: &Given<P, T>, edges: usize, shared: &SharedOf<P, T>) {
+    fn note(tally: &mut Tally<K::Key<T>>, given: &Given<P, T>, edges: usize, shared: &SharedOf<P, T>) {
         tally.vertices += 1;
         tally.edges += edges;
         if <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN == 0 {
@@ -454,7 +455,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
             let row = slot as usize - own.start;
             offsets[row] as usize..offsets[row + 1] as usize
         };
-        let mut winners = Vec::with_capacity(64);
+        let (mut winners, mut from) = (Vec::with_capacity(64), [0; 64]);
         for w in own.start / 64..own.end.div_ceil(64) {
             let closed = frontier.closed.0[w].load(Relaxed);
             let (mut taken, mut closing) = (0, 0);
@@ -469,17 +470,23 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
             match self.offers {
                 // All offer the same.
                 Some([least, most]) if !less(least, most) => {
+                    // The first neighbors without a branch, which a processor would guess wrong half of the time.
+                    let mut hits = 0;
                     for slot in slots(w, !closed) {
                         let first = frontier.first[slot as usize];
-                        let found = match now.has(first) {
-                            true => Some(first),
-                            false => others[row(slot)].iter().skip(1).find(|&&u| now.has(u)).copied(),
-                        };
-                        if let Some(from) = found {
-                            taker.cells.prefetch_shared::<SharedOf<P, T>>(from as usize);
-                            winners.push((slot, least, from));
+                        from[slot as usize % 64] = first;
+                        hits |= u64::from(now.has(first)) << (slot % 64);
+                    }
+                    for slot in slots(w, !closed & !hits) {
+                        if let Some(&u) = others[row(slot)].iter().skip(1).find(|&&u| now.has(u)) {
+                            from[slot as usize % 64] = u;
+                            hits |= 1 << (slot % 64);
                         }
                     }
+                    for slot in slots(w, hits) {
+                        taker.cells.prefetch_shared::<SharedOf<P, T>>(from[slot as usize % 64] as usize);
+                    }
+                    winners.extend(slots(w, hits).map(|slot| (slot, least, from[slot as usize % 64])));
                 }
                 Some([least, _]) => {
                     for slot in slots(w, !closed) {
@@ -513,8 +520,9 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
                     }
                 }
             }
+            let (mine, edges) = (now.0[w].load(Relaxed), frontier.degrees[w] as usize);
             for &(slot, offer, from) in &winners {
-                if taker.take(slot, offer, from, frontier.degrees[w] as usize) {
+                if taker.take(slot, mine >> (slot % 64) & 1 == 1, offer, from, edges) {
                     taken |= 1 << (slot % 64);
                     closing |= u64::from(taker.closes(offer)) << (slot % 64);
                 }
@@ -575,11 +583,11 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let frontier = &self.search.frontier;
         let mut taker = Taker::new(self);
         let best = frontier.best.get().expect("a push is prepared");
-        let mut taken = Vec::new();
+        let (mut taken, now) = (Vec::new(), &frontier.bits[self.now]);
         for &slot in touched {
             let known = best[slot as usize].swap(0, Relaxed);
             let (offer, edges) = (taker.offered(known), frontier.degrees[slot as usize / 64] as usize);
-            if taker.take(slot, offer, (known >> 32) as u32 - 1, edges) {
+            if taker.take(slot, now.has(slot), offer, (known >> 32) as u32 - 1, edges) {
                 taken.push(slot);
                 if taker.closes && taker.closes(offer) {
                     frontier.closed.set(slot);
@@ -599,6 +607,8 @@ struct Taker<'a, P: Kernels, T: Number, K: Relax<P>> {
     /// As others are.
     in_place: Cells<'a, T>,
     closes: bool,
+    /// As in the round.
+    offers: Option<[K::Key<T>; 2]>,
     tally: Tally<K::Key<T>>,
     /// Vertices of the frontier that were written.
     moved: Vec<u32>,
@@ -610,7 +620,8 @@ impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
         check_shape::<T, 1, K::Along>(ground.domain.stars[Search::<P, T, K>::STAR].lengths());
         let open = |in_place| ground.memory.open(*source, in_place);
         let (given, closes) = (round.search.given(), closes.load(Relaxed));
-        Taker { round, given, cells: open(false), in_place: open(true), closes, tally: Tally::NONE, moved: Vec::new() }
+        let (tally, offers) = (Tally::NONE, round.offers);
+        Taker { round, given, cells: open(false), in_place: open(true), closes, offers, tally, moved: Vec::new() }
     }
 
     /// What a slot of the frontier offers.
@@ -632,28 +643,26 @@ impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
     /// Whether who takes this offer takes no other any more: none is less, now or later.
     #[inline(always)]
     fn closes(&self, offer: K::Key<T>) -> bool {
-        self.round.offers.is_some_and(|[least, _]| !less(least, offer))
+        self.offers.is_some_and(|[least, _]| !less(least, offer))
     }
 
-    /// Updates a slot by an offer of another, unless it holds no more than that. `edges`: about as many as it has.
+    /// Updates a slot by an offer of another, unless it holds no more than that. `is_moved`: whether it is in the frontier itself;
+    /// `edges`: about as many as it has.
     #[inline(always)]
-    fn take(&mut self, slot: u32, offer: K::Key<T>, from: u32, edges: usize) -> bool {
-        let shared = seen::<P, T>(&self.in_place, slot as usize);
+    fn take(&mut self, slot: u32, is_moved: bool, offer: K::Key<T>, from: u32, edges: usize) -> bool {
+        let (shared, private) = self.in_place.look::<SharedOf<P, T>, PrivateOf<P, T>>(slot as usize);
         if !less(offer, K::held(&shared)) {
             return false;
         }
-        let search = &*self.round.search;
-        let is_moved = search.frontier.bits[self.round.now].has(slot);
         let cells = if is_moved { &self.cells } else { &self.in_place };
         let from = seen::<P, T>(&self.cells, from as usize);
-        let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot as usize);
         let (shared, private) = K::take(&self.given, Vertex::join(shared, private), offer, from).split();
         self.tally.is_finite &= (shared.probe() + private.probe()).finite();
-        cells.store(slot as usize, 0..0, shared, private);
+        cells.put(slot as usize, shared, private);
         if is_moved {
             self.moved.push(slot);
         }
-        search.note(&mut self.tally, &self.given, edges, &shared);
+        Search::<P, T, K>::note(&mut self.tally, &self.given, edges, &shared);
         true
     }
 }
