@@ -605,3 +605,85 @@ fn two_kernels_of_one_name_are_refused() {
     }
     says(&refusal(Double), "two kernels are called Stay: each needs a name of its own");
 }
+
+#[test]
+fn searches_that_break_their_rules_are_refused() {
+    macro_rules! refused {
+        ($says:literal, $($kernel:tt)*) => {{
+            struct Search;
+            kernels! { for Search: Point; $($kernel)* }
+            impl Program for Search {
+                fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+                    stars.add(Edges, mesh.edges(), |_| 1.0);
+                    Ok(())
+                }
+                fn initial(&self, _: &Mesh, _: u32) -> Point<f64> {
+                    Point { heat: 0.0, flow: 0.0 }
+                }
+                fn step(&self, stages: &mut Stages<Self>) {
+                    stages.fixpoint(Spread, 10);
+                }
+            }
+            says(&refusal(Search), $says);
+        }};
+    }
+    refused!("takes an offer and holds something else", relax Spread(Edges: R) {
+        held |own| own.heat;
+        offer |_, from, length| from.heat + length;
+        take |_, own, offer, _| Point { heat: offer + R::lit(1.0), ..own };
+    });
+    refused!("compares keys of 2 reals", relax Spread(Edges: (R, R)) {
+        held |own| (own.heat, own.heat);
+        offer |_, from, length| (from.heat, length);
+        take |_, own, offer, _| Point { heat: offer.0, ..own };
+    });
+    refused!("reads the number of the vertex", relax Spread(Edges: R) {
+        held |own| own.heat;
+        offer |p, from, _| from.heat + R::from_int(p.vertex());
+        take |_, own, heat, _| Point { heat, ..own };
+    });
+    refused!("may change by itself: declare it `quiet update` or `relax`", update Spread |_, own, _| own;);
+}
+
+#[test]
+fn a_search_goes_on_after_a_kernel_that_panicked() {
+    static PANICS: AtomicBool = AtomicBool::new(false);
+    struct Search;
+    kernels! {
+        for Search: Point;
+        relax Spread(Edges: R) {
+            held |own| own.heat;
+            offer |_, from, length| from.heat + length;
+            take |_, own, heat, _| {
+                assert!(!PANICS.load(Ordering::Relaxed), "planted");
+                Point { heat, ..own }
+            };
+        }
+    }
+    impl Program for Search {
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Edges, mesh.edges(), |_| 1.0);
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Point<f64> {
+            Point { heat: if v == 0 { 0.0 } else { f64::from(f32::MAX) }, flow: 0.0 }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.fixpoint(Spread, 1000);
+        }
+    }
+    let build = |backend| {
+        let builder = Simulation::builder(generate("sheet:12", 1).unwrap(), Search);
+        builder.order(Order::JACOBI.along(meshweft_mesh::Curve::Degree)).backend(backend).build().unwrap()
+    };
+    let (mut cpu, mut oracle) = (build(Backend::Cpu { threads: 2 }), build(Backend::Serial));
+    let start = cpu.save().unwrap();
+    PANICS.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| cpu.step())).is_err());
+    PANICS.store(false, Ordering::Relaxed);
+    cpu.restore(&start).unwrap();
+    cpu.step().unwrap();
+    oracle.step().unwrap();
+    cpu.compare(&oracle).unwrap();
+    assert_eq!(cpu.rounds(), oracle.rounds());
+}

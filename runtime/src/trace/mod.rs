@@ -171,6 +171,12 @@ impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
 
     fn relax<K: Relax<P>>(&mut self) {
         self.update::<K>();
+        if self.traced.last().is_some_and(|kernel| kernel.reads_vertex) {
+            self.fault.get_or_insert(format!(
+                "kernel {} reads the number of the vertex, but an offer is the same for all who hear it: keep the number in a field",
+                K::NAME
+            ));
+        }
         self.holds_what_it_takes::<K>();
     }
 

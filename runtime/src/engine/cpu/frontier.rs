@@ -253,10 +253,22 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
     pass: &Pass<T>,
     most: u32,
 ) -> Option<(u32, bool)> {
-    let star = <K::Along as Star<1>>::INDEX;
+    let (star, domain) = (<K::Along as Star<1>>::INDEX, cpu.ground.domain.clone());
+    // Taken out, so that what a kernel that panics leaves behind is not used again.
+    let known = cpu.frontiers.remove(&star).unwrap_or_else(|| Frontier::new(&domain, star).map(Arc::new));
+    let outcome = known.as_ref().map(|frontier| search::<P, T, K>(cpu, frontier, pass, most));
+    cpu.frontiers.insert(star, known);
+    outcome
+}
+
+/// The same where the layout does.
+fn search<P: Kernels, T: Number, K: Relax<P>>(
+    cpu: &mut Cpu<T>,
+    frontier: &Arc<Frontier<T>>,
+    pass: &Pass<T>,
+    most: u32,
+) -> (u32, bool) {
     let ground = cpu.ground.clone();
-    let frontier =
-        cpu.frontiers.entry(star).or_insert_with(|| Frontier::new(&ground.domain, star).map(Arc::new)).clone()?;
     cpu.quiet.forget();
     ground.memory.forget_marks();
     frontier.closed.copy(&frontier.barren);
@@ -284,7 +296,7 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
         }
         let Tally { vertices, edges, offers, is_monotone, .. } = found.tally;
         if vertices == 0 {
-            return Some((1, is_finite)); // nobody holds anything
+            return (1, is_finite); // nobody holds anything
         }
         if !is_monotone && search.closes.swap(false, Relaxed) {
             frontier.closed.copy(&frontier.barren);
@@ -299,7 +311,7 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
         left = left.saturating_sub(edges);
         last = vertices;
         if !pulls && lists.is_none() {
-            lists = Some(cpu.listed(kind, &frontier, now));
+            lists = Some(cpu.listed(kind, frontier, now));
         }
         let offers = offers.filter(|_| !has_data);
         let old = lists.take().filter(|_| !pulls);
@@ -329,10 +341,12 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
         }
         is_finite &= found.tally.is_finite;
         if found.tally.vertices == 0 {
-            return Some((round + 1, is_finite));
+            search.finish();
+            return (round + 1, is_finite);
         }
     }
-    Some((most, is_finite))
+    search.finish();
+    (most, is_finite)
 }
 
 impl<T: Number> Cpu<T> {
@@ -389,6 +403,19 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
             bits.0[first / 64].store(word, Relaxed);
         }
         self.add(tally, Vec::new(), Vec::new());
+    }
+
+    /// Padding has the state of the vertex before it.
+    fn finish(&self) {
+        let cells = self.ground.memory.open(self.source, true);
+        for tile in &self.ground.domain.tiles {
+            let (_, vertices) = rows(tile, Self::STAR);
+            let (last, end) = (tile.own().start + vertices - 1, tile.own().end);
+            if last + 1 < end {
+                let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(last);
+                cells.store(last, last + 1..end, shared, private);
+            }
+        }
     }
 
     /// Counts a vertex of the next frontier, with so many edges.
