@@ -29,9 +29,9 @@ pub(super) struct Problem {
     #[arg(long, value_name = "FILE|GENERATOR")]
     mesh: Option<OsString>,
     /// The order of a sweep: color (or colour), level-color, color-level, priority-dag, blocked, blocked:SIZE or jacobi,
-    /// with morton/, hilbert/ or random/ before it for the curve that numbers the vertices; another order is another
+    /// with morton/, hilbert/, random/ or degree/ before it for what numbers the vertices; another order is another
     /// result. Blocks hold about a 128th of the mesh, 512 to 4096 vertices, on a GPU 64 to 512, unless SIZE says otherwise
-    /// [default: morton/blocked; on a GPU morton/color]
+    /// [default: morton/blocked; on a GPU morton/color; degree/jacobi for programs on graphs]
     #[arg(long, value_name = "[CURVE/]KEY")]
     order: Option<Order>,
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
@@ -62,7 +62,7 @@ pub(super) struct Problem {
     /// Registers by which the cpu backend updates vertices side by side; changes the speed, never the result
     #[arg(long, value_enum, default_value_t)]
     simd: Registers,
-    /// Precision of state and arithmetic [default: f32; f64 for pagerank and sssp]
+    /// Precision of state and arithmetic [default: f32; f64 for pagerank and sssp on cores]
     #[arg(long, value_enum)]
     precision: Option<Bits>,
     /// A setting of the example, with its unit in `meshweft list`; may be repeated

@@ -47,7 +47,8 @@ pub(super) struct Arguments {
     /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
     #[arg(long)]
     pieces: bool,
-    /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates
+    /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates; judge what
+    /// came out by the properties that it must have, where the example knows some
     #[arg(long)]
     verify: bool,
     /// File for a timeline of all threads of all hosts, in Chrome's trace event format: open it in https://ui.perfetto.dev

@@ -11,11 +11,9 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{add, weight};
+use super::{ID, add, weight};
 use crate::error::Result;
 
-/// The point field with the ids of the file.
-const ID: &str = "id";
 /// Larger ids would be rounded as numbers of a field.
 const LARGEST: u64 = 1 << 53;
 /// Bytes that a thread reads at a time.

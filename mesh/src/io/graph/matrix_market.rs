@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{add, check_vertices, weight};
+use super::{add, check_vertices, count_from_one, weight};
 use crate::error::Result;
 
 pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
@@ -49,6 +49,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     }
     let mut draft = Draft::default();
     add(&mut draft, &text, n, edges, weights)?;
+    count_from_one(&mut draft, &text, n)?;
     Ok(draft)
 }
 

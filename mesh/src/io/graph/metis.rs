@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, number, shown};
-use super::{add, weight};
+use super::{add, count_from_one, weight};
 use crate::error::Result;
 
 /// More weights than anybody balances.
@@ -71,6 +71,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
         )));
     }
     add(&mut draft, &text, n, edges, weights)?;
+    count_from_one(&mut draft, &text, n)?;
     let names = std::iter::repeat_n("size".to_owned(), usize::from(has_sizes));
     let names = names.chain((0..constraints).map(|k| format!("weight_{k}")));
     for (name, column) in names.zip(columns) {
@@ -110,7 +111,11 @@ mod tests {
     fn neighbors_line_by_line() {
         let mesh = parsed(Format::Metis, "% a path and a vertex alone\n4 2\n2\n% inside\n1 3\n2\n\n");
         assert_eq!((mesh.points().len(), mesh.cells().all_corners()), (4, &[0, 1, 1, 0, 1, 2, 2, 1][..]));
-        assert!(mesh.cell_fields().is_empty() && mesh.point_fields().is_empty());
+        assert!(mesh.cell_fields().is_empty());
+        assert_eq!(
+            (mesh.point_fields().len(), &mesh.point_field("id").unwrap().values[..]),
+            (1, &[1.0, 2.0, 3.0, 4.0][..])
+        );
         let mesh = parsed(Format::Metis, "2 1 1\n2 7\n1 7");
         assert_eq!(mesh.cell_field("weight").unwrap().values, [7.0, 7.0]);
         let mesh = parsed(Format::Metis, "2 1 111 2\n9 1 2 2 5\n8 3 4 1 5\n");

@@ -2,7 +2,8 @@
 //!
 //! A graph is read as a mesh of line cells whose points all lie at the origin, as [`Mesh::from_graph`](crate::Mesh::from_graph) makes
 //! them. Cell `e` is edge `e`, from its first corner to its second, in the order of the file; repeats and edges from a vertex to
-//! itself are kept. A number that each edge has becomes the cell field `weight`.
+//! itself are kept. A number that each edge has becomes the cell field `weight`. Where vertex `v` is not called `v` in the file, the point
+//! field `id` has its name.
 
 mod edge_list;
 mod matrix_market;
@@ -19,6 +20,8 @@ use crate::error::Result;
 
 /// The cell field with the weights of edges.
 const WEIGHT: &str = "weight";
+/// The point field with the numbers that the file gives to vertices.
+const ID: &str = "id";
 
 /// Vertices that any file may have, however short: 24 MiB of points.
 const FREE_VERTICES: u64 = 1 << 20;
@@ -37,6 +40,12 @@ fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: 
         draft.cell_field(WEIGHT, 1, weights).map_err(|message| text.error(message))?;
     }
     Ok(())
+}
+
+/// Adds the numbers of vertices that a file counts from 1.
+fn count_from_one(draft: &mut Draft, text: &Text, n: usize) -> Result<()> {
+    let ids = (1..=n).map(|id| id as f64).collect();
+    draft.point_field(ID, 1, ids).map_err(|message| text.error(message))
 }
 
 /// Refuses more vertices than a file of that size can mean, before memory is set aside for them.
