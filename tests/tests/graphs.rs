@@ -1,7 +1,9 @@
 //! Programs on graphs against what networkx finds (`data/graphs/make.py`), and their judges against wrong answers.
 
 use anyhow::{Context, Result};
-use meshweft_examples::{Options, Precision, Run};
+use meshweft::Order;
+use meshweft_examples::graphs::{Bfs, Components, PageRank, Sssp};
+use meshweft_examples::{Example, Options, Precision, Run, Settings};
 use meshweft_mesh::{Mesh, io};
 use meshweft_tests::start;
 use std::path::PathBuf;
@@ -86,4 +88,38 @@ fn weights_that_make_no_sense_are_refused() {
         let error = solved(example, &io::read(&path).unwrap(), &[]).map(drop).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
+}
+
+#[test]
+fn judges_find_what_is_wrong_with_an_answer() {
+    /// How many properties an answer breaks, with the value of one vertex changed.
+    fn broken<P: Example>(mesh: &Mesh, field: &str, v: usize, change: impl Fn(f64) -> f64) -> usize {
+        let mut fields = solved(P::INFO.name, mesh, &[]).unwrap().fields().unwrap();
+        let values = &mut fields.iter_mut().find(|known| known.name == field).unwrap().values;
+        values[v] = change(values[v]);
+        let program = P::new(&mut mesh.clone(), &Settings::new(P::INFO.settings), Order::JACOBI).unwrap();
+        program.judge(&fields).unwrap().iter().filter(|check| !check.passes()).count()
+    }
+    // A ring with a tail, and two vertices by themselves. The source is 0.
+    let ring = (0..8).map(|v| [v, (v + 1) % 8]).chain([[0, 8], [8, 9], [9, 10], [11, 12]]).collect();
+    let mesh = Mesh::from_graph(13, ring).unwrap();
+    assert_eq!(broken::<Bfs>(&mesh, "level", 3, |level| level), 0);
+    assert!(broken::<Bfs>(&mesh, "level", 0, |_| 1.0) > 0);
+    assert!(broken::<Bfs>(&mesh, "level", 10, |level| level + 1.0) > 0);
+    assert!(broken::<Bfs>(&mesh, "level", 10, |_| f64::from(i32::MAX)) > 0);
+    assert!(broken::<Bfs>(&mesh, "parent", 10, |_| 3.0) > 0); // no neighbor
+    assert!(broken::<Bfs>(&mesh, "parent", 9, |_| 10.0) > 0); // a circle
+    assert!(broken::<Bfs>(&mesh, "parent", 11, |_| 12.0) > 0); // not reached
+    assert!(broken::<Bfs>(&mesh, "parent", 3, |_| 1e9) > 0); // no vertex
+    assert_eq!(broken::<Sssp>(&mesh, "distance", 3, |distance| distance), 0);
+    assert!(broken::<Sssp>(&mesh, "distance", 3, |distance| distance - 1.0) > 0);
+    assert!(broken::<Sssp>(&mesh, "distance", 10, |distance| distance + 1.0) > 0);
+    assert!(broken::<Sssp>(&mesh, "parent", 9, |_| 10.0) > 0);
+    assert!(broken::<Sssp>(&mesh, "parent", 3, |_| 5.0) > 0);
+    assert_eq!(broken::<Components>(&mesh, "component", 3, |label| label), 0);
+    assert!(broken::<Components>(&mesh, "component", 3, |_| 3.0) > 0);
+    assert!(broken::<Components>(&mesh, "component", 12, |_| 0.0) > 0);
+    assert_eq!(broken::<PageRank>(&mesh, "rank", 3, |rank| rank), 0);
+    assert!(broken::<PageRank>(&mesh, "rank", 3, |rank| rank + 1e-8) > 0);
+    assert!(broken::<PageRank>(&mesh, "rank", 3, |_| 0.0) > 0);
 }

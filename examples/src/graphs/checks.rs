@@ -125,7 +125,7 @@ pub(super) fn parts(links: &Links, fields: &[Field]) -> Result<Vec<Check>> {
     let labels = &find(fields, "component")?.values;
     let torn = links.edges.iter().filter(|edge| labels[edge[0] as usize] != labels[edge[1] as usize]);
     // Each label is at most the vertex's own id, and is the label of the vertex that it names: so it is the smallest.
-    let is_wrong = |&v: &usize| labels[v] > v as f64 || labels[labels[v] as usize] != labels[v];
+    let is_wrong = |&v: &usize| labels[v] > v as f64 || labels.get(labels[v] as usize) != Some(&labels[v]);
     // A component is joined: a tree of it has an edge less than vertices, so all trees have as many as vertices less components.
     let mut roots: Vec<u32> = (0..links.vertices as u32).collect();
     fn root(roots: &mut [u32], mut v: u32) -> u32 {
