@@ -26,7 +26,7 @@ mod series;
 mod vertices;
 
 use crate::picture::{Section, Size};
-use crate::{Run, Snapshot};
+use crate::{Column, Run, Snapshot};
 use anyhow::{Context, Result, bail};
 use film::Film;
 use history::History;
@@ -42,6 +42,20 @@ struct Frame {
     moment: Moment,
     points: Vec<[f64; 3]>,
     fields: Vec<Field>,
+}
+
+impl Frame {
+    /// The same with zeros for what stands for nothing: the largest number there is would leave no colors for the others.
+    fn drawable(&self, columns: &[Column]) -> Frame {
+        let mut fields = self.fields.clone();
+        for field in &mut fields {
+            let nothing = columns.iter().find(|column| column.field == field.name).and_then(|column| column.nothing);
+            if let Some((nothing, _)) = nothing {
+                field.values.iter_mut().filter(|x| **x == nothing).for_each(|x| *x = 0.0);
+            }
+        }
+        Frame { moment: self.moment, points: self.points.clone(), fields }
+    }
 }
 
 /// One step of a run.
@@ -250,7 +264,10 @@ impl Output {
         let fields = state()?;
         let frame = Frame { moment, points: run.points(&fields)?, fields };
         if let Some(film) = self.film.as_mut().filter(|_| film) {
-            film.push(&frame)?;
+            match run.table().iter().any(|column| column.nothing.is_some()) {
+                true => film.push(&frame.drawable(&run.table()))?,
+                false => film.push(&frame)?,
+            }
         }
         match &mut self.series {
             Some(all) if series => all.push(frame),
@@ -409,6 +426,15 @@ mod tests {
         remove_earlier(folder.path(), "heat").unwrap();
         assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
         assert!(other.iter().all(|name| folder.path().join(name).exists()));
+    }
+
+    #[test]
+    fn what_stands_for_nothing_is_drawn_as_zero_and_the_rest_as_it_is() {
+        let field = |name: &str| Field { name: name.into(), components: 1, values: vec![3.0, 9.0, 0.5] };
+        let fields = vec![field("level"), field("heat")];
+        let frame = Frame { moment: Moment { step: 0, time: 0.0 }, points: vec![[0.0; 3]; 3], fields };
+        let drawn = frame.drawable(&[Column { field: "level", is_vertex: false, nothing: Some((9.0, "-1")) }]);
+        assert_eq!([&drawn.fields[0].values[..], &drawn.fields[1].values[..]], [[3.0, 0.0, 0.5], [3.0, 9.0, 0.5]]);
     }
 
     #[test]
