@@ -24,7 +24,7 @@ type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
 
 /// What runs rounds of a relaxation until one changes nothing, so many at most, if the layout allows it: how many, and whether all came
 /// out finite.
-type Fixpoint<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
+pub(super) type Fixpoint<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
 
 /// Its functions.
 #[derive(Clone, Copy)]

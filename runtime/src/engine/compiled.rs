@@ -1,7 +1,7 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled};
-use super::cpu::{frontier, tile};
+use super::code::{Code, Compiled, Fixpoint};
+use super::cpu::{relaxation, tile};
 use super::one;
 use crate::number::Number;
 use crate::program::{
@@ -48,6 +48,11 @@ impl<P: Kernels, T: Number> List<P, T> {
     fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, code: Code<T>) {
         self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code });
     }
+
+    fn push_update<K: Update<P>>(&mut self, relax: Option<Fixpoint<T>>) {
+        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
+        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax });
+    }
 }
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
@@ -57,14 +62,11 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     }
 
     fn update<K: Update<P>>(&mut self) {
-        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax: None });
+        self.push_update::<K>(None);
     }
 
     fn relax<K: Relax<P>>(&mut self) {
-        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
-        let relax = Some(frontier::fixpoint::<P, T, K> as _);
-        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: true, relax });
+        self.push_update::<K>(Some(relaxation::fixpoint::<P, T, K>));
         self.table.relaxed.push(<K::Along as Star<1>>::INDEX);
     }
 

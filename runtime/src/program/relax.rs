@@ -13,6 +13,41 @@ use crate::number::{Integer, Real};
 ///
 /// It is an [`Update`] too, and quiet: it runs on every engine and in every order. A vertex that holds [nothing](Relax::nothing) offers
 /// nothing. Of equal offers it is the one from the first neighbor along the curve that is taken.
+/// The formulas may not ask for the number of the vertex: an offer is the same for all who hear it.
+///
+/// ```
+/// use meshweft::{Mesh, Program, Simulation, Stages, Stars, kernels, stars, vertex};
+/// vertex! { pub struct Town<R> { shared distance: R } }
+/// stars! { pub Roads[1]: R; }
+/// struct Ways(Vec<([u32; 2], f64)>);
+/// kernels! {
+///     for Ways: Town;
+///     relax Drive(Roads: R) {
+///         held |own| own.distance;
+///         offer |_, from, length| from.distance + length;
+///         take |_, _, distance, _| Town { distance };
+///     }
+/// }
+/// impl Program for Ways {
+///     fn stars(&self, _: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+///         let (roads, lengths): (Vec<_>, Vec<f64>) = self.0.iter().copied().unzip();
+///         stars.add(Roads, roads, move |i| lengths[i.element]);
+///         Ok(())
+///     }
+///     fn initial(&self, _: &Mesh, v: u32) -> Town<f64> {
+///         Town { distance: if v == 0 { 0.0 } else { f64::from(f32::MAX) } } // the latter is nothing
+///     }
+///     fn step(&self, stages: &mut Stages<Self>) {
+///         stages.fixpoint(Drive, 100);
+///     }
+/// }
+/// let roads = vec![([0, 1], 7.0), ([0, 2], 2.0), ([2, 1], 3.0)];
+/// let mesh = Mesh::from_graph(3, roads.iter().map(|road| road.0).collect())?;
+/// let mut ways = Simulation::builder(mesh, Ways(roads)).build()?;
+/// ways.step()?;
+/// assert_eq!(ways.field("distance")?.values, [0.0, 5.0, 2.0]);
+/// # Ok::<(), meshweft::Error>(())
+/// ```
 pub trait Relax<P: Kernels>: Kernel {
     /// Along which edges offers come.
     type Along: Star<1>;

@@ -82,7 +82,7 @@ impl<P: Kernels> Stages<P> {
     /// the update, of labels that spread or distances that shrink. At most `most` rounds; the last, which changes nothing, counts.
     ///
     /// It takes kernels that are `quiet` or `relax` (others may change by themselves). Only what lies around vertices that
-    /// have changed is looked at again.
+    /// have changed is looked at again. [`Relax`](crate::Relax) has an example.
     pub fn fixpoint<K: Update<P>>(&mut self, kernel: K, most: usize) {
         if !K::QUIET {
             return self.refuse(format!(

@@ -109,6 +109,7 @@ mod tests {
             parsed(Format::MatrixMarket, format!("{HEAD} real general\n% by hand\n\n4 4 3\n1 2 0.5\n2 1 1\n3 3 -2\n"));
         assert_eq!((mesh.points().len(), mesh.cells().all_corners()), (4, &[0, 1, 1, 0, 2, 2][..]));
         assert_eq!(mesh.cell_field("weight").unwrap().values, [0.5, 1.0, -2.0]);
+        assert_eq!(mesh.point_field("id").unwrap().values, [1.0, 2.0, 3.0, 4.0]);
         let mesh = parsed(Format::MatrixMarket, format!("{HEAD} pattern general\n2 2 1\n2 1"));
         assert_eq!((mesh.cells().all_corners(), mesh.cell_fields().len()), (&[1, 0][..], 0));
     }

@@ -5,6 +5,8 @@
 //! read another array than is written), and every task is run by one thread at a time. So a real that is written is read
 //! and written by nobody else until the walk's own synchronization (the acquire-release epochs of tasks) has passed the write
 //! on. The halo of a tile belongs to neighbors of its task. Debug builds check this at every access with an owner tag a slot.
+//! A search from a frontier ([`relaxation`](super::relaxation)) reads others of the frontier alone and writes those to the other array;
+//! any other vertex is read and written in place by the one thread that has its tile, or that it was listed by.
 //! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
 //! ([`Arrivals`](super::border::Arrivals)); the share that says which slots those are was checked when it was read.
 //! Between walks only the engine's owner reaches the state: a thread that comes late to a walk finds no task left, and

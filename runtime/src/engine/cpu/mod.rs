@@ -3,9 +3,9 @@
 mod border;
 mod cells;
 mod each;
-pub(super) mod frontier;
 mod pace;
 mod quiet;
+pub(super) mod relaxation;
 #[cfg(test)]
 pub(crate) mod stress;
 mod table;
@@ -28,9 +28,9 @@ use crate::program::Uniform;
 use crate::schedule::Rule;
 use cells::Memory;
 use each::Each;
-use frontier::Frontier;
 use pace::Pace;
 use quiet::Quiet;
+use relaxation::Frontier;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
