@@ -16,7 +16,7 @@ use super::worker;
 use crate::engine::cpu::stress::{Case, Mixing, Random, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, Layout, State, ViewMut};
+use crate::layout::{Domain, Forms, Layout, State, ViewMut};
 use crate::number::Int;
 use crate::schedule::Order;
 use crate::step::Step;
@@ -74,7 +74,9 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
-    let case = Case::new(n, edges, order, grain);
+    let forms =
+        if has_gpus { Forms::Tables } else { random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]) };
+    let case = Case::new(n, edges, order, grain).of(forms);
     let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
     let (layout, state) = case.laid_out(width);
     let owners: Vec<u32> = (0..case.schedule.graph().len()).map(|_| random.below(workers) as u32).collect();

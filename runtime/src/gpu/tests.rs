@@ -452,7 +452,7 @@ mod by_hand {
     use super::*;
     use crate::engine::{Engine, Table};
     use crate::gpu::{scalar, sources};
-    use crate::layout::{Layout, Shape, State, data_graph};
+    use crate::layout::{Forms, Layout, Shape, State, data_graph};
     use crate::program::{StarPlan, Vertex};
     use crate::schedule::{Rule, Schedule};
     use crate::step::{Stage, Step};
@@ -507,7 +507,7 @@ mod by_hand {
         let graph = data_graph(&numbers, &stars.plans).unwrap();
         let schedule = Schedule::new(&graph, order, 64).unwrap();
         let shape = Shape { width: device.width(), shared: 1, private: 1 };
-        let layout = Arc::new(Layout::new(schedule, &numbers, stars.plans, shape).unwrap());
+        let layout = Arc::new(Layout::new(schedule, &numbers, stars.plans, shape, Forms::Tables).unwrap());
         let state = State::new(layout.slots(), shape.width, |slot| {
             let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
             Counted { count: start.count as f32, from: 0.0 }.split()

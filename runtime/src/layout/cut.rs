@@ -10,6 +10,23 @@ use std::ops::Range;
 /// others of its group.
 const HIGH_DEGREE: usize = 64;
 
+/// Vertices of a group may have so many times the elements that they have in the mean.
+const EVEN: usize = 2;
+
+/// Which forms tiles may have. No result depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forms {
+    /// Whichever is quickest on cores.
+    Any,
+    /// Tables and rows, as GPUs read them.
+    Tables,
+    /// Rows alone: some kernel looks at few elements of a vertex.
+    Rows,
+    /// No tables.
+    #[cfg(test)]
+    Spread,
+}
+
 /// Consecutive groups of a task that are updated alike: what a tile is made of.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
@@ -32,9 +49,8 @@ pub(super) struct Cut {
     pub(super) place_of: Vec<u32>,
 }
 
-/// Cuts the order. `starts`: for each star, where the elements around the vertex at each place start in a list of them, and the end;
-/// `is_plain`: whether all vertices are updated one by one.
-pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, is_plain: bool) -> Cut {
+/// Cuts the order. `starts`: for each star, where the elements around the vertex at each place start in a list of them, and the end.
+pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, forms: Forms) -> Cut {
     let n = schedule.permutation().len();
     // The limit is four times the mean, which is rounded up.
     let limit = |starts: &[u32]| HIGH_DEGREE.max(4 * (starts[n] as usize).div_ceil(n.max(1)));
@@ -44,12 +60,23 @@ pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, is_plain
     let room = (TABLE / width - 1) / (CORNERS - 1);
     let stands_alone = |place: usize| {
         width == 1
-            || is_plain
+            || forms == Forms::Rows
             || stars.iter().map(|(starts, _)| degree(starts, place)).sum::<usize>() > room
             || stars.iter().any(|&(starts, limit)| degree(starts, place) > limit)
     };
     let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
     let alone = |place: u32| alone[place as usize];
+    // High-degree vertices that stand side by side in an order by degree fill the lanes of a group as well as any.
+    let even = |v: u32, end: u32| {
+        let group = v..end.min(v + width as u32);
+        let is_even = |starts: &&[u32]| {
+            let most = group.clone().map(|place| degree(starts, place as usize)).max().unwrap_or(0);
+            let all = (starts[group.end as usize] - starts[group.start as usize]) as usize;
+            most <= usize::from(u16::MAX) && most * width <= EVEN * all
+        };
+        let can = forms == Forms::Any && width > 1 && group.len() == width && group.clone().any(alone);
+        (can && starts.iter().all(is_even)).then_some(group)
+    };
     let mut cutter =
         Cutter { width, spans: Vec::new(), open: None, slots: vec![0; n], place_of: Vec::with_capacity(n) };
     let mut tasks = vec![0];
@@ -58,7 +85,10 @@ pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, is_plain
         while let Some(run) = runs.next_if(|run| run.end <= task[1]) {
             let mut v = run.start;
             while v < run.end {
-                if alone(v) {
+                if let Some(group) = even(v, run.end) {
+                    v = group.end;
+                    cutter.group(group);
+                } else if alone(v) {
                     cutter.row(v);
                     v += 1;
                 } else {
@@ -123,5 +153,40 @@ impl Cutter {
             span.slots.end = self.place_of.len() as u32;
             self.spans.push(span);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshweft_mesh::Graph;
+
+    /// Vertices in wide spans, of so many elements each.
+    fn wide(degrees: &[u32], forms: Forms) -> Vec<u32> {
+        let graph = Graph::from_edges(degrees.len(), &[]).unwrap();
+        let schedule = Schedule::new(&graph, crate::schedule::Order::JACOBI, 1 << 20).unwrap();
+        let mut starts = vec![0];
+        starts.extend(degrees.iter().scan(0, |end, degree| {
+            *end += degree;
+            Some(*end)
+        }));
+        let Cut { spans, place_of, .. } = cut(&schedule, &[&starts], 8, forms);
+        let slots = spans.iter().filter(|span| span.is_wide).flat_map(|span| span.slots.clone());
+        let mut places: Vec<u32> = slots.map(|slot| place_of[slot as usize]).collect();
+        places.dedup();
+        places
+    }
+
+    #[test]
+    fn hubs_side_by_side_fill_a_group() {
+        // One far above its neighbors, eight alike, and many others.
+        let mut degrees = vec![9000, 800, 790, 780, 770, 760, 750, 740, 730];
+        degrees.resize(4009, 2);
+        assert_eq!(wide(&degrees, Forms::Tables), (9..4009).collect::<Vec<_>>());
+        assert_eq!(wide(&degrees, Forms::Any), (1..4009).collect::<Vec<_>>());
+        assert_eq!(wide(&degrees, Forms::Rows), [0; 0]);
+        // More than 16 bits can count.
+        degrees[1..9].fill(70_000);
+        assert_eq!(wide(&degrees, Forms::Any), (9..4009).collect::<Vec<_>>());
     }
 }

@@ -11,8 +11,12 @@
 //! halo, which is copied together when the tile starts: neighbors outside cannot change meanwhile, that is what the
 //! schedule promises. Half the bytes of indices, no cache miss in the middle of an update, and no wandering reads.
 //!
-//! Vertices with far more neighbors than others would leave lanes idle: they form tiles of **rows**, one vertex after the
-//! other, that name neighbors by slot. The oracle's layout consists of rows alone.
+//!
+//! Where neighbors lie all over the state, as in graphs without place or between colors, a table would be read hardly more often than
+//! it is written: such a tile is **spread**, names neighbors by slots, and reads the state itself.
+//!
+//! Vertices with far more neighbors than the others of their group would leave lanes idle: they form tiles of **rows**, one vertex
+//! after the other, that name neighbors by slot. The oracle's layout consists of rows alone.
 
 mod cut;
 mod domain;
@@ -27,6 +31,7 @@ mod wide;
 #[cfg(feature = "cluster")]
 mod wire;
 
+pub(crate) use cut::Forms;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
 pub(crate) use domain::Share;
@@ -35,7 +40,7 @@ pub(crate) use rows::{Row, Rows};
 pub(crate) use share::Shares;
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
 pub(crate) use tile::{Form, Tile};
-pub(crate) use wide::{Wide, WideRows, gather_rows, scatter_rows};
+pub(crate) use wide::{Lookup, QUADS, Wide, WideRows, gather_rows, scatter_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use wire::{get, put};
 
@@ -121,16 +126,16 @@ impl<T: Number> Layout<T> {
         curve: &Permutation,
         plans: Vec<StarPlan>,
         shape: Shape,
+        forms: Forms,
     ) -> Result<Layout<T>> {
         let width = shape.width;
         let places = curve.then(schedule.permutation());
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
         let starts: Vec<&[u32]> = stars.iter().map(Whole::starts).collect();
-        let Cut { spans, tasks, slots, place_of } =
-            cut::cut(&schedule, &starts, width, plans.iter().any(|plan| plan.is_plain));
+        let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &starts, width, forms);
         let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
-        let built = tiles(stars, names, &spans, &place_of, width);
+        let built = tiles(stars, names, &spans, &place_of, (width, forms));
         // A span is often one tile, and sometimes several.
         let mut ends = vec![0];
         ends.extend(built.iter().scan(0, |end, tiles| {
@@ -215,7 +220,7 @@ fn tiles<T: Number>(
     names: Names,
     spans: &[Span],
     place_of: &[u32],
-    width: usize,
+    (width, forms): (usize, Forms),
 ) -> Vec<Vec<Tile<T>>> {
     let batch_of = |span: &Span| span.slots.start as usize / BATCH;
     let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
@@ -234,7 +239,7 @@ fn tiles<T: Number>(
             let sources: Vec<Source> = stars.iter().zip(&rows).map(|(star, rows)| star.source(rows, names)).collect();
             let tiles_of = |span| {
                 let mut tiles = Vec::new();
-                Tile::of(span, &sources, place_of, width, &mut local, &mut tiles);
+                Tile::of(span, &sources, place_of, (width, forms), &mut local, &mut tiles);
                 tiles
             };
             let tiles = batch.iter().map(tiles_of).collect();

@@ -5,6 +5,7 @@
 //! tasks lie ghosts: those tasks of other hosts that hold a vertex which it reads, with no other vertices than these.
 
 use super::domain::{Domain, Link, Share};
+use super::packed::Packed;
 use super::{Form, Layout, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
@@ -214,6 +215,7 @@ fn slots_of<T: Number>(layout: &Layout<T>, t: usize) -> Range<u32> {
 fn each_read<T: Number>(tile: &Tile<T>, mut visit: impl FnMut(u32)) {
     match &tile.form {
         Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
+        Form::Spread { stars } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
         Form::Rows { stars, .. } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
     }
 }
@@ -223,13 +225,11 @@ fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
     let mut tile = tile.clone();
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
+    let rename = |slots: &mut Packed<u32>| *slots = slots.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
     match &mut tile.form {
-        Form::Wide { halo, .. } => *halo = halo.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into(),
-        Form::Rows { stars, .. } => {
-            for star in stars {
-                star.others = star.others.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
-            }
-        }
+        Form::Wide { halo, .. } => rename(halo),
+        Form::Spread { stars } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
+        Form::Rows { stars, .. } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
     }
     tile
 }

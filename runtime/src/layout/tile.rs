@@ -1,6 +1,6 @@
 //! Tiles: what one thread works through.
 
-use super::cut::Span;
+use super::cut::{Forms, Span};
 use super::incidences::Source;
 use super::packed::{Packed, pack};
 use super::{Rows, Wide};
@@ -8,6 +8,9 @@ use crate::number::Number;
 use crate::number::lanes::TABLE;
 use crate::program::StarPlan;
 use std::ops::Range;
+
+/// A tile reads the state itself if it would read what it copies no more often than this on average: measured, docs/perf/notes.md.
+const REUSE: usize = 8;
 
 /// A piece of a task that one thread works through, with everything that it reads besides the state.
 #[derive(Clone)]
@@ -29,7 +32,12 @@ pub(crate) enum Form<T> {
         /// Slots that it reads and does not own, in ascending order.
         halo: Packed<u32>,
         /// One for each star.
-        stars: Vec<Wide<T>>,
+        stars: Vec<Wide<T, u16>>,
+    },
+    /// Group after group, from the state itself: neighbors lie all over it, so that copies would hardly be read twice.
+    Spread {
+        /// One for each star.
+        stars: Vec<Wide<T, u32>>,
     },
     /// Vertex after vertex, from the state itself.
     Rows {
@@ -46,7 +54,7 @@ impl<T: Number> Tile<T> {
         span: &Span,
         sources: &[Source],
         place_of: &[u32],
-        width: usize,
+        (width, forms): (usize, Forms),
         local: &mut [u16],
         tiles: &mut Vec<Tile<T>>,
     ) {
@@ -57,10 +65,11 @@ impl<T: Number> Tile<T> {
             let stars = sources.iter().map(|source| Rows::new(source, places)).collect();
             return tiles.push(Tile { slots, fixed, numbers, form: Form::Rows { vertices: span.vertices, stars } });
         }
-        let mut halo = Vec::new();
+        let (mut halo, mut reads) = (Vec::new(), 0);
         for &place in &place_of[range.clone()] {
             for source in sources {
                 source.others(place, |u| {
+                    reads += 1;
                     if !slots.contains(&u) && std::mem::replace(&mut local[u as usize], 1) == 0 {
                         halo.push(u);
                     }
@@ -69,12 +78,28 @@ impl<T: Number> Tile<T> {
         }
         halo.sort_unstable();
         let own = slots.len();
-        if own + halo.len() > TABLE {
+        let fits = own + halo.len() <= TABLE;
+        let is_spread = match forms {
+            Forms::Any => reads <= REUSE * halo.len() || !fits && own == width,
+            #[cfg(test)]
+            Forms::Spread => true,
+            _ => false,
+        };
+        if is_spread || !fits {
             halo.iter().for_each(|&u| local[u as usize] = 0);
+            if is_spread {
+                let star = |source| Wide::new(source, &place_of[range.clone()], width, |slot| slot);
+                return tiles.push(Tile {
+                    slots,
+                    fixed,
+                    numbers,
+                    form: Form::Spread { stars: sources.iter().map(star).collect() },
+                });
+            }
             assert!(own > width, "a group reads no more than a table holds");
             let middle = slots.start + (own / width / 2 * width) as u32;
             for slots in [slots.start..middle, middle..slots.end] {
-                Tile::of(&Span { slots, ..span.clone() }, sources, place_of, width, local, tiles);
+                Tile::of(&Span { slots, ..span.clone() }, sources, place_of, (width, forms), local, tiles);
             }
             return;
         }
@@ -91,6 +116,7 @@ impl<T: Number> Tile<T> {
             Form::Wide { halo, stars } => {
                 stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()]).collect::<Vec<_>>()
             }
+            Form::Spread { stars } => stars.iter_mut().flat_map(Wide::lists).collect(),
             Form::Rows { stars, .. } => stars.iter_mut().flat_map(Rows::lists).collect(),
         });
         pack(lists.collect());
@@ -127,6 +153,7 @@ impl<T: Number> Tile<T> {
     pub(super) fn spoilt(&self, plans: &[StarPlan], width: usize) -> Option<usize> {
         (0..plans.len()).find(|&star| match &self.form {
             Form::Wide { stars, .. } => !stars[star].is_finite(&plans[star].kinds, width),
+            Form::Spread { stars } => !stars[star].is_finite(&plans[star].kinds, width),
             Form::Rows { stars, .. } => !stars[star].is_finite(&plans[star].kinds),
         })
     }
@@ -135,6 +162,7 @@ impl<T: Number> Tile<T> {
     pub(crate) fn bytes(&self) -> usize {
         match &self.form {
             Form::Wide { halo, stars } => 4 * halo.len() + stars.iter().map(Wide::bytes).sum::<usize>(),
+            Form::Spread { stars } => stars.iter().map(Wide::bytes).sum(),
             Form::Rows { stars, .. } => stars.iter().map(Rows::bytes).sum(),
         }
     }

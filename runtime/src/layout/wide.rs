@@ -6,13 +6,16 @@ use super::shared_stride;
 use crate::number::lanes::prefetch;
 use crate::number::{Lanes, Number};
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use bytemuck::Pod;
 use bytes::Bytes;
+use std::cell::LazyCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// One star of the vertices of a wide tile, as sliced ELL: element `j` of all vertices of a group lies side by side.
+/// One star of vertices that are updated side by side, as sliced ELL: element `j` of all vertices of a group lies side by side. Other
+/// vertices are named by `N`: places in a table, or slots.
 #[derive(Clone)]
-pub(crate) struct Wide<T> {
+pub(crate) struct Wide<T, N> {
     /// Other vertices and reals of data of each element.
     pub(super) shape: (usize, usize),
     /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
@@ -21,15 +24,15 @@ pub(crate) struct Wide<T> {
     pub(super) full: Packed<u16>,
     /// Elements of each slot.
     pub(crate) degrees: Packed<u16>,
-    /// Places in the tile's table, shape [columns × others × width].
-    pub(crate) others: Packed<u16>,
+    /// Shape [columns × others × width].
+    pub(crate) others: Packed<N>,
     /// Shape [columns × reals × width].
     pub(crate) data: Packed<T>,
 }
 
-impl<T: Number> Wide<T> {
-    /// The star of the slots whose vertices are at `places`. `name`: the place in the table of a slot.
-    pub(super) fn new(source: &Source, places: &[u32], width: usize, name: impl Fn(u32) -> u16) -> Wide<T> {
+impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
+    /// The star of the slots whose vertices are at `places`. `name`: the name of a slot.
+    pub(super) fn new(source: &Source, places: &[u32], width: usize, name: impl Fn(u32) -> N) -> Wide<T, N> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let degrees: Vec<u16> = places.iter().map(|&place| source.incidences.degree(place) as u16).collect();
         let groups = degrees.chunks_exact(width);
@@ -40,7 +43,7 @@ impl<T: Number> Wide<T> {
             Some(*end)
         }));
         let total = columns[columns.len() - 1] as usize * width;
-        let mut others = vec![0u16; total * (corners - 1)];
+        let mut others = vec![N::default(); total * (corners - 1)];
         let mut data = vec![T::from_f64(0.0); total * data_len];
         let mut reals = Vec::new();
         for (slot, &place) in places.iter().enumerate() {
@@ -56,6 +59,16 @@ impl<T: Number> Wide<T> {
                 data[(start * data_len + k) * width + lane] = source.plan.kinds[k % data_len].encode(x);
             }
         }
+        // A lane that has no more elements reads what another of its group does: it may be read now, as any other slot may not.
+        for (group, degrees) in degrees.chunks_exact(width).enumerate() {
+            let longest = (0..width).max_by_key(|&lane| degrees[lane]).unwrap_or(0);
+            let first = columns[group] as usize;
+            for (lane, &degree) in degrees.iter().enumerate().filter(|&(lane, _)| lane != longest) {
+                for row in (first + degree as usize) * (corners - 1)..columns[group + 1] as usize * (corners - 1) {
+                    others[row * width + lane] = others[row * width + longest];
+                }
+            }
+        }
         Wide::of((corners - 1, data_len), columns, full, degrees, others, data)
     }
 
@@ -65,9 +78,9 @@ impl<T: Number> Wide<T> {
         columns: Vec<u32>,
         full: Vec<u16>,
         degrees: Vec<u16>,
-        others: Vec<u16>,
+        others: Vec<N>,
         data: Vec<T>,
-    ) -> Wide<T> {
+    ) -> Wide<T, N> {
         let (columns, full, degrees) = (columns.into(), full.into(), degrees.into());
         Wide { shape, columns, full, degrees, others: others.into(), data: data.into() }
     }
@@ -85,8 +98,8 @@ impl<T: Number> Wide<T> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let names = (self.full.len() + self.degrees.len() + self.others.len()) * 2 + self.columns.len() * 4;
-        names + self.data.len() * T::BYTES
+        let lengths = (self.full.len() + self.degrees.len()) * 2 + self.columns.len() * 4;
+        lengths + self.others.len() * size_of::<N>() + self.data.len() * T::BYTES
     }
 
     /// Asks for the lines of a group ahead of its turn.
@@ -110,16 +123,46 @@ fn lines<A>(slice: &[A], range: Range<usize>) {
     }
 }
 
-/// The neighbors of the vertices of one group of a tile; `table` holds the shared state of the tile and its halo.
-pub(crate) struct WideRows<'a, T, L> {
+/// Where the shared state of neighbors is looked up.
+pub(crate) trait Lookup<L: Lanes> {
+    /// What names a vertex.
+    type Name: Pod;
+
+    /// The records of as many vertices as there are lanes.
+    fn records<S: Record<L>>(&self, names: &[Self::Name]) -> S;
+}
+
+/// A table of a tile's own slots and its halo.
+impl<L: Lanes> Lookup<L> for &[L::Scalar] {
+    type Name = u16;
+
+    #[inline(always)]
+    fn records<S: Record<L>>(&self, names: &[u16]) -> S {
+        gather(self, names)
+    }
+}
+
+/// One that is put together when somebody looks: not every kernel does.
+impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [L::Scalar], F> {
+    type Name = u16;
+
+    #[inline(always)]
+    fn records<S: Record<L>>(&self, names: &[u16]) -> S {
+        let table: &[L::Scalar] = self;
+        gather(table, names)
+    }
+}
+
+/// The neighbors of the vertices of one group of a tile.
+pub(crate) struct WideRows<'a, T, L: Lanes, U: Lookup<L>> {
     /// Which group of the tile.
     pub(crate) group: usize,
-    pub(crate) stars: &'a [Wide<T>],
-    pub(crate) table: &'a [T],
+    pub(crate) stars: &'a [Wide<T, U::Name>],
+    pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
 }
 
-impl<P: Kernels, T: Number, L: Lanes<Scalar = T>> Neighbors<P, L> for WideRows<'_, T, L> {
+impl<P: Kernels, T: Number, L: Lanes<Scalar = T>, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, T, L, U> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<L>>(
         &self,
@@ -145,7 +188,7 @@ impl<P: Kernels, T: Number, L: Lanes<Scalar = T>> Neighbors<P, L> for WideRows<'
         // One call of `f` for whole and broken columns, or the compiler would not inline it.
         for j in 0..end - start {
             // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
-            let other = |i: usize| gather(self.table, &others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
+            let other = |i: usize| self.lookup.records(&others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
             let mut shared = [other(0); N];
             for i in 1..N {
                 shared[i] = other(i);
@@ -165,7 +208,7 @@ impl<P: Kernels, T: Number, L: Lanes<Scalar = T>> Neighbors<P, L> for WideRows<'
 }
 
 /// Reals of a record that are read and written in quads; the rest of a longer one goes real by real.
-const QUADS: usize = 32;
+pub(crate) const QUADS: usize = 32;
 
 /// Reads the records at the places `ids` of a table.
 ///

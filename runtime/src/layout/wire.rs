@@ -234,6 +234,10 @@ impl<T: Number> Domain<T> {
     }
 }
 
+/// What tiles that are updated side by side have in place of the number of their vertices.
+const WIDE: u32 = u32::MAX;
+const SPREAD: u32 = u32::MAX - 1;
+
 impl<T: Number> Tile<T> {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         put(out, &[self.slots.start, self.slots.end])?;
@@ -241,15 +245,13 @@ impl<T: Number> Tile<T> {
         put(out, &self.numbers)?;
         match &self.form {
             Form::Wide { halo, stars } => {
-                put(out, &[u32::MAX])?;
+                put(out, &[WIDE])?;
                 put(out, halo)?;
-                for Wide { columns, full, degrees, others, data, .. } in stars {
-                    put(out, columns)?;
-                    put(out, full)?;
-                    put(out, degrees)?;
-                    put(out, others)?;
-                    put(out, data)?;
-                }
+                stars.iter().try_for_each(|star| star.write(out))?;
+            }
+            Form::Spread { stars } => {
+                put(out, &[SPREAD])?;
+                stars.iter().try_for_each(|star| star.write(out))?;
             }
             Form::Rows { vertices, stars } => {
                 put(out, &[*vertices])?;
@@ -270,12 +272,13 @@ impl<T: Number> Tile<T> {
         let (fixed, numbers) = (fixed.into_iter().map(|fixed| fixed == 1).collect(), get(from)?);
         let vertices: Vec<u32> = get(from)?;
         let form = match vertices[..] {
-            [u32::MAX] => {
+            [WIDE] => {
                 let halo: Vec<u32> = get(from)?;
-                let star = |&shape: &(usize, usize)| {
-                    Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, get(from)?))
-                };
+                let star = |&shape| Wide::read(from, shape);
                 Form::Wide { halo: halo.into(), stars: stars.iter().map(star).collect::<Result<_>>()? }
+            }
+            [SPREAD] => {
+                Form::Spread { stars: stars.iter().map(|&shape| Wide::read(from, shape)).collect::<Result<_>>()? }
             }
             [vertices] => {
                 let star = |&shape| Ok(Rows::of(shape, get(from)?, get(from)?, get(from)?));
@@ -296,8 +299,9 @@ impl<T: Number> Tile<T> {
                 Form::Wide { halo, stars } => {
                     own + halo.len() <= TABLE
                         && halo.iter().all(|&slot| reads(slot) && !self.slots.contains(&slot))
-                        && stars.iter().all(|star| star.is_sound(own, own + halo.len(), width))
+                        && stars.iter().all(|star| star.is_sound(own, width, |name| (name as usize) < own + halo.len()))
                 }
+                Form::Spread { stars } => stars.iter().all(|star| star.is_sound(own, width, reads)),
                 Form::Rows { vertices, stars } => {
                     let vertices = *vertices as usize;
                     (1..=own).contains(&vertices)
@@ -316,9 +320,21 @@ impl<T: Number> Tile<T> {
     }
 }
 
-impl<T: Number> Wide<T> {
-    /// `own`: slots of the tile; `table`: places in its table.
-    fn is_sound(&self, own: usize, table: usize, width: usize) -> bool {
+impl<T: Number, N: Pod + Default + Send + Into<u32>> Wide<T, N> {
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        put(out, &self.columns)?;
+        put(out, &self.full)?;
+        put(out, &self.degrees)?;
+        put(out, &self.others)?;
+        put(out, &self.data)
+    }
+
+    fn read(from: &mut dyn Read, shape: (usize, usize)) -> Result<Wide<T, N>> {
+        Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, get(from)?))
+    }
+
+    /// `own`: slots of the tile; `reads`: whether it may read what has a name.
+    fn is_sound(&self, own: usize, width: usize, reads: impl Fn(u32) -> bool) -> bool {
         let (others, data) = self.shape;
         let columns = self.columns.last().map_or(0, |&end| end as usize);
         let groups = own / width;
@@ -333,7 +349,7 @@ impl<T: Number> Wide<T> {
             && self.degrees.len() == own
             && columns.checked_mul(others * width) == Some(self.others.len())
             && columns.checked_mul(data * width) == Some(self.data.len())
-            && self.others.iter().all(|&place| (place as usize) < table)
+            && self.others.iter().all(|&name| reads(name.into()))
             && (0..groups).all(group)
     }
 }

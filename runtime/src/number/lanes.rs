@@ -42,6 +42,37 @@ pub(crate) fn prefetch<A>(slice: &[A], index: usize) {
     let _ = (slice, index);
 }
 
+/// Lane `i` is the number at `base + scale ids[i]`.
+///
+/// # Safety
+/// Each of them can be read, and `scale ids[i]` is less than 2^31.
+#[inline(always)]
+pub(crate) unsafe fn pick_slots<L: Lanes>(base: *const L::Scalar, ids: &[u32], scale: usize) -> L {
+    #[cfg(target_feature = "avx512f")]
+    {
+        use std::arch::x86_64::*;
+        use std::mem::transmute;
+        if let (Ok(ids), 4) = (<[u32; 16]>::try_from(&ids[..L::WIDTH]), size_of::<L::Scalar>()) {
+            // SAFETY: the instructions exist where this is compiled, and by the caller's promise.
+            let bits: [u32; 16] = unsafe {
+                let at = _mm512_mullo_epi32(transmute::<[u32; 16], __m512i>(ids), _mm512_set1_epi32(scale as i32));
+                transmute(_mm512_i32gather_epi32::<4>(at, base.cast()))
+            };
+            return L::load(bytemuck::cast_slice(&bits));
+        }
+        if let (Ok(ids), 8) = (<[u32; 8]>::try_from(&ids[..L::WIDTH]), size_of::<L::Scalar>()) {
+            // SAFETY: as above.
+            let bits: [u64; 8] = unsafe {
+                let at = _mm256_mullo_epi32(transmute::<[u32; 8], __m256i>(ids), _mm256_set1_epi32(scale as i32));
+                transmute(_mm512_i32gather_epi64::<8>(at, base.cast()))
+            };
+            return L::load(bytemuck::cast_slice(&bits));
+        }
+    }
+    // SAFETY: by the caller's promise.
+    L::from_fn(|i| unsafe { base.add(ids[i] as usize * scale).read() })
+}
+
 macro_rules! lanes {
     ($(#[$meta:meta])* $name:ident, $vector:path, $float:ident, $width:literal, $quads:ident) => {
         $(#[$meta])*
@@ -511,6 +542,27 @@ mod tests {
         check::<F32x16>();
         check::<F64x4>();
         check::<F64x8>();
+    }
+
+    #[test]
+    fn slots_are_picked_at_every_width() {
+        fn check<L: Lanes>() {
+            for scale in 1..5 {
+                let numbers: Vec<L::Scalar> = (0..1000 * scale).map(|i| L::Scalar::from_f64(i as f64)).collect();
+                let ids: Vec<u32> = (0..L::WIDTH as u32).map(|i| i * 7919 % 1000).collect();
+                for offset in 0..scale {
+                    // SAFETY: all ids are below 1000.
+                    let picked: L = unsafe { pick_slots(numbers.as_ptr().add(offset), &ids, scale) };
+                    assert!(picked == L::from_fn(|i| numbers[ids[i] as usize * scale + offset]), "{} lanes", L::WIDTH);
+                }
+            }
+        }
+        check::<F32x8>();
+        check::<F32x16>();
+        check::<F64x4>();
+        check::<F64x8>();
+        check::<Ints<8>>();
+        check::<Ints<16>>();
     }
 
     #[test]

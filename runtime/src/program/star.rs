@@ -136,8 +136,6 @@ pub(crate) struct StarPlan {
     pub(crate) shape: CellKind,
     /// Whether an element is around its last vertex alone.
     is_directed: bool,
-    /// Whether vertices are updated one by one, each from a list of its elements: some kernel looks at few of them.
-    pub(crate) is_plain: bool,
     /// [`StarPlan::elements`].
     lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -321,7 +319,6 @@ impl Stars {
             corners: K,
             shape,
             is_directed: false,
-            is_plain: false,
             lists: Box::new(Lists(elements)),
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),

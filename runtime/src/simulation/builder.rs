@@ -4,7 +4,7 @@ use super::{Backend, Clock, Health, Simd, Simulation};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
-use crate::layout::{Layout, Shape, State, check_elements, data_graph, degrees};
+use crate::layout::{Forms, Layout, Shape, State, check_elements, data_graph, degrees};
 use crate::number::{Int, Number, Real};
 use crate::program::{
     Kernels, PrivateOf, Program, Record, SharedOf, Stages, StarPlan, StarShape, Stars, Vertex, convert, leaves, parts,
@@ -134,7 +134,7 @@ impl<P: Program, T: Number> Builder<P, T> {
         let kernels = gpu::sources(&Table::<T>::of::<P>(), trace::kernels::<P>(&physics, &shapes)?)?;
         let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
         let shape = Shape { width: WIDTH, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
-        let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape)?;
+        let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape, Forms::Tables)?;
         layout.fix(|v| program.fixed(&mesh, v));
         gpu::shaders(&kernels, &layout, &physics)
     }
@@ -159,11 +159,14 @@ impl<P: Program, T: Number> Builder<P, T> {
         meshweft_mesh::start_threads()?;
         check_shapes::<P, T>()?;
         let table = Arc::new(Table::<T>::of::<P>());
-        let mut stars = stars(&program, &mesh)?;
-        if let Backend::Cpu { .. } = backend {
-            // A search along some edges finds each list by itself.
-            stars.iter_mut().for_each(|plan| plan.is_plain = table.relaxed.contains(&plan.index));
-        }
+        let stars = stars(&program, &mesh)?;
+        // A search along some edges finds each list by itself.
+        let is_searched = stars.iter().any(|plan| table.relaxed.contains(&plan.index));
+        let forms = match backend {
+            Backend::Cpu { .. } if is_searched => Forms::Rows,
+            _ if backend.has_gpus() => Forms::Tables,
+            _ => Forms::Any,
+        };
         let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
         let shapes = shapes(&stars);
         let physics = trace::physics::<P>(&shapes, scalar);
@@ -189,7 +192,7 @@ impl<P: Program, T: Number> Builder<P, T> {
             (None, _) => simd.width::<T>(),
         };
         let shape = Shape { width, shared: <SharedOf<P, T>>::LEN, private: <PrivateOf<P, T>>::LEN };
-        let mut layout = Layout::new(schedule, &numbers, stars, shape)?;
+        let mut layout = Layout::new(schedule, &numbers, stars, shape, forms)?;
         layout.fix(|v| program.fixed(&mesh, v));
         if traced.iter().any(|kernel| kernel.reads_vertex) {
             layout.number();

@@ -18,9 +18,9 @@
 
 #![expect(unsafe_code, reason = "disjoint writes to one slice, justified by a verified schedule")]
 
-use crate::layout::{Shape, State, View, ViewMut, gather_rows, scatter_rows, shared_stride};
-use crate::number::lanes::prefetch;
-use crate::number::{Lanes, Number};
+use crate::layout::{Lookup, QUADS, Shape, State, View, ViewMut, gather_rows, scatter_rows, shared_stride};
+use crate::number::lanes::{pick_slots, prefetch};
+use crate::number::{Lanes, Number, Real};
 use crate::program::Record;
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -224,7 +224,7 @@ unsafe fn write<T>(turns: &[Turn<T>]) -> &mut [T] {
 impl<T: Number> Cells<'_, T> {
     /// Marks slots as being updated by this thread. Nothing in a release build.
     #[inline(always)]
-    fn begin(&self, slots: Range<usize>) {
+    pub(super) fn begin(&self, slots: Range<usize>) {
         #[cfg(debug_assertions)]
         for slot in slots {
             assert!(!self.memory.updating[slot].swap(true, Ordering::AcqRel), "slot {slot} is updated twice at a time");
@@ -235,7 +235,7 @@ impl<T: Number> Cells<'_, T> {
 
     /// Takes back the mark. Nothing in a release build.
     #[inline(always)]
-    fn end(&self, slots: Range<usize>) {
+    pub(super) fn end(&self, slots: Range<usize>) {
         #[cfg(debug_assertions)]
         slots.for_each(|slot| self.memory.updating[slot].store(false, Ordering::Release));
         #[cfg(not(debug_assertions))]
@@ -417,9 +417,35 @@ impl<T: Number> Cells<'_, T> {
     }
 }
 
+/// Neighbors are looked up where they lie.
+impl<L: Lanes> Lookup<L> for Cells<'_, L::Scalar> {
+    type Name = u32;
+
+    #[inline(always)]
+    fn records<S: Record<L>>(&self, slots: &[u32]) -> S {
+        let (slots, stride) = (&slots[..L::WIDTH], shared_stride(S::LEN));
+        slots.iter().for_each(|&slot| self.at_rest(slot as usize));
+        let end = (self.source.len().min(i32::MAX as usize) / stride.max(1)) as u32;
+        // One comparison for all, or the compiler would make a branch of each.
+        assert!(slots.iter().fold(true, |all, &slot| all & (slot < end)), "a neighbor has a slot");
+        // SAFETY: real `k` of a slot lies in the array by the assertion, as `k` is less than the stride, and no neighbor of the vertex that
+        // reads is being updated (module documentation).
+        let real = |k: usize| unsafe { pick_slots(self.source.as_ptr().cast::<L::Scalar>().add(k), slots, stride) };
+        if S::LEN > QUADS {
+            return S::build(|k| {
+                own::<L, S>(k);
+                real(k)
+            });
+        }
+        let mut reals = [L::lit(0.0); QUADS];
+        (0..S::LEN).for_each(|k| reals[k] = real(k));
+        S::build(|k| reals[k])
+    }
+}
+
 /// Asserts that real `k` belongs to the record; it folds away for records that count their reals right.
 #[inline(always)]
-fn own<T: Number, S: Record<T>>(k: usize) {
+fn own<T: Real, S: Record<T>>(k: usize) {
     assert!(k < S::LEN, "a record has its own reals only");
 }
 

@@ -19,7 +19,7 @@ pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Host};
-use super::reduce::Reduction;
+use super::reduce::{Reduction, SOME};
 use super::{Audit, Facts, Timeline, reduce};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
@@ -158,10 +158,14 @@ impl<T: Number> Cpu<T> {
         let (ground, leaves) = (self.ground.clone(), self.leaves.clone());
         let sums: Arc<[AtomicU64]> = leaves.iter().map(|_| AtomicU64::new(0)).collect();
         let (found, members) = (sums.clone(), leaves.clone());
-        self.each(u64::MAX, leaves.len(), move |i| {
+        self.each(u64::MAX, leaves.len().div_ceil(SOME), move |piece| {
             let values = ground.memory.values();
-            let sum = reduce::leaf(how, &ground.domain, &|slot| values[slot].to_f64(), members[i].1.clone());
-            found[i].store(sum.to_bits(), Ordering::Release);
+            let members = members.chunks(SOME).nth(piece).unwrap_or_default();
+            let sums = reduce::some_leaves(how, &ground.domain, |slot| values[slot].to_f64(), members);
+            found[piece * SOME..]
+                .iter()
+                .zip(sums)
+                .for_each(|(found, sum)| found.store(sum.to_bits(), Ordering::Release));
         });
         let sums = sums.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire)));
         let Ground { domain, memory, .. } = &*self.ground;

@@ -3,7 +3,7 @@
 use super::walk::Policy;
 use super::*;
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Layout, Shape, data_graph};
+use crate::layout::{Forms, Layout, Shape, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
 use crate::schedule::{Key, Order, Schedule};
@@ -144,8 +144,7 @@ pub(crate) struct Case {
     numbers: Permutation,
     pub(crate) graph: Graph,
     pub(crate) schedule: Schedule,
-    /// Whether vertices are laid out one by one.
-    is_plain: bool,
+    forms: Forms,
 }
 
 impl Case {
@@ -153,15 +152,19 @@ impl Case {
         let numbers = Permutation::sorted_by_number(n, u64::from);
         let graph = data_graph(&numbers, &plans(&edges)).unwrap();
         let schedule = Schedule::new(&graph, order, grain).unwrap();
-        Case { edges, numbers, graph, schedule, is_plain: false }
+        Case { edges, numbers, graph, schedule, forms: Forms::Tables }
+    }
+
+    /// The same in tiles of these forms.
+    pub(crate) fn of(self, forms: Forms) -> Case {
+        Case { forms, ..self }
     }
 
     /// Laid out for groups of `width` vertices.
     pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout<Int>>, State<Int>) {
         let shape = Shape { width, shared: 1, private: 1 };
-        let mut plans = plans(&self.edges);
-        plans.iter_mut().for_each(|plan| plan.is_plain = self.is_plain);
-        let mut layout = Layout::new(self.schedule.clone(), &self.numbers, plans, shape).unwrap();
+        let (schedule, plans) = (self.schedule.clone(), plans(&self.edges));
+        let mut layout = Layout::new(schedule, &self.numbers, plans, shape, self.forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
         let state = State::new(layout.slots(), width, |slot| {
@@ -198,7 +201,8 @@ fn check(seed: u64) -> u64 {
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
-    let case = Case { is_plain: random.below(2) == 0, ..Case::new(n, edges, order, grain) };
+    let forms = random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]);
+    let case = Case::new(n, edges, order, grain).of(forms);
     let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
     let audit = Arc::new(Audit::new(case.graph.permuted(case.schedule.permutation())));
     let (layout, state) = case.laid_out(width);

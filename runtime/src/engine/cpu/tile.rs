@@ -3,11 +3,12 @@
 use super::cells::{Cells, Memory};
 use super::table;
 use crate::engine::Audit;
-use crate::layout::{Domain, Form, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use crate::schedule::Rule;
+use std::cell::LazyCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -34,6 +35,7 @@ pub(in crate::engine) fn update<P: Kernels, T: Number, K: Update<P>, L: Lanes<Sc
 ) -> bool {
     match &tile.form {
         Form::Wide { halo, stars } => update_wide::<P, T, K, L>(visit, tile, halo, stars),
+        Form::Spread { stars } => update_spread::<P, T, K, L>(visit, tile, stars),
         Form::Rows { vertices, stars } => update_rows::<P, T, K>(visit, tile, *vertices as usize, stars),
     }
 }
@@ -72,7 +74,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile<T>,
     halo: &[u32],
-    stars: &[Wide<T>],
+    stars: &[Wide<T, u16>],
 ) -> bool {
     let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
     let in_place = visit.rule != Rule::AtOnce;
@@ -95,7 +97,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
             let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
             let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
             let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
-            let row = WideRows { group, stars, table: &*table, lanes: PhantomData::<L> };
+            let row = WideRows { group, stars, lookup: &*table, lanes: PhantomData::<L> };
             given.visit(tile.numbers(first..first + L::WIDTH));
             let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
             let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
@@ -112,6 +114,37 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
         cells.release::<SharedOf<P, T>>(own.clone(), table);
         probe.is_zero()
     })
+}
+
+#[inline(never)]
+fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
+    visit: &Visit<T>,
+    tile: &Tile<T>,
+    stars: &[Wide<T, u32>],
+) -> bool {
+    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
+    let own = tile.own();
+    let groups = own.len() / L::WIDTH;
+    let mut probe = L::lit(0.0);
+    for i in 0..groups {
+        let group = if visit.rule == Rule::Backward { groups - 1 - i } else { i };
+        let first = own.start + group * L::WIDTH;
+        let (slots, at) = (first..first + L::WIDTH, first / L::WIDTH);
+        visit.before(slots.clone());
+        cells.begin(slots.clone());
+        let (shared, private) =
+            (cells.load_shared::<L, SharedOf<P, L>>(at), cells.load_private::<L, PrivateOf<P, L>>(at));
+        let row = WideRows { group, stars, lookup: cells, lanes: PhantomData::<L> };
+        given.visit(tile.numbers(slots.clone()));
+        let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
+        let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
+        probe = probe + shared.probe() + private.probe();
+        cells.store_private::<L, _>(at, private);
+        cells.store_shared::<L, _>(at, shared);
+        cells.end(slots.clone());
+        visit.after(slots);
+    }
+    probe.is_zero()
 }
 
 /// Updates the vertices of a tile by a map: none reads another.
@@ -167,19 +200,35 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
             cells.measured(own.start, (0..*vertices as usize).map(value));
         }
         Form::Wide { halo, stars } => table::with(TABLE * stride, |table| {
-            let mut given = visit.uniform.splat::<P, L>(visit.round);
-            cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
-            for group in 0..own.len() / L::WIDTH {
-                let first = own.start + group * L::WIDTH;
-                let shared = gather_rows::<L, SharedOf<P, L>>(&table[(first - own.start) * stride..]);
-                let private = cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH);
-                let row = WideRows { group, stars, table: &*table, lanes: PhantomData::<L> };
-                given.visit(tile.numbers(first..first + L::WIDTH));
-                let mut values = [T::from_f64(0.0); 16];
-                K::measure(&given, Vertex::join(shared, private), &row).store(&mut values[..L::WIDTH]);
-                cells.measured(first, values.into_iter().take(L::WIDTH));
-            }
+            let table = LazyCell::new(|| {
+                cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
+                &*table
+            });
+            measure_groups::<P, T, K, L, _>(visit, tile, stars, &table);
         }),
+        Form::Spread { stars } => measure_groups::<P, T, K, L, _>(visit, tile, stars, cells),
+    }
+}
+
+fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
+    visit: &Visit<T>,
+    tile: &Tile<T>,
+    stars: &[Wide<T, U::Name>],
+    lookup: U,
+) {
+    let (cells, own) = (visit.cells(), tile.own());
+    let mut given = visit.uniform.splat::<P, L>(visit.round);
+    for group in 0..own.len() / L::WIDTH {
+        let first = own.start + group * L::WIDTH;
+        let (shared, private) = (
+            cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
+            cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
+        );
+        let row = WideRows { group, stars, lookup, lanes: PhantomData::<L> };
+        given.visit(tile.numbers(first..first + L::WIDTH));
+        let mut values = [T::from_f64(0.0); 16];
+        K::measure(&given, Vertex::join(shared, private), &row).store(&mut values[..L::WIDTH]);
+        cells.measured(first, values.into_iter().take(L::WIDTH));
     }
 }
 

@@ -8,6 +8,9 @@ use meshweft_shaders::Harness;
 use meshweft_shaders::layout::{self as shaders, ALONE, Range as Record, Star};
 use std::ops::Range;
 
+/// Why no tile is spread.
+const TABLES: &str = "a layout for GPUs has tables and rows";
+
 /// A run of whole tiles with its arrays.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
@@ -91,6 +94,7 @@ pub(super) fn size<T: Number>(domain: &Domain<T>, part: &Part, harness: &Harness
                     words += elements * others * name_bytes + 4 * (groups + halo.len() as u64) + 2 * own;
                     elements
                 }
+                Form::Spread { .. } => unreachable!("{TABLES}"),
                 Form::Rows { stars, .. } => {
                     let elements = stars[star].offsets.last().map_or(0, |&end| u64::from(end));
                     words += elements * others * 4 + 14 * own;
@@ -241,6 +245,7 @@ fn push_star<T: Number>(
                 lanes += len as u32;
                 degrees.resize(degrees.len() + len, 0);
             }
+            Some(Form::Spread { .. }) => unreachable!("{TABLES}"),
             None => {
                 words.resize(words.len() + groups, column);
                 degrees.resize(degrees.len() + len, 0);
@@ -253,7 +258,7 @@ fn push_star<T: Number>(
     let wide = || {
         tiles.iter().filter_map(|tile| match &tile.form {
             Form::Wide { halo, stars } => Some((tile.own(), halo, &stars[star])),
-            Form::Rows { .. } => None,
+            _ => None,
         })
     };
     if harness.table.is_some() {
@@ -279,7 +284,7 @@ fn push_rows<T: Number>(tiles: &[Tile<T>], star: usize, (words, reals): (&mut Ve
     let rows = || {
         tiles.iter().filter_map(|tile| match &tile.form {
             Form::Rows { vertices, stars } => Some((tile.slots.len(), *vertices as usize, &stars[star])),
-            Form::Wide { .. } => None,
+            _ => None,
         })
     };
     at.rows = words.len() as u32;

@@ -263,7 +263,7 @@ fn overlaps(order: Order) -> bool {
 fn table<T: Number>(domain: &Domain<T>, limits: &Limits) -> Option<u32> {
     let slots = |tile: &Tile<T>| match &tile.form {
         Form::Wide { halo, .. } => tile.own().len() + halo.len(),
-        Form::Rows { .. } => 0,
+        _ => 0,
     };
     let most = domain.tiles.iter().map(slots).max().unwrap_or(0);
     let bytes = most * domain.shape.shared.max(1) * 4;

@@ -1,7 +1,7 @@
 //! Plans, read as a device would read them, without one.
 
 use super::*;
-use crate::layout::{Layout, Shape, data_graph};
+use crate::layout::{Forms, Layout, Shape, data_graph};
 use crate::program::{Incidence, Stars};
 use crate::schedule::{Schedule, is_ready};
 use meshweft_mesh::generate::generate;
@@ -29,7 +29,10 @@ fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout<f32>, 
     let graph = data_graph(&numbers, &stars.plans).unwrap();
     let schedule = Schedule::new(&graph, order, grain).unwrap();
     let graph = graph.permuted(schedule.permutation());
-    (Layout::new(schedule, &numbers, stars.plans, Shape { width, shared: 1, private: 1 }).unwrap(), graph)
+    (
+        Layout::new(schedule, &numbers, stars.plans, Shape { width, shared: 1, private: 1 }, Forms::Tables).unwrap(),
+        graph,
+    )
 }
 
 const LIMITS: Limits = Limits { binding_bytes: 1 << 30, workgroup_bytes: 32 << 10, invocations: 256 };

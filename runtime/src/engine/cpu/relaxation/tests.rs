@@ -3,7 +3,7 @@
 use super::*;
 use crate::engine::cpu::stress::Random;
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Layout, Shape, State, data_graph};
+use crate::layout::{Forms, Layout, Shape, State, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Program, Stages, StarPlan, Stars, Vertex};
 use crate::schedule::{Order, Schedule};
@@ -52,13 +52,12 @@ impl Program for Spreading {
     fn step(&self, _: &mut Stages<Self>) {}
 }
 
-fn plans(edges: &[[u32; 2]], is_plain: bool) -> Vec<StarPlan> {
+fn plans(edges: &[[u32; 2]]) -> Vec<StarPlan> {
     let mut stars = Stars::default();
     let of = |i: usize| -> Vec<[u32; 2]> { edges.iter().skip(i).step_by(3 - i.min(1)).copied().collect() };
     stars.add(Roads, of(0), |_| ());
     stars.add_directed(Lanes, Arc::new(of(1)), |_| ());
     stars.add(Miles, of(2), |i| f64::from(i.vertices[0] * 7 % 5 + i.vertices[1] % 3));
-    stars.plans.iter_mut().for_each(|plan| plan.is_plain = is_plain);
     stars.plans
 }
 
@@ -67,15 +66,15 @@ fn check(seed: u64) {
     let n = 1 + random.below(3000);
     let edges = random.edges(n);
     let numbers = Permutation::sorted_by_number(n, |v| u64::from(v).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
-    let graph = data_graph(&numbers, &plans(&edges, false)).unwrap();
+    let graph = data_graph(&numbers, &plans(&edges)).unwrap();
     let schedule = Schedule::new(&graph, Order::JACOBI, 1 + random.below(500) as u32).unwrap();
     let most = if random.below(2) == 0 { 3 } else { n };
     let sources = 1 + random.below(most);
     let labels: Vec<i32> =
         (0..n).map(|_| if random.below(n) < sources { random.below(100) as i32 } else { i32::MAX }).collect();
-    let laid_out = |width, is_plain| {
+    let laid_out = |width, forms| {
         let shape = Shape { width, shared: 2, private: 2 };
-        let mut layout = Layout::<Int>::new(schedule.clone(), &numbers, plans(&edges, is_plain), shape).unwrap();
+        let mut layout = Layout::<Int>::new(schedule.clone(), &numbers, plans(&edges), shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         let state = State::new(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
@@ -84,10 +83,10 @@ fn check(seed: u64) {
         (layout, state)
     };
     let table = Arc::new(Table::of::<Spreading>());
-    let (layout, state) = laid_out(random.one_of(&[1, 8, 16]), true);
+    let (layout, state) = laid_out(random.one_of(&[1, 8, 16]), Forms::Rows);
     let cpu = Cpu::new(1 + random.below(4), layout.domain.clone(), None, state).unwrap();
     let mut cpu = Interpreter::new(cpu, table.clone(), Vec::new());
-    let (plain, state) = laid_out(1, false);
+    let (plain, state) = laid_out(1, Forms::Tables);
     let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, Vec::new());
     for number in 0..3 {
         let kernel = random.below(4);
