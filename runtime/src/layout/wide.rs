@@ -234,7 +234,12 @@ pub(crate) fn gather_rows<L: Lanes, S: Record<L>>(rows: &[L::Scalar]) -> S {
     if stride == 1 {
         return S::build(|_| L::load(rows));
     }
-    if stride == 2 || stride > QUADS {
+    if stride == 2 {
+        let pairs = rows[..2 * L::WIDTH].as_chunks::<2>().0;
+        let reals = [L::from_fn(|i| pairs[i][0]), L::from_fn(|i| pairs[i][1])];
+        return S::build(|k| reals[k]);
+    }
+    if stride > QUADS {
         return S::build(|k| L::from_fn(|i| rows[stride * i + k]));
     }
     let mut reals = [L::lit(0.0); QUADS];
@@ -251,7 +256,13 @@ pub(crate) fn scatter_rows<L: Lanes, S: Record<L>>(record: S, rows: &mut [L::Sca
     if stride == 1 {
         return record.each(|_, x| x.store(rows));
     }
-    if stride == 2 || stride > QUADS {
+    if stride == 2 {
+        let mut lanes = [[L::Scalar::from_f64(0.0); 16]; 2];
+        record.each(|k, x| x.store(&mut lanes[k]));
+        let pairs = rows[..2 * L::WIDTH].as_chunks_mut::<2>().0;
+        return pairs.iter_mut().enumerate().for_each(|(i, pair)| *pair = [lanes[0][i], lanes[1][i]]);
+    }
+    if stride > QUADS {
         return record.each(|k, x| {
             let mut lanes = [L::Scalar::from_f64(0.0); 16];
             x.store(&mut lanes);

@@ -44,6 +44,8 @@ use std::sync::{Arc, Mutex};
 /// (docs/perf/notes.md).
 const PULL: usize = 60;
 const PUSH: usize = 18;
+/// A round pushes along fewer edges than one for so many vertices: less than a pull takes to find out who is left.
+const FEW: usize = 128;
 /// The same for edges with data, of which a pull looks at all.
 const PULL_DATA: usize = 3;
 
@@ -109,7 +111,7 @@ fn search<P: Kernels, T: Number, K: Relax<P>>(
         let stays = pulls && (vertices >= last || vertices > frontier.vertices / PUSH);
         pulls = match has_data {
             true => edges > frontier.edges / PULL_DATA,
-            false => stays || edges > left / PULL,
+            false => stays || edges > (left / PULL).max(frontier.vertices / FEW),
         };
         #[cfg(test)]
         ROUNDS[usize::from(pulls)].fetch_add(1, Relaxed);

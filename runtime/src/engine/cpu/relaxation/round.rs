@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Words whose slots are fetched ahead while one is looked at.
 const AHEAD: usize = 4;
+/// Slots named one by one that are fetched ahead of one.
+const FAR: usize = 16;
 /// Vertices of the frontier that push as one piece of work.
 const PIECE: usize = 256;
 
@@ -134,7 +136,11 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let mut touched = Vec::new();
         for &from in &self.lists[list][piece] {
             let (rows, row) = frontier.outs(&ground.domain, Search::<P, T, K>::STAR, from);
-            for (e, &v) in rows.others[rows.row(row)].iter().enumerate() {
+            let others = &rows.others[rows.row(row)];
+            for (e, &v) in others.iter().enumerate() {
+                if let Some(&ahead) = others.get(e + FAR) {
+                    prefetch(best, ahead as usize);
+                }
                 if frontier.closed.has(v) {
                     continue;
                 }
@@ -166,7 +172,10 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let mut taker = Taker::new(&self.search, self.least());
         let best = frontier.best.get().expect("a push is prepared");
         let (mut taken, now) = (Vec::new(), &frontier.bits[self.now]);
-        for &slot in touched {
+        for (i, &slot) in touched.iter().enumerate() {
+            if let Some(&ahead) = touched.get(i + FAR) {
+                taker.cells.prefetch::<SharedOf<P, T>, PrivateOf<P, T>>(ahead as usize);
+            }
             let known = best[slot as usize].swap(0, Relaxed);
             let (offer, edges) = (taker.offered(known), frontier.degrees[slot as usize / 64] as usize);
             if taker.take(slot, now.has(slot), offer, (known >> 32) as u32 - 1, edges) {
