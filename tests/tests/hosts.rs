@@ -112,7 +112,7 @@ fn a_run_on_hosts_with_gpus_that_diverges_stops_where_one_host_does() {
             other => panic!("{other:?}"),
         }
     };
-    let hybrid = Backend::Cluster(Cluster::hybrid(0, 0.5).unwrap());
+    let hybrid = Backend::Cluster(Cluster::hybrid(0, 0.5).unwrap().balanced());
     assert!(stop(hybrid).abs_diff(stop(Backend::Serial)) <= 1);
 }
 

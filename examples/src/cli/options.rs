@@ -37,7 +37,8 @@ pub(super) struct Problem {
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
-    /// How much of the mesh the GPU has with --backend hybrid, between 0 and 1 [default: 0.5]
+    /// How much of the mesh the GPU has with --backend hybrid, between 0 and 1 [default: half at first, then what both turn out to do in
+    /// the same time]
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "PART", value_parser = part)]
     share: Option<f64>,
@@ -278,7 +279,10 @@ impl Problem {
     /// The cores and a GPU beside them.
     #[cfg(feature = "cluster")]
     fn hybrid(&self, adapter: usize) -> Result<Backend> {
-        let cluster = Cluster::hybrid(adapter, self.share.unwrap_or(0.5))?;
+        let cluster = match self.share {
+            Some(share) => Cluster::hybrid(adapter, share)?,
+            None => Cluster::hybrid(adapter, 0.5)?.balanced(),
+        };
         Ok(Backend::Cluster(cluster.threads(self.threads())))
     }
 

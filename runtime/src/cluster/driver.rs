@@ -3,6 +3,7 @@
 //! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
 //! measures; the state, when somebody asks. Workers exchange values among themselves.
 
+use super::balance::Balance;
 use super::children::Children;
 use super::exchange::Exchange;
 use super::kind::CONTROL;
@@ -51,6 +52,8 @@ pub(crate) struct Driver<T: Number> {
     has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
+    /// Hands out shares again, if that is asked for.
+    balance: Option<Balance<T>>,
     /// Ended last.
     _children: Children,
 }
@@ -107,6 +110,7 @@ impl<T: Number> Driver<T> {
             shares: known,
             has_pieces: false,
             clocks: None,
+            balance: None,
             _children: children,
         };
         for host in 1..=workers {
@@ -119,6 +123,33 @@ impl<T: Number> Driver<T> {
             driver.clocks = Some(Clocks::start(driver.exchange(), &|host| driver.next(host))?);
         }
         Ok(driver)
+    }
+
+    /// Hands out shares again while it runs, once hosts turn out to be busy for very different times.
+    pub(super) fn balanced(mut self, balance: Balance<T>) -> Driver<T> {
+        self.balance = Some(balance);
+        self
+    }
+
+    /// Hands out shares again if it is time to.
+    fn rebalance(&mut self) -> Result<()> {
+        let Some(mut balance) = self.balance.take_if(|balance| balance.is_due()) else { return Ok(()) };
+        let progress = self.settle_all()?;
+        let threads = |account: &Account| f64::from(account.threads.max(1));
+        let busy: Vec<f64> = self.books().accounts.iter().map(|account| account.updating / threads(account)).collect();
+        let other = match progress.spoilt {
+            true => None,
+            false => balance.correct(&busy, || {
+                let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
+                Ok((state, self.globals()?))
+            })?,
+        };
+        if let Some(other) = other {
+            other.books().before = progress;
+            *self = other;
+        }
+        self.balance = Some(balance);
+        Ok(())
     }
 
     pub(super) fn exchange(&self) -> &Exchange {
@@ -243,6 +274,7 @@ impl<T: Number> Driver<T> {
 impl<T: Number> Engine<T> for Driver<T> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.exchange.check().map_err(|error| self.cause(error))?;
+        self.rebalance()?;
         self.state.take();
         self.tell(&message::of_step(step));
         self.asked += 1;

@@ -1,10 +1,11 @@
 //! How a run on several hosts comes together.
 
+use super::balance::{Balance, Restart};
 use super::children::{self, Children, FAREWELL};
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::key::{self, RunKey};
-use super::message::Begin;
+use super::message::{self, Begin};
 use super::packing::Compress;
 use super::partition;
 use super::peer::{Identity, Network, Peer};
@@ -57,6 +58,7 @@ pub struct Cluster {
     /// How much of the mesh each worker is to have, of all together, and the adapter that it updates on, if not on its cores.
     parts: Vec<(f64, Option<usize>)>,
     compress: Compress,
+    is_balanced: bool,
 }
 
 /// Where workers are.
@@ -221,6 +223,7 @@ impl Cluster {
             threads: 1,
             cut: Cut::default(),
             compress: Compress::default(),
+            is_balanced: false,
             parts,
         }
     }
@@ -252,6 +255,38 @@ impl Cluster {
         Cluster { compress, ..self }
     }
 
+    /// Lets shares follow what workers [inside](Cluster::inside) of this process turn out to do: while the run goes on, work is divided anew
+    /// where some were busy for much longer than others. A GPU that is quicker than the cores so gets more.
+    ///
+    /// Results of cores do not depend on it. Which vertices a GPU rounds in its own way does: they then differ from run to run, within its
+    /// bound (claim C6), unless the share is named.
+    ///
+    /// ```
+    /// # use meshweft::{Backend, Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// # use meshweft::{Cluster, mesh::generate::generate};
+    /// # vertex! { struct Heat<R> { shared heat: R } }
+    /// # stars! { Edges[1]; }
+    /// # struct Mean;
+    /// # kernels! {
+    /// #     for Mean: Heat;
+    /// #     update Next |_, own, around| Heat { heat: (own.heat + around.sum(Edges, |[other], ()| other.heat)) * R::lit(0.125) };
+    /// # }
+    /// # impl Program for Mean {
+    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
+    /// #     fn initial(&self, _: &Mesh, v: u32) -> Heat<f64> { Heat { heat: f64::from(v) } }
+    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
+    /// # }
+    /// let start = |backend| Simulation::builder(generate("sheet:20", 1)?, Mean).backend(backend).build();
+    /// let (mut shared, mut alone) = (start(Backend::Cluster(Cluster::inside(2)?.balanced()))?, start(Backend::Serial)?);
+    /// (0..20).try_for_each(|_| shared.step())?;
+    /// (0..20).try_for_each(|_| alone.step())?;
+    /// assert_eq!(shared.digest()?, alone.digest()?);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn balanced(self) -> Cluster {
+        Cluster { is_balanced: true, ..self }
+    }
+
     /// Number of workers.
     pub fn workers(&self) -> u32 {
         self.workers
@@ -277,6 +312,16 @@ impl Cluster {
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
         let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
         let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
+        if let (Hosts::Inside, true, false) = (&hosts, self.is_balanced, is_recorded) {
+            let (layout, workers) = (layout.clone(), self.workers);
+            let restart: Restart<T> = Box::new(move |weights, state, globals| {
+                // Parts of different weight are runs of the curve.
+                let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
+                let begin = Begin { globals: message::bits(globals), ..begin.clone() };
+                Driver::new(inside::<P, T>(workers), layout.clone(), owners, state, &begin, Children::none())
+            });
+            return Ok(restart(&weights, state, globals)?.balanced(Balance::new(&weights, restart)));
+        }
         let owners = partition::partition(layout, points, &weights, self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),

@@ -33,6 +33,7 @@
 //! Go on without a host that was lost: the run ends with an error that names it.
 
 mod arrival;
+mod balance;
 mod children;
 mod codec;
 mod driver;
