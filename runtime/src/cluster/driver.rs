@@ -61,9 +61,18 @@ pub(crate) struct Driver<T: Number> {
 /// What workers have said.
 struct Books {
     accounts: Vec<Account>,
+    /// What workers said in the end that had the shares before these.
+    earlier: Vec<Account>,
     /// What was done before the state last changed.
     before: Progress,
     tickets: u64,
+}
+
+impl Books {
+    /// What each worker has done, whatever its shares were.
+    fn sums(&self) -> Vec<Account> {
+        self.earlier.iter().zip(&self.accounts).map(|(before, account)| account.after(before)).collect()
+    }
 }
 
 impl<T: Number> Driver<T> {
@@ -96,7 +105,8 @@ impl<T: Number> Driver<T> {
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
         let accounts = vec![Account::default(); workers as usize];
-        let books = Mutex::new(Books { accounts, before: Progress::default(), tickets: 0 });
+        let earlier = accounts.clone();
+        let books = Mutex::new(Books { accounts, earlier, before: Progress::default(), tickets: 0 });
         let globals = begin.globals.len() / T::BYTES;
         let mut driver = Driver {
             exchange,
@@ -145,7 +155,10 @@ impl<T: Number> Driver<T> {
             })?,
         };
         if let Some(other) = other {
-            other.books().before = progress;
+            let earlier = self.books().sums();
+            let mut books = other.books();
+            (books.before, books.earlier) = (progress, earlier);
+            drop(books);
             *self = other;
         }
         self.balance = Some(balance);
@@ -391,7 +404,7 @@ impl<T: Number> Engine<T> for Driver<T> {
 
     fn facts(&self) -> Facts {
         self.read_reports();
-        let books = self.books();
+        let accounts = self.books().sums();
         let report = |(share, account): (&HostReport, &Account)| HostReport {
             threads: account.threads as usize,
             updating_s: account.updating,
@@ -405,9 +418,9 @@ impl<T: Number> Engine<T> for Driver<T> {
             ..share.clone()
         };
         Facts {
-            hosts: self.shares.iter().zip(&books.accounts).map(report).collect(),
-            threads: books.accounts.iter().map(|account| account.threads as usize).sum(),
-            left_out: books.accounts.iter().map(|account| account.left_out).sum(),
+            hosts: self.shares.iter().zip(&accounts).map(report).collect(),
+            threads: accounts.iter().map(|account| account.threads as usize).sum(),
+            left_out: accounts.iter().map(|account| account.left_out).sum(),
             ..Facts::default()
         }
     }

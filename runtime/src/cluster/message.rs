@@ -142,6 +142,23 @@ pub(crate) struct Account {
     pub(crate) memory_bytes: u64,
 }
 
+impl Account {
+    /// What a worker and the one before it in its place have cost together.
+    pub(crate) fn after(self, before: &Account) -> Account {
+        let sums = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        Account {
+            left_out: self.left_out + before.left_out,
+            updating: self.updating + before.updating,
+            waiting: self.waiting + before.waiting,
+            overlap: sums(self.overlap, before.overlap),
+            sent_messages: self.sent_messages + before.sent_messages,
+            sent_bytes: self.sent_bytes + before.sent_bytes,
+            value_bytes: [0, 1].map(|i| self.value_bytes[i] + before.value_bytes[i]),
+            ..self
+        }
+    }
+}
+
 /// How far a worker is, and what it waits for.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
 pub(crate) struct Standing {
