@@ -25,6 +25,20 @@ pub(super) fn planned(host: &HostReport) -> Value {
     all.into()
 }
 
+/// What a host has sent in searches, if hosts stand in a grid: bytes as they would have been and as they went out.
+fn search(host: &HostReport) -> Option<Value> {
+    let [lists, frontiers, offers, predecessors] = host.search_bytes;
+    (frontiers[0] + offers[0] > 0).then(|| {
+        json!({
+            "ids": host.search_ids,
+            "lists_of_ids": lists,
+            "frontiers": frontiers,
+            "offers": offers,
+            "predecessors": predecessors,
+        })
+    })
+}
+
 /// What a host has, and has done.
 pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
     let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
@@ -41,6 +55,7 @@ pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
         "bytes_a_round": a_round(host.sent_bytes),
         "messages_a_round": a_round(host.sent_messages),
         "memory_bytes": host.memory_bytes,
+        "search": search(host),
     });
     let mut all = share(host);
     all.extend(figures.as_object().cloned().unwrap_or_default());
@@ -96,6 +111,15 @@ pub(super) fn print(hosts: &[Value], out: &mut dyn Write) -> Result<()> {
         let share = 100.0 * after / before;
         let [before, after] = [before, after].map(text::bytes);
         writeln!(out, "values   {before}, packed into {after}: {share:.0} %")?;
+    }
+    for (key, name) in [("frontiers", "frontiers"), ("offers", "offers"), ("predecessors", "predecessors")] {
+        let [before, after] =
+            [0, 1].map(|i| hosts.iter().filter_map(|host| host["search"][key][i].as_u64()).sum::<u64>() as f64);
+        if before > 0.0 {
+            let share = 100.0 * after / before;
+            let [before, after] = [before, after].map(text::bytes);
+            writeln!(out, "{name:13}{before}, sent as {after}: {share:.0} %")?;
+        }
     }
     Ok(())
 }

@@ -54,8 +54,8 @@ pub(super) struct Problem {
     launch: super::cluster::Launch,
     /// How the mesh is cut for several hosts; `meshweft info MESH --parts N` shows it. Changes the speed, never the result
     #[cfg(feature = "cluster")]
-    #[arg(long, value_enum, default_value_t, help_heading = super::cluster::HEADING)]
-    cut: CutName,
+    #[arg(long, value_name = "curve|bisection|grid[:ROWSxCOLUMNS]", default_value_t, help_heading = super::cluster::HEADING)]
+    cut: Cut,
     /// Whether hosts pack the values that they send each other, without loss. Changes the speed, never the result
     #[cfg(feature = "cluster")]
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", help_heading = super::cluster::HEADING)]
@@ -89,27 +89,6 @@ enum Place {
     Hybrid,
     /// A GPU if the machine has one that is no software, else the cores
     Auto,
-}
-
-/// [`Cut`] by name.
-#[cfg(feature = "cluster")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum CutName {
-    /// Pieces of the curve that numbers the vertices, whose updates cost the same
-    #[default]
-    Curve,
-    /// Boxes with flat sides, of equal numbers of tasks
-    Bisection,
-}
-
-#[cfg(feature = "cluster")]
-impl From<CutName> for Cut {
-    fn from(name: CutName) -> Cut {
-        match name {
-            CutName::Curve => Cut::Curve,
-            CutName::Bisection => Cut::Bisection,
-        }
-    }
 }
 
 /// [`Compress`] by name.
@@ -266,7 +245,7 @@ impl Problem {
             _ => bail!("several hosts share the mesh among their cores or their GPUs: take --backend cpu or gpu"),
         };
         let as_asked = |cluster: Cluster| {
-            let cluster = cluster.cut(self.cut.into()).compress(self.compress.into());
+            let cluster = cluster.cut(self.cut).compress(self.compress.into());
             match adapter {
                 Some(adapter) => cluster.on_gpus(adapter),
                 None => cluster,

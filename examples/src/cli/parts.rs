@@ -1,13 +1,12 @@
 //! `meshweft info --parts`: what each of several hosts would have of a mesh.
 
-use super::options::CutName;
 use super::{Console, Outcome, find_example, text};
 use crate::picture::{Camera, Coloring, DISTINCT, Scene, Section, Size, Skin, Up, render};
 use crate::{Options, Settings};
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use meshweft::{Backend, HostReport, Order, Sharing};
-use meshweft_mesh::{CellKind, Field, Mesh, io};
+use meshweft_mesh::{CellKind, Cut, Field, Mesh, io};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -24,8 +23,8 @@ pub(super) struct Parts {
     #[arg(long, value_name = "[CURVE/]KEY", default_value_t, requires = "parts")]
     order: Order,
     /// How the mesh is cut
-    #[arg(long, value_enum, default_value_t, requires = "parts")]
-    cut: CutName,
+    #[arg(long, value_name = "curve|bisection|grid[:ROWSxCOLUMNS]", default_value_t, requires = "parts")]
+    cut: Cut,
     /// File for a picture of the mesh, colored by host
     #[arg(long, value_name = "FILE.png", requires = "parts")]
     picture: Option<PathBuf>,
@@ -53,7 +52,7 @@ pub(super) fn run(
     // What hosts lay out is what cores lay out; nothing is updated.
     let options = Options { order: arguments.order, backend: Backend::Cpu { threads: 1 }, ..Options::default() };
     let run = entry.start(mesh.clone(), &Settings::new(entry.info.settings), &options)?;
-    let sharing = run.shares(hosts, arguments.cut.into())?;
+    let sharing = run.shares(hosts, arguments.cut)?;
     let facts = Facts { mesh: name, seed, example: entry.info.name, order: run.schedule().order(), cut: arguments.cut };
     if let Some(path) = &arguments.picture {
         paint(&mesh, &sharing, &facts.caption()).write_png(path)?;
@@ -83,7 +82,7 @@ struct Facts<'a> {
     seed: u64,
     example: &'static str,
     order: Order,
-    cut: CutName,
+    cut: Cut,
 }
 
 /// Sums over all hosts.
@@ -103,12 +102,8 @@ fn share(part: usize, of: usize) -> f64 {
 }
 
 impl Facts<'_> {
-    fn cut(&self) -> String {
-        self.cut.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
-    }
-
     fn caption(&self) -> String {
-        format!("{}, {}, {}, cut by {}", self.mesh, self.example, self.order, self.cut())
+        format!("{}, {}, {}, cut by {}", self.mesh, self.example, self.order, self.cut)
     }
 
     fn print(&self, sharing: &Sharing, console: &mut Console) -> Result<()> {
@@ -132,8 +127,9 @@ impl Facts<'_> {
         writeln!(out)?;
         let seed = if self.seed == 1 { String::new() } else { format!(" --seed {}", self.seed) };
         let equal = match self.cut {
-            CutName::Curve => "equal bytes of its updates, in whole tasks",
-            CutName::Bisection => "equal numbers of tasks",
+            Cut::Curve => "equal bytes of its updates, in whole tasks",
+            Cut::Bisection => "equal numbers of tasks",
+            Cut::Grid(_) => "equal bytes of its updates, in whole tasks dealt like cards",
         };
         let rows = [
             ("imbalance", format!("{:.3}: the most vertices of a host over the mean", imbalance(hosts))),
@@ -146,7 +142,7 @@ impl Facts<'_> {
                     self.example,
                     self.mesh,
                     self.order,
-                    self.cut(),
+                    self.cut,
                     hosts.len()
                 ),
             ),
@@ -175,7 +171,7 @@ impl Facts<'_> {
             "seed": self.seed,
             "example": self.example,
             "order": self.order.to_string(),
-            "cut": self.cut(),
+            "cut": self.cut.to_string(),
             "hosts": hosts.iter().map(super::hosts::planned).collect::<Vec<_>>(),
             "vertices": all.vertices,
             "tasks": all.tasks,
@@ -245,8 +241,7 @@ mod tests {
         let mesh = meshweft_mesh::generate::generate("box:9", 3).unwrap();
         let graph = meshweft_mesh::Graph::from_cells(&mesh).unwrap();
         let entry = find_example("heat").unwrap();
-        for (order, cut) in [("blocked:64", CutName::Curve), ("color", CutName::Bisection), ("jacobi", CutName::Curve)]
-        {
+        for (order, cut) in [("blocked:64", Cut::Curve), ("color", Cut::Bisection), ("jacobi", Cut::Curve)] {
             let options = Options { order: order.parse().unwrap(), ..Options::default() };
             let run = entry.start(mesh.clone(), &Settings::new(entry.info.settings), &options).unwrap();
             for hosts in [1, 2, 5, 8] {

@@ -10,6 +10,8 @@ mod refinement;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use rayon::prelude::*;
+use std::fmt;
+use std::str::FromStr;
 
 /// How vertices are shared between parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,69 @@ pub enum Cut {
     /// parts on boxes, a bar, sheets, a disk, a ball, a torus, random points and a bunny of tets: at most 1.19 times the
     /// boundary vertices of METIS, and on boxes and sheets at most 1.08 times.
     Bisection,
+    /// Vertices dealt to parts like cards, for parts that stand in a grid of so many rows and columns, the nearest to a square unless
+    /// they are given: of a graph whose first vertices have most edges every part has about the same of each kind. Nothing is
+    /// near by, so this is for searches of graphs, whose edges hosts then cut in both directions (Buluç and Madduri 2011).
+    Grid(Option<[u32; 2]>),
+}
+
+impl Cut {
+    /// Rows and columns of so many parts, if they stand in a grid.
+    ///
+    /// # Errors
+    /// A grid of more or fewer.
+    ///
+    /// ```
+    /// use meshweft_mesh::Cut;
+    /// let shapes = [6, 7, 9].map(|parts| Cut::Grid(None).grid(parts).unwrap());
+    /// assert_eq!(shapes, [Some([2, 3]), Some([1, 7]), Some([3, 3])]);
+    /// assert!("grid:2x2".parse::<Cut>()?.grid(6).is_err());
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn grid(self, parts: u32) -> Result<Option<[u32; 2]>> {
+        match self {
+            Cut::Grid(Some([rows, columns])) if u64::from(rows) * u64::from(columns) != u64::from(parts) => {
+                Err(Error::Invalid(format!(
+                    "a grid of {rows} × {columns} for {parts} hosts: rows times columns are the hosts"
+                )))
+            }
+            Cut::Grid(Some(shape)) => Ok(Some(shape)),
+            Cut::Grid(None) => {
+                let rows = (1..=parts.isqrt()).rev().find(|rows| parts.is_multiple_of(*rows)).unwrap_or(1);
+                Ok(Some([rows, parts / rows]))
+            }
+            Cut::Curve | Cut::Bisection => Ok(None),
+        }
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cut::Curve => f.write_str("curve"),
+            Cut::Bisection => f.write_str("bisection"),
+            Cut::Grid(None) => f.write_str("grid"),
+            Cut::Grid(Some([rows, columns])) => write!(f, "grid:{rows}x{columns}"),
+        }
+    }
+}
+
+impl FromStr for Cut {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Cut> {
+        let shape = |shape: &str| {
+            let (rows, columns) = shape.split_once('x')?;
+            Some([rows.parse().ok()?, columns.parse().ok()?])
+        };
+        match (text, text.strip_prefix("grid:").and_then(shape)) {
+            ("curve", _) => Ok(Cut::Curve),
+            ("bisection", _) => Ok(Cut::Bisection),
+            ("grid", _) => Ok(Cut::Grid(None)),
+            (_, Some(shape)) => Ok(Cut::Grid(Some(shape))),
+            _ => Err(Error::Invalid(format!("{text:?} is no cut: take curve, bisection, grid or grid:ROWSxCOLUMNS"))),
+        }
+    }
 }
 
 /// One part: the vertices it owns and those it meets.
@@ -74,6 +139,11 @@ impl Partition {
         }
         if cut == Cut::Curve || parts < 2 {
             return Partition::contiguous(graph, parts);
+        }
+        if let Cut::Grid(_) = cut {
+            // Back and forth: who is first in one round is last in the next.
+            let dealt = |v: usize| if v / parts % 2 == 0 { v % parts } else { parts - 1 - v % parts };
+            return Partition::from_owners(graph, (0..n).map(|v| dealt(v) as u32).collect(), parts);
         }
         let capacity = capacity(n, parts);
         let mut owners = bisection::bisect(graph, points, parts, capacity);

@@ -20,7 +20,7 @@
 use bitpacking::{BitPacker, BitPacker4x};
 
 /// Numbers that are packed at once.
-const BLOCK: usize = BitPacker4x::BLOCK_LEN;
+pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
 /// How the numbers of a message lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +54,20 @@ pub(crate) fn pack(form: Form, values: &[u8], packed: &mut Vec<u8>) {
 /// What [`pack`] made `packed` of, if that is so many bytes: `values` is filled with it. Returns whether it is.
 #[must_use]
 pub(crate) fn unpack(form: Form, packed: &[u8], values: &mut [u8]) -> bool {
+    unpack_first(form, packed, values).is_some_and(<[u8]>::is_empty)
+}
+
+/// The same where more may follow, which is returned.
+#[must_use]
+pub(super) fn unpack_first<'a>(form: Form, packed: &'a [u8], values: &mut [u8]) -> Option<&'a [u8]> {
     if !values.len().is_multiple_of(form.vertex()) {
-        return false;
+        return None;
     }
-    let rest = match form.bytes {
+    match form.bytes {
         4 => unpack_words::<u32>(form, packed, values),
         8 => unpack_words::<u64>(form, packed, values),
         _ => None,
-    };
-    rest.is_some_and(<[u8]>::is_empty)
+    }
 }
 
 /// The bits of a number.
@@ -126,7 +131,6 @@ fn pack_words<W: Word>(form: Form, values: &[u8], packed: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
-    let packer = BitPacker4x::new();
     for real in 0..form.reals {
         let at = real * W::BYTES..(real + 1) * W::BYTES;
         packed.extend_from_slice(&values[at.clone()]);
@@ -141,7 +145,7 @@ fn pack_words<W: Word>(form: Form, values: &[u8], packed: &mut Vec<u8>) {
             }
             for half in 0..W::BYTES / 4 {
                 let halves = words.map(|word| word.half(half));
-                pack_block(&packer, &halves[..count], packed);
+                pack_block(&halves[..count], packed);
             }
         }
     }
@@ -151,7 +155,6 @@ fn unpack_words<'a, W: Word>(form: Form, mut packed: &'a [u8], values: &mut [u8]
     if values.is_empty() {
         return Some(packed);
     }
-    let packer = BitPacker4x::new();
     for real in 0..form.reals {
         let at = real * W::BYTES..(real + 1) * W::BYTES;
         let (first, rest) = packed.split_at_checked(W::BYTES)?;
@@ -161,7 +164,7 @@ fn unpack_words<'a, W: Word>(form: Form, mut packed: &'a [u8], values: &mut [u8]
             let count = vertices.len() / form.vertex();
             let (mut words, mut halves) = ([W::default(); BLOCK], [0; BLOCK]);
             for half in 0..W::BYTES / 4 {
-                packed = unpack_block(&packer, packed, &mut halves[..count])?;
+                packed = unpack_block(packed, &mut halves[..count])?;
                 words.iter_mut().zip(halves).for_each(|(word, bits)| *word = word.with(half, bits));
             }
             for (word, vertex) in words.into_iter().zip(vertices.chunks_exact_mut(form.vertex())) {
@@ -174,13 +177,18 @@ fn unpack_words<'a, W: Word>(form: Form, mut packed: &'a [u8], values: &mut [u8]
 }
 
 /// Packs a block, or the rest of one, with the width that it takes in front.
-fn pack_block(packer: &BitPacker4x, words: &[u32], packed: &mut Vec<u8>) {
+fn pack_block(words: &[u32], packed: &mut Vec<u8>) {
     let width = 32 - words.iter().fold(0, |all, word| all | word).leading_zeros();
     packed.push(width as u8);
+    pack_bits(words, width, packed);
+}
+
+/// Packs numbers of at most `width` bits: a block, or fewer.
+pub(super) fn pack_bits(words: &[u32], width: u32, packed: &mut Vec<u8>) {
     let start = packed.len();
     packed.resize(start + bytes_of(words.len(), width as usize), 0);
     if words.len() == BLOCK {
-        packer.compress(words, &mut packed[start..], width as u8);
+        BitPacker4x::new().compress(words, &mut packed[start..], width as u8);
         return;
     }
     let (mut bits, mut filled) = (0, 0);
@@ -196,24 +204,42 @@ fn pack_block(packer: &BitPacker4x, words: &[u32], packed: &mut Vec<u8>) {
     bytes.for_each(|byte| *byte = bits as u8);
 }
 
-/// Unpacks it. Returns what follows it; none if it is cut short, or no width is in front.
-fn unpack_block<'a>(packer: &BitPacker4x, packed: &'a [u8], words: &mut [u32]) -> Option<&'a [u8]> {
+/// Unpacks a block. Returns what follows it; none if it is cut short, or no width is in front.
+fn unpack_block<'a>(packed: &'a [u8], words: &mut [u32]) -> Option<&'a [u8]> {
     let (&width, rest) = packed.split_first().filter(|(width, _)| **width <= 32)?;
     let (own, rest) = rest.split_at_checked(bytes_of(words.len(), width.into()))?;
+    unpack_bits(own, width.into(), words)?;
+    Some(rest)
+}
+
+/// Unpacks as many numbers of `width` bits, 32 at most, as there is room for: a block, or fewer. None if there are not as many.
+pub(super) fn unpack_bits(packed: &[u8], width: u32, words: &mut [u32]) -> Option<()> {
     if words.len() == BLOCK {
-        packer.decompress(own, words, width);
-        return Some(rest);
+        let packed = packed.get(..bytes_of(BLOCK, width as usize))?;
+        BitPacker4x::new().decompress(packed, words, width as u8);
+        return Some(());
     }
-    let (mut bits, mut filled, mut bytes) = (0u64, 0, own.iter());
+    let (mut bits, mut filled, mut bytes) = (0u64, 0, packed.iter());
     for word in words {
-        while filled < u32::from(width) {
+        while filled < width {
             bits |= u64::from(*bytes.next()?) << filled;
             filled += 8;
         }
         *word = (bits & ((1 << width) - 1)) as u32;
-        (bits, filled) = (bits >> width, filled - u32::from(width));
+        (bits, filled) = (bits >> width, filled - width);
     }
-    Some(rest)
+    Some(())
+}
+
+/// Appends numbers, of which 128 have as many bits as the largest of them.
+pub(super) fn pack_numbers(numbers: &[u32], packed: &mut Vec<u8>) {
+    numbers.chunks(BLOCK).for_each(|block| pack_block(block, packed));
+}
+
+/// Fills `numbers` with what [`pack_numbers`] made `packed` of. Returns what follows it; none if it is cut short.
+#[must_use]
+pub(super) fn unpack_numbers<'a>(packed: &'a [u8], numbers: &mut [u32]) -> Option<&'a [u8]> {
+    numbers.chunks_mut(BLOCK).try_fold(packed, unpack_block)
 }
 
 /// Bytes of so many numbers of so many bits.
@@ -315,7 +341,7 @@ mod tests {
                 }
             }
             let mut packed = Vec::new();
-            pack_block(&BitPacker4x::new(), &words, &mut packed);
+            pack_block(&words, &mut packed);
             let used = 32 - words.iter().fold(0, |all, word| all | word).leading_zeros();
             assert_eq!(used as usize, width, "a random number has all bits");
             assert_eq!(

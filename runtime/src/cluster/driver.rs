@@ -38,6 +38,8 @@ pub(crate) struct Driver<T: Number> {
     layout: Arc<Layout<T>>,
     /// The share of each task.
     owners: Arc<[u32]>,
+    /// Rows and columns of workers, if they stand in a grid.
+    grid: Option<[u32; 2]>,
     /// Steps asked for since the start or the last change of the state.
     asked: u64,
     books: Mutex<Books>,
@@ -89,7 +91,8 @@ impl<T: Number> Driver<T> {
         children: Children,
     ) -> Result<Driver<T>> {
         let workers = exchange.transport().hosts() - 1;
-        let shares = Shares::new(&layout, &owners, workers as usize);
+        let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
+        let shares = Shares::new(&layout, &owners, workers as usize, begin.grid);
         let mut known = Vec::new();
         for share in 0..workers {
             let to = share + 1;
@@ -101,6 +104,7 @@ impl<T: Number> Driver<T> {
             drop(domain);
             let part = shares.state(share, state.view());
             sent.and_then(|()| part.view().write(0..part.len, &mut out))
+                .and_then(|()| shares.blocks(share).map_or(Ok(()), |blocks| blocks.write(&mut out)))
                 .and_then(|()| out.flush())
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
@@ -112,6 +116,7 @@ impl<T: Number> Driver<T> {
             exchange,
             layout: layout.clone(),
             owners: owners.into(),
+            grid: begin.grid,
             asked: 0,
             books,
             snapshot: Mutex::default(),
@@ -341,7 +346,7 @@ impl<T: Number> Engine<T> for Driver<T> {
         edit(state.view_mut());
         let before = Progress { spoilt: false, ..self.settle_all()? };
         self.tell(&Control::Edit);
-        let shares = Shares::new(&self.layout, &self.owners, self.workers().len());
+        let shares = Shares::new(&self.layout, &self.owners, self.workers().len(), self.grid);
         for host in self.workers() {
             let share = shares.state(host - 1, state.view());
             let mut out = Outgoing::new(&self.exchange, host);
@@ -414,6 +419,8 @@ impl<T: Number> Engine<T> for Driver<T> {
             sent_bytes: account.sent_bytes,
             value_bytes: account.value_bytes[0],
             value_bytes_sent: account.value_bytes[1],
+            search_bytes: account.search_bytes,
+            search_ids: account.search_ids,
             memory_bytes: account.memory_bytes,
             ..share.clone()
         };
@@ -452,6 +459,7 @@ pub(crate) fn begin<P: Kernels, T: Number>(
         is_recorded: false,
         gpus: Vec::new(),
         compress: Compress::default(),
+        grid: None,
     }
 }
 

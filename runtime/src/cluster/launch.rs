@@ -240,6 +240,11 @@ impl Cluster {
         self.parts.iter().any(|part| part.1.is_some())
     }
 
+    /// Whether workers stand in a grid.
+    pub(crate) fn is_grid(&self) -> bool {
+        matches!(self.cut, Cut::Grid(_))
+    }
+
     /// Sets the threads of each worker; 0 takes one for each of its cores.
     pub fn threads(self, threads: usize) -> Cluster {
         Cluster { threads, ..self }
@@ -311,6 +316,7 @@ impl Cluster {
         let begin = driver::begin::<P, T>(table, &layout.stars, globals, self.threads);
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
         let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
+        let begin = Begin { grid: self.cut.grid(self.workers)?, ..begin };
         let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
         if let (Hosts::Inside, true, false) = (&hosts, self.is_balanced, is_recorded) {
             let (layout, workers) = (layout.clone(), self.workers);

@@ -104,6 +104,8 @@ pub(crate) struct Begin {
     /// For each worker the adapter that it is to update on, if not on its cores.
     pub(crate) gpus: Vec<Option<u32>>,
     pub(crate) compress: Compress,
+    /// Rows and columns of hosts, if they stand in a grid: blocks follow the state then.
+    pub(crate) grid: Option<[u32; 2]>,
 }
 
 /// A star: its name, whether it is directed, other vertices of an element, names of the parts of its data and how many reals each has.
@@ -138,6 +140,10 @@ pub(crate) struct Account {
     pub(crate) sent_bytes: u64,
     /// Bytes of messages of values as they would have been, and as they went out.
     pub(crate) value_bytes: [u64; 2],
+    /// What it has sent in searches: bytes as they would have been, and as they went out, of lists of ids, frontiers, offers and
+    /// predecessors; and how many ids those lists had.
+    pub(crate) search_bytes: [[u64; 2]; 4],
+    pub(crate) search_ids: u64,
     /// The most memory that the process has held.
     pub(crate) memory_bytes: u64,
 }

@@ -38,6 +38,8 @@ mod children;
 mod codec;
 mod driver;
 mod exchange;
+mod frontier;
+mod grid;
 mod identity;
 mod key;
 mod kind;

@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes of a message below which it is not worth a thought: what stands before the values is as long.
-const SMALL: usize = 512;
+pub(super) const SMALL: usize = 512;
 /// One message in so many is a probe.
 const PROBE: u64 = 256;
 /// Probes that are remembered.
@@ -65,31 +65,31 @@ pub(super) struct Packing {
 
 /// What one message was like, packed.
 #[derive(Clone, Copy)]
-struct Probe {
-    before: usize,
-    after: usize,
+pub(super) struct Probe {
+    pub(super) before: usize,
+    pub(super) after: usize,
     /// Seconds a byte.
-    pack: f64,
-    unpack: f64,
+    pub(super) pack: f64,
+    pub(super) unpack: f64,
 }
 
 /// One direction to one other host.
 #[derive(Default)]
-struct Link {
+pub(super) struct Link {
     messages: u64,
-    packs: bool,
+    pub(super) packs: bool,
     probes: VecDeque<Probe>,
 }
 
 impl Link {
     /// Whether the next message is a probe.
-    fn probes(&mut self) -> bool {
+    pub(super) fn probes(&mut self) -> bool {
         self.messages += 1;
         self.messages.is_power_of_two() || self.messages.is_multiple_of(PROBE)
     }
 
     /// Takes note of a probe, and decides anew. `rate`: bytes a second of the link, if it was measured. Says why, if that changed.
-    fn decide(&mut self, probe: Probe, rate: Option<f64>) -> Option<String> {
+    pub(super) fn decide(&mut self, probe: Probe, rate: Option<f64>) -> Option<String> {
         if self.probes.len() == REMEMBERED {
             self.probes.pop_front();
         }

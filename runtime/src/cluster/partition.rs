@@ -31,7 +31,8 @@ pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], hosts:
     }
     let of_tasks = partition(layout, points, &vec![1.0; hosts as usize], cut)?;
     let owners = hosts_of_vertices(layout, &of_tasks);
-    let shares = Shares::new(layout, &of_tasks, hosts as usize);
+    let grid = cut.grid(hosts)?.filter(|_| !layout.searched.is_empty());
+    let shares = Shares::new(layout, &of_tasks, hosts as usize, grid);
     Ok(Sharing { hosts: (0..hosts).map(|share| report(share + 1, &shares.domain(share))).collect(), owners })
 }
 
@@ -68,8 +69,8 @@ pub(super) fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
 /// The part of each task, `0..parts`: shape [tasks]. `points`: those of the mesh; `weights`: how much each part is to have of it,
 /// all together.
 ///
-/// Runs of the curve are cut by what an update of each task reads and writes; bisection takes tasks as points, and parts that
-/// weigh the same. Depends on the arguments alone.
+/// Runs of the curve are cut by what an update of each task reads and writes, and tasks are dealt to a grid by the same; bisection takes
+/// tasks as points, and parts that weigh the same. Depends on the arguments alone.
 ///
 /// # Errors
 /// Points that are not finite; bisection of parts that do not weigh the same.
@@ -106,6 +107,18 @@ pub(super) fn partition<T: Number>(
         return Ok(owners);
     }
     let costs: Vec<f64> = (0..along.len()).map(|t| cost(layout, t)).collect();
+    if let Cut::Grid(_) = cut {
+        // The largest first, each to who has least: as when cards are dealt that are not all alike.
+        along.sort_by(|&a, &b| costs[b].total_cmp(&costs[a]));
+        let mut loads = vec![0.0; parts];
+        for t in along {
+            let load = |part: &usize| (loads[*part] + costs[t]) / weights[*part];
+            let least = (0..parts).min_by(|a, b| load(a).total_cmp(&load(b))).unwrap_or(0);
+            loads[least] += costs[t];
+            owners[t] = least as u32;
+        }
+        return Ok(owners);
+    }
     let total: f64 = costs.iter().sum();
     // Where parts end, of the whole.
     let all: f64 = weights.iter().sum();

@@ -1,5 +1,6 @@
 //! Random graphs and steps on several hosts in one process: the bits are those of the oracle.
 
+mod grid;
 mod pieces;
 mod values;
 

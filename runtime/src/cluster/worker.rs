@@ -1,19 +1,23 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
 use super::exchange::Exchange;
+use super::grid::Lines;
 use super::kind::CONTROL;
 use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpected};
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use super::transport::Host;
-use crate::engine::{Code, Cpu, Engine, Facts, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks};
+use crate::engine::{
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, round_by_round,
+};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Blocks, Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::{Frame, Placement, check_name};
 use crate::program::{Kernels, Part, parts};
+use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
 use std::io::Write;
@@ -24,7 +28,7 @@ use std::time::Duration;
 /// The worker that combines what all measure.
 const FIRST: Host = 1;
 /// How long a worker waits for word before it looks again.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a walk over several steps is to take, about, and how many it takes at most. At its end hosts wait for each other, and only
 /// then does it tell how far it is.
 const WALK: Duration = Duration::from_millis(500);
@@ -34,11 +38,63 @@ const TOGETHER: f64 = 256.0;
 struct Share<T: Number> {
     walker: Box<dyn Walks<T>>,
     exchange: Arc<Exchange>,
+    domain: Arc<Domain<T>>,
+    /// Its place among hosts that stand in a grid, and its links there.
+    grid: Option<(Grid<T>, Lines)>,
+}
+
+impl<T: Number> Share<T> {
+    /// Whether it is a relaxation along a star that is cut in blocks.
+    fn is_searched(&self, pass: &Pass<T>) -> bool {
+        match (pass.code, &self.grid) {
+            (Code::Vertex { relax: Some(relax), .. }, Some((grid, _))) => grid.has(relax.star),
+            _ => false,
+        }
+    }
+
+    /// Runs rounds of such a relaxation; none if it is another.
+    fn search(&mut self, pass: &Pass<T>, most: u32) -> Result<Option<(u32, bool)>> {
+        let Code::Vertex { relax: Some(relax), .. } = pass.code else { return Ok(None) };
+        let Some((grid, lines)) = self.grid.as_mut().filter(|(grid, _)| grid.has(relax.star)) else { return Ok(None) };
+        let outcome = (relax.in_grid)(grid, &mut *self.walker, lines, pass, most)?;
+        let changed = lines.border(&self.domain, self.walker.view()?)?;
+        if !changed.is_empty() {
+            self.walker.change(&mut |view| changed.iter().for_each(|&(i, x)| view.shared[i] = x))?;
+        }
+        Ok(Some(outcome))
+    }
 }
 
 impl<T: Number> Walks<T> for Share<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
-        self.walker.pass(passes)
+        if !passes.iter().any(|pass| self.is_searched(pass)) {
+            return self.walker.pass(passes);
+        }
+        let mut spoilt = None;
+        for (i, pass) in passes.into_iter().enumerate() {
+            let is_finite = match (self.is_searched(&pass), pass.rule) {
+                (false, _) => self.walker.pass(vec![pass])?.is_none(),
+                // So many rounds at once come to the same once one has changed nothing.
+                (true, Rule::AtOnce) => self.search(&pass, pass.rounds)?.is_none_or(|(_, is_finite)| is_finite),
+                (true, _) => {
+                    return Err(Error::Cluster(
+                        "a relaxation is swept in place, but hosts that stand in a grid have no such order: cut along the curve"
+                            .into(),
+                    ));
+                }
+            };
+            if !is_finite && spoilt.is_none() {
+                spoilt = Some(i);
+            }
+        }
+        Ok(spoilt)
+    }
+
+    fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
+        match self.search(&pass, most)? {
+            Some(outcome) => Ok(outcome),
+            None => round_by_round(self, &pass, most),
+        }
     }
 
     fn reduce(&mut self, measure: Measure<T>) -> Result<Reduction> {
@@ -73,21 +129,7 @@ impl<T: Number> Walks<T> for Share<T> {
     }
 
     fn any(&mut self, own: bool) -> Result<bool> {
-        let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
-        let vote = |from| match next(exchange, from)? {
-            Control::Vote(vote) => Ok(vote),
-            other => unexpected(from, &other),
-        };
-        if exchange.transport().host() != FIRST {
-            exchange.send(FIRST, Control::Vote(own).encode());
-            return vote(FIRST);
-        }
-        let mut any = own;
-        for from in FIRST + 1..=workers {
-            any |= vote(from)?;
-        }
-        (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Vote(any).encode()));
-        Ok(any)
+        vote(&self.exchange, own)
     }
 
     fn view(&self) -> Result<View<'_, T>> {
@@ -101,6 +143,28 @@ impl<T: Number> Walks<T> for Share<T> {
     fn facts(&self) -> Facts {
         self.walker.facts()
     }
+}
+
+/// Whether something holds on any worker.
+///
+/// # Errors
+/// Another host was lost.
+pub(super) fn vote(exchange: &Exchange, own: bool) -> Result<bool> {
+    let workers = exchange.transport().hosts() - 1;
+    let vote = |from| match next(exchange, from)? {
+        Control::Vote(vote) => Ok(vote),
+        other => unexpected(from, &other),
+    };
+    if exchange.transport().host() != FIRST {
+        exchange.send(FIRST, Control::Vote(own).encode());
+        return vote(FIRST);
+    }
+    let mut any = own;
+    for from in FIRST + 1..=workers {
+        any |= vote(from)?;
+    }
+    (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Vote(any).encode()));
+    Ok(any)
 }
 
 /// The next control message of a host.
@@ -166,6 +230,8 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder:
     let domain = Arc::new(domain);
     let mut state = State::empty(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
+    let own = (exchange.transport().host() - 1, domain.along_curve.len());
+    let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, own.0, own.1)).transpose()?;
     exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = exchange.transport().host() as usize;
@@ -178,7 +244,11 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder:
         }
     };
     let gpu = walker.facts().gpu.map_or(String::new(), |(adapter, _)| adapter.name);
-    let share = Share { walker, exchange: exchange.clone() };
+    let grid = blocks.map(|blocks| {
+        let lines = Lines::new(exchange, &blocks, &domain, begin.compress);
+        (Grid::new(blocks, &domain), lines)
+    });
+    let share = Share { walker, exchange: exchange.clone(), domain: domain.clone(), grid };
     let mut worker = Worker {
         engine: Interpreter::new(share, table.clone(), globals),
         domain,
@@ -344,6 +414,7 @@ impl<T: Number> Worker<T> {
     fn account(&self) -> Account {
         let (progress, facts) = (self.engine.progress(), self.engine.facts());
         let (transport, waiting) = (self.exchange.transport(), self.exchange.waited().as_secs_f64());
+        let found = self.engine.host.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
         let sent =
             (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));
         Account {
@@ -359,6 +430,8 @@ impl<T: Number> Worker<T> {
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
             sent_bytes: sent.map(|traffic| traffic.sent_bytes).sum(),
             value_bytes: self.exchange.value_bytes(),
+            search_bytes: [found.lists, found.frontiers, found.offers, found.predecessors],
+            search_ids: found.ids,
             memory_bytes: most_memory().unwrap_or(0),
         }
     }

@@ -2,6 +2,10 @@
 
 use super::cpu::Cpu;
 use super::cpu::tile::Visit;
+#[cfg(feature = "cluster")]
+use super::grid::{Grid, Sides};
+#[cfg(feature = "cluster")]
+use super::interpreter::Host;
 use super::one::One;
 use crate::layout::Tile;
 use crate::program::{Combine, Uniform};
@@ -22,9 +26,21 @@ type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
 /// What measures a tile.
 type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
 
-/// What runs rounds of a relaxation until one changes nothing, so many at most, if the layout allows it: how many, and whether all came
-/// out finite.
-pub(super) type Fixpoint<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
+/// What runs rounds of a relaxation until one changes nothing, so many at most: how many, and whether all came out finite.
+#[derive(Clone, Copy)]
+pub(crate) struct Relaxation<T> {
+    /// The star along which it looks.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster cut stars in blocks"))]
+    pub(crate) star: usize,
+    /// On the threads of this machine, if the layout allows it.
+    pub(super) here: fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>,
+    /// On hosts that stand in a grid.
+    #[cfg(feature = "cluster")]
+    pub(crate) in_grid: InGrid<T>,
+}
+
+#[cfg(feature = "cluster")]
+type InGrid<T> = fn(&mut Grid<T>, &mut dyn Host<T>, &mut dyn Sides<T>, &Pass<T>, u32) -> crate::Result<(u32, bool)>;
 
 /// Its functions.
 #[derive(Clone, Copy)]
@@ -35,7 +51,7 @@ pub(crate) enum Code<T> {
         one: fn(&One<T>, &mut Vec<T>) -> bool,
         tile: [UpdateTile<T>; 2],
         is_quiet: bool,
-        relax: Option<Fixpoint<T>>,
+        relax: Option<Relaxation<T>>,
     },
     /// Of a measure: how values are combined; that of one vertex; those of a tile.
     Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },

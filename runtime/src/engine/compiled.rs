@@ -1,6 +1,6 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled, Fixpoint};
+use super::code::{Code, Compiled, Relaxation};
 use super::cpu::{relaxation, tile};
 use super::one;
 use crate::number::Number;
@@ -49,7 +49,7 @@ impl<P: Kernels, T: Number> List<P, T> {
         self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code });
     }
 
-    fn push_update<K: Update<P>>(&mut self, relax: Option<Fixpoint<T>>) {
+    fn push_update<K: Update<P>>(&mut self, relax: Option<Relaxation<T>>) {
         let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
         self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax });
     }
@@ -66,8 +66,14 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     }
 
     fn relax<K: Relax<P>>(&mut self) {
-        self.push_update::<K>(Some(relaxation::fixpoint::<P, T, K>));
-        self.table.relaxed.push(<K::Along as Star<1>>::INDEX);
+        let star = <K::Along as Star<1>>::INDEX;
+        self.push_update::<K>(Some(Relaxation {
+            star,
+            here: relaxation::fixpoint::<P, T, K>,
+            #[cfg(feature = "cluster")]
+            in_grid: super::grid::fixpoint::<P, T, K>,
+        }));
+        self.table.relaxed.push(star);
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {

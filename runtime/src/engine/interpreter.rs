@@ -48,6 +48,11 @@ pub(crate) trait Host<T: Number>: Send + Sync {
         fixpoint(self, &pass, most)
     }
 
+    /// Does `work(i)` for all `i` below `count`, in any order, on as many threads as it has. `kind` tells it from other work.
+    fn each(&mut self, _kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
+        (0..count).for_each(|i| work(i));
+    }
+
     /// Measures all of its vertices, and combines the values in the leaves of the tree.
     ///
     /// # Errors
@@ -82,7 +87,7 @@ pub(crate) trait Host<T: Number>: Send + Sync {
 ///
 /// # Errors
 /// As there.
-pub(super) fn fixpoint<T: Number, H: Host<T> + ?Sized>(host: &mut H, pass: &Pass<T>, most: u32) -> Result<(u32, bool)> {
+pub(crate) fn fixpoint<T: Number, H: Host<T> + ?Sized>(host: &mut H, pass: &Pass<T>, most: u32) -> Result<(u32, bool)> {
     let mut finite = true;
     for round in 0..most {
         let (is_finite, has_changed) = host.round(pass.clone())?;
@@ -96,7 +101,7 @@ pub(super) fn fixpoint<T: Number, H: Host<T> + ?Sized>(host: &mut H, pass: &Pass
 
 /// Runs steps stage by stage on a [`Host`], and keeps globals and progress.
 pub(crate) struct Interpreter<T, H> {
-    pub(super) host: H,
+    pub(crate) host: H,
     table: Arc<Table<T>>,
     globals: Vec<T>,
     progress: Progress,

@@ -9,6 +9,8 @@ mod audit;
 mod code;
 mod compiled;
 pub(crate) mod cpu;
+#[cfg(feature = "cluster")]
+mod grid;
 mod interpreter;
 mod legs;
 mod one;
@@ -31,7 +33,8 @@ pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 pub(crate) use {
     code::{Measure, Pass},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
-    interpreter::Host as Walks,
+    grid::{Grid, Less, Offers, Sides},
+    interpreter::{Host as Walks, fixpoint as round_by_round},
     reduce::Reduction,
 };
 
@@ -176,6 +179,11 @@ pub struct HostReport {
     pub value_bytes: u64,
     /// Bytes of them as they went out: fewer where they were packed.
     pub value_bytes_sent: u64,
+    /// What it has sent in searches on hosts that stand in a grid: bytes as they would have been and as they went out, of lists of
+    /// vertices that have changed; of frontiers, which have these lists; of offers; and of who makes them.
+    pub search_bytes: [[u64; 2]; 4],
+    /// Vertices in those lists, as often as they were sent.
+    pub search_ids: u64,
     /// The most memory that its process has held, in bytes; 0 where the system does not tell.
     pub memory_bytes: u64,
 }

@@ -18,6 +18,8 @@
 //! Vertices with far more neighbors than the others of their group would leave lanes idle: they form tiles of **rows**, one vertex
 //! after the other, that name neighbors by slot. The oracle's layout consists of rows alone.
 
+#[cfg(feature = "cluster")]
+mod blocks;
 mod cut;
 mod domain;
 mod incidences;
@@ -31,6 +33,8 @@ mod wide;
 #[cfg(feature = "cluster")]
 mod wire;
 
+#[cfg(feature = "cluster")]
+pub(crate) use blocks::Blocks;
 pub(crate) use cut::Forms;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
@@ -72,6 +76,8 @@ pub(crate) struct Layout<T> {
     pub(crate) places: Permutation,
     /// From places to slots.
     slots: Vec<u32>,
+    /// Stars along which nothing but relaxations looks, where vertices are laid out one by one.
+    pub(crate) searched: Vec<usize>,
 }
 
 impl<T> Deref for Layout<T> {
@@ -163,7 +169,9 @@ impl<T: Number> Layout<T> {
             share: None,
         };
         let domain = Arc::new(domain);
-        Ok(Layout { schedule, domain, places, slots })
+        let is_plain = domain.tiles.iter().all(|tile| matches!(tile.form, Form::Rows { .. }));
+        let searched = plans.iter().filter(|plan| is_plain && plan.is_searched).map(|plan| plan.index).collect();
+        Ok(Layout { schedule, domain, places, slots, searched })
     }
 
     /// The slot of vertex `v` of the mesh.

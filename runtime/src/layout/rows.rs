@@ -44,6 +44,11 @@ impl<T: Number> Rows<T> {
         Rows { shape, offsets: offsets.into(), others: others.into(), data: data.into() }
     }
 
+    /// Other vertices and reals of data of each element.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        self.shape
+    }
+
     /// Elements of vertex `i` of the tile.
     #[inline(always)]
     pub(crate) fn row(&self, i: usize) -> Range<usize> {

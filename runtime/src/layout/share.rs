@@ -3,10 +3,13 @@
 //! A share is carved out of the layout of the whole mesh, tile by tile: its tasks, tiles and slots keep their order, so a wide
 //! tile only needs new names for its halo, and what a host computes is what one host would have computed. Around its own
 //! tasks lie ghosts: those tasks of other hosts that hold a vertex which it reads, with no other vertices than these.
+//!
+//! Where hosts stand in a grid, stars that are only searched along are no part of a share: they are cut in blocks.
 
+use super::blocks::{Blocks, Places};
 use super::domain::{Domain, Link, Share};
 use super::packed::Packed;
-use super::{Form, Layout, State, Tile, View};
+use super::{Form, Layout, Rows, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
 use std::ops::Range;
@@ -20,23 +23,31 @@ pub(crate) struct Shares<'a, T> {
     starts: Vec<u32>,
     /// For each host, the slots of others that it reads or must know of, ascending.
     ghosts: Vec<Vec<u32>>,
+    /// Where vertices are in the grid of hosts, if they stand in one.
+    places: Option<Places>,
+    /// The tasks that wait for each other although some stars are left out, ascending; none if all are there.
+    joined: Option<Vec<[u32; 2]>>,
 }
 
 impl<'a, T: Number> Shares<'a, T> {
-    /// Cost O(vertices + halos).
+    /// `grid`: rows and columns of hosts, if they stand in a grid. Cost O(vertices + halos).
     ///
     /// # Panics
     /// If a task has no host, or a host that is not one of `hosts`.
-    pub(crate) fn new(layout: &'a Layout<T>, owners: &'a [u32], hosts: usize) -> Shares<'a, T> {
+    pub(crate) fn new(layout: &'a Layout<T>, owners: &'a [u32], hosts: usize, grid: Option<[u32; 2]>) -> Shares<'a, T> {
         assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
         let mut starts: Vec<u32> = (0..owners.len()).map(|t| slots_of(layout, t).start).collect();
         starts.push(layout.slots() as u32);
-        let mut shares = Shares { layout, owners, starts, ghosts: vec![Vec::new(); hosts] };
+        let grid = grid.filter(|_| !layout.searched.is_empty());
+        let places = grid.map(|grid| Places::new(layout, owners, grid));
+        let joined = places.is_some().then(Vec::new);
+        let mut shares = Shares { layout, owners, starts, ghosts: vec![Vec::new(); hosts], places, joined };
+        shares.join();
         for t in 0..owners.len() {
             let own = owners[t];
             let mut ghosts = std::mem::take(&mut shares.ghosts[own as usize]);
             for tile in &layout.tiles[layout.tiles_of(t..t + 1)] {
-                each_read(tile, |slot| {
+                each_read(tile, shares.left_out(), |slot| {
                     if owners[shares.task(slot) as usize] != own {
                         ghosts.push(slot);
                     }
@@ -54,6 +65,42 @@ impl<'a, T: Number> Shares<'a, T> {
         shares
     }
 
+    /// The stars that are no part of shares.
+    fn left_out(&self) -> &'a [usize] {
+        if self.places.is_some() { &self.layout.searched } else { &[] }
+    }
+
+    /// The blocks of a host, if hosts stand in a grid and there is something to search along.
+    pub(crate) fn blocks(&self, host: u32) -> Option<Blocks<T>> {
+        Some(self.places.as_ref()?.blocks(self.layout, host))
+    }
+
+    /// Finds which tasks are joined by a star that is part of shares, if some are not.
+    fn join(&mut self) {
+        let Some(mut joined) = self.joined.take() else { return };
+        for t in 0..self.owners.len() {
+            let start = joined.len();
+            for tile in &self.layout.tiles[self.layout.tiles_of(t..t + 1)] {
+                each_read(tile, self.left_out(), |slot| {
+                    let (u, t) = (self.task(slot), t as u32);
+                    joined.push([t.min(u), t.max(u)]);
+                });
+            }
+            joined[start..].sort_unstable();
+            joined.dedup();
+        }
+        joined.sort_unstable();
+        joined.dedup();
+        self.joined = Some(joined);
+    }
+
+    /// The tasks that wait for one, and for which it waits.
+    fn neighbors(&self, t: u32) -> impl Iterator<Item = u32> {
+        let waits =
+            move |u: u32| self.joined.as_ref().is_none_or(|joined| joined.binary_search(&[t.min(u), t.max(u)]).is_ok());
+        self.layout.graph.neighbors(t).iter().copied().filter(move |&u| waits(u))
+    }
+
     /// Adds a slot of each task that a host waits for and reads nothing of, as where a directed edge leads to it: its rounds must be
     /// told, too.
     fn add_unread(&self, host: u32, ghosts: &mut Vec<u32>) {
@@ -61,9 +108,9 @@ impl<'a, T: Number> Shares<'a, T> {
         read.dedup();
         let is_own = |t: u32| self.owners[t as usize] == host;
         let own = (0..self.owners.len() as u32).filter(|&t| is_own(t));
-        let waited_for = own.flat_map(|t| self.layout.graph.neighbors(t)).filter(|&&u| !is_own(u));
+        let waited_for = own.flat_map(|t| self.neighbors(t)).filter(|&u| !is_own(u));
         let before = ghosts.len();
-        ghosts.extend(waited_for.filter(|u| read.binary_search(u).is_err()).map(|&u| self.starts[u as usize]));
+        ghosts.extend(waited_for.filter(|u| read.binary_search(u).is_err()).map(|u| self.starts[u as usize]));
         if ghosts.len() > before {
             ghosts.sort_unstable();
             ghosts.dedup();
@@ -129,7 +176,7 @@ impl<'a, T: Number> Shares<'a, T> {
                     let range = whole.tiles_of(*t as usize..*t as usize + 1);
                     let [first, end] = [own.start, own.end].map(|at| whole.runs.partition_point(|&run| run < at));
                     runs.extend(whole.runs[first..end].iter().map(|&run| name(run)));
-                    tiles.extend(whole.tiles[range].iter().map(|tile| renamed(tile, &name)));
+                    tiles.extend(whole.tiles[range].iter().map(|tile| renamed(tile, self.left_out(), &name)));
                     let (start, places) = (name(own.start), &whole.place_of[own.start as usize..own.end as usize]);
                     let vertices = (0..places.len()).filter(|&i| i == 0 || places[i] != places[i - 1]);
                     let order = schedule.permutation().order();
@@ -171,8 +218,8 @@ impl<'a, T: Number> Shares<'a, T> {
         let is_own = |t: u32| self.owners[t as usize] == host;
         let mut edges = Vec::new();
         for (local, &t) in (0..).zip(names) {
-            let later = self.layout.graph.neighbors(t).iter().filter(|&&u| u > t && (is_own(t) || is_own(u)));
-            edges.extend(later.filter_map(|u| Some([local, names.binary_search(u).ok()? as u32])));
+            let later = self.neighbors(t).filter(|&u| u > t && (is_own(t) || is_own(u)));
+            edges.extend(later.filter_map(|u| Some([local, names.binary_search(&u).ok()? as u32])));
         }
         Graph::from_edges(names.len(), &edges).expect("tasks of a share are numbered")
     }
@@ -211,17 +258,20 @@ fn slots_of<T: Number>(layout: &Layout<T>, t: usize) -> Range<u32> {
     slots.start as u32..slots.end as u32
 }
 
-/// Visits the slots that a tile reads and does not own; some of them more than once.
-fn each_read<T: Number>(tile: &Tile<T>, mut visit: impl FnMut(u32)) {
+/// Visits the slots that a tile reads and does not own, but for some stars; some slots more than once.
+fn each_read<T: Number>(tile: &Tile<T>, left_out: &[usize], mut visit: impl FnMut(u32)) {
     match &tile.form {
         Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
         Form::Spread { stars } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
-        Form::Rows { stars, .. } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
+        Form::Rows { stars, .. } => {
+            let read = stars.iter().enumerate().filter(|(star, _)| !left_out.contains(star));
+            read.flat_map(|(_, rows)| &*rows.others).for_each(|&slot| visit(slot));
+        }
     }
 }
 
-/// The same tile where slots have other names, in the same order.
-fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
+/// The same tile where slots have other names, in the same order, without the elements of some stars.
+fn renamed<T: Number>(tile: &Tile<T>, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile<T> {
     let mut tile = tile.clone();
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
@@ -229,7 +279,14 @@ fn renamed<T: Number>(tile: &Tile<T>, name: &impl Fn(u32) -> u32) -> Tile<T> {
     match &mut tile.form {
         Form::Wide { halo, .. } => rename(halo),
         Form::Spread { stars } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
-        Form::Rows { stars, .. } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
+        Form::Rows { vertices, stars } => {
+            for (star, rows) in stars.iter_mut().enumerate() {
+                match left_out.contains(&star) {
+                    true => *rows = Rows::of(rows.shape, vec![0; *vertices as usize + 1], Vec::new(), Vec::new()),
+                    false => rename(&mut rows.others),
+                }
+            }
+        }
     }
     tile
 }

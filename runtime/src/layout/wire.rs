@@ -389,12 +389,12 @@ impl<T: Number> State<T> {
     }
 }
 
-fn nonsense<A>(what: &str) -> Result<A> {
+pub(super) fn nonsense<A>(what: &str) -> Result<A> {
     Err(Error::Cluster(format!("a share of the mesh makes no sense: {what}")))
 }
 
 /// Whether some ends cut a list of `len` into pieces.
-fn cuts(ends: &[u32], len: usize) -> bool {
+pub(super) fn cuts(ends: &[u32], len: usize) -> bool {
     ends.first() == Some(&0) && ends.last().is_some_and(|&end| end as usize == len) && ends.is_sorted()
 }
 

@@ -26,6 +26,8 @@ pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update}
 pub use record::Vertex;
 pub(crate) use record::{convert, integers, leaves};
 pub use relax::Relax;
+#[cfg(feature = "cluster")]
+pub(crate) use relax::key_real;
 pub(crate) use relax::less;
 pub use stages::Stages;
 pub(crate) use stages::settings_of;

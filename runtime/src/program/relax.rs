@@ -86,16 +86,16 @@ pub trait Relax<P: Kernels>: Kernel {
 /// Whether one key is less than another.
 #[inline(always)]
 pub(crate) fn less<R: Real, A: Record<R>>(a: A, b: A) -> R::Mask {
-    let [a, b] = [a, b].map(slot);
+    let [a, b] = [a, b].map(key_real);
     match A::kind(0) {
         Kind::Real => a.less(b),
         Kind::Integer => a.held_int().less(b.held_int()),
     }
 }
 
-/// The number that a key is, in the slot of a real.
+/// The number that a key is, in the place of a real.
 #[inline(always)]
-fn slot<R: Real, A: Record<R>>(key: A) -> R {
+pub(crate) fn key_real<R: Real, A: Record<R>>(key: A) -> R {
     let mut slot = R::lit(0.0);
     key.each(|_, x| slot = x);
     slot

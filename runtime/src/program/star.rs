@@ -136,6 +136,8 @@ pub(crate) struct StarPlan {
     pub(crate) shape: CellKind,
     /// Whether an element is around its last vertex alone.
     is_directed: bool,
+    /// Whether nothing but relaxations looks along it.
+    pub(crate) is_searched: bool,
     /// [`StarPlan::elements`].
     lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -319,6 +321,7 @@ impl Stars {
             corners: K,
             shape,
             is_directed: false,
+            is_searched: false,
             lists: Box::new(Lists(elements)),
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),

@@ -52,6 +52,16 @@ impl Backend {
         }
     }
 
+    /// Whether it looks for what a relaxation changes, vertex by vertex.
+    pub(super) fn searches(&self) -> bool {
+        match self {
+            Backend::Cpu { .. } => true,
+            #[cfg(feature = "cluster")]
+            Backend::Cluster(cluster) => cluster.is_grid(),
+            _ => false,
+        }
+    }
+
     /// Vertices a block of [`Order::BLOCKED`], whose size is open: a power of two, about a 128th of the mesh, from 512 to
     /// 4096 on cores and from 64 to 512 on a GPU.
     ///

@@ -159,18 +159,19 @@ impl<P: Program, T: Number> Builder<P, T> {
         meshweft_mesh::start_threads()?;
         check_shapes::<P, T>()?;
         let table = Arc::new(Table::<T>::of::<P>());
-        let stars = stars(&program, &mesh)?;
+        let mut stars = stars(&program, &mesh)?;
         // A search along some edges finds each list by itself.
-        let is_searched = stars.iter().any(|plan| table.relaxed.contains(&plan.index));
-        let forms = match backend {
-            Backend::Cpu { .. } if is_searched => Forms::Rows,
-            _ if backend.has_gpus() => Forms::Tables,
-            _ => Forms::Any,
+        let is_relaxed = stars.iter().any(|plan| table.relaxed.contains(&plan.index));
+        let forms = match backend.searches() && is_relaxed {
+            true => Forms::Rows,
+            false if backend.has_gpus() => Forms::Tables,
+            false => Forms::Any,
         };
         let scalar = gpu::scalar::<T>().unwrap_or(Scalar::F32);
         let shapes = shapes(&stars);
         let physics = trace::physics::<P>(&shapes, scalar);
         let traced = trace::kernels::<P>(&physics, &shapes)?;
+        stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
         Stages::<P>::record::<T>(table.ids(), false, |stages| program.step(stages))?;
         lap("stars", &mut setup);
         let numbers = number(&mesh, order, key.as_ref(), &stars)?;

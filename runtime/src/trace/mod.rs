@@ -69,6 +69,16 @@ pub(crate) struct Traced {
     pub(crate) draws: bool,
     /// Whether it is a map.
     pub(crate) is_map: bool,
+    /// Whether it is a relaxation.
+    is_relaxation: bool,
+    /// The stars along which it looks.
+    stars: Vec<usize>,
+}
+
+/// Whether relaxations look along a star, and nothing else does.
+pub(crate) fn is_searched(kernels: &[Traced], star: usize) -> bool {
+    let mut looking = kernels.iter().filter(|kernel| kernel.stars.contains(&star)).peekable();
+    looking.peek().is_some() && looking.all(|kernel| kernel.is_relaxation)
 }
 
 /// Runs every kernel of a program once on symbols, in the order in which the program names them.
@@ -118,12 +128,14 @@ impl<P: Kernels> Tracer<'_, P> {
             with_tape(|tape| *tape = outer);
             return;
         }
+        let stars = with_tape(|tape| tape.folds.iter().map(|fold| fold.star).collect());
         let body = write(self.physics, output);
         with_tape(|tape| *tape = outer);
         let reads = |what| body.as_ref().map_or(true, |body| body.function().contains(what));
         let (reads_vertex, reads_step, draws) = (reads("vertex(place)"), reads("step()"), reads("draw()"));
         let body = body.map_err(|fault| format!("kernel {} cannot run on a GPU: {fault}", K::NAME));
-        self.traced.push(Traced { body, reads_vertex, reads_step, draws, is_map: false });
+        let (is_map, is_relaxation) = (false, false);
+        self.traced.push(Traced { body, reads_vertex, reads_step, draws, is_map, is_relaxation, stars });
     }
 
     /// Checks that a vertex holds an offer once it has taken it: otherwise it would take it again and again.
@@ -171,6 +183,7 @@ impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
 
     fn relax<K: Relax<P>>(&mut self) {
         self.update::<K>();
+        self.traced.iter_mut().last().into_iter().for_each(|kernel| kernel.is_relaxation = true);
         if self.traced.last().is_some_and(|kernel| kernel.reads_vertex) {
             self.fault.get_or_insert(format!(
                 "kernel {} reads the number of the vertex, but an offer is the same for all who hear it: keep the number in a field",

@@ -199,7 +199,7 @@ impl<T: Number> Host<T> for Cpu<T> {
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
         if let Code::Vertex { relax: Some(relax), .. } = pass.code
-            && let Some(outcome) = relax(self, &pass, most)
+            && let Some(outcome) = (relax.here)(self, &pass, most)
         {
             return Ok(outcome);
         }
@@ -211,6 +211,10 @@ impl<T: Number> Host<T> for Cpu<T> {
         let domain = &self.ground.domain;
         let own = (0..domain.graph.len()).filter(|&t| !domain.is_ghost(t as u32));
         Ok((spoilt.is_none(), self.quiet.has_changed(own)))
+    }
+
+    fn each(&mut self, kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
+        Cpu::each(self, kind, count, move |i| work(i));
     }
 
     fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {

@@ -1,0 +1,109 @@
+//! Reals of the vertices of a list.
+//!
+//! What the other end knows already is not said again, and what is the same for all is said once: of a breadth-first search nothing is
+//! left. The rest goes out vertex after vertex, as it is or packed ([`codec`](super::super::codec)).
+//!
+//! ```text
+//! how each real stands | those that are the same for all | whether the rest is packed | the rest
+//! ```
+
+use super::super::codec;
+use crate::number::Number;
+
+const VARYING: u8 = 0;
+const SAME: u8 = 1;
+const KNOWN: u8 = 2;
+
+/// What is to be said of the reals of some vertices.
+pub(super) struct Reals<T> {
+    head: Vec<u8>,
+    /// Reals that vary, vertex after vertex, and how many those are.
+    rest: Vec<T>,
+    varying: usize,
+}
+
+impl<T: Number> Reals<T> {
+    /// `values`: shape [vertices × reals]; `known`: what the other end has, if it has anything.
+    pub(super) fn new(values: &[T], reals: usize, known: Option<&[T]>) -> Reals<T> {
+        let of = |all: &[T], k: usize| all.iter().skip(k).step_by(reals.max(1)).copied().collect::<Vec<T>>();
+        let (mut head, mut same, mut varying) = (Vec::with_capacity(reals), Vec::new(), Vec::new());
+        for k in 0..reals {
+            let own = of(values, k);
+            let bits: &[u8] = bytemuck::cast_slice(&own);
+            head.push(if known.is_some_and(|known| bytemuck::cast_slice::<T, u8>(&of(known, k)) == bits) {
+                KNOWN
+            } else if let Some(first) = bits.get(..T::BYTES).filter(|first| bits.chunks(T::BYTES).all(|x| x == *first))
+            {
+                same.extend_from_slice(first);
+                SAME
+            } else {
+                varying.push(own);
+                VARYING
+            });
+        }
+        head.extend(same);
+        let vertices = values.len() / reals.max(1);
+        let rest = (0..vertices).flat_map(|i| varying.iter().map(move |own| own[i])).collect();
+        Reals { head, rest, varying: varying.len() }
+    }
+
+    /// Bytes as it is.
+    pub(super) fn bytes(&self) -> usize {
+        self.head.len() + 1 + self.rest.len() * T::BYTES
+    }
+
+    /// Appends it.
+    pub(super) fn write(&self, packs: bool, out: &mut Vec<u8>) {
+        out.extend(&self.head);
+        out.push(packs.into());
+        match packs {
+            true => codec::pack(form::<T>(self.varying), bytemuck::cast_slice(&self.rest), out),
+            false => out.extend_from_slice(bytemuck::cast_slice(&self.rest)),
+        }
+    }
+}
+
+fn form<T: Number>(reals: usize) -> codec::Form {
+    codec::Form { bytes: T::BYTES, reals }
+}
+
+/// Reads the reals of so many vertices, and goes on behind them: shape [vertices × reals]. `known`: real `k` of the `i`-th of them, if
+/// anything is. None if they make no sense.
+pub(super) fn read<T: Number>(
+    from: &mut &[u8],
+    vertices: usize,
+    reals: usize,
+    known: Option<&dyn Fn(usize, usize) -> T>,
+) -> Option<Vec<T>> {
+    let (how, rest) = from.split_at_checked(reals)?;
+    let count = |kind| how.iter().filter(|how| **how == kind).count();
+    let (varying, is_known) = (count(VARYING), count(KNOWN));
+    if count(SAME) + varying + is_known != reals || (is_known > 0 && known.is_none()) {
+        return None;
+    }
+    let (same, rest) = rest.split_at_checked(count(SAME) * T::BYTES)?;
+    let (&packs, rest) = rest.split_first()?;
+    let mut values = vec![0; vertices.checked_mul(varying * T::BYTES)?];
+    *from = match packs {
+        0 => {
+            let (own, rest) = rest.split_at_checked(values.len())?;
+            values.copy_from_slice(own);
+            rest
+        }
+        1 => codec::unpack_first(form::<T>(varying), rest, &mut values)?,
+        _ => return None,
+    };
+    let (same, values): (Vec<T>, Vec<T>) = (bytemuck::pod_collect_to_vec(same), bytemuck::pod_collect_to_vec(&values));
+    let mut all = Vec::with_capacity(vertices * reals);
+    for i in 0..vertices {
+        let (mut same, mut varying) = (same.iter(), values[i * varying..].iter());
+        for (k, how) in how.iter().enumerate() {
+            all.push(match *how {
+                KNOWN => known?(i, k),
+                SAME => *same.next()?,
+                _ => *varying.next()?,
+            });
+        }
+    }
+    Some(all)
+}
