@@ -1,5 +1,6 @@
 //! The command as processes: how one stops, and several that find each other over QUIC on this machine [C3].
 
+mod grid;
 #[cfg(unix)]
 mod hosts;
 #[cfg(unix)]

@@ -231,17 +231,6 @@ pub(super) fn unpack_bits(packed: &[u8], width: u32, words: &mut [u32]) -> Optio
     Some(())
 }
 
-/// Appends numbers, of which 128 have as many bits as the largest of them.
-pub(super) fn pack_numbers(numbers: &[u32], packed: &mut Vec<u8>) {
-    numbers.chunks(BLOCK).for_each(|block| pack_block(block, packed));
-}
-
-/// Fills `numbers` with what [`pack_numbers`] made `packed` of. Returns what follows it; none if it is cut short.
-#[must_use]
-pub(super) fn unpack_numbers<'a>(packed: &'a [u8], numbers: &mut [u32]) -> Option<&'a [u8]> {
-    numbers.chunks_mut(BLOCK).try_fold(packed, unpack_block)
-}
-
 /// Bytes of so many numbers of so many bits.
 fn bytes_of(count: usize, width: usize) -> usize {
     (count * width).div_ceil(8)

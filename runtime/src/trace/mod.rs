@@ -95,6 +95,40 @@ pub(crate) fn kernels<P: Kernels>(physics: &Physics, stars: &[StarShape]) -> Res
     }
 }
 
+/// What a vertex that has taken an offer knows of who makes it, besides the offer.
+#[cfg(feature = "cluster")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// Nothing.
+    Forgotten,
+    /// Something that no neighbor sees.
+    Kept,
+    /// Something that neighbors see.
+    Shown,
+}
+
+/// What takers of a relaxation know. `stars`: those of the program.
+#[cfg(feature = "cluster")]
+pub(crate) fn maker<P: Kernels, K: Relax<P>>(stars: &[StarShape]) -> Maker {
+    let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(shaders::Scalar::F32)));
+    let recorder = Recorder { stars, fault: RefCell::default() };
+    let maker = Cell::new(Maker::Shown);
+    let _: Expr = Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], _| {
+        // An offer that nothing is known of.
+        let offer = K::Key::<Expr>::build(|_| put(Node::Input(Input::Draw, 0)));
+        let (shared, private) = K::take(&given(), own::<P>(), offer, from).split();
+        let knows = |ids: Vec<Id>| ids.into_iter().any(|id| with_tape(|tape| tape.reads_other(id)));
+        maker.set(match (knows(ids(&shared)), knows(ids(&private))) {
+            (true, _) => Maker::Shown,
+            (_, true) => Maker::Kept,
+            _ => Maker::Forgotten,
+        });
+        zero
+    });
+    with_tape(|tape| *tape = outer);
+    maker.get()
+}
+
 struct Tracer<'a, P> {
     physics: &'a Physics,
     stars: &'a [StarShape],

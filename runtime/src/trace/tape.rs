@@ -240,6 +240,20 @@ impl Tape {
         }
     }
 
+    /// Whether a value depends on another vertex.
+    #[cfg(feature = "cluster")]
+    pub(super) fn reads_other(&self, id: Id) -> bool {
+        // Operands come before what is made of them.
+        let mut is_needed = vec![false; id as usize + 1];
+        is_needed[id as usize] = true;
+        (0..=id).rev().any(|id| {
+            if is_needed[id as usize] {
+                self.node(id).operands().for_each(|operand| is_needed[operand as usize] = true);
+            }
+            is_needed[id as usize] && matches!(self.node(id), Node::Input(Input::Other { .. }, _))
+        })
+    }
+
     /// What the program did that it must not do.
     pub(super) fn fault(&self) -> Option<&'static str> {
         self.fault

@@ -133,9 +133,15 @@ pub(super) fn read(from: &mut &[u8], end: u32) -> Option<(Form, Vec<u32>)> {
         }
         Form::Packed => unpack(from, count, &mut ids)?,
         Form::Rice => {
+            let (mut gaps, mut next) = ([0; GROUP], 0u32);
             while ids.len() < count {
-                let group = GROUP.min(count - ids.len());
-                read_rice(from, group, &mut ids)?;
+                let group = &mut gaps[..GROUP.min(count - ids.len())];
+                read_rice(from, group)?;
+                ids.extend(group.iter().map(|gap| {
+                    let id = next.wrapping_add(*gap);
+                    next = id.wrapping_add(1);
+                    id
+                }));
             }
         }
     }
@@ -251,6 +257,43 @@ fn unpack(from: &mut &[u8], count: usize, ids: &mut Vec<u32>) -> Option<()> {
     Some(())
 }
 
+/// Marks a group of numbers in Rice's code.
+const RICE: u8 = 0x80;
+
+/// Appends numbers in any order: of 512 at a time all in as many bits as the largest has, or in Rice's code, whichever is less.
+pub(super) fn write_numbers(numbers: &[u32], out: &mut Vec<u8>) {
+    for group in numbers.chunks(GROUP) {
+        let (low, width) = (low_bits(group), width(group));
+        if rice_bytes(group, low) < (group.len() * width).div_ceil(8) {
+            out.push(RICE);
+            write_rice(group, out);
+        } else {
+            out.push(width as u8);
+            group.chunks(BLOCK).for_each(|block| pack_bits(block, width as u32, out));
+        }
+    }
+}
+
+/// Reads as many numbers as there is room for, and goes on behind them. None if there are not as many.
+pub(super) fn read_numbers(from: &mut &[u8], numbers: &mut [u32]) -> Option<()> {
+    for group in numbers.chunks_mut(GROUP) {
+        let (&head, rest) = from.split_first()?;
+        *from = rest;
+        match head {
+            RICE => read_rice(from, group)?,
+            0..=32 => {
+                for block in group.chunks_mut(BLOCK) {
+                    let (own, rest) = from.split_at_checked((block.len() * usize::from(head)).div_ceil(8))?;
+                    unpack_bits(own, head.into(), block)?;
+                    *from = rest;
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
 /// How many low bits of each gap of a group are written as they are.
 fn low_bits(gaps: &[u32]) -> u32 {
     let sum: u64 = gaps.iter().map(|&gap| u64::from(gap)).sum();
@@ -291,12 +334,12 @@ fn write_rice(gaps: &[u32], out: &mut Vec<u8>) {
     out.extend(&word.to_le_bytes()[..filled.div_ceil(8) as usize]);
 }
 
-/// Reads a group of so many.
-fn read_rice(from: &mut &[u8], count: usize, ids: &mut Vec<u32>) -> Option<()> {
+/// Reads a group of as many as there is room for.
+fn read_rice(from: &mut &[u8], gaps: &mut [u32]) -> Option<()> {
     let (&low, rest) = from.split_first().filter(|(low, _)| **low < 32)?;
     *from = rest;
-    let mut gaps = [0u32; GROUP];
-    for gaps in gaps[..count].chunks_mut(BLOCK) {
+    let count = gaps.len();
+    for gaps in gaps.chunks_mut(BLOCK) {
         let (own, rest) = from.split_at_checked((gaps.len() * usize::from(low)).div_ceil(8))?;
         unpack_bits(own, low.into(), gaps)?;
         *from = rest;
@@ -326,11 +369,5 @@ fn read_rice(from: &mut &[u8], count: usize, ids: &mut Vec<u32>) -> Option<()> {
         zeros = zeros.wrapping_add(8 * bytes as u32 - last);
         *from = &from[used..];
     }
-    let mut next = ids.last().map_or(0, |&last| last.wrapping_add(1));
-    ids.extend(gaps[..count].iter().map(|gap| {
-        let id = next.wrapping_add(*gap);
-        next = id.wrapping_add(1);
-        id
-    }));
     Some(())
 }

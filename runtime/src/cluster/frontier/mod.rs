@@ -17,7 +17,6 @@ mod reals;
 #[cfg(test)]
 mod tests;
 
-use super::codec::{pack_numbers, unpack_numbers};
 use super::packing::{Compress, Link, Probe, SMALL};
 use crate::engine::Offers;
 use crate::number::Number;
@@ -129,7 +128,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         let keys = Reals::new(keys, 1, None);
         let states = Reals::new(states, states.len().checked_div(numbers.len()).unwrap_or(0), None);
         let write_from = |packs: bool, out: &mut Vec<u8>| match packs {
-            true => pack_numbers(from, out),
+            true => ids::write_numbers(from, out),
             false => out.extend(from.iter().flat_map(|by| by.to_le_bytes())),
         };
         let [offered, offering] = [keys.bytes(), states.bytes() + ID * from.len()];
@@ -166,16 +165,17 @@ impl<C: Fn() -> Duration> Packer<C> {
         let states = self.timed(&mut message, |message| reals::read(message, numbers.len(), reals, None))?;
         let (&packs, rest) = message.split_first()?;
         let mut from = vec![0; ids.len()];
-        let rest = match packs {
+        message = rest;
+        match packs {
             0 => {
-                let (own, rest) = rest.split_at_checked(ID * from.len())?;
+                let (own, rest) = message.split_at_checked(ID * from.len())?;
                 from.iter_mut().zip(own.as_chunks().0).for_each(|(by, bytes)| *by = u32::from_le_bytes(*bytes));
-                rest
+                message = rest;
             }
-            1 => unpack_numbers(rest, &mut from)?,
+            1 => ids::read_numbers(&mut message, &mut from)?,
             _ => return None,
-        };
-        let is_sound = rest.is_empty() && from.iter().all(|&by| (by as usize) < numbers.len());
+        }
+        let is_sound = message.is_empty() && from.iter().all(|&by| (by as usize) < numbers.len());
         is_sound.then_some(Offers { ids, keys, from, numbers, states })
     }
 

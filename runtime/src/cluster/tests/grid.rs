@@ -4,9 +4,10 @@ use super::*;
 use crate::engine::Progress;
 use crate::layout::{Forms, Shape, data_graph};
 use crate::number::{Integer, Lanes, Number};
-use crate::program::{Program, Stages, StarPlan, Stars, Vertex};
+use crate::program::{Program, Stages, StarPlan, StarShape, Stars, Vertex};
 use crate::schedule::{Rule, Schedule};
 use crate::step::Stage;
+use crate::trace::{self, Maker};
 use crate::{Mesh, kernels, stars, vertex};
 use meshweft_mesh::Permutation;
 
@@ -16,9 +17,12 @@ stars! { Roads[1]; Arrows[1]; Miles[1]: R; Ties[1]; }
 /// Labels that spread in every way that there is, and an update along edges that are not cut in blocks.
 struct Spreading;
 
-const TURN: usize = 5;
-const MIX: usize = 6;
-const SUM: usize = 7;
+/// Numbers of its kernels.
+const FALL: usize = 4;
+const RELAXATIONS: usize = 6;
+const TURN: usize = 6;
+const MIX: usize = 7;
+const SUM: usize = 8;
 
 kernels! {
     for Spreading: Place;
@@ -51,6 +55,12 @@ kernels! {
         held |own| own.label;
         offer |_, from, ()| from.label - R::Int::lit(3);
         take |_, own, label, from| Place { label, from: from.id, times: own.times + R::Int::lit(1), ..own };
+    }
+    /// Labels that say nothing of who they come from.
+    relax Spread(Arrows: R::Int) {
+        held |own| own.label;
+        offer |_, from, ()| from.label + R::Int::lit(2);
+        take |_, own, label, _| Place { label, ..own };
     }
     map Turn |_, own| Place { way: own.id, from: own.from + own.way.min(R::lit(9.0)), ..own };
     update Mix |_, own, around| {
@@ -92,12 +102,15 @@ fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
     let stage = |random: &mut Random| match random.below(10) {
         0 => Stage::Update { kernel: TURN, settings, rule: Rule::Alone, rounds: 1 },
         1 => Stage::Update { kernel: MIX, settings, rule: random.one_of(&rules), rounds: 1 + random.below(3) as u32 },
-        2 => {
-            Stage::Update { kernel: random.below(5), settings, rule: Rule::AtOnce, rounds: 1 + random.below(3) as u32 }
-        }
+        2 => Stage::Update {
+            kernel: random.below(RELAXATIONS),
+            settings,
+            rule: Rule::AtOnce,
+            rounds: 1 + random.below(3) as u32,
+        },
         _ => {
-            let kernel = random.below(5);
-            let most = 1 + random.below(if kernel == 4 { 9 } else { 2 * n });
+            let kernel = random.below(RELAXATIONS);
+            let most = 1 + random.below(if kernel == FALL { 9 } else { 2 * n });
             Stage::Fixpoint { kernel, settings, most: most as u32 }
         }
     };
@@ -212,6 +225,14 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
         lives(world.as_deref(), 0, drive)
     });
     result.unwrap();
+}
+
+#[test]
+fn what_a_taker_knows_of_who_offers_is_found_by_running_it_on_symbols() {
+    let stars: Vec<StarShape> = plans(&[[0, 1]], true, true).iter().map(StarPlan::common).collect();
+    let makers = [trace::maker::<Spreading, Spread>(&stars), trace::maker::<Spreading, Level>(&stars)];
+    assert_eq!(makers, [Maker::Forgotten, Maker::Kept]);
+    assert_eq!(trace::maker::<Spreading, Least>(&stars), Maker::Shown);
 }
 
 /// `SEED=17 cargo test grid` repeats one case; `SEEDS=3000` tries more.

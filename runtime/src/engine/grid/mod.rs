@@ -31,9 +31,11 @@ use super::interpreter::Host;
 use crate::error::Result;
 use crate::layout::{Blocks, Domain};
 use crate::number::Number;
-use crate::program::{Given, Kernels, PrivateOf, Record, Relax, SharedOf, Star, Vertex, less};
+use crate::program::{Given, Kernels, Kind, PrivateOf, Record, Relax, SharedOf, Star, StarShape, Vertex, less};
+use crate::trace::{self, Maker};
 use block::{Block, Search};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What hosts of a grid tell each other in a search.
@@ -66,7 +68,9 @@ pub(crate) struct Grid<T> {
     /// By star, what searches work with.
     searches: BTreeMap<usize, Arc<Block>>,
     /// For each own vertex its slots, of which all but the first are padding.
-    slots: Vec<std::ops::Range<u32>>,
+    slots: Vec<Range<u32>>,
+    /// The stars of the program.
+    stars: Vec<StarShape>,
     is_fixed: Vec<bool>,
 }
 
@@ -88,6 +92,7 @@ impl<T: Number> Grid<T> {
             blocks: Arc::new(blocks),
             known: vec![T::from_f64(0.0); sources * domain.shape.shared],
             searches: BTreeMap::new(),
+            stars: domain.stars.clone(),
             slots: domain.along_curve.iter().map(with_padding).collect(),
             is_fixed: domain.along_curve.iter().map(|&slot| fixed[slot as usize]).collect(),
         }
@@ -120,11 +125,16 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
     let search = Arc::new(Search::<P, T, K>::new(blocks, block, pass.uniform.clone()));
     let (mut frontier, mut is_finite): (Vec<u32>, bool) =
         (own.holding(|own| less(K::held(own), K::nothing::<T>())), true);
+    // Integers that are equal are the same, so it does not matter then whose offer is taken.
+    let is_forgotten = <K::Key<T>>::kind(0) == Kind::Integer && trace::maker::<P, K>(&grid.stars) == Maker::Forgotten;
     let mut rounds = most;
     for round in 0..most {
         let states: Vec<T> = frontier.iter().flat_map(|&i| own.reals(i)).collect();
         let changed = sides.expand(&frontier, &states, &mut grid.known)?;
-        let offers = search.relax(host, changed, &grid.known);
+        let mut offers = search.relax(host, changed, &grid.known);
+        if is_forgotten {
+            offers.forget();
+        }
         let offers = sides.fold(offers, |a, b| less::<T, K::Key<T>>(Record::build(|_| a), Record::build(|_| b)))?;
         let reals = <SharedOf<P, T>>::LEN;
         frontier.clear();
@@ -159,7 +169,7 @@ struct Own<P: Kernels, T: Number> {
 impl<P: Kernels, T: Number> Own<P, T> {
     fn new(grid: &Grid<T>, host: &dyn Host<T>) -> Result<Own<P, T>> {
         let view = host.view()?;
-        let of = |slots: &std::ops::Range<u32>| (view.shared(slots.start as usize), view.private(slots.start as usize));
+        let of = |slots: &Range<u32>| (view.shared(slots.start as usize), view.private(slots.start as usize));
         Ok(Own { vertices: grid.slots.iter().map(of).collect(), has_changed: vec![false; grid.slots.len()] })
     }
 

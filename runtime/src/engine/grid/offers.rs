@@ -28,6 +28,14 @@ impl<T: Number> Offers<T> {
         self.states.len().checked_div(self.numbers.len()).unwrap_or(0)
     }
 
+    /// Forgets who offers, where nobody asks: all offers are those of one.
+    pub(crate) fn forget(&mut self) {
+        let reals = self.reals();
+        self.numbers.truncate(1);
+        self.states.truncate(reals);
+        self.from.fill(0);
+    }
+
     /// Those for ids below `end`, and the others.
     pub(crate) fn split(mut self, end: u32) -> [Offers<T>; 2] {
         let at = self.ids.partition_point(|&id| id < end);
