@@ -20,7 +20,7 @@ use super::kind::SEARCH;
 use super::packing::Compress;
 use super::transport::Host;
 use super::worker::{PATIENCE, vote};
-use crate::engine::{Less, Offers, Sides};
+use crate::engine::{Folding, Less, Offers, Sides};
 use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain, Share, View};
 use crate::number::Number;
@@ -119,6 +119,29 @@ impl Lines {
         }
     }
 
+    /// The vertices of some hosts of the row.
+    fn range(&self, group: &Range<usize>) -> Range<u32> {
+        self.starts[1][group.start]..self.starts[1][group.end]
+    }
+
+    /// Parts a group of hosts of the row in the middle, and sends the other half what is for it.
+    fn part<T: Number>(&mut self, offers: Offers<T>, group: Range<usize>) -> Folding<T> {
+        if group.len() < 2 {
+            return Folding { offers, halves: None };
+        }
+        let (own, middle) = (self.row.1, group.start + group.len().div_ceil(2));
+        let [low, high] = offers.split(self.starts[1][middle]);
+        let halves = [group.start..middle, middle..group.end];
+        let (kept, given, [mine, theirs]) = match (own < middle, halves) {
+            (true, halves) => (low, high, halves),
+            (false, [low_half, high_half]) => (high, low, [high_half, low_half]),
+        };
+        let to = self.row.0[partner(own, &mine, &theirs)];
+        let message = self.packer.offers(&given.shrunk(), self.range(&theirs), self.vertices, self.to(&[to]));
+        self.send(to, About::Offers, &message);
+        Folding { offers: kept, halves: Some([mine, theirs]) }
+    }
+
     /// Tells other hosts what they read of this one's vertices, along stars that are not cut in blocks, and hears what this one reads of
     /// theirs: places in the shared state, and what is there now.
     ///
@@ -156,6 +179,11 @@ impl Lines {
     }
 }
 
+/// Whom a host of one half of a group gives to in the other.
+fn partner(i: usize, from: &Range<usize>, to: &Range<usize>) -> usize {
+    to.start + (i - from.start).min(to.len() - 1)
+}
+
 fn nonsense(from: Host) -> Error {
     Error::Cluster(format!("host {from} sent a part of a search that makes no sense"))
 }
@@ -173,8 +201,9 @@ impl<T: Number> Sides<T> for Lines {
         let of = |i: usize| starts[i]..starts[i + 1];
         let others: Vec<Host> = hosts.iter().enumerate().filter(|(i, _)| *i != own).map(|(_, &host)| host).collect();
         let place = |i: usize, id: u32| (starts[i] + id) as usize * reals;
-        let before: Vec<T> = ids.iter().flat_map(|&id| &known[place(own, id)..][..reals]).copied().collect();
         if !others.is_empty() {
+            let mut before = Vec::with_capacity(states.len());
+            ids.iter().for_each(|&id| before.extend_from_slice(&known[place(own, id)..][..reals]));
             let to = self.to(&others);
             let message = self.packer.frontier(ids, of(own).len() as u32, states, &before, to);
             others.iter().for_each(|&to| self.send(to, About::Frontier, &message));
@@ -199,38 +228,26 @@ impl<T: Number> Sides<T> for Lines {
         Ok(changed)
     }
 
-    fn fold(&mut self, mut offers: Offers<T>, less: Less<T>) -> Result<Offers<T>> {
-        let (hosts, own) = self.row.clone();
-        let starts = self.starts[1].clone();
-        let range = |group: &Range<usize>| starts[group.start]..starts[group.end];
-        let mut group = 0..hosts.len();
-        while group.len() > 1 {
-            let middle = group.start + group.len().div_ceil(2);
-            let halves = [group.start..middle, middle..group.end];
-            let parts = offers.split(starts[middle]);
-            let side = usize::from(own >= middle);
-            let (mine, theirs) = (halves[side].clone(), halves[1 - side].clone());
-            let [low, high] = parts;
-            let (kept, given) = if side == 0 { (low, high) } else { (high, low) };
-            // Whom a host of one half gives to in the other.
-            let partner =
-                |i: usize, from: &Range<usize>, to: &Range<usize>| to.start + (i - from.start).min(to.len() - 1);
-            let to = hosts[partner(own, &mine, &theirs)];
-            let message = self.packer.offers(&given.shrunk(), range(&theirs), self.vertices, self.to(&[to]));
-            self.send(to, About::Offers, &message);
-            offers = kept;
+    fn begin_fold(&mut self, offers: Offers<T>) -> Folding<T> {
+        self.part(offers, 0..self.row.0.len())
+    }
+
+    fn end_fold(&mut self, mut folding: Folding<T>, less: Less<T>) -> Result<Offers<T>> {
+        let own = self.row.1;
+        while let Some([mine, theirs]) = folding.halves {
+            let mut offers = folding.offers;
             for i in theirs.clone().filter(|&i| partner(i, &theirs, &mine) == own) {
-                let (own_range, limit) = (range(&mine), self.vertices);
-                let bytes = most::<T>(own_range.len() as u32, 1) + most::<T>(limit, self.reals);
-                let message = self.receive(hosts[i], About::Offers, bytes)?;
-                let theirs = self.packer.read_offers(&message, own_range, limit, self.reals);
-                offers = offers.merged(theirs.ok_or_else(|| nonsense(hosts[i]))?, less);
+                let (range, from) = (self.range(&mine), self.row.0[i]);
+                let most = most::<T>(range.len() as u32, 1) + most::<T>(self.vertices, self.reals);
+                let message = self.receive(from, About::Offers, most)?;
+                let theirs = self.packer.read_offers(&message, range, self.vertices, self.reals);
+                offers = offers.merged(theirs.ok_or_else(|| nonsense(from))?, less);
             }
-            group = mine;
+            folding = self.part(offers, mine);
         }
-        let start = starts[own];
-        offers.ids.iter_mut().for_each(|id| *id -= start);
-        Ok(offers)
+        let start = self.starts[1][own];
+        folding.offers.ids.iter_mut().for_each(|id| *id -= start);
+        Ok(folding.offers)
     }
 
     fn any(&mut self, own: bool) -> Result<bool> {

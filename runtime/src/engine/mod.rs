@@ -33,7 +33,7 @@ pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 pub(crate) use {
     code::{Measure, Pass},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
-    grid::{Grid, Less, Offers, Sides},
+    grid::{Folding, Grid, Less, Offers, Sides},
     interpreter::{Host as Walks, fixpoint as round_by_round},
     reduce::Reduction,
 };

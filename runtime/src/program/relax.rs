@@ -86,7 +86,7 @@ pub trait Relax<P: Kernels>: Kernel {
 /// Whether one key is less than another.
 #[inline(always)]
 pub(crate) fn less<R: Real, A: Record<R>>(a: A, b: A) -> R::Mask {
-    let [a, b] = [a, b].map(key_real);
+    let (a, b) = (key_real(a), key_real(b));
     match A::kind(0) {
         Kind::Real => a.less(b),
         Kind::Integer => a.held_int().less(b.held_int()),

@@ -241,7 +241,9 @@ fn phases(
         for start in (ends[0]..ends[1]).step_by(GROUP) {
             let group = start as usize..ends[1].min(start + GROUP as u32) as usize;
             let more: usize = permutation.order()[group].iter().map(|&v| graph.degree(v)).sum();
-            if vertices > 0 && (vertices == most || edges + more > PHASE_TASK_EDGES) {
+            // Whole pieces, also behind hubs: leaves of sums are such pieces, and are added up where all of one is.
+            let is_whole = ((start - ends[0]) as usize).is_multiple_of(most);
+            if vertices > 0 && (is_whole || edges + more > PHASE_TASK_EDGES) {
                 tasks.push(start);
                 (vertices, edges) = (0, 0);
             }

@@ -74,7 +74,7 @@ impl<'a> List<'a> {
         out.push(form as u8 | mark);
         out.extend((ids.len() as u32).to_le_bytes());
         match form {
-            Form::Plain => out.extend(ids.iter().flat_map(|id| id.to_le_bytes())),
+            Form::Plain => out.extend_from_slice(bytemuck::cast_slice(ids)),
             Form::Bitmap => {
                 let map = map_of(ids);
                 out.extend([map.start as u32, map.len() as u32].iter().flat_map(|x| x.to_le_bytes()));

@@ -129,7 +129,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         let states = Reals::new(states, states.len().checked_div(numbers.len()).unwrap_or(0), None);
         let write_from = |packs: bool, out: &mut Vec<u8>| match packs {
             true => ids::write_numbers(from, out),
-            false => out.extend(from.iter().flat_map(|by| by.to_le_bytes())),
+            false => out.extend_from_slice(bytemuck::cast_slice(from)),
         };
         let [offered, offering] = [keys.bytes(), states.bytes() + ID * from.len()];
         let packs = self.packs(1, offered + offering, to, |packs, out| {

@@ -25,25 +25,28 @@ pub(super) struct Reals<T> {
 impl<T: Number> Reals<T> {
     /// `values`: shape [vertices × reals]; `known`: what the other end has, if it has anything.
     pub(super) fn new(values: &[T], reals: usize, known: Option<&[T]>) -> Reals<T> {
-        let of = |all: &[T], k: usize| all.iter().skip(k).step_by(reals.max(1)).copied().collect::<Vec<T>>();
+        let vertices = values.len() / reals.max(1);
+        let real = |all: &[T], i: usize, k: usize| all[i * reals + k];
+        let is_same = |a: T, b: T| bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b);
         let (mut head, mut same, mut varying) = (Vec::with_capacity(reals), Vec::new(), Vec::new());
         for k in 0..reals {
-            let own = of(values, k);
-            let bits: &[u8] = bytemuck::cast_slice(&own);
-            head.push(if known.is_some_and(|known| bytemuck::cast_slice::<T, u8>(&of(known, k)) == bits) {
+            let is_known =
+                known.is_some_and(|known| (0..vertices).all(|i| is_same(real(values, i, k), real(known, i, k))));
+            head.push(if is_known {
                 KNOWN
-            } else if let Some(first) = bits.get(..T::BYTES).filter(|first| bits.chunks(T::BYTES).all(|x| x == *first))
-            {
-                same.extend_from_slice(first);
+            } else if vertices > 0 && (1..vertices).all(|i| is_same(real(values, i, k), real(values, 0, k))) {
+                same.extend_from_slice(bytemuck::bytes_of(&values[k]));
                 SAME
             } else {
-                varying.push(own);
+                varying.push(k);
                 VARYING
             });
         }
         head.extend(same);
-        let vertices = values.len() / reals.max(1);
-        let rest = (0..vertices).flat_map(|i| varying.iter().map(move |own| own[i])).collect();
+        let mut rest = Vec::with_capacity(vertices * varying.len());
+        for i in 0..vertices {
+            varying.iter().for_each(|&k| rest.push(real(values, i, k)));
+        }
         Reals { head, rest, varying: varying.len() }
     }
 
@@ -94,15 +97,23 @@ pub(super) fn read<T: Number>(
         _ => return None,
     };
     let (same, values): (Vec<T>, Vec<T>) = (bytemuck::pod_collect_to_vec(same), bytemuck::pod_collect_to_vec(&values));
-    let mut all = Vec::with_capacity(vertices * reals);
-    for i in 0..vertices {
-        let (mut same, mut varying) = (same.iter(), values[i * varying..].iter());
-        for (k, how) in how.iter().enumerate() {
-            all.push(match *how {
-                KNOWN => known?(i, k),
-                SAME => *same.next()?,
-                _ => *varying.next()?,
-            });
+    let mut all = vec![T::from_f64(0.0); vertices * reals];
+    let (mut same, mut column) = (same.into_iter(), 0);
+    for (k, how) in how.iter().enumerate() {
+        let own = all.iter_mut().skip(k).step_by(reals).enumerate();
+        match *how {
+            KNOWN => {
+                let known = known?;
+                own.for_each(|(i, x)| *x = known(i, k));
+            }
+            SAME => {
+                let value = same.next()?;
+                own.for_each(|(_, x)| *x = value);
+            }
+            _ => {
+                own.for_each(|(i, x)| *x = values[i * varying + column]);
+                column += 1;
+            }
         }
     }
     Some(all)

@@ -134,12 +134,14 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
             }
             is_less
         });
+        let mut states = Vec::with_capacity(frontier.len() * reals);
+        frontier.iter().for_each(|&u| states.extend_from_slice(&known[u as usize * reals..][..reals]));
         Offers {
             ids: offers.iter().map(|offer| offer.0).collect(),
             keys: offers.iter().map(|offer| key_real(offer.1)).collect(),
             from: offers.iter().map(|offer| offer.2).collect(),
             numbers: frontier.iter().map(|&u| numbers[u as usize]).collect(),
-            states: frontier.iter().flat_map(|&u| &known[u as usize * reals..][..reals]).copied().collect(),
+            states,
         }
     }
 

@@ -12,6 +12,10 @@
 //!  4 take       ■    owners take what is less than what they hold: the next frontier
 //! ```
 //!
+//! Who makes an offer is most of what a fold would carry: several bits for each, where the vertex is one or two and the offer nothing.
+//! Where what neighbors see of a taker does not depend on it, as its level does not depend on its parent, offers are folded without it,
+//! and the frontier goes on; who makes them is folded while blocks do the next round, and owners take the rest then.
+//!
 //! What goes where is the business of [`Sides`]. Offers are compared by key, then by the number along the curve of who makes them, and
 //! each who offers is in one column alone: so the grid makes no difference. A block does not offer again what it has offered: a
 //! vertex that has heard of an offer holds no more than that.
@@ -28,7 +32,7 @@ pub(crate) use offers::{Less, Offers};
 
 use super::code::Pass;
 use super::interpreter::Host;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Kind, PrivateOf, Record, Relax, SharedOf, Star, StarShape, Vertex, less};
@@ -47,11 +51,14 @@ pub(crate) trait Sides<T> {
     /// Another host was lost, or makes no sense.
     fn expand(&mut self, ids: &[u32], states: &[T], known: &mut [T]) -> Result<Vec<u32>>;
 
-    /// The best offers of all hosts of the row for the vertices of this one.
+    /// Begins to find the best offers of all hosts of the row for the vertices of this one.
+    fn begin_fold(&mut self, offers: Offers<T>) -> Folding<T>;
+
+    /// Those offers. What was begun first ends first.
     ///
     /// # Errors
     /// As above.
-    fn fold(&mut self, offers: Offers<T>, less: Less<T>) -> Result<Offers<T>>;
+    fn end_fold(&mut self, folding: Folding<T>, less: Less<T>) -> Result<Offers<T>>;
 
     /// Whether something holds on any host.
     ///
@@ -60,13 +67,21 @@ pub(crate) trait Sides<T> {
     fn any(&mut self, own: bool) -> Result<bool>;
 }
 
+/// Offers of a row that are being brought together.
+pub(crate) struct Folding<T> {
+    /// The best that is known here for vertices of the group of hosts that this one is left with.
+    pub(crate) offers: Offers<T>,
+    /// That group, as far as offers were given away, and the group that they went to; none once this host is alone.
+    pub(crate) halves: Option<[Range<usize>; 2]>,
+}
+
 /// A host's place in the grid.
 pub(crate) struct Grid<T> {
     blocks: Arc<Blocks<T>>,
     /// What neighbors see of the vertices of the column, as all of the column know it: shape [vertices × reals].
     known: Vec<T>,
-    /// By star, what searches work with.
-    searches: BTreeMap<usize, Arc<Block>>,
+    /// By star, the edges of its block by where they come from.
+    outs: BTreeMap<usize, Arc<Block>>,
     /// For each own vertex its slots, of which all but the first are padding.
     slots: Vec<Range<u32>>,
     /// The stars of the program.
@@ -88,10 +103,11 @@ impl<T: Number> Grid<T> {
             }
         }
         let sources = blocks.numbers.len();
+        let outs = blocks.stars.iter().map(|(star, rows)| (*star, Arc::new(Block::new(rows, sources)))).collect();
         Grid {
             blocks: Arc::new(blocks),
             known: vec![T::from_f64(0.0); sources * domain.shape.shared],
-            searches: BTreeMap::new(),
+            outs,
             stars: domain.stars.clone(),
             slots: domain.along_curve.iter().map(with_padding).collect(),
             is_fixed: domain.along_curve.iter().map(|&slot| fixed[slot as usize]).collect(),
@@ -116,61 +132,72 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
     pass: &Pass<T>,
     most: u32,
 ) -> Result<(u32, bool)> {
-    let star = <K::Along as Star<1>>::INDEX;
     let blocks = grid.blocks.clone();
-    let rows = blocks.star(star).expect("the star is cut in blocks");
-    let block = grid.searches.entry(star).or_insert_with(|| Arc::new(Block::new(rows, blocks.numbers.len()))).clone();
+    let block = grid.outs.get(&<K::Along as Star<1>>::INDEX).expect("the star is cut in blocks").clone();
     let given: Given<P, T> = pass.uniform.given(0, 0);
     let mut own = Own::<P, T>::new(grid, host)?;
     let search = Arc::new(Search::<P, T, K>::new(blocks, block, pass.uniform.clone()));
-    let (mut frontier, mut is_finite): (Vec<u32>, bool) =
-        (own.holding(|own| less(K::held(own), K::nothing::<T>())), true);
-    // Integers that are equal are the same, so it does not matter then whose offer is taken.
-    let is_forgotten = <K::Key<T>>::kind(0) == Kind::Integer && trace::maker::<P, K>(&grid.stars) == Maker::Forgotten;
-    let mut rounds = most;
+    let mut frontier: Vec<u32> = own.holding(|own| less(K::held(own), K::nothing::<T>()));
+    // Of integers that are equal it does not matter which is taken; zeros may have two signs.
+    let maker = match <K::Key<T>>::kind(0) {
+        Kind::Integer => trace::maker::<P, K>(&grid.stars),
+        Kind::Real => Maker::Shown,
+    };
+    let is_less: Less<T> = |a, b| less::<T, K::Key<T>>(Record::build(|_| a), Record::build(|_| b));
+    let (mut rounds, mut states, mut late) = (most, Vec::new(), None);
     for round in 0..most {
-        let states: Vec<T> = frontier.iter().flat_map(|&i| own.reals(i)).collect();
+        states.clear();
+        frontier.iter().for_each(|&i| own.vertices[i as usize].0.each(|_, x| states.push(x)));
         let changed = sides.expand(&frontier, &states, &mut grid.known)?;
-        let mut offers = search.relax(host, changed, &grid.known);
-        if is_forgotten {
-            offers.forget();
+        let offers = search.relax(host, changed, &grid.known);
+        if let Some(late) = late.take() {
+            own.take_late::<K>(&given, late, sides, is_less)?;
         }
-        let offers = sides.fold(offers, |a, b| less::<T, K::Key<T>>(Record::build(|_| a), Record::build(|_| b)))?;
-        let reals = <SharedOf<P, T>>::LEN;
+        // Neighbors see nothing of who offers: that may follow while they go on.
+        let follows = (maker == Maker::Kept).then(|| offers.clone());
+        let offers = if maker == Maker::Shown { offers } else { offers.forgotten() };
+        let folding = sides.begin_fold(offers);
+        let offers = sides.end_fold(folding, is_less)?;
+        let taken = own.take::<K>(&given, &grid.is_fixed, &offers, follows.is_some());
         frontier.clear();
-        for (k, &i) in offers.ids.iter().enumerate() {
-            let (offer, by) = (K::Key::<T>::build(|_| offers.keys[k]), offers.from[k] as usize * reals);
-            let (shared, private) = own.vertices[i as usize];
-            if grid.is_fixed[i as usize] || !less(offer, K::held(&shared)) {
-                continue;
-            }
-            let from = SharedOf::<P, T>::build(|real| offers.states[by + real]);
-            let taken = K::take(&given, Vertex::join(shared, private), offer, from).split();
-            is_finite &= (taken.0.probe() + taken.1.probe()).finite();
-            own.vertices[i as usize] = taken;
-            frontier.push(i);
-        }
-        own.note(&frontier);
+        frontier.extend(taken.iter().map(|taken| taken.vertex));
         if !sides.any(!frontier.is_empty())? {
             rounds = round + 1;
             break;
         }
+        late = follows.map(|offers| (sides.begin_fold(offers), taken));
+    }
+    if let Some(late) = late {
+        own.take_late::<K>(&given, late, sides, is_less)?;
     }
     own.write(grid, host)?;
-    Ok((rounds, is_finite))
+    Ok((rounds, own.is_finite))
+}
+
+/// A vertex that has taken an offer.
+struct Taken<P: Kernels, T: Number, K: Relax<P>> {
+    vertex: u32,
+    /// What neighbors saw of it before.
+    before: SharedOf<P, T>,
+    offer: K::Key<T>,
 }
 
 /// The vertices of this host, along the curve.
 struct Own<P: Kernels, T: Number> {
     vertices: Vec<(SharedOf<P, T>, PrivateOf<P, T>)>,
     has_changed: Vec<bool>,
+    is_finite: bool,
 }
 
 impl<P: Kernels, T: Number> Own<P, T> {
     fn new(grid: &Grid<T>, host: &dyn Host<T>) -> Result<Own<P, T>> {
         let view = host.view()?;
         let of = |slots: &Range<u32>| (view.shared(slots.start as usize), view.private(slots.start as usize));
-        Ok(Own { vertices: grid.slots.iter().map(of).collect(), has_changed: vec![false; grid.slots.len()] })
+        Ok(Own {
+            vertices: grid.slots.iter().map(of).collect(),
+            has_changed: vec![false; grid.slots.len()],
+            is_finite: true,
+        })
     }
 
     /// Those of which something holds.
@@ -178,15 +205,50 @@ impl<P: Kernels, T: Number> Own<P, T> {
         (0..).zip(&self.vertices).filter(|(_, vertex)| holds(&vertex.0)).map(|(i, _)| i).collect()
     }
 
-    /// What neighbors see of one.
-    fn reals(&self, i: u32) -> Vec<T> {
-        let mut reals = Vec::with_capacity(<SharedOf<P, T>>::LEN);
-        self.vertices[i as usize].0.each(|_, x| reals.push(x));
-        reals
+    /// Vertices take what is less than they hold. `is_seen`: of that what neighbors see alone, which does not depend on who offers.
+    fn take<K: Relax<P>>(
+        &mut self,
+        given: &Given<P, T>,
+        is_fixed: &[bool],
+        offers: &Offers<T>,
+        is_seen: bool,
+    ) -> Vec<Taken<P, T, K>> {
+        let mut all = Vec::new();
+        for (k, &vertex) in offers.ids.iter().enumerate() {
+            let (offer, (before, private)) = (K::Key::<T>::build(|_| offers.keys[k]), self.vertices[vertex as usize]);
+            if is_fixed[vertex as usize] || !less(offer, K::held(&before)) {
+                continue;
+            }
+            let taken = K::take(given, Vertex::join(before, private), offer, offers.state(k)).split();
+            self.is_finite &= (taken.0.probe() + if is_seen { T::from_f64(0.0) } else { taken.1.probe() }).finite();
+            self.vertices[vertex as usize] = (taken.0, if is_seen { private } else { taken.1 });
+            self.has_changed[vertex as usize] = true;
+            all.push(Taken { vertex, before, offer });
+        }
+        all
     }
 
-    fn note(&mut self, changed: &[u32]) {
-        changed.iter().for_each(|&i| self.has_changed[i as usize] = true);
+    /// The same vertices take the rest, now that it is known who offers.
+    fn take_late<K: Relax<P>>(
+        &mut self,
+        given: &Given<P, T>,
+        (folding, taken): (Folding<T>, Vec<Taken<P, T, K>>),
+        sides: &mut dyn Sides<T>,
+        less: Less<T>,
+    ) -> Result<()> {
+        let (offers, mut k) = (sides.end_fold(folding, less)?, 0);
+        for Taken { vertex, before, offer } in taken {
+            while offers.ids.get(k).is_some_and(|&id| id < vertex) {
+                k += 1;
+            }
+            if offers.ids.get(k) != Some(&vertex) {
+                return Err(Error::Cluster("an offer was taken that nobody makes".into()));
+            }
+            let private = &mut self.vertices[vertex as usize].1;
+            *private = K::take(given, Vertex::join(before, *private), offer, offers.state(k)).split().1;
+            self.is_finite &= private.probe().finite();
+        }
+        Ok(())
     }
 
     /// Gives the host what has changed.

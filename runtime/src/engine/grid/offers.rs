@@ -1,6 +1,7 @@
 //! Offers on their way to the vertices that they are for.
 
 use crate::number::Number;
+use crate::program::Record;
 use std::cmp::Ordering;
 
 /// The best offer for each of some vertices: of equal ones that of the first along the curve.
@@ -20,20 +21,30 @@ pub(crate) struct Offers<T> {
 pub(crate) type Less<T> = fn(T, T) -> bool;
 
 impl<T: Number> Offers<T> {
-    const NONE: Offers<T> =
-        Offers { ids: Vec::new(), keys: Vec::new(), from: Vec::new(), numbers: Vec::new(), states: Vec::new() };
+    /// None yet, with room for so many.
+    fn with_room(count: usize) -> Offers<T> {
+        let (ids, keys, from) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+        Offers { ids, keys, from, numbers: Vec::new(), states: Vec::new() }
+    }
 
     /// Reals of the state of who offers.
     fn reals(&self) -> usize {
         self.states.len().checked_div(self.numbers.len()).unwrap_or(0)
     }
 
-    /// Forgets who offers, where nobody asks: all offers are those of one.
-    pub(crate) fn forget(&mut self) {
+    /// What neighbors see of who makes an offer.
+    pub(crate) fn state<A: Record<T>>(&self, offer: usize) -> A {
+        let at = self.from[offer] as usize * A::LEN;
+        A::build(|k| self.states[at + k])
+    }
+
+    /// Without who offers: all offers are those of one.
+    pub(crate) fn forgotten(mut self) -> Offers<T> {
         let reals = self.reals();
         self.numbers.truncate(1);
         self.states.truncate(reals);
         self.from.fill(0);
+        self
     }
 
     /// Those for ids below `end`, and the others.
@@ -76,46 +87,56 @@ impl<T: Number> Offers<T> {
         if self.ids.is_empty() {
             return other;
         }
-        let all = [&self, &other];
-        let mut merged = Offers::NONE;
-        // Who offers: a union, in which some have other places.
-        let mut places = all.map(|one| Vec::with_capacity(one.numbers.len()));
-        let mut at = [0, 0];
-        while at[0] < all[0].numbers.len() || at[1] < all[1].numbers.len() {
-            let next = |i: usize| all[i].numbers.get(at[i]).map_or(u64::MAX, |&number| number.into());
-            let order = next(0).cmp(&next(1));
-            let from = usize::from(order == Ordering::Greater);
-            let (place, reals) = (merged.numbers.len() as u32, all[from].reals());
-            merged.numbers.push(all[from].numbers[at[from]]);
-            merged.states.extend_from_slice(&all[from].states[at[from] * reals..(at[from] + 1) * reals]);
-            for i in [0, 1] {
-                if i == from || order == Ordering::Equal {
-                    places[i].push(place);
-                    at[i] += 1;
-                }
+        let mut merged = Offers::with_room(self.ids.len().max(other.ids.len()));
+        // Who offers: a union, in which they have other places.
+        let (mut places, mut others) =
+            (Vec::with_capacity(self.numbers.len()), Vec::with_capacity(other.numbers.len()));
+        let reals = self.reals();
+        while places.len() < self.numbers.len() || others.len() < other.numbers.len() {
+            let (i, j) = (places.len(), others.len());
+            let place = merged.numbers.len() as u32;
+            let order = first(&self.numbers, &other.numbers, i, j);
+            let (from, at) = if order == Ordering::Greater { (&other, j) } else { (&self, i) };
+            merged.numbers.push(from.numbers[at]);
+            merged.states.extend_from_slice(&from.states[at * reals..(at + 1) * reals]);
+            if order != Ordering::Greater {
+                places.push(place);
+            }
+            if order != Ordering::Less {
+                others.push(place);
             }
         }
-        let mut at = [0, 0];
-        while at[0] < all[0].ids.len() || at[1] < all[1].ids.len() {
-            let next = |i: usize| all[i].ids.get(at[i]).map_or(u64::MAX, |&id| id.into());
-            let by = |i: usize| places[i][all[i].from[at[i]] as usize];
-            let order = next(0).cmp(&next(1));
-            let best = match order {
-                Ordering::Less => 0,
-                Ordering::Greater => 1,
+        let (mut i, mut j) = (0, 0);
+        while i < self.ids.len() || j < other.ids.len() {
+            let order = first(&self.ids, &other.ids, i, j);
+            let is_other = match order {
+                Ordering::Less => false,
+                Ordering::Greater => true,
                 Ordering::Equal => {
-                    let keys = [0, 1].map(|i| all[i].keys[at[i]]);
-                    let is_second = less(keys[1], keys[0]) || (!less(keys[0], keys[1]) && by(1) < by(0));
-                    usize::from(is_second)
+                    let (own, its) = (self.keys[i], other.keys[j]);
+                    let is_earlier = others[other.from[j] as usize] < places[self.from[i] as usize];
+                    less(its, own) || (!less(own, its) && is_earlier)
                 }
             };
-            merged.ids.push(all[best].ids[at[best]]);
-            merged.keys.push(all[best].keys[at[best]]);
-            merged.from.push(by(best));
-            (0..2).filter(|&i| i == best || order == Ordering::Equal).for_each(|i| at[i] += 1);
+            let (id, key, by) = match is_other {
+                false => (self.ids[i], self.keys[i], places[self.from[i] as usize]),
+                true => (other.ids[j], other.keys[j], others[other.from[j] as usize]),
+            };
+            merged.ids.push(id);
+            merged.keys.push(key);
+            merged.from.push(by);
+            i += usize::from(order != Ordering::Greater);
+            j += usize::from(order != Ordering::Less);
         }
         merged
     }
+}
+
+/// Which of two ascending lists goes on with the smaller number; one of them does go on.
+#[inline(always)]
+fn first(own: &[u32], other: &[u32], i: usize, j: usize) -> Ordering {
+    let next = |list: &[u32], at: usize| list.get(at).map_or(u64::MAX, |&number| number.into());
+    next(own, i).cmp(&next(other, j))
 }
 
 #[cfg(test)]
@@ -155,7 +176,7 @@ mod tests {
         let expected = [(1, 2.0, 9, 90.0), (4, 1.0, 2, 20.0), (5, 7.0, 30, 300.0), (6, 4.0, 30, 300.0)];
         assert_eq!(told(&a.clone().merged(b.clone(), less)), expected);
         assert_eq!(told(&b.clone().merged(a.clone(), less)), expected, "whichever comes first");
-        let nothing = Offers::NONE;
+        let nothing = Offers::with_room(0);
         assert_eq!((a.clone().merged(nothing.clone(), less), nothing.merged(b.clone(), less)), (a, b));
     }
 
