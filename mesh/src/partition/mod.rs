@@ -142,7 +142,7 @@ impl Partition {
         }
         if let Cut::Grid(_) = cut {
             // Back and forth: who is first in one round is last in the next.
-            let dealt = |v: usize| if v / parts % 2 == 0 { v % parts } else { parts - 1 - v % parts };
+            let dealt = |v: usize| if (v / parts).is_multiple_of(2) { v % parts } else { parts - 1 - v % parts };
             return Partition::from_owners(graph, (0..n).map(|v| dealt(v) as u32).collect(), parts);
         }
         let capacity = capacity(n, parts);

@@ -33,11 +33,13 @@ pub(crate) struct Relaxation<T> {
     #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster cut stars in blocks"))]
     pub(crate) star: usize,
     /// On the threads of this machine, if the layout allows it.
-    pub(super) here: fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>,
+    pub(super) here: Here<T>,
     /// On hosts that stand in a grid.
     #[cfg(feature = "cluster")]
     pub(crate) in_grid: InGrid<T>,
 }
+
+type Here<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
 
 #[cfg(feature = "cluster")]
 type InGrid<T> = fn(&mut Grid<T>, &mut dyn Host<T>, &mut dyn Sides<T>, &Pass<T>, u32) -> crate::Result<(u32, bool)>;

@@ -359,7 +359,7 @@ fn read_rice(from: &mut &[u8], gaps: &mut [u32]) -> Option<()> {
         }
         let (mut used, mut last) = (bytes, 0);
         for bit in ones(word) {
-            gaps[found] = (zeros.wrapping_add(bit - last) << low) | gaps[found];
+            gaps[found] |= zeros.wrapping_add(bit - last) << low;
             (found, zeros, last) = (found + 1, 0, bit + 1);
             if found == count {
                 used = last.div_ceil(8) as usize;

@@ -100,18 +100,18 @@ pub(super) fn read<T: Number>(
     let mut all = vec![T::from_f64(0.0); vertices * reals];
     let (mut same, mut column) = (same.into_iter(), 0);
     for (k, how) in how.iter().enumerate() {
-        let own = all.iter_mut().skip(k).step_by(reals).enumerate();
+        let own = all.iter_mut().skip(k).step_by(reals);
         match *how {
             KNOWN => {
                 let known = known?;
-                own.for_each(|(i, x)| *x = known(i, k));
+                own.enumerate().for_each(|(i, x)| *x = known(i, k));
             }
             SAME => {
                 let value = same.next()?;
-                own.for_each(|(_, x)| *x = value);
+                own.for_each(|x| *x = value);
             }
             _ => {
-                own.for_each(|(i, x)| *x = values[i * varying + column]);
+                own.enumerate().for_each(|(i, x)| *x = values[i * varying + column]);
                 column += 1;
             }
         }
