@@ -245,7 +245,7 @@ mod tests {
             let options = Options { order: order.parse().unwrap(), ..Options::default() };
             let run = entry.start(mesh.clone(), &Settings::new(entry.info.settings), &options).unwrap();
             for hosts in [1, 2, 5, 8] {
-                let sharing = run.shares(hosts, cut.into()).unwrap();
+                let sharing = run.shares(hosts, cut).unwrap();
                 let owners = sharing.owners.iter().map(|host| host - 1).collect();
                 let partition = meshweft_mesh::Partition::from_owners(&graph, owners, hosts as usize).unwrap();
                 assert_eq!(total(&sharing.hosts, |host| host.tasks), run.schedule().graph().len());

@@ -71,6 +71,8 @@ struct Round<P: Kernels, T: Number, K: Relax<P>> {
 
 /// An offer to a vertex of the row, and who of the frontier makes it.
 type Offer<A> = (u32, A, u32);
+/// Those of each piece of work.
+type Found<A> = Vec<Mutex<Vec<Offer<A>>>>;
 
 impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     const HAS_DATA: bool = <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN > 0;
@@ -160,7 +162,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
         let targets = self.rows().offsets.len() - 1;
         let pieces: Vec<Range<usize>> =
             (0..targets).step_by(PIECE).map(|start| start..targets.min(start + PIECE)).collect();
-        let found: Arc<Vec<Mutex<Vec<Offer<K::Key<T>>>>>> = Arc::new(pieces.iter().map(|_| Mutex::default()).collect());
+        let found: Arc<Found<K::Key<T>>> = Arc::new(pieces.iter().map(|_| Mutex::default()).collect());
         let (search, all) = (self.clone(), found.clone());
         let count = pieces.len();
         let work = move |i: usize| {
