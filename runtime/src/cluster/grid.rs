@@ -30,6 +30,8 @@ use std::time::Duration;
 
 /// Bytes of a piece of a message: far from what a transport takes.
 const PIECE: usize = 4 << 20;
+/// Bytes a second that a network is taken to carry until that was measured: a search has few messages, and the first are as long as any.
+const GIGABIT: f64 = 125e6;
 /// What stands before each piece: its kind, what it is a piece of, and whether it is the last.
 const HEAD: usize = 3;
 
@@ -84,8 +86,10 @@ impl Lines {
 
     /// Where a message to some hosts goes.
     fn to(&self, hosts: &[Host]) -> To {
-        let rates = hosts.iter().filter_map(|&host| self.exchange.transport().rate(host));
-        To { hosts: hosts.len(), rate: rates.min_by(f64::total_cmp) }
+        let transport = self.exchange.transport();
+        let rates = hosts.iter().filter_map(|&host| transport.rate(host));
+        let rate = rates.min_by(f64::total_cmp).or(transport.is_network().then_some(GIGABIT));
+        To { hosts: hosts.len(), rate }
     }
 
     fn send(&self, to: Host, about: About, message: &[u8]) {

@@ -41,7 +41,7 @@ pub(super) enum Way {
 
 impl Costs {
     pub(super) fn new(compress: Compress) -> Costs {
-        let times = [[0.2e-9, 0.4e-9], [1.2e-9, 0.9e-9], [1.9e-9, 0.9e-9], [4.5e-9, 2.5e-9]];
+        let times = [[0.1e-9, 0.6e-9], [3e-9, 2e-9], [3e-9, 0.9e-9], [5e-9, 2e-9]];
         let recent = |time| Recent { times: [time; REMEMBERED], next: 0 };
         Costs { compress, times: times.map(|ways| ways.map(recent)) }
     }

@@ -7,7 +7,7 @@
 //! plain:   each id in four bytes
 //! bitmap:  first byte of the map, number of bytes | the map
 //! packed:  width, 128 gaps of so many bits | ... | width, gaps of the last ones          (S4-BP128)
-//! rice:    bits, the low bits of 512 gaps, the rest of each in unary | ...
+//! rice:    bits, the low bits of 256 gaps, the rest of each in unary | ...         (nothing but a mark where all of them are 0)
 //! ```
 //!
 //! A gap is that to the id before, less one. Of a list that has more than half of all ids, packed and rice have those that are missing.
@@ -34,7 +34,7 @@ impl Form {
 }
 
 /// Ids of a group that share the number of low bits.
-const GROUP: usize = 4 * BLOCK;
+const GROUP: usize = 2 * BLOCK;
 /// Bytes before what follows by form.
 const HEAD: usize = 5;
 /// Marks a list of missing ids.
@@ -257,10 +257,11 @@ fn unpack(from: &mut &[u8], count: usize, ids: &mut Vec<u32>) -> Option<()> {
     Some(())
 }
 
-/// Marks a group of numbers in Rice's code.
+/// Marks a group of numbers in Rice's code, and one there that are all 0: a run of ids.
 const RICE: u8 = 0x80;
+const RUN: u8 = 0xff;
 
-/// Appends numbers in any order: of 512 at a time all in as many bits as the largest has, or in Rice's code, whichever is less.
+/// Appends numbers in any order: of 256 at a time all in as many bits as the largest has, or in Rice's code, whichever is less.
 pub(super) fn write_numbers(numbers: &[u32], out: &mut Vec<u8>) {
     for group in numbers.chunks(GROUP) {
         let (low, width) = (low_bits(group), width(group));
@@ -303,11 +304,17 @@ fn low_bits(gaps: &[u32]) -> u32 {
 }
 
 fn rice_bytes(gaps: &[u32], low: u32) -> usize {
+    if width(gaps) == 0 {
+        return 0;
+    }
     let unary = gaps.iter().map(|&gap| u64::from(gap >> low)).sum::<u64>() as usize + gaps.len();
     gaps.chunks(BLOCK).map(|gaps| (gaps.len() * low as usize).div_ceil(8)).sum::<usize>() + unary.div_ceil(8)
 }
 
 fn write_rice(gaps: &[u32], out: &mut Vec<u8>) {
+    if width(gaps) == 0 {
+        return out.push(RUN);
+    }
     let low = low_bits(gaps);
     out.push(low as u8);
     let mask = (1 << low) - 1;
@@ -336,8 +343,12 @@ fn write_rice(gaps: &[u32], out: &mut Vec<u8>) {
 
 /// Reads a group of as many as there is room for.
 fn read_rice(from: &mut &[u8], gaps: &mut [u32]) -> Option<()> {
-    let (&low, rest) = from.split_first().filter(|(low, _)| **low < 32)?;
+    let (&low, rest) = from.split_first().filter(|(low, _)| **low < 32 || **low == RUN)?;
     *from = rest;
+    if low == RUN {
+        gaps.fill(0);
+        return Some(());
+    }
     let count = gaps.len();
     for gaps in gaps.chunks_mut(BLOCK) {
         let (own, rest) = from.split_at_checked((gaps.len() * usize::from(low)).div_ceil(8))?;

@@ -199,6 +199,10 @@ impl Transport for Memory {
         None
     }
 
+    fn is_network(&self) -> bool {
+        false
+    }
+
     fn close(&self) {
         let mut state = self.hub.state();
         state.inboxes[self.host as usize].leaving = true;

@@ -70,6 +70,11 @@ pub(crate) trait Transport: Send + Sync {
     /// Bytes a second that the way to a host carries, measured on what went there. None: not known, or as fast as memory.
     fn rate(&self, to: Host) -> Option<f64>;
 
+    /// Whether messages leave the process.
+    fn is_network(&self) -> bool {
+        true
+    }
+
     /// Says goodbye: waits until every host that is left has said so too and both sides have read everything, then closes.
     /// After the goodbye's deadline it closes anyway, and hosts that did not say goodbye learn of a loss.
     fn close(&self);
