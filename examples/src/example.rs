@@ -5,7 +5,7 @@ use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
 use meshweft::{
     Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Part, Placement, Program, Schedule,
-    Shader, Simd, Simulation,
+    Shader, Simd, Simulation, model::Workload,
 };
 #[cfg(feature = "cluster")]
 use meshweft::{Sharing, Worker, mesh::Cut};
@@ -366,6 +366,16 @@ pub trait Run {
     /// As there.
     #[cfg(feature = "cluster")]
     fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing>;
+    /// What a step asks of a machine, see [`Simulation::workload`].
+    ///
+    /// # Errors
+    /// As there.
+    fn workload(&self, threads: usize, hosts: u32) -> Result<Workload>;
+    /// Runs each sweep of a step for one round, see [`Simulation::run_once`].
+    ///
+    /// # Errors
+    /// As there.
+    fn run_once(&mut self) -> Result<()>;
     /// How often they were held up so far because one of them was not given a core.
     fn stalls(&self) -> u64;
     /// Directed edges of the data graph.
@@ -629,6 +639,14 @@ impl<P: Example, T: Number> Run for Running<P, T> {
     #[cfg(feature = "cluster")]
     fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
         Ok(self.simulation.shares(hosts, cut)?)
+    }
+
+    fn workload(&self, threads: usize, hosts: u32) -> Result<Workload> {
+        Ok(self.simulation.workload(threads, hosts)?)
+    }
+
+    fn run_once(&mut self) -> Result<()> {
+        Ok(self.simulation.run_once()?)
     }
 
     fn stalls(&self) -> u64 {

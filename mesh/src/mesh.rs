@@ -311,6 +311,36 @@ impl Mesh {
         Mesh { points, cells, point_fields, cell_fields, groups }
     }
 
+    /// The mesh of some of its points, ascending, and of the cells whose corners are all among them. Fields come along, groups do not.
+    /// Cost O(points + cells).
+    ///
+    /// # Panics
+    /// A point that it does not have.
+    ///
+    /// ```
+    /// use meshweft_mesh::generate::generate;
+    /// let part = generate("sheet:3x3", 1)?.part(&[0, 1, 3, 4, 8]);
+    /// assert_eq!((part.points().len(), part.cells().len()), (5, 2));
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn part(&self, points: &[u32]) -> Mesh {
+        let mut places = vec![u32::MAX; self.points.len()];
+        (0..).zip(points).for_each(|(place, &v)| places[v as usize] = place);
+        let (mut cells, mut kept) = (Cells::new(), Vec::new());
+        for (c, (kind, corners)) in self.cells.iter().enumerate() {
+            let corners: Vec<u32> = corners.iter().map(|&v| places[v as usize]).collect();
+            if !corners.contains(&u32::MAX) {
+                cells.push(kind, &corners);
+                kept.push(c);
+            }
+        }
+        let places: Vec<usize> = points.iter().map(|&v| v as usize).collect();
+        let point_fields = self.point_fields.iter().map(|field| field.of(&places)).collect();
+        let cell_fields = self.cell_fields.iter().map(|field| field.of(&kept)).collect();
+        let points = places.iter().map(|&v| self.points[v]).collect();
+        Mesh { points, cells, point_fields, cell_fields, groups: Vec::new() }
+    }
+
     /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape `[n]`.
     /// A closed surface has no boundary.
     pub fn boundary(&self) -> Vec<bool> {

@@ -11,6 +11,7 @@ mod error;
 mod gpu;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
+pub mod model;
 mod number;
 mod piece;
 mod program;

@@ -13,6 +13,7 @@ mod snapshot;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;
+mod workload;
 
 use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
 use crate::error::{Error, Result};
@@ -142,6 +143,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// As [`Simulation::step`].
     pub fn run(&mut self, tell: impl FnOnce(&mut Stages<P>)) -> Result<()> {
         let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), tell)?;
+        self.aside(stages)
+    }
+
+    /// Runs stages that belong to no step.
+    fn aside(&mut self, stages: Vec<crate::step::Stage>) -> Result<()> {
         // Steps that a device has not taken yet have their own numbers.
         self.wait()?;
         let (steps, time) = (self.clock.steps, self.clock.time);

@@ -57,6 +57,10 @@ fn layers_do_not_know_what_is_above_them() {
         ("runtime/src/program", &["crate::engine", "crate::simulation", "crate::layout", "crate::trace"]),
         ("runtime/src/schedule", &["crate::engine", "Instant", "available_parallelism", "std::thread", "std::net"]),
         ("runtime/src/engine", &["std::fs", "std::net", "wgpu"]),
+        (
+            "runtime/src/model",
+            &["crate::engine", "crate::layout", "crate::simulation::", "Instant", "std::fs", "std::net"],
+        ),
         ("runtime/src/step.rs", &["crate::engine", "crate::layout", "crate::program", "Instant"]),
         ("runtime/src/cluster/identity", &["crate::mesh", "meshweft_mesh", "crate::engine", "crate::program"]),
         ("runtime/src/cluster/transport", &["crate::mesh", "meshweft_mesh", "crate::engine", "crate::program"]),

@@ -22,6 +22,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli> {
     let problem = match &cli.command {
         Command::Run(run) => &run.problem,
         Command::Bench(bench) => &bench.problem,
+        Command::Plan(plan) => &plan.problem,
         _ => return Ok(cli),
     };
     let Some(path) = problem.case_file() else { return Ok(cli) };

@@ -33,6 +33,9 @@ mod pace;
 #[cfg(feature = "cluster")]
 mod parts;
 mod pictures;
+mod plan;
+mod plot;
+mod probe;
 mod progress;
 mod run;
 mod shader;
@@ -81,6 +84,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Measure the time of an update beside what the machine can do
     Bench(bench::Arguments),
+    /// Predict how long every configuration takes, and what limits it: orders, blocks, threads, hosts
+    Plan(plan::Arguments),
     /// Describe a mesh and its graph: cells, fields, colors, neighbor distances, cuts
     Info(info::Arguments),
     /// Print the shaders that run an example on a GPU
@@ -200,6 +205,7 @@ fn dispatch(arguments: &[OsString], console: &mut Console) -> Result<Outcome> {
         Command::Run(arguments) => run::run(&arguments, console),
         Command::Verify(arguments) => verify::run(&arguments, console),
         Command::Bench(arguments) => bench::run(&arguments, console),
+        Command::Plan(arguments) => plan::run(&arguments, console),
         Command::Info(arguments) => info::run(&arguments, console),
         Command::Shader(arguments) => shader::run(&arguments, console),
         Command::Doctor(arguments) => doctor::run(&arguments, console),

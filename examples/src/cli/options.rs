@@ -152,6 +152,11 @@ impl Problem {
         self.name.as_deref().filter(|name| !is_case(Path::new(name))).or(self.example.as_deref())
     }
 
+    /// Whether an order is named.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.order.is_some()
+    }
+
     /// Threads that were asked for, 0 for one per core.
     pub(super) fn threads(&self) -> usize {
         usize::from(self.threads)

@@ -4,6 +4,7 @@ use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, Setup, at_least};
 use super::pictures::Pictures;
+use super::plan::{self, Expected};
 use super::progress::Progress;
 use super::{Console, Outcome, Signal, text, verify};
 use crate::output::{self, Config, Files, Output};
@@ -47,6 +48,10 @@ pub(super) struct Arguments {
     /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
     #[arg(long)]
     pieces: bool,
+    /// Run where the performance model expects it to be quickest, the threads of this machine or its GPU, and say why. The order
+    /// stays: another one is another result
+    #[arg(long)]
+    auto: bool,
     /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates; judge what
     /// came out by the properties that it must have, where the example knows some
     #[arg(long)]
@@ -101,6 +106,8 @@ impl Arguments {
 struct End {
     /// Time of the steps alone.
     wall: Duration,
+    /// What it was predicted to be, or why it was not.
+    expected: Result<Expected, &'static str>,
     /// The measured quantities before the first step.
     first: Vec<Metric>,
     /// The same after the last one.
@@ -145,6 +152,9 @@ struct Report {
     until_s: Option<f64>,
     stop: Option<Value>,
     wall_s: f64,
+    /// What the model said before, for as many rounds, and what it took for the limit.
+    predicted_s: Option<f64>,
+    limit: Option<&'static str>,
     updates_per_s: f64,
     setup_s: Map<String, Value>,
     saving_s: f64,
@@ -175,10 +185,18 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     if let Some(note) = &plan.note {
         writeln!(console.err, "backend: {note}")?;
     }
-    let (mut run, setup) = plan.start(console.err)?;
+    let (mut run, setup) = match arguments.auto {
+        false => plan.start(console.err)?,
+        true => {
+            let (run, setup, why) = plan::start(&mut plan, console.err)?;
+            writeln!(console.err, "{why}")?;
+            (run, setup)
+        }
+    };
     if let Some(note) = run.note() {
         writeln!(console.err, "{name}: {note}")?;
     }
+    let expected = plan::expected(&plan, run.as_ref());
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), run.as_mut())?;
     let mut config = Config {
@@ -225,7 +243,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     }
     let files = draw(output, run.as_ref(), stopped_by, arguments.quiet, console)?;
     let reached = goal.to_text(met, &last, run.as_ref());
-    let end = End { wall, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
+    let end = End { wall, expected, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
     if stopped_by.is_none() {
         verify::print(name, &checks, if arguments.json { console.err } else { console.out })?;
     }
@@ -356,6 +374,8 @@ impl Report {
             until_s: goal.until,
             stop: goal.to_json(end.met, &end.last),
             wall_s,
+            predicted_s: end.expected.as_ref().ok().map(|expected| expected.round_s * run.rounds() as f64),
+            limit: end.expected.as_ref().ok().map(|expected| expected.limit.name()),
             updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
             setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
             saving_s: end.files.saving_s,
@@ -368,6 +388,17 @@ impl Report {
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
         })
+    }
+
+    /// Predicted beside measured.
+    fn predicted(&self, end: &End) -> String {
+        match &end.expected {
+            Ok(expected) => {
+                let [predicted, measured] = [expected.round_s * self.rounds as f64, self.wall_s].map(text::seconds);
+                format!("{predicted}, measured {measured} (limit: {})", expected.limit.name())
+            }
+            Err(why) => format!("not: {why}"),
+        }
     }
 
     fn print_json(&self, console: &mut Console) -> Result<()> {
@@ -406,6 +437,7 @@ impl Report {
                 format!("{}{stopped}, to t = {}", text::count(self.steps as usize), text::quantity(self.time_s, "s")),
             ),
             ("wall", format!("{} for the steps, {rate}", text::seconds(self.wall_s))),
+            ("predicted", self.predicted(end)),
             ("set-up", format!("{}: {stages}", text::seconds(total))),
             (
                 "output",

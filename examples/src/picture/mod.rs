@@ -34,6 +34,7 @@
 mod animation;
 mod camera;
 mod colormap;
+pub(crate) mod drawing;
 mod exposure;
 mod figure;
 mod legend;

@@ -21,7 +21,7 @@ mod timeline;
 pub(crate) use audit::Audit;
 pub(crate) use code::{Code, Compiled};
 pub(crate) use compiled::Table;
-pub(crate) use cpu::Cpu;
+pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;
 #[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use legs::Legs;

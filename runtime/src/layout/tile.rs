@@ -166,4 +166,22 @@ impl<T: Number> Tile<T> {
             Form::Rows { stars, .. } => stars.iter().map(Rows::bytes).sum(),
         }
     }
+
+    /// States that an update of it reads besides its own: the halo, and those of neighbors, lanes that are left over included.
+    pub(crate) fn reads(&self) -> usize {
+        match &self.form {
+            Form::Wide { halo, stars } => halo.len() + stars.iter().map(|star| star.others.len()).sum::<usize>(),
+            Form::Spread { stars } => stars.iter().map(|star| star.others.len()).sum(),
+            Form::Rows { stars, .. } => stars.iter().map(|star| star.others.len()).sum(),
+        }
+    }
+
+    /// Visits the slots of neighbors that its vertices read wherever they lie: none of a tile with a table.
+    pub(crate) fn each_far_read(&self, visit: impl FnMut(u32)) {
+        match &self.form {
+            Form::Wide { .. } => {}
+            Form::Spread { stars } => stars.iter().flat_map(|star| star.others.iter()).copied().for_each(visit),
+            Form::Rows { stars, .. } => stars.iter().flat_map(|star| star.others.iter()).copied().for_each(visit),
+        }
+    }
 }

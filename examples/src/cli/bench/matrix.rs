@@ -13,10 +13,10 @@
 //! | order, method, precision, as time to tolerance | each of the six; four; both | one implicit step of heat |
 
 use super::measure::{Report, Trials, measure};
-use super::probe::{self, Machine, Sizes};
 use super::tolerance::{self, Arrival, Problem};
 use super::{TRIAL_S, pages};
 use crate::cli::options::Plan;
+use crate::cli::probe::{self, Machine, Sizes};
 use crate::cli::system::free_memory;
 use crate::cli::{Console, Outcome, find_example, memory, open_mesh, text};
 use crate::{Options, Precision, Settings, output};

@@ -1,8 +1,8 @@
 //! One measurement: trials of one run.
 
-use super::probe::Machine;
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
+use crate::cli::probe::Machine;
 use anyhow::{Result, bail};
 use meshweft::Order;
 use serde::{Serialize, Serializer};

@@ -3,18 +3,16 @@
 mod matrix;
 mod measure;
 mod pages;
-mod plot;
-mod probe;
 mod tolerance;
 
 use super::options::{Problem, at_least};
+use super::probe::{self, Sizes};
 use super::{Console, Outcome, text};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use matrix::Scale;
 use measure::{Report, Trials};
 use meshweft::{Backend, copy_bandwidth};
-use probe::Sizes;
 use std::path::PathBuf;
 
 /// Seconds that a trial takes at least, unless the number of steps is given: long beside the noise of a clock.

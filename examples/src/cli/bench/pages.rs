@@ -2,10 +2,10 @@
 
 use super::matrix::Results;
 use super::measure::Report;
-use super::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
-use super::probe::{self, Machine};
 use super::tolerance::{Arrival, GAUSS_SEIDEL, STIFFNESS, TOLERANCES, Way};
 use crate::Precision;
+use crate::cli::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
+use crate::cli::probe::{self, Machine};
 use crate::cli::system::processor;
 use crate::cli::text;
 use anyhow::{Context, Result};
@@ -21,12 +21,12 @@ pub(super) fn write(folder: &Path, results: &Results) -> Result<Vec<String>> {
         ("results.md", page(results)),
         ("results.csv", measurements(results)),
         ("tolerance.csv", arrivals(results)),
-        ("sizes.svg", sizes(results).svg()),
-        ("bandwidth.svg", bandwidth(results).svg()),
-        ("orders.svg", orders(results).svg()),
-        ("numberings.svg", numberings(results).svg()),
-        ("tolerance.svg", tolerance(results).svg()),
-        ("methods.svg", methods(results).svg()),
+        ("sizes.svg", sizes(results).draw().svg()),
+        ("bandwidth.svg", bandwidth(results).draw().svg()),
+        ("orders.svg", orders(results).draw().svg()),
+        ("numberings.svg", numberings(results).draw().svg()),
+        ("tolerance.svg", tolerance(results).draw().svg()),
+        ("methods.svg", methods(results).draw().svg()),
     ];
     for (name, text) in &files {
         io::replace(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
@@ -239,7 +239,7 @@ fn markdown(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Strin
     text + "\n"
 }
 
-/// Color of each example, by its place in [`super::plot::COLORS`].
+/// Color of each example, by its place in [`crate::cli::plot::COLORS`].
 const EXAMPLES: [&str; 3] = ["spring", "heat", "cloth"];
 
 /// What is under the title of every plot.

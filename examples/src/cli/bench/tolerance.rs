@@ -5,8 +5,8 @@
 //! which the residual's root mean square is small enough is found by doubling and halving, then that step is timed, and must end with
 //! the same bits each time. The residual is that of the stored temperatures, computed in 64 bits.
 
-use super::plot::Series;
 use crate::Precision;
+use crate::cli::plot::Series;
 use crate::heat::{Heat, HeatOptions, Implicit, Method, Missing};
 use anyhow::{Result, bail};
 use meshweft::{Backend, Number, Order, Program, Simulation};

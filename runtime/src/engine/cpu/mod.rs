@@ -173,6 +173,11 @@ impl<T: Number> Cpu<T> {
     }
 }
 
+/// Where waves of tasks start, and the end, if so many threads go wave by wave.
+pub(crate) fn waves<T: Number>(domain: &Domain<T>, threads: usize) -> Option<Vec<u32>> {
+    matches!(Policy::new(domain, threads), Policy::Waves(_)).then(|| domain.waves())
+}
+
 /// What tells some work from other work.
 fn kind(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash, x| (hash ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))

@@ -1,12 +1,11 @@
-//! Plots as SVG text: lines over two axes, and bars.
-//!
-//! Plain shapes and system fonts, so that any browser shows them and a change of a figure is a small change of the file.
+//! Plots: lines over two axes, and bars.
 
-use std::fmt::Write as _;
+use crate::picture::drawing::{Anchor, Color, Drawing, Letters, Stroke};
 
 /// Colors that people with any color vision tell apart: Okabe and Ito, "Color universal design", 2008; the yellow, too
 /// pale for a line, left out.
-pub(super) const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333"];
+pub(super) const COLORS: [Color; 7] =
+    [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [51, 51, 51]];
 
 /// Size of a plot, and where the axes lie in it.
 const WIDTH: f64 = 880.0;
@@ -169,105 +168,67 @@ fn power(decade: i32, x: f64) -> String {
     }
 }
 
-/// A picture being written.
-struct Canvas(String);
-
-impl Canvas {
-    fn new(height: f64, title: &str, subtitle: &str) -> Canvas {
-        let mut canvas = Canvas(String::new());
-        // A ground of its own: the page that shows it may be dark.
-        let _ = writeln!(
-            canvas.0,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-             height=\"{height}\" role=\"img\" font-family=\"'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif\" \
-             font-size=\"13\" fill=\"#333\">\n<title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
-            escaped(title)
-        );
-        canvas.text([24.0, 30.0], "font-size=\"18\" font-weight=\"600\" fill=\"#111\"", title);
-        canvas.text([24.0, 51.0], "fill=\"#666\"", subtitle);
-        canvas
-    }
-
-    fn text(&mut self, [x, y]: [f64; 2], style: &str, text: &str) {
-        let _ = writeln!(self.0, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{}</text>", escaped(text));
-    }
-
-    fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], style: &str) {
-        let _ = writeln!(self.0, "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" {style}/>");
-    }
-
-    fn rect(&mut self, [x, y]: [f64; 2], [width, height]: [f64; 2], fill: &str) {
-        let _ = writeln!(
-            self.0,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"1.5\" fill=\"{fill}\"/>"
-        );
-    }
-
-    fn finish(mut self) -> String {
-        self.0.push_str("</svg>\n");
-        self.0
-    }
+/// An empty drawing under a heading.
+fn headed(height: f64, title: &str, subtitle: &str) -> Drawing {
+    let mut drawing = Drawing::new([WIDTH, height], title);
+    let heading = Letters { size: 18.0, is_bold: true, color: [17, 17, 17], ..Letters::default() };
+    drawing.text([24.0, 30.0], heading, title);
+    drawing.text([24.0, 51.0], Letters { color: [102, 102, 102], ..Letters::default() }, subtitle);
+    drawing
 }
 
-const GRID: &str = "stroke=\"#e4e4e4\"";
-const FRAME: &str = "stroke=\"#999\"";
-const END: &str = "text-anchor=\"end\"";
-const MIDDLE: &str = "text-anchor=\"middle\"";
+const GRID: Stroke = Stroke { color: [228, 228, 228], width: 1.0, is_dashed: false };
+const FRAME: Stroke = Stroke { color: [153, 153, 153], width: 1.0, is_dashed: false };
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+fn anchored(anchor: Anchor) -> Letters {
+    Letters { anchor, ..Letters::default() }
 }
 
 impl Lines {
     /// The picture.
-    pub(super) fn svg(&self) -> String {
-        let mut canvas = Canvas::new(HEIGHT, self.title, &self.subtitle);
+    pub(super) fn draw(&self) -> Drawing {
+        let mut drawing = headed(HEIGHT, self.title, &self.subtitle);
         let along = |k: usize| self.series.iter().flat_map(move |s| s.points.iter().map(move |p| p[k]));
         let x = Ruler::around(self.x.spacing, along(0), [LEFT, RIGHT]);
         let y = Ruler::around(self.y.spacing, along(1), [BOTTOM, TOP]);
         for (value, label) in x.ticks() {
             let at = x.place(value).unwrap_or(LEFT);
-            canvas.line([at, TOP], [at, BOTTOM], GRID);
-            canvas.text([at, BOTTOM + 20.0], MIDDLE, &label);
+            drawing.line(vec![[at, TOP], [at, BOTTOM]], GRID);
+            drawing.text([at, BOTTOM + 20.0], anchored(Anchor::Middle), &label);
         }
         for (value, label) in y.ticks() {
             let at = y.place(value).unwrap_or(BOTTOM);
-            canvas.line([LEFT, at], [RIGHT, at], GRID);
-            canvas.text([LEFT - 8.0, at + 4.5], END, &label);
+            drawing.line(vec![[LEFT, at], [RIGHT, at]], GRID);
+            drawing.text([LEFT - 8.0, at + 4.5], anchored(Anchor::End), &label);
         }
-        canvas.line([LEFT, BOTTOM], [RIGHT, BOTTOM], FRAME);
-        canvas.line([LEFT, TOP], [LEFT, BOTTOM], FRAME);
-        canvas.text([(LEFT + RIGHT) / 2.0, BOTTOM + 46.0], MIDDLE, self.x.label);
-        let middle = (TOP + BOTTOM) / 2.0;
-        let turned = format!("{MIDDLE} transform=\"rotate(-90 24 {middle:.1})\"");
-        canvas.text([24.0, middle], &turned, self.y.label);
+        drawing.line(vec![[LEFT, TOP], [LEFT, BOTTOM], [RIGHT, BOTTOM]], FRAME);
+        drawing.text([(LEFT + RIGHT) / 2.0, BOTTOM + 46.0], anchored(Anchor::Middle), self.x.label);
+        let upward = Letters { is_upward: true, ..anchored(Anchor::Middle) };
+        drawing.text([24.0, (TOP + BOTTOM) / 2.0], upward, self.y.label);
         for (i, series) in self.series.iter().enumerate() {
             let color = COLORS[series.color % COLORS.len()];
-            let dashes = if series.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
-            let style =
-                format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2\" stroke-linejoin=\"round\"{dashes}");
+            let stroke = Stroke { color, width: 2.0, is_dashed: series.dashed };
             let places: Vec<[f64; 2]> =
                 series.points.iter().filter_map(|p| Some([x.place(p[0])?, y.place(p[1])?])).collect();
-            let path: Vec<String> = places.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();
-            let _ = writeln!(canvas.0, "<polyline points=\"{}\" {style}/>", path.join(" "));
-            for [x, y] in places.iter().filter(|_| series.dots) {
-                let _ = writeln!(canvas.0, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{color}\"/>");
-            }
+            let dots = places.iter().filter(|_| series.dots).copied();
             let at = TOP + 10.0 + 22.0 * i as f64;
-            let line = format!("stroke=\"{color}\" stroke-width=\"2\"{dashes}");
-            canvas.line([RIGHT + 18.0, at], [RIGHT + 48.0, at], &line);
-            if series.dots {
-                let _ = writeln!(canvas.0, "<circle cx=\"{}\" cy=\"{at}\" r=\"3.5\" fill=\"{color}\"/>", RIGHT + 33.0);
+            // A single point is no line, and its legend neither.
+            if places.len() > 1 || !series.dots {
+                drawing.line(places.clone(), stroke);
+                drawing.line(vec![[RIGHT + 18.0, at], [RIGHT + 48.0, at]], stroke);
             }
-            canvas.text([RIGHT + 56.0, at + 4.5], "", &series.name);
+            for place in dots.chain(series.dots.then_some([RIGHT + 33.0, at])) {
+                drawing.dot(place, 3.5, color);
+            }
+            drawing.text([RIGHT + 56.0, at + 4.5], Letters::default(), &series.name);
         }
-        canvas.finish()
+        drawing
     }
 }
 
 impl Bars {
     /// The picture: as high as it must be.
-    pub(super) fn svg(&self) -> String {
+    pub(super) fn draw(&self) -> Drawing {
         // A bar, the space between groups, and the heading of a panel, in pixels.
         const BAR: f64 = 13.0;
         const SPACE: f64 = 9.0;
@@ -276,39 +237,43 @@ impl Bars {
         let group = BAR * self.legend.len() as f64 + SPACE;
         let groups: usize = self.panels.iter().map(|panel| panel.groups.len()).sum();
         let end = TOP + 24.0 + HEADING * self.panels.len() as f64 + group * groups as f64;
-        let mut canvas = Canvas::new(end + 56.0, self.title, &self.subtitle);
+        let mut drawing = headed(end + 56.0, self.title, &self.subtitle);
         let mut at = 24.0;
         for (i, name) in self.legend.iter().enumerate() {
-            canvas.rect([at, TOP - 6.0], [14.0, 12.0], COLORS[i]);
-            canvas.text([at + 20.0, TOP + 4.5], "", name);
+            drawing.rectangle([at, TOP - 6.0], [14.0, 12.0], COLORS[i]);
+            drawing.text([at + 20.0, TOP + 4.5], Letters::default(), name);
             at += 44.0 + 7.0 * name.chars().count() as f64;
         }
         let values = self.panels.iter().flat_map(|panel| panel.groups.iter().flat_map(|(_, values)| values));
         let ruler = Ruler::around(Spacing::Linear, values.copied(), [left, right]);
         for (value, label) in ruler.ticks() {
             let x = ruler.place(value).unwrap_or(left);
-            canvas.line([x, TOP + 24.0], [x, end], GRID);
-            canvas.text([x, end + 18.0], MIDDLE, &label);
+            drawing.line(vec![[x, TOP + 24.0], [x, end]], GRID);
+            drawing.text([x, end + 18.0], anchored(Anchor::Middle), &label);
         }
-        canvas.text([(left + right) / 2.0, end + 42.0], MIDDLE, self.label);
+        drawing.text([(left + right) / 2.0, end + 42.0], anchored(Anchor::Middle), self.label);
         let mut y = TOP + 24.0;
         for Panel { heading, groups } in &self.panels {
             y += HEADING;
-            canvas.text([24.0, y - 11.0], "font-weight=\"600\"", heading);
+            drawing.text([24.0, y - 11.0], Letters { is_bold: true, ..Letters::default() }, heading);
             for (name, values) in groups {
-                canvas.text([left - 8.0, y + (group - SPACE) / 2.0 + 4.5], END, name);
+                drawing.text([left - 8.0, y + (group - SPACE) / 2.0 + 4.5], anchored(Anchor::End), name);
                 for (i, &value) in values.iter().enumerate() {
                     // Rounding aside, zero for what is no number: its text says so.
                     let x = ruler.place(value).unwrap_or(left);
-                    canvas.rect([left, y], [x - left, BAR - 2.0], COLORS[i]);
-                    canvas.text([x + 5.0, y + BAR - 3.5], "font-size=\"11\"", &format!("{value:.1}"));
+                    drawing.rectangle([left, y], [x - left, BAR - 2.0], COLORS[i]);
+                    drawing.text(
+                        [x + 5.0, y + BAR - 3.5],
+                        Letters { size: 11.0, ..Letters::default() },
+                        &format!("{value:.1}"),
+                    );
                     y += BAR;
                 }
                 y += SPACE;
             }
         }
-        canvas.line([left, TOP + 24.0], [left, end], FRAME);
-        canvas.finish()
+        drawing.line(vec![[left, TOP + 24.0], [left, end]], FRAME);
+        drawing
     }
 }
 
@@ -337,10 +302,5 @@ mod tests {
         assert_eq!((ruler.place(ruler.low), ruler.place(ruler.high)), (Some(400.0), Some(70.0)));
         assert_eq!(ruler.place(0.0), None);
         assert!(!labels(Spacing::Log, &[]).is_empty() && !labels(Spacing::Linear, &[f64::NAN]).is_empty());
-    }
-
-    #[test]
-    fn text_is_escaped() {
-        assert_eq!(escaped("a < b & c"), "a &lt; b &amp; c");
     }
 }

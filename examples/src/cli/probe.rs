@@ -130,6 +130,64 @@ impl Machine {
     }
 }
 
+/// Bytes a second, read in order by so many threads that each go through their part of some bytes again and again. Each size takes
+/// some 20 ms. The best of one and four streams side by side.
+///
+/// # Errors
+/// Threads or memory that the system does not grant.
+pub(super) fn read_rates(threads: usize, sizes: &[usize]) -> Result<Vec<f64>> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start the probe")?;
+    let mut region = Region::new(*sizes.iter().max().context("no size to read")?)?;
+    region.view::<f64>().fill(1.0);
+    let lines: &[Line] = region.view();
+    let rate = |&bytes: &usize| {
+        let lines = &lines[..bytes / size_of::<Line>()];
+        let share = lines.len().div_ceil(threads);
+        // As often as 2 ms hold at 30 GB/s, so that starting threads does not count; a debug build takes a hundred times as long.
+        let work = if cfg!(debug_assertions) { MIB } else { 60 * MIB };
+        let times = (work * threads / bytes).max(1);
+        let pass = |sum: fn(&[Line]) -> f32| {
+            let part = |part: &[Line]| (0..times).map(|_| sum(black_box(part))).sum::<f32>();
+            pool.install(|| best(|| lines.par_chunks(share).map(part).sum::<f32>()))
+        };
+        (bytes * times) as f64 / f64::min(pass(sum::<1>), pass(sum::<4>))
+    };
+    Ok(sizes.iter().map(rate).collect())
+}
+
+/// Reals a second that one thread reads at random places of tables of some sizes, each a power of two.
+///
+/// # Errors
+/// As [`read_rates`].
+pub(super) fn gather_rates(sizes: &[usize]) -> Result<Vec<f64>> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().context("cannot start the probe")?;
+    let mut region = Region::new(*sizes.iter().max().context("no size to read")?)?;
+    region.view::<f32>().fill(1.0);
+    let table: &[f32] = region.view();
+    const READS: usize = 1 << 19;
+    let rate = |&bytes: &usize| READS as f64 / gather(&pool, &table[..bytes / 4], READS);
+    Ok(sizes.iter().map(rate).collect())
+}
+
+/// Reads so many bytes, so that caches hold nothing else.
+pub(super) struct Flush(Region);
+
+impl Flush {
+    /// # Errors
+    /// Memory that the system does not grant.
+    pub(super) fn new() -> Result<Flush> {
+        let cache = last_level_cache().unwrap_or(32 * MIB).clamp(16 * MIB, 256 * MIB);
+        // A debug build is not judged by what it measures, and would take a second for each.
+        let mut region = Region::new(if cfg!(debug_assertions) { MIB } else { 2 * cache })?;
+        region.view::<f64>().fill(1.0);
+        Ok(Flush(region))
+    }
+
+    pub(super) fn caches(&mut self) {
+        black_box(sum::<4>(self.0.view()));
+    }
+}
+
 /// Bytes in the unit that suits them: `16 MiB`.
 pub(super) fn bytes(n: usize) -> String {
     match n {
@@ -235,7 +293,7 @@ fn scramble(i: u64) -> u64 {
 }
 
 /// Bytes of the largest cache that Linux tells of.
-fn last_level_cache() -> Option<usize> {
+pub(super) fn last_level_cache() -> Option<usize> {
     let folder = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     folder.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("size")).ok().and_then(kibibytes)).max()
 }

@@ -1,0 +1,256 @@
+//! What was measured, kept for the next time.
+//!
+//! A JSON file in the user's cache folder, with what identifies the machine. What does not fit, cannot be read or makes no sense is
+//! measured anew, and a file that cannot be written is no error: the cache saves seconds and nothing else.
+
+use super::constants;
+use crate::cli::system::processor;
+use anyhow::Result;
+use meshweft::model::{Costs, Link, Machine, Rate};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Changes when numbers of an older version mean something else.
+const FORMAT: u64 = 1;
+/// Bytes of the largest file that is read: a hundred programs in all orders take less.
+const LARGEST: u64 = 1 << 20;
+
+/// Constants of this machine, and what programs cost on it.
+pub(in crate::cli) struct Cache {
+    /// None if the system names no folder.
+    path: Option<PathBuf>,
+    threads: usize,
+    machine: Option<Machine>,
+    costs: BTreeMap<String, Costs>,
+}
+
+/// The file of the user's cache folder.
+fn path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    // What a debug build measures says nothing of others.
+    let file = if cfg!(debug_assertions) { "machine-debug.json" } else { "machine.json" };
+    caches.map(|caches| caches.join("meshweft").join(file))
+}
+
+/// What must be the same for numbers to hold.
+fn identity(threads: usize) -> Value {
+    json!({
+        "format": FORMAT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "processor": processor(),
+        "threads": threads,
+    })
+}
+
+impl Cache {
+    /// What the file knows of this machine on so many threads; nothing of it if all is to be measured anew.
+    pub(in crate::cli) fn open(threads: usize, is_fresh: bool) -> Cache {
+        Cache::at(path(), threads, is_fresh)
+    }
+
+    fn at(path: Option<PathBuf>, threads: usize, is_fresh: bool) -> Cache {
+        let mut cache = Cache { path, threads, machine: None, costs: BTreeMap::new() };
+        if let (false, Some(path)) = (is_fresh, &cache.path)
+            && let Some(known) = read(path).filter(|known| known["machine_id"] == identity(threads))
+            && let Some(machine) = machine_of(&known["machine"], threads)
+        {
+            cache.machine = Some(machine);
+            let costs = known["costs"].as_object().into_iter().flatten();
+            cache.costs = costs.filter_map(|(name, costs)| Some((name.clone(), costs_of(costs)?))).collect();
+        }
+        cache
+    }
+
+    /// The constants, if they are known.
+    pub(in crate::cli) fn known_machine(&self) -> Option<&Machine> {
+        self.machine.as_ref()
+    }
+
+    /// The constants, measured now if they are not known.
+    ///
+    /// # Errors
+    /// As [`constants::measure`].
+    pub(in crate::cli) fn machine(&mut self) -> Result<Machine> {
+        match &self.machine {
+            Some(machine) => Ok(machine.clone()),
+            None => {
+                let machine = constants::measure(self.threads)?;
+                self.machine = Some(machine.clone());
+                Ok(machine)
+            }
+        }
+    }
+
+    /// What a program costs, if it is known.
+    pub(in crate::cli) fn known_costs(&self, name: &str) -> Option<Costs> {
+        self.costs.get(name).copied()
+    }
+
+    /// Notes what a program costs.
+    pub(in crate::cli) fn note(&mut self, name: String, costs: Costs) {
+        self.costs.insert(name, costs);
+    }
+
+    /// Writes the file, if it can be written.
+    pub(in crate::cli) fn save(&self) {
+        if let (Some(path), Some(machine)) = (&self.path, &self.machine) {
+            let costs: Map<String, Value> =
+                self.costs.iter().map(|(name, costs)| (name.clone(), costs_to(costs))).collect();
+            let all = json!({
+                "machine_id": identity(self.threads), "machine": machine_to(machine), "costs": costs,
+            });
+            // A wish: the next run measures again.
+            let _ = write(path, &all);
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Whole, under another name first: several runs may end at once.
+fn write(path: &Path, all: &Value) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    writeln!(file, "{all:#}")?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// A number that can be divided by.
+fn positive(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|x| x.is_finite() && *x > 0.0)
+}
+
+/// A number that can be added.
+fn finite(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|x| x.is_finite() && *x >= 0.0)
+}
+
+fn rates_to(rates: &[Rate]) -> Value {
+    rates.iter().map(|rate| json!([rate.threads, rate.bytes, rate.per_s])).collect()
+}
+
+/// Ascending by threads, then bytes.
+fn rates_of(value: &Value) -> Option<Vec<Rate>> {
+    let rate = |row: &Value| {
+        let threads = usize::try_from(row[0].as_u64()?).ok().filter(|&threads| threads > 0)?;
+        Some(Rate { threads, bytes: positive(&row[1])?, per_s: positive(&row[2])? })
+    };
+    let rates: Vec<Rate> = value.as_array()?.iter().map(rate).collect::<Option<_>>()?;
+    let is_sorted = rates.is_sorted_by(|a, b| (a.threads, a.bytes) < (b.threads, b.bytes));
+    (is_sorted && rates.first()?.threads == 1).then_some(rates)
+}
+
+fn machine_to(machine: &Machine) -> Value {
+    json!({
+        "memory_bytes": machine.memory_bytes,
+        "reads": rates_to(&machine.reads),
+        "gathers": rates_to(&machine.gathers),
+        "loopback": machine.loopback.map(|link| json!([link.latency_s, link.bytes_per_s])),
+    })
+}
+
+fn machine_of(value: &Value, threads: usize) -> Option<Machine> {
+    let loopback = match &value["loopback"] {
+        Value::Null => None,
+        link => Some(Link { latency_s: finite(&link[0])?, bytes_per_s: positive(&link[1])? }),
+    };
+    let reads = rates_of(&value["reads"])?;
+    let is_whole = reads.iter().any(|rate| rate.threads == threads);
+    let machine = Machine {
+        threads,
+        memory_bytes: positive(&value["memory_bytes"])?,
+        reads,
+        gathers: rates_of(&value["gathers"])?,
+        loopback,
+    };
+    is_whole.then_some(machine)
+}
+
+fn costs_to(costs: &Costs) -> Value {
+    json!([costs.read_s, costs.exposed, costs.task_s, costs.bytes])
+}
+
+fn costs_of(value: &Value) -> Option<Costs> {
+    let [read_s, exposed] = [positive(&value[0])?, finite(&value[1])?];
+    Some(Costs { read_s, exposed, task_s: finite(&value[2])?, bytes: positive(&value[3])? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        let rate = |threads, bytes, per_s| Rate { threads, bytes, per_s };
+        Machine {
+            threads: 2,
+            memory_bytes: 1e9,
+            reads: vec![rate(1, 1e6, 3e10), rate(1, 1e8, 1e10), rate(2, 1e6, 6e10), rate(2, 1e8, 1.5e10)],
+            gathers: vec![rate(1, 1e6, 1e9)],
+            loopback: Some(Link { latency_s: 4e-5, bytes_per_s: 1e9 }),
+        }
+    }
+
+    const COSTS: Costs = Costs { read_s: 4e-10, exposed: 0.7, task_s: 0.0, bytes: 4e6 };
+
+    #[test]
+    fn what_was_saved_is_known_the_next_time_on_the_same_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = || Some(folder.path().join("meshweft/machine.json"));
+        let mut cache = Cache::at(path(), 2, false);
+        assert_eq!((cache.known_machine(), cache.known_costs("heat")), (None, None));
+        cache.machine = Some(machine());
+        cache.note("heat".into(), COSTS);
+        cache.save();
+        let again = Cache::at(path(), 2, false);
+        assert_eq!((again.known_machine(), again.known_costs("heat")), (Some(&machine()), Some(COSTS)));
+        // Other threads, or the wish for new numbers.
+        for cache in [Cache::at(path(), 3, false), Cache::at(path(), 2, true)] {
+            assert_eq!((cache.known_machine(), cache.known_costs("heat")), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_file_that_makes_no_sense_is_as_good_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.json");
+        let mut cache = Cache::at(Some(path.clone()), 2, false);
+        cache.machine = Some(machine());
+        cache.note("heat".into(), COSTS);
+        cache.save();
+        let good = std::fs::read_to_string(&path).unwrap();
+        let known = || Cache::at(Some(path.clone()), 2, false);
+        assert!(known().known_machine().is_some());
+        let wrong = [
+            String::new(),
+            "{".repeat(100_000),
+            "[1, 2]".into(),
+            good.replace("30000000000.0", "-1.0"),
+            good.replace("30000000000.0", "1e999"),
+            good.replace("30000000000.0", "null"),
+            good.replace("\"format\": 1", "\"format\": 0"),
+            good.replace("1000000.0", "1e300"),
+            " ".repeat(3 << 20) + &good,
+        ];
+        for text in wrong {
+            assert_ne!(text, good);
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!(known().known_machine(), None, "{}", &text[..text.len().min(80)]);
+        }
+        std::fs::write(&path, good.replace("0.7", "-0.7")).unwrap();
+        assert_eq!((known().known_machine().is_some(), known().known_costs("heat")), (true, None));
+        // A folder in its place cannot be written, which is no error.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        cache.save();
+        assert_eq!(known().known_machine(), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! `meshweft plan`: how long every configuration would take, and why.
+//!
+//! The model itself is [`meshweft::model`]. Here are what it is fed with: the machine's constants ([`constants`]), which are
+//! measured once and kept ([`cache`]), and what the program's kernels cost, by a [`trial`] on a piece of the mesh.
+
+mod cache;
+mod choice;
+mod constants;
+#[cfg(feature = "cluster")]
+mod link;
+mod roofline;
+mod table;
+mod trial;
+
+use cache::Cache;
+pub(super) use choice::start;
+
+use super::options::{Plan, Problem};
+use super::{Console, Outcome, memory, open_mesh};
+use crate::{Options, Precision, Run};
+use anyhow::Result;
+use clap::Args;
+#[cfg(feature = "cluster")]
+use meshweft::model::Link;
+use meshweft::model::{Cost, Costs, Machine, Place, Prediction};
+use meshweft::{AdapterKind, Backend, Order};
+use meshweft_mesh::Mesh;
+use std::path::PathBuf;
+
+/// What to predict.
+#[derive(Args)]
+#[command(args_override_self = true, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) problem: Problem,
+    /// Numbers of hosts like this one that may share the mesh; needs --link
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1024), requires = "link")]
+    share_among: Vec<u32>,
+    /// What would join them: bits a second, and the time from a task that has ended on one host to one that may begin on another
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "RATE,LATENCY", value_parser = link::parse)]
+    link: Option<Link>,
+    /// Measure this machine and the program anew, instead of using what an earlier command has measured
+    #[arg(long)]
+    fresh: bool,
+    /// Run each configuration of this machine briefly too, and print what it took beside what was predicted
+    #[arg(long)]
+    measure: bool,
+    /// Folder for the roofline, as roofline.svg and roofline.png [default: out/EXAMPLE]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft plan heat --mesh box:100
+  meshweft plan spring --mesh box:128 --order blocked --share-among 2,4,8 --link 10Gbit,100us
+  meshweft plan cloth --measure                 and what each takes indeed
+
+Another order is another result: the table says what each costs, which one is right only the problem can say. Every number that goes
+into a prediction was measured on this machine, in a few seconds, and is kept in ~/.cache/meshweft for the next time.";
+
+impl Arguments {
+    /// The folder for the pictures.
+    ///
+    /// # Errors
+    /// None is stated, and no example is named.
+    fn folder(&self) -> Result<PathBuf> {
+        match &self.out {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(["out", self.problem.named()?].iter().collect()),
+        }
+    }
+}
+
+/// One way to run a step, and what it takes.
+struct Row {
+    order: Order,
+    place: Place,
+    /// The GPU that updates, by its number and its name.
+    gpu: Option<(usize, String)>,
+    /// Bytes that a round moves, and states that an update reads.
+    bytes: f64,
+    reads_per_update: f64,
+    /// Seconds of one of those in a cache.
+    read_s: f64,
+    prediction: Prediction,
+    /// Seconds of a round, where it was tried.
+    measured_s: Option<f64>,
+}
+
+/// All rows, and what they were worked out from.
+struct Table<'a> {
+    plan: &'a Plan,
+    vertices: usize,
+    machine: Machine,
+    rows: Vec<Row>,
+    /// The order that a run takes.
+    order: Order,
+}
+
+/// What the costs of a program are known by: all that decides what its kernels do, and how they are walked.
+pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
+    let settings: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let kinds: Vec<&str> = mesh.cells().counts().into_iter().map(|(kind, _)| kind.name()).collect();
+    let Options { simd, precision, .. } = plan.options;
+    let name = plan.entry.info.name;
+    format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
+}
+
+/// What a run on the threads of this machine would take a round, and why, by what an earlier command has measured.
+///
+/// # Errors
+/// What is missing, in words: nothing was measured, or nothing can be said of such a run.
+pub(super) fn expected(plan: &Plan, run: &dyn Run) -> Result<Expected, &'static str> {
+    let Backend::Cpu { .. } = plan.options.backend else { return Err("the model knows the cores of one machine") };
+    if plan.options.verify {
+        return Err("an oracle runs beside it");
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let cache = Cache::open(threads, false);
+    let costs = cache.known_costs(&name(plan, run.mesh(), run.schedule().order()));
+    let (Some(machine), Some(costs)) = (cache.known_machine(), costs) else {
+        return Err("`meshweft plan` with these options measures, once, what that takes");
+    };
+    let work = run.workload(run.threads(), 1).map_err(|_| "its step cannot be told ahead")?;
+    if work.is_search {
+        return Err("it looks only at what has changed");
+    }
+    let prediction = machine.predict(&costs, &work, here(run.threads()));
+    Ok(Expected { round_s: prediction.round_s(), limit: prediction.limit() })
+}
+
+/// What a run was predicted to take.
+pub(super) struct Expected {
+    pub(super) round_s: f64,
+    pub(super) limit: Cost,
+}
+
+/// Predicts all configurations.
+pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let plan = arguments.problem.plan(false)?;
+    let threads = match arguments.problem.threads() {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let mut cache = Cache::open(threads, arguments.fresh);
+    let machine = cache.machine()?;
+    let mesh = open_mesh(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
+    let grain = Backend::default().grain(mesh.points().len());
+    let order = plan.options.order.resolved(grain);
+    let (gpus, mut rows) = (gpus(&plan), Vec::new());
+    for order in orders(arguments.problem.is_ordered(), order, grain) {
+        let costs = costs_of(&mut cache, &plan, &mesh, order, &machine)?;
+        rows.extend(of_order(&plan, &mesh, order, (&machine, &costs, &gpus), arguments)?);
+    }
+    cache.save();
+    rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
+    let table = Table { plan: &plan, vertices: mesh.points().len(), machine, rows, order };
+    match arguments.json {
+        true => table.print_json(console)?,
+        false => table.print(console)?,
+    }
+    let files = table.draw(&arguments.folder()?)?;
+    if !arguments.json {
+        writeln!(console.out, "\nwrote {}", files.map(|path| path.display().to_string()).join("  "))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// So many threads of this machine.
+fn here(threads: usize) -> Place {
+    Place { hosts: 1, threads, link: None, is_one_machine: true }
+}
+
+/// What the program costs in an order, as it is known or by a trial now.
+fn costs_of(cache: &mut Cache, plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
+    let name = name(plan, mesh, order);
+    if let Some(costs) = cache.known_costs(&name) {
+        return Ok(costs);
+    }
+    let costs = trial::costs(plan, mesh, order, machine)?;
+    cache.note(name, costs);
+    Ok(costs)
+}
+
+impl Row {
+    /// Predicts what a run, on whatever threads, would take in a place.
+    fn new(run: &dyn Run, place: Place, (machine, costs): (&Machine, &Costs)) -> Result<Row> {
+        let work = run.workload(place.threads, place.hosts as u32)?;
+        Ok(Row {
+            order: work.order,
+            place,
+            gpu: None,
+            bytes: work.load().bytes,
+            reads_per_update: work.reads_per_update(),
+            read_s: costs.read_s,
+            prediction: machine.predict(costs, &work, place),
+            measured_s: None,
+        })
+    }
+}
+
+/// The GPUs of this machine that are no software, by number and name; none where 64 bits are asked for.
+fn gpus(plan: &Plan) -> Vec<(usize, String)> {
+    if plan.options.precision == Precision::F64 {
+        return Vec::new();
+    }
+    let adapters = meshweft::adapters().into_iter().enumerate();
+    adapters.filter(|(_, gpu)| gpu.kind != AdapterKind::Software).map(|(number, gpu)| (number, gpu.name)).collect()
+}
+
+/// The rows of an order on GPUs. `run`: the same on cores.
+fn of_gpus(plan: &Plan, run: &dyn Run, order: Order, gpus: &[(usize, String)]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (number, name) in gpus.iter().cloned() {
+        let costs = trial::gpu_costs(plan, run.mesh(), order, number)?;
+        let work = run.workload(1, 1)?;
+        rows.push(Row {
+            order,
+            place: here(1),
+            gpu: Some((number, name)),
+            bytes: work.load().bytes,
+            reads_per_update: work.reads_per_update(),
+            read_s: costs.read_s,
+            prediction: costs.predict(&work),
+            measured_s: None,
+        });
+    }
+    Ok(rows)
+}
+
+/// The orders of the table: the one that was named, or all keys along the same curve, blocks in several sizes.
+fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
+    if is_named {
+        return vec![order];
+    }
+    let keys = Order::ALL.into_iter().map(|key| key.along(order.curve).resolved(grain));
+    let blocks = [512, 1024, 2048, 4096, 8192].map(|size| Order::blocked(size).along(order.curve));
+    let mut all: Vec<Order> = keys.chain(blocks).collect();
+    all.sort_by_key(|&other| (other != order, other.to_string()));
+    all.dedup();
+    all
+}
+
+/// The rows of an order: threads of this machine, and hosts.
+fn of_order(
+    plan: &Plan,
+    mesh: &Mesh,
+    order: Order,
+    (machine, costs, gpus): (&Machine, &Costs, &[(usize, String)]),
+    arguments: &Arguments,
+) -> Result<Vec<Row>> {
+    let start = |backend: Backend| -> Result<Box<dyn Run>> {
+        let options = Options { order, backend, ..plan.options.clone() };
+        plan.entry.start(mesh.clone(), &plan.settings, &options)
+    };
+    let run = start(Backend::Cpu { threads: machine.threads })?;
+    let row = |place: Place| Row::new(run.as_ref(), place, (machine, costs));
+    let counts = std::iter::successors(Some(1), |threads| Some(threads * 2));
+    let counts = counts.take_while(|&threads| threads < machine.threads).chain([machine.threads]);
+    let mut rows = counts.map(|threads| row(here(threads))).collect::<Result<Vec<Row>>>()?;
+    #[cfg(feature = "cluster")]
+    for &hosts in &arguments.share_among {
+        let place =
+            Place { hosts: hosts as usize, link: arguments.link, is_one_machine: false, ..here(machine.threads) };
+        rows.push(row(place)?);
+    }
+    rows.extend(of_gpus(plan, run.as_ref(), order, gpus)?);
+    drop(run);
+    if arguments.measure {
+        for row in rows.iter_mut().filter(|row| row.place.hosts == 1) {
+            let backend = match row.gpu {
+                Some((adapter, _)) => Backend::Gpu { adapter },
+                None => Backend::Cpu { threads: row.place.threads },
+            };
+            let mut run = start(backend)?;
+            // The better of two, as in trials.
+            row.measured_s = Some(trial::round_s(run.as_mut())?.min(trial::round_s(run.as_mut())?));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,136 @@
+//! A trial of a program on a piece of the mesh that fits into the cache: what its own kernels cost on this machine.
+
+use crate::cli::options::Plan;
+use crate::cli::probe::{Flush, last_level_cache};
+use crate::{Options, Run};
+use anyhow::{Result, ensure};
+use meshweft::model::{Costs, GpuCosts, Machine, Trial, Workload};
+use meshweft::{Backend, Curve, Order, copy_bandwidth};
+use meshweft_mesh::Mesh;
+use std::time::Instant;
+
+/// Vertices of a piece: some megabytes with their edges, more than a core's second-level cache and less than a third-level one.
+const VERTICES: usize = 1 << 15;
+/// Edges of a piece of a graph.
+const EDGES: usize = 1 << 18;
+/// Bytes of the last-level cache that are counted on: some systems tell of one that others share.
+const LEAST_CACHE: usize = 8 << 20;
+/// Seconds that each timing takes, and how often it is taken: the least counts.
+const TIMING_S: f64 = 0.01;
+const TIMINGS: usize = 7;
+
+/// A piece of a mesh like the whole: consecutive vertices of the curve, from its middle. Of a graph, which has no places, every so
+/// many-th edge with its ends, so that who has many neighbors still has more than others.
+fn piece(mesh: &Mesh, vertices: usize) -> Mesh {
+    let n = mesh.points().len();
+    let points: Vec<u32> = if mesh.dimension() == 1 && mesh.cells().len() > EDGES {
+        let stride = mesh.cells().len().div_ceil(EDGES);
+        (0..mesh.cells().len()).step_by(stride).flat_map(|c| mesh.cells().corners(c)).copied().collect()
+    } else if n <= vertices {
+        return mesh.clone();
+    } else {
+        let first = (n - vertices) / 2;
+        Curve::default().order(mesh.points()).order()[first..first + vertices].to_vec()
+    };
+    let mut points = points;
+    points.sort_unstable();
+    points.dedup();
+    mesh.part(&points)
+}
+
+/// Times the program in an order on a piece of its mesh, on one thread and on all. Takes about half a second.
+///
+/// # Errors
+/// A piece that the program cannot run on, or a program of which nothing can be said; threads or memory that the system does not
+/// grant.
+pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
+    let small = piece(mesh, VERTICES);
+    let threads = machine.threads;
+    let mut shared = start(plan, &small, order, Backend::Cpu { threads })?;
+    let work = shared.workload(threads, 1)?;
+    ensure!(!work.is_search, "{} looks only at what has changed: its rounds cannot be predicted", plan.entry.info.name);
+    let mut alone = start(plan, &small, order, Backend::Cpu { threads: 1 })?;
+    // In turn, and the better of both: what disturbs one of them often lasts longer than it.
+    let [mut alone_s, mut shared_s] = [f64::INFINITY; 2];
+    for _ in 0..2 {
+        alone_s = alone_s.min(round_s(alone.as_mut())?);
+        shared_s = shared_s.min(if threads > 1 { round_s(shared.as_mut())? } else { alone_s });
+    }
+    // Starting a round from cold caches takes a while of its own, so a piece as large as the caches hold with room to spare.
+    let room = last_level_cache().unwrap_or(LEAST_CACHE).clamp(LEAST_CACHE, 4 * LEAST_CACHE) / 3;
+    let vertices = (room * work.vertices / work.resident_bytes.max(1)).max(VERTICES);
+    let large = piece(mesh, vertices);
+    let mut large = start(plan, &large, order, Backend::Cpu { threads: 1 })?;
+    let bytes = large.workload(1, 1)?.load().bytes;
+    let cold_s = cold_s(large.as_mut())? * work.load().bytes / bytes.max(1.0);
+    Ok(machine.costs(&work, &Trial { alone_s, shared_s, threads, cold_s }))
+}
+
+/// The same on a GPU, on two pieces: what takes no longer for more vertices is its dispatches.
+///
+/// # Errors
+/// As [`costs`], and a GPU that fails.
+pub(super) fn gpu_costs(plan: &Plan, mesh: &Mesh, order: Order, adapter: usize) -> Result<GpuCosts> {
+    let trial = |vertices: usize| -> Result<(Workload, f64)> {
+        let piece = piece(mesh, vertices);
+        let round_s = round_s(start(plan, &piece, order, Backend::Gpu { adapter })?.as_mut())?;
+        let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, 1)?;
+        Ok((work, round_s))
+    };
+    let [few, many] = [trial(VERTICES / 8)?, trial(8 * VERTICES)?];
+    Ok(GpuCosts::of([(&few.0, few.1), (&many.0, many.1)], copy_bandwidth(adapter)?))
+}
+
+fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Box<dyn Run>> {
+    let options = Options { order, backend, ..plan.options.clone() };
+    plan.entry.start(piece.clone(), &plan.settings, &options)
+}
+
+/// Seconds of a round of whole steps, in caches that hold all; of loops whose end is not known, of their iterations.
+///
+/// # Errors
+/// As [`Run::step`]; settings under which nothing is swept.
+pub(super) fn round_s(run: &mut dyn Run) -> Result<f64> {
+    let is_open = run.workload(1, 1)?.is_open;
+    let mut steps = 1;
+    let mut timing = |steps: u64| -> Result<(f64, u64)> {
+        let (clock, before) = (Instant::now(), run.rounds());
+        (0..steps).try_for_each(|_| if is_open { run.run_once() } else { run.step() })?;
+        run.wait()?;
+        Ok((clock.elapsed().as_secs_f64(), run.rounds() - before))
+    };
+    loop {
+        let (s, _) = timing(steps)?;
+        if s >= TIMING_S / 4.0 {
+            steps = ((steps as f64 * TIMING_S / s) as u64).max(1);
+            break;
+        }
+        steps *= 2;
+    }
+    let times = (0..TIMINGS).map(|_| timing(steps)).collect::<Result<Vec<_>>>()?;
+    ensure!(times.iter().all(|time| time.1 > 0), "these settings sweep no vertex: there is nothing to predict");
+    Ok(least(times.into_iter().map(|(s, rounds)| s / rounds as f64)))
+}
+
+/// By how much longer one round of all sweeps takes when caches hold nothing.
+fn cold_s(run: &mut dyn Run) -> Result<f64> {
+    let mut flush = Flush::new()?;
+    let mut pass = || -> Result<f64> {
+        let clock = Instant::now();
+        run.run_once()?;
+        Ok(clock.elapsed().as_secs_f64())
+    };
+    let (mut warm, mut cold) = (Vec::new(), Vec::new());
+    for _ in 0..TIMINGS {
+        pass()?;
+        warm.push(pass()?);
+        flush.caches();
+        cold.push(pass()?);
+    }
+    Ok((least(cold.into_iter()) - least(warm.into_iter())).max(0.0))
+}
+
+/// The least of some times: what disturbed one of them did not make the machine faster.
+fn least(times: impl Iterator<Item = f64>) -> f64 {
+    times.fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,105 @@
+//! What a program on a mesh asks of a machine.
+
+use crate::schedule::{Order, Rule};
+use meshweft_mesh::Graph;
+
+/// What a step of a program asks for, on a mesh in an order: plain data, from [`Simulation::workload`](crate::Simulation::workload).
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The order of its sweeps.
+    pub order: Order,
+    /// Vertices of the mesh: updates of a round.
+    pub vertices: usize,
+    /// Directed edges of the data graph.
+    pub directed_edges: usize,
+    /// Bytes of a real.
+    pub real_bytes: usize,
+    /// Bytes that rounds go through again and again: layout and state.
+    pub resident_bytes: usize,
+    /// Bytes of the state that neighbors read.
+    pub shared_bytes: usize,
+    /// Updates of a round that must follow one another.
+    pub critical_path: usize,
+    /// What each task asks for, in the order.
+    pub loads: Vec<Load>,
+    /// Rounds of the sweeps of a step, at least: loops count once.
+    pub rounds: u32,
+    /// Whether a step has loops that end when a test holds: how many rounds it takes is not known ahead.
+    pub is_open: bool,
+    /// Whether it looks only at what has changed, so that a round may be next to nothing: what is predicted is one over all vertices.
+    pub is_search: bool,
+    /// Lines of the state that tiles touch at random places, if they read it without a copy: where neighbors lie all over it. By the
+    /// bytes of the smallest part of the state that is touched so often, ascending; the last counts all.
+    pub far_reads: Vec<FarReads>,
+    /// Who has what, if several hosts share the mesh.
+    pub hosts: Vec<HostLoad>,
+    pub(crate) walks: Vec<Passes>,
+    pub(crate) graph: Graph,
+    pub(crate) depths: Vec<u32>,
+    /// Where waves of tasks start, and the end, if the engine goes wave by wave on these threads.
+    pub(crate) waves: Option<Vec<u32>>,
+    /// The host of each task; empty for one host.
+    pub(crate) owners: Vec<u32>,
+}
+
+/// What a round asks for, of a task or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// States that are read: of the vertices, of the halo that is copied, and of neighbors, element after element, lanes that are
+    /// left over included.
+    pub reads: f64,
+    /// Bytes between memory and processor, if no cache keeps any.
+    pub bytes: f64,
+}
+
+/// Lines that are touched in the part of the state that is touched most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FarReads {
+    /// Bytes of that part.
+    pub bytes: f64,
+    /// Lines of it that are touched in a round, each once a tile.
+    pub reads: f64,
+}
+
+/// What a host does in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostLoad {
+    /// Vertices that it updates.
+    pub vertices: usize,
+    /// Messages to other hosts.
+    pub messages: u64,
+    /// Bytes of state in them.
+    pub bytes: u64,
+}
+
+/// Rounds that follow one another without a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passes {
+    pub(crate) rule: Rule,
+    pub(crate) rounds: u32,
+}
+
+impl Workload {
+    /// All tasks together.
+    pub fn load(&self) -> Load {
+        self.loads
+            .iter()
+            .fold(Load::default(), |all, load| Load { reads: all.reads + load.reads, bytes: all.bytes + load.bytes })
+    }
+
+    /// States that an update reads, in the mean.
+    pub fn reads_per_update(&self) -> f64 {
+        self.load().reads / self.vertices.max(1) as f64
+    }
+
+    /// The most bytes that a host sends in a round.
+    pub fn sent_bytes(&self) -> f64 {
+        self.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64
+    }
+
+    /// Vertices of the largest share over the mean: 1 is even.
+    pub fn imbalance(&self) -> f64 {
+        let most = self.hosts.iter().map(|host| host.vertices).max().unwrap_or(0);
+        if most == 0 { 1.0 } else { (most * self.hosts.len()) as f64 / self.vertices as f64 }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a step of a simulation asks of a machine, as plain data.
+
+use super::Simulation;
+use crate::engine::waves;
+use crate::error::Result;
+use crate::layout::{Tile, shared_stride};
+use crate::model::{FarReads, HostLoad, Load, Passes, Workload};
+use crate::number::Number;
+use crate::program::{Program, Stages};
+use crate::schedule::Rule;
+use crate::step::Stage;
+#[cfg(feature = "cluster")]
+use meshweft_mesh::Cut;
+
+impl<P: Program, T: Number> Simulation<P, T> {
+    /// What a step asks for on `threads` threads of one host, or of each of several that share the mesh as `Simulation::shares` says: what [`Machine::predict`](crate::model::Machine::predict) takes.
+    ///
+    /// Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost O(vertices + edges).
+    ///
+    /// # Errors
+    /// As `Simulation::shares`, and [`Error::Program`](crate::Error::Program) if the step uses a kernel that the program does not
+    /// name.
+    pub fn workload(&self, threads: usize, hosts: u32) -> Result<Workload> {
+        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
+            self.program.step(stages);
+        })?;
+        let mut steps = Steps::default();
+        steps.add(&stages);
+        steps.flush();
+        let (layout, shape) = (&self.layout, self.layout.shape);
+        // Shared state in and out, private state in and out.
+        let slot_bytes = (2 * shared_stride(shape.shared) + 2 * shape.private) * T::BYTES;
+        let loads = (0..layout.graph.len()).map(|t| {
+            let tiles = layout.tiles_of(t..t + 1);
+            let slots = layout.slots_of_tiles(tiles.clone()).len();
+            let tiles = &layout.tiles[tiles];
+            Load {
+                reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
+                bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
+            }
+        });
+        let (owners, loads_of_hosts) = self.hosts_of_tasks(hosts)?;
+        Ok(Workload {
+            order: self.order(),
+            vertices: self.vertices() as usize,
+            directed_edges: self.edges,
+            real_bytes: T::BYTES,
+            resident_bytes: layout.round_bytes() + self.state_bytes(),
+            shared_bytes: layout.slots() * shared_stride(shape.shared) * T::BYTES,
+            critical_path: self.schedule().critical_path(),
+            loads: loads.collect(),
+            rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
+            is_open: steps.is_open,
+            is_search: steps.is_search,
+            far_reads: self.far_reads(),
+            hosts: loads_of_hosts,
+            walks: steps.walks,
+            graph: layout.graph.clone(),
+            depths: layout.depths.clone(),
+            waves: waves(&layout.domain, threads),
+            owners,
+        })
+    }
+
+    /// The host of each task, and what each host does.
+    #[cfg(feature = "cluster")]
+    fn hosts_of_tasks(&self, hosts: u32) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+        if hosts <= 1 {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let sharing = self.shares(hosts, Cut::Curve)?;
+        let first = |&place: &u32| sharing.owners[self.layout.vertex_at(place) as usize] - 1;
+        let tasks = self.schedule().tasks();
+        let owners = tasks[..self.schedule().graph().len()].iter().map(first).collect();
+        let load = |host: &crate::HostReport| HostLoad {
+            vertices: host.vertices,
+            messages: host.round_messages,
+            bytes: host.round_bytes,
+        };
+        Ok((owners, sharing.hosts.iter().map(load).collect()))
+    }
+
+    /// In a build without hosts there is one.
+    #[cfg(not(feature = "cluster"))]
+    fn hosts_of_tasks(&self, _hosts: u32) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+        Ok((Vec::new(), Vec::new()))
+    }
+
+    /// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched most.
+    fn far_reads(&self) -> Vec<FarReads> {
+        /// Bytes of a cache line.
+        const LINE: usize = 64;
+        let stride = shared_stride(self.layout.shape.shared) * T::BYTES;
+        let mut counts = vec![0u32; (self.layout.slots() * stride).div_ceil(LINE).max(1)];
+        // A tile that touches a line again finds it in a cache.
+        let mut touched = vec![u32::MAX; counts.len()];
+        for (tile, number) in self.layout.tiles.iter().zip(0..) {
+            tile.each_far_read(|slot| {
+                let line = slot as usize * stride / LINE;
+                counts[line] += u32::from(touched[line] != number);
+                touched[line] = number;
+            });
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut reads, mut start, mut all) = (0.0, 0, Vec::new());
+        for size in (4..).map(|k| 1usize << k) {
+            let end = size.min(counts.len());
+            reads += counts[start..end].iter().map(|&count| f64::from(count)).sum::<f64>();
+            all.push(FarReads { bytes: (end * LINE) as f64, reads });
+            start = end;
+            if end == counts.len() {
+                break;
+            }
+        }
+        all.retain(|far| far.reads > 0.0);
+        all
+    }
+
+    /// Runs each sweep of a step for one round and each loop for one iteration, and nothing else of it, without a time step: for a look
+    /// at what a round costs. The state is then that of no step.
+    ///
+    /// # Errors
+    /// As [`Simulation::step`].
+    pub fn run_once(&mut self) -> Result<()> {
+        let program = &self.program;
+        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
+            program.step(stages);
+        })?;
+        let stages = stages.into_iter().flat_map(once).collect();
+        self.aside(stages)
+    }
+}
+
+/// One round of an update that reads neighbors, one iteration of a loop whatever its test says; of all else nothing.
+fn once(stage: Stage) -> Vec<Stage> {
+    let one = |stage| match stage {
+        Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
+        Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],
+        Stage::Until { .. } => once(stage),
+        Stage::Reduce { .. } | Stage::Scalar { .. } => vec![stage],
+    };
+    match stage {
+        Stage::Until { stages, .. } => stages.into_iter().flat_map(one).collect(),
+        Stage::Update { rule: Rule::Alone, .. } | Stage::Reduce { .. } | Stage::Scalar { .. } => Vec::new(),
+        stage => one(stage),
+    }
+}
+
+/// The walks of a step.
+#[derive(Default)]
+struct Steps {
+    walks: Vec<Passes>,
+    /// The one that is being told.
+    open: Option<Passes>,
+    is_open: bool,
+    is_search: bool,
+}
+
+impl Steps {
+    fn add(&mut self, stages: &[Stage]) {
+        for stage in stages {
+            match stage {
+                // A map is no round of its own: what it takes counts to those of the step.
+                Stage::Update { rule: Rule::Alone, .. } | Stage::Scalar { .. } => {}
+                &Stage::Update { rule, rounds, .. } => {
+                    let walk = self.open.get_or_insert(Passes { rule, rounds: 0 });
+                    walk.rounds += rounds;
+                }
+                Stage::Reduce { .. } => self.flush(),
+                Stage::Fixpoint { .. } => {
+                    self.flush();
+                    self.open = Some(Passes { rule: Rule::AtOnce, rounds: 1 });
+                    self.flush();
+                    self.is_search = true;
+                }
+                Stage::Until { stages, .. } => {
+                    self.add(stages);
+                    self.is_open = true;
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        self.walks.extend(self.open.take());
+    }
+}
