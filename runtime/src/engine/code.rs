@@ -23,8 +23,8 @@ pub(crate) struct Compiled<T> {
 
 /// What updates a tile. Tells whether all came out finite.
 type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
-/// What measures a tile.
-type MeasureTile<T> = fn(&Visit<T>, &Tile<T>);
+/// What measures a tile: a value for each slot.
+type MeasureTile<T> = fn(&Visit<T>, &Tile<T>, &mut [T]);
 
 /// What runs rounds of a relaxation until one changes nothing, so many at most: how many, and whether all came out finite.
 #[derive(Clone, Copy)]

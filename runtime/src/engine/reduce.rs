@@ -23,6 +23,11 @@ pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<(usize, Range<usize>)
     leaves
 }
 
+/// Whether all vertices of a leaf are in the domain.
+pub(crate) fn is_whole<T: Number>(domain: &Domain<T>, (leaf, members): &(usize, Range<usize>)) -> bool {
+    members.len() == LEAF.min(domain.vertices() - leaf * LEAF)
+}
+
 /// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
 /// in a slot.
 pub(crate) fn leaf<T: Number>(
@@ -38,29 +43,24 @@ pub(crate) fn leaf<T: Number>(
 /// Leaves that [`some_leaves`] combines at a time.
 pub(crate) const SOME: usize = 8;
 
-/// [`leaf`] for up to [`SOME`] leaves side by side: in one alone every sum waits for the one before.
-pub(crate) fn some_leaves<T: Number>(
-    how: Combine,
-    domain: &Domain<T>,
-    value: impl Fn(usize) -> f64,
-    leaves: &[(usize, Range<usize>)],
-) -> [f64; SOME] {
+/// [`leaf`] for up to [`SOME`] leaves side by side: in one alone every sum waits for the one before. `value`: that of a vertex along
+/// the curve.
+pub(crate) fn some_leaves(how: Combine, value: impl Fn(usize) -> f64, leaves: &[(usize, Range<usize>)]) -> [f64; SOME] {
     const ROWS: usize = 64;
-    let along = |member: usize| value(domain.along_curve[member] as usize);
     let mut sums = [how.empty(); SOME];
     let common = leaves.iter().map(|(_, members)| members.len()).min().unwrap_or(0) / ROWS * ROWS;
     // Put side by side first: read in turns, leaves would drive each other out of the cache, where they lie a power of two apart.
     let mut rows = [[how.empty(); SOME]; ROWS];
     for start in (0..common).step_by(ROWS) {
         for (leaf, (_, members)) in leaves.iter().enumerate() {
-            rows.iter_mut().zip(members.start + start..).for_each(|(row, member)| row[leaf] = along(member));
+            rows.iter_mut().zip(members.start + start..).for_each(|(row, member)| row[leaf] = value(member));
         }
         for row in &rows {
             sums = std::array::from_fn(|leaf| combine(how, sums[leaf], row[leaf]));
         }
     }
     for (sum, (_, members)) in sums.iter_mut().zip(leaves) {
-        *sum = (members.start + common..members.end).fold(*sum, |sum, member| combine(how, sum, along(member)));
+        *sum = (members.start + common..members.end).fold(*sum, |sum, member| combine(how, sum, value(member)));
     }
     sums
 }
@@ -87,12 +87,12 @@ impl Reduction {
     ) -> Reduction {
         let whole = domain.vertices();
         let mut reduction = Reduction { how, whole, leaves: Vec::new(), vertices: Vec::new() };
-        for ((leaf, members), sum) in leaves {
-            if members.len() == LEAF.min(domain.vertices() - leaf * LEAF) {
-                reduction.leaves.push((leaf as u32, sum));
+        for (leaf, sum) in leaves {
+            if is_whole(domain, &leaf) {
+                reduction.leaves.push((leaf.0 as u32, sum));
             } else {
                 let vertex = |i: usize| (domain.number(i), value(domain.along_curve[i] as usize));
-                reduction.vertices.extend(members.map(vertex));
+                reduction.vertices.extend(leaf.1.map(vertex));
             }
         }
         reduction
@@ -180,7 +180,8 @@ mod tests {
         let value = |slot: usize| ((slot * 7919) % 1009) as f64 * 0.1 - 40.0;
         for how in [Combine::Sum, Combine::Min, Combine::Max] {
             for leaves in leaves(&layout.domain).chunks(SOME) {
-                let all = some_leaves(how, &layout.domain, value, leaves);
+                let along = |member: usize| value(layout.domain.along_curve[member] as usize);
+                let all = some_leaves(how, along, leaves);
                 for (one, (_, members)) in all.iter().zip(leaves) {
                     assert_eq!(one.to_bits(), leaf(how, &layout.domain, &value, members.clone()).to_bits());
                 }

@@ -45,7 +45,7 @@ pub(super) struct Memory<T> {
     /// Which of the two holds the present state, a walk knows by the rounds it has done.
     shared: [OnceLock<Box<[Turn<T>]>>; 2],
     private: Box<[Turn<T>]>,
-    /// A measured value for each slot, once something is measured.
+    /// A measured value for each slot, once something is measured whose values must wait for others.
     values: OnceLock<Box<[Turn<T>]>>,
     #[cfg(debug_assertions)]
     updating: Vec<AtomicBool>,
@@ -170,6 +170,13 @@ impl<T: Number> Memory<T> {
     pub(super) fn values(&self) -> &[T] {
         // SAFETY: no walk is under way.
         unsafe { read(self.value_cells()) }
+    }
+
+    /// Writes what was measured of some slots, from `first` on, that this thread has taken.
+    pub(super) fn measured(&self, first: usize, values: &[T]) {
+        let cells = &self.value_cells()[first..];
+        // SAFETY: each slot belongs to one tile and to one leaf, and each of these is measured by one thread.
+        cells.iter().zip(values).for_each(|(cell, x)| unsafe { *cell.0.get() = *x });
     }
 
     fn value_cells(&self) -> &[Turn<T>] {
@@ -386,14 +393,6 @@ impl<T: Number> Cells<'_, T> {
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
         let row = unsafe { write(&self.private[group * reals..(group + 1) * reals]) };
         private.each(|k, x| x.store(&mut row[k * L::WIDTH..]));
-    }
-
-    /// Writes what was measured of slots that this thread has taken.
-    #[inline(always)]
-    pub(super) fn measured(&self, first: usize, values: impl Iterator<Item = T>) {
-        let cells = &self.memory.value_cells()[first..];
-        // SAFETY: each slot belongs to one tile, and each tile is measured by one thread.
-        cells.iter().zip(values).for_each(|(cell, x)| unsafe { *cell.0.get() = x });
     }
 
     /// Asks for the shared state of a slot ahead of its turn.

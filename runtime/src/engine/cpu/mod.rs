@@ -3,6 +3,7 @@
 mod border;
 mod cells;
 mod each;
+mod measures;
 mod pace;
 mod quiet;
 pub(super) mod relaxation;
@@ -19,25 +20,21 @@ pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Host};
-use super::reduce::{Reduction, SOME};
-use super::{Audit, Facts, Timeline, reduce};
+use super::reduce::Reduction;
+use super::{Audit, Facts, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
-use crate::number::{Lanes, Number};
-use crate::program::Uniform;
-use crate::schedule::Rule;
+use crate::number::Number;
 use cells::Memory;
 use each::Each;
+use measures::Measures;
 use pace::Pace;
 use quiet::Quiet;
 use relaxation::Frontier;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use team::Team;
-use tile::Visit;
 use walk::{Ground, Policy, Walk};
 
 /// Walks the task graph on a team of threads.
@@ -48,8 +45,7 @@ pub(crate) struct Cpu<T> {
     quiet: Quiet<T>,
     /// By star, what relaxations work with; none where the layout does not allow it.
     frontiers: BTreeMap<usize, Option<Arc<Frontier<T>>>>,
-    /// What sums are made of.
-    leaves: Arc<[(usize, Range<usize>)]>,
+    measures: Measures,
     /// Which array holds the shared state.
     current: usize,
     /// Rounds of all walks so far.
@@ -106,10 +102,10 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
-        let leaves = reduce::leaves(&domain).into();
+        let measures = Measures::new(&domain, wanted);
         let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
         let (pace, frontiers) = (Pace::default(), BTreeMap::new());
-        Ok(Cpu { ground, team, pace, quiet, frontiers, leaves, current: 0, epochs: 0 })
+        Ok(Cpu { ground, team, pace, quiet, frontiers, measures, current: 0, epochs: 0 })
     }
 
     /// Lets threads write down what they do. Before anything is done.
@@ -139,37 +135,6 @@ impl<T: Number> Cpu<T> {
             true => (0..count).for_each(each),
             false => Each::run(team, count, each),
         });
-    }
-}
-
-impl<T: Number> Cpu<T> {
-    fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
-        let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
-        let (ground, source) = (self.ground.clone(), self.current);
-        let kind = tile[0] as usize as u64;
-        self.each(kind, ground.domain.tiles.len(), move |i| {
-            let tile = tile[usize::from(ground.domain.width == T::Full::WIDTH)];
-            let Ground { domain, memory, .. } = &*ground;
-            tile(
-                &Visit { domain, memory, uniform: &uniform, audit: None, rule: Rule::Alone, round: 0, source },
-                &domain.tiles[i],
-            );
-        });
-        let (ground, leaves) = (self.ground.clone(), self.leaves.clone());
-        let sums: Arc<[AtomicU64]> = leaves.iter().map(|_| AtomicU64::new(0)).collect();
-        let (found, members) = (sums.clone(), leaves.clone());
-        self.each(u64::MAX, leaves.len().div_ceil(SOME), move |piece| {
-            let values = ground.memory.values();
-            let members = members.chunks(SOME).nth(piece).unwrap_or_default();
-            let sums = reduce::some_leaves(how, &ground.domain, |slot| values[slot].to_f64(), members);
-            found[piece * SOME..]
-                .iter()
-                .zip(sums)
-                .for_each(|(found, sum)| found.store(sum.to_bits(), Ordering::Release));
-        });
-        let sums = sums.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire)));
-        let Ground { domain, memory, .. } = &*self.ground;
-        Reduction::new(how, domain, leaves.iter().cloned().zip(sums), |slot| memory.values()[slot].to_f64())
     }
 }
 

@@ -6,7 +6,7 @@ use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Forms, Layout, Shape, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
-use crate::schedule::{Key, Order, Schedule};
+use crate::schedule::{Key, Order, Rule, Schedule};
 use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::{Graph, Permutation};
@@ -21,7 +21,7 @@ pub(crate) struct Mixing;
 /// Numbers of its kernels.
 pub(crate) const STIR: usize = 0;
 const TURN: usize = 1;
-const SUM: usize = 2;
+pub(crate) const SUM: usize = 2;
 const COUNT: usize = 3;
 const ENOUGH: usize = 4;
 pub(crate) const SPREAD: usize = 5;
@@ -169,7 +169,7 @@ impl Case {
         layout.number();
         let state = State::new(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
-            Cell { word: Int(v * 40_503), label: Int(v) }.split()
+            Cell { word: Int(v.wrapping_mul(40_503)), label: Int(v) }.split()
         });
         (Arc::new(layout), state)
     }

@@ -80,7 +80,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
-    table::with(TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
+    table::with(&table::TILE, TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
         cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
         let mut probe = L::lit(0.0);
         let (groups, first_group) = (own.len() / L::WIDTH, own.start / L::WIDTH);
@@ -183,10 +183,11 @@ fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) 
     finite
 }
 
-/// Measures the vertices of a tile.
+/// Measures the vertices of a tile. `values`: one for each of its slots; what is left over is not written.
 pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile<T>,
+    values: &mut [T],
 ) {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     let (cells, own) = (visit.cells(), tile.own());
@@ -197,16 +198,16 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
                 let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
                 K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
-            cells.measured(own.start, (0..*vertices as usize).map(value));
+            values.iter_mut().zip((0..*vertices as usize).map(value)).for_each(|(measured, value)| *measured = value);
         }
-        Form::Wide { halo, stars } => table::with(TABLE * stride, |table| {
+        Form::Wide { halo, stars } => table::with(&table::TILE, TABLE * stride, |table| {
             let table = LazyCell::new(|| {
                 cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
                 &*table
             });
-            measure_groups::<P, T, K, L, _>(visit, tile, stars, &table);
+            measure_groups::<P, T, K, L, _>(visit, tile, stars, &table, values);
         }),
-        Form::Spread { stars } => measure_groups::<P, T, K, L, _>(visit, tile, stars, cells),
+        Form::Spread { stars } => measure_groups::<P, T, K, L, _>(visit, tile, stars, cells, values),
     }
 }
 
@@ -215,10 +216,11 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
     tile: &Tile<T>,
     stars: &[Wide<T, U::Name>],
     lookup: U,
+    values: &mut [T],
 ) {
     let (cells, own) = (visit.cells(), tile.own());
     let mut given = visit.uniform.splat::<P, L>(visit.round);
-    for group in 0..own.len() / L::WIDTH {
+    for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
         let first = own.start + group * L::WIDTH;
         let (shared, private) = (
             cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
@@ -226,9 +228,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
         );
         let row = WideRows { group, stars, lookup, lanes: PhantomData::<L> };
         given.visit(tile.numbers(first..first + L::WIDTH));
-        let mut values = [T::from_f64(0.0); 16];
-        K::measure(&given, Vertex::join(shared, private), &row).store(&mut values[..L::WIDTH]);
-        cells.measured(first, values.into_iter().take(L::WIDTH));
+        K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
 }
 
