@@ -9,23 +9,32 @@ use std::ops::Range;
 /// Vertices a leaf of the tree: fixed, because another size would be another result.
 const LEAF: usize = 4096;
 
-/// The vertices of the domain in each leaf of the tree, as ranges of those along the curve, with the number of the leaf.
-pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<(usize, Range<usize>)> {
-    let mut leaves: Vec<(usize, Range<usize>)> = Vec::with_capacity(domain.along_curve.len().div_ceil(LEAF));
+/// The vertices of a domain that are in one leaf of the tree.
+#[derive(Clone)]
+pub(crate) struct Leaf {
+    /// Which leaf it is.
+    pub(crate) number: usize,
+    /// Of the domain's vertices along the curve.
+    pub(crate) members: Range<usize>,
+}
+
+/// All leaves of the tree that have vertices of the domain.
+pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<Leaf> {
+    let mut leaves = Vec::with_capacity(domain.along_curve.len().div_ceil(LEAF));
     let mut start = 0;
     while start < domain.along_curve.len() {
-        let leaf = domain.number(start) as usize / LEAF;
+        let number = domain.number(start) as usize / LEAF;
         let rest = domain.along_curve.len().min(start + LEAF) - start;
-        let end = start + (0..rest).take_while(|i| domain.number(start + i) as usize / LEAF == leaf).count();
-        leaves.push((leaf, start..end));
+        let end = start + (0..rest).take_while(|i| domain.number(start + i) as usize / LEAF == number).count();
+        leaves.push(Leaf { number, members: start..end });
         start = end;
     }
     leaves
 }
 
 /// Whether all vertices of a leaf are in the domain.
-pub(crate) fn is_whole<T: Number>(domain: &Domain<T>, (leaf, members): &(usize, Range<usize>)) -> bool {
-    members.len() == LEAF.min(domain.vertices() - leaf * LEAF)
+pub(crate) fn is_whole<T: Number>(domain: &Domain<T>, leaf: &Leaf) -> bool {
+    leaf.members.len() == LEAF.min(domain.vertices() - leaf.number * LEAF)
 }
 
 /// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
@@ -45,21 +54,21 @@ pub(crate) const SOME: usize = 8;
 
 /// [`leaf`] for up to [`SOME`] leaves side by side: in one alone every sum waits for the one before. `value`: that of a vertex along
 /// the curve.
-pub(crate) fn some_leaves(how: Combine, value: impl Fn(usize) -> f64, leaves: &[(usize, Range<usize>)]) -> [f64; SOME] {
+pub(crate) fn some_leaves(how: Combine, value: impl Fn(usize) -> f64, leaves: &[Leaf]) -> [f64; SOME] {
     const ROWS: usize = 64;
     let mut sums = [how.empty(); SOME];
-    let common = leaves.iter().map(|(_, members)| members.len()).min().unwrap_or(0) / ROWS * ROWS;
+    let common = leaves.iter().map(|leaf| leaf.members.len()).min().unwrap_or(0) / ROWS * ROWS;
     // Put side by side first: read in turns, leaves would drive each other out of the cache, where they lie a power of two apart.
     let mut rows = [[how.empty(); SOME]; ROWS];
     for start in (0..common).step_by(ROWS) {
-        for (leaf, (_, members)) in leaves.iter().enumerate() {
-            rows.iter_mut().zip(members.start + start..).for_each(|(row, member)| row[leaf] = value(member));
+        for (i, leaf) in leaves.iter().enumerate() {
+            rows.iter_mut().zip(leaf.members.start + start..).for_each(|(row, member)| row[i] = value(member));
         }
         for row in &rows {
             sums = std::array::from_fn(|leaf| combine(how, sums[leaf], row[leaf]));
         }
     }
-    for (sum, (_, members)) in sums.iter_mut().zip(leaves) {
+    for (sum, Leaf { members, .. }) in sums.iter_mut().zip(leaves) {
         *sum = (members.start + common..members.end).fold(*sum, |sum, member| combine(how, sum, value(member)));
     }
     sums
@@ -82,17 +91,17 @@ impl Reduction {
     pub(crate) fn new<T: Number>(
         how: Combine,
         domain: &Domain<T>,
-        leaves: impl Iterator<Item = ((usize, Range<usize>), f64)>,
+        leaves: impl Iterator<Item = (Leaf, f64)>,
         value: impl Fn(usize) -> f64,
     ) -> Reduction {
         let whole = domain.vertices();
         let mut reduction = Reduction { how, whole, leaves: Vec::new(), vertices: Vec::new() };
         for (leaf, sum) in leaves {
             if is_whole(domain, &leaf) {
-                reduction.leaves.push((leaf.0 as u32, sum));
+                reduction.leaves.push((leaf.number as u32, sum));
             } else {
                 let vertex = |i: usize| (domain.number(i), value(domain.along_curve[i] as usize));
-                reduction.vertices.extend(leaf.1.map(vertex));
+                reduction.vertices.extend(leaf.members.map(vertex));
             }
         }
         reduction
@@ -100,9 +109,9 @@ impl Reduction {
 
     /// Combines the values of the vertices in slots, which are all there.
     pub(crate) fn of<T: Number>(how: Combine, domain: &Domain<T>, value: &dyn Fn(usize) -> f64) -> Reduction {
-        let leaves = leaves(domain).into_iter().map(|(number, members)| {
-            let sum = leaf(how, domain, value, members.clone());
-            ((number, members), sum)
+        let leaves = leaves(domain).into_iter().map(|of| {
+            let sum = leaf(how, domain, value, of.members.clone());
+            (of, sum)
         });
         Reduction::new(how, domain, leaves, value)
     }
@@ -182,8 +191,8 @@ mod tests {
             for leaves in leaves(&layout.domain).chunks(SOME) {
                 let along = |member: usize| value(layout.domain.along_curve[member] as usize);
                 let all = some_leaves(how, along, leaves);
-                for (one, (_, members)) in all.iter().zip(leaves) {
-                    assert_eq!(one.to_bits(), leaf(how, &layout.domain, &value, members.clone()).to_bits());
+                for (one, of) in all.iter().zip(leaves) {
+                    assert_eq!(one.to_bits(), leaf(how, &layout.domain, &value, of.members.clone()).to_bits());
                 }
             }
         }

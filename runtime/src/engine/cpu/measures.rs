@@ -8,12 +8,11 @@ use super::tile::Visit;
 use super::walk::Ground;
 use super::{Cpu, table};
 use crate::engine::code::Code;
-use crate::engine::reduce::{self, Reduction, SOME};
+use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
 use crate::program::{Combine, Uniform};
 use crate::schedule::Rule;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +23,7 @@ const PARTS_A_THREAD: usize = 4;
 
 /// What there is to combine, and how it is divided.
 pub(super) struct Measures {
-    leaves: Arc<[(usize, Range<usize>)]>,
+    leaves: Arc<[Leaf]>,
     /// Leaves of a part.
     some: usize,
     /// Where parts find their values, unless those lie in too many tiles.
@@ -50,10 +49,7 @@ impl Measures {
 }
 
 impl Parts {
-    fn new<'a, T: Number>(
-        domain: &Domain<T>,
-        parts: impl Iterator<Item = &'a [(usize, Range<usize>)]>,
-    ) -> Option<Parts> {
+    fn new<'a, T: Number>(domain: &Domain<T>, parts: impl Iterator<Item = &'a [Leaf]>) -> Option<Parts> {
         let most = (SLOTS_A_VERTEX * domain.along_curve.len() as f64) as usize;
         let mut tile_of = vec![0; domain.slots() / domain.width];
         for (tile, number) in domain.tiles.iter().zip(0..) {
@@ -64,7 +60,7 @@ impl Parts {
         let (mut starts, mut all) = (vec![u32::MAX; domain.tiles.len()], 0);
         for part in parts {
             let (mut tiles, mut len) = (Vec::new(), 0);
-            for &slot in &domain.along_curve[part[0].1.start..part[part.len() - 1].1.end] {
+            for &slot in &domain.along_curve[part[0].members.start..part[part.len() - 1].members.end] {
                 let t = tile_of[slot as usize / domain.width];
                 let (tile, start) = (&domain.tiles[t as usize], &mut starts[t as usize]);
                 if *start == u32::MAX {
@@ -103,7 +99,7 @@ impl<T: Number> Look<T> {
     }
 
     /// Measures the tiles of a part and combines its leaves. Values of leaves of which other hosts have some vertices are kept.
-    fn part(&self, how: Combine, parts: &Parts, part: usize, leaves: &[(usize, Range<usize>)]) -> [f64; SOME] {
+    fn part(&self, how: Combine, parts: &Parts, part: usize, leaves: &[Leaf]) -> [f64; SOME] {
         let Ground { domain, memory, .. } = &*self.ground;
         let tiles = parts.tiles[part].iter().map(|&t| (t as usize, domain.tiles[t as usize].own().len()));
         table::with(&table::VALUES, tiles.clone().map(|(_, len)| len).sum(), |values| {
@@ -113,11 +109,38 @@ impl<T: Number> Look<T> {
                 self.tile(tile, own);
             }
             let value = |member: usize| values[parts.places[member] as usize];
-            for (_, members) in leaves.iter().filter(|leaf| !reduce::is_whole(domain, leaf)) {
-                members.clone().for_each(|i| memory.measured(domain.along_curve[i] as usize, &[value(i)]));
+            for leaf in leaves.iter().filter(|leaf| !reduce::is_whole(domain, leaf)) {
+                leaf.members.clone().for_each(|i| memory.measured(domain.along_curve[i] as usize, &[value(i)]));
             }
             reduce::some_leaves(how, |member| value(member).to_f64(), leaves)
         })
+    }
+}
+
+/// What leaves have come to, as bits.
+struct Sums {
+    leaves: Arc<[Leaf]>,
+    /// Leaves of a part.
+    some: usize,
+    found: Vec<AtomicU64>,
+}
+
+impl Sums {
+    fn parts(&self) -> usize {
+        self.leaves.len().div_ceil(self.some)
+    }
+
+    /// Takes down those of a part, which `combine` finds.
+    fn part(&self, part: usize, combine: impl FnOnce(&[Leaf]) -> [f64; SOME]) {
+        let start = part * self.some;
+        let range = start..self.leaves.len().min(start + self.some);
+        let sums = combine(&self.leaves[range.clone()]);
+        self.found[range].iter().zip(sums).for_each(|(found, sum)| found.store(sum.to_bits(), Ordering::Release));
+    }
+
+    fn found(&self) -> impl Iterator<Item = (Leaf, f64)> {
+        let found = self.found.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire)));
+        self.leaves.iter().cloned().zip(found)
     }
 }
 
@@ -126,51 +149,40 @@ impl<T: Number> Cpu<T> {
         let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
         let kind = tile[0] as usize as u64;
         let look = Arc::new(Look { ground: self.ground.clone(), code, uniform, source: self.current });
-        let (leaves, some, near) = (self.measures.leaves.clone(), self.measures.some, self.measures.parts.clone());
-        let sums: Arc<[AtomicU64]> = leaves.iter().map(|_| AtomicU64::new(0)).collect();
-        let (found, members, ground) = (sums.clone(), leaves.clone(), self.ground.clone());
-        let parts = leaves.len().div_ceil(some);
-        let note = move |part: usize, combine: &dyn Fn(&[(usize, Range<usize>)]) -> [f64; SOME]| {
-            let leaves = members.chunks(some).nth(part).unwrap_or_default();
-            let sums = combine(leaves);
-            let found = &found[part * some..];
-            found
-                .iter()
-                .zip(&sums[..leaves.len()])
-                .for_each(|(found, sum)| found.store(sum.to_bits(), Ordering::Release));
-        };
-        match near {
-            Some(near) => self.each(kind, parts, move |i| note(i, &|leaves| look.part(how, &near, i, leaves))),
-            None => {
-                let tiles = ground.domain.tiles.len();
-                let all = look.clone();
-                self.each(kind, tiles, move |i| {
-                    let own = all.ground.domain.tiles[i].own();
-                    table::with(&table::VALUES, own.len(), |values| {
-                        all.tile(i, values);
-                        all.ground.memory.measured(own.start, values);
-                    });
+        let Measures { leaves, some, parts } = &self.measures;
+        let found = leaves.iter().map(|_| AtomicU64::new(0)).collect();
+        let sums = Arc::new(Sums { leaves: leaves.clone(), some: *some, found });
+        let (ground, own) = (self.ground.clone(), sums.clone());
+        if let Some(parts) = parts.clone() {
+            self.each(kind, sums.parts(), move |i| own.part(i, |leaves| look.part(how, &parts, i, leaves)));
+        } else {
+            let all = look.clone();
+            self.each(kind, ground.domain.tiles.len(), move |i| {
+                let slots = all.ground.domain.tiles[i].own();
+                table::with(&table::VALUES, slots.len(), |values| {
+                    all.tile(i, values);
+                    all.ground.memory.measured(slots.start, values);
                 });
-                self.each(u64::MAX, parts, move |i| {
-                    let Ground { domain, memory, .. } = &*look.ground;
-                    let values = memory.values();
-                    let value = |member: usize| values[domain.along_curve[member] as usize].to_f64();
-                    note(i, &|leaves| reduce::some_leaves(how, value, leaves));
-                });
-            }
+            });
+            self.each(u64::MAX, sums.parts(), move |i| {
+                let Ground { domain, memory, .. } = &*look.ground;
+                let values = memory.values();
+                let value = |member: usize| values[domain.along_curve[member] as usize].to_f64();
+                own.part(i, |leaves| reduce::some_leaves(how, value, leaves));
+            });
         }
-        let sums = sums.iter().map(|sum| f64::from_bits(sum.load(Ordering::Acquire)));
         let Ground { domain, memory, .. } = &*ground;
-        Reduction::new(how, domain, leaves.iter().cloned().zip(sums), |slot| memory.values()[slot].to_f64())
+        Reduction::new(how, domain, sums.found(), |slot| memory.values()[slot].to_f64())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::cpu::Measure;
     use crate::engine::cpu::stress::{Case, Mixing, SUM};
     use crate::engine::interpreter::Host;
-    use crate::engine::{Measure, Serial, Table};
+    use crate::engine::{Serial, Table};
     use crate::number::Int;
     use crate::schedule::{Key, Order};
 
