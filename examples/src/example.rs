@@ -370,7 +370,7 @@ pub trait Run {
     ///
     /// # Errors
     /// As there.
-    fn workload(&self, threads: usize, hosts: u32) -> Result<Workload>;
+    fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload>;
     /// Runs each sweep of a step for one round, see [`Simulation::run_once`].
     ///
     /// # Errors
@@ -641,8 +641,8 @@ impl<P: Example, T: Number> Run for Running<P, T> {
         Ok(self.simulation.shares(hosts, cut)?)
     }
 
-    fn workload(&self, threads: usize, hosts: u32) -> Result<Workload> {
-        Ok(self.simulation.workload(threads, hosts)?)
+    fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
+        Ok(self.simulation.workload(threads, parts)?)
     }
 
     fn run_once(&mut self) -> Result<()> {

@@ -184,7 +184,10 @@ impl Problem {
             };
             settings.set(entry.info.settings, name.trim(), value)?;
         }
-        let (backend, note) = self.backend()?;
+        let chosen = self.backend()?;
+        #[cfg(feature = "cluster")]
+        let beside = chosen.beside;
+        let Chosen { backend, note, .. } = chosen;
         let has_gpus = backend.has_gpus();
         let options = Options {
             order: self.order.or(entry.info.order).unwrap_or_else(|| backend.order()),
@@ -205,7 +208,16 @@ impl Problem {
             timeline: false,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.into());
-        Ok(Plan { entry, mesh, seed: self.seed, settings, options, note })
+        Ok(Plan {
+            entry,
+            mesh,
+            seed: self.seed,
+            settings,
+            options,
+            note,
+            #[cfg(feature = "cluster")]
+            beside,
+        })
     }
 
     /// The worker that this process is, if its environment says that it is a rank of a run, and none that drives it.
@@ -260,18 +272,8 @@ impl Problem {
         Ok(cluster.map(|cluster| Backend::Cluster(as_asked(cluster))))
     }
 
-    /// The cores and a GPU beside them.
-    #[cfg(feature = "cluster")]
-    fn hybrid(&self, adapter: usize) -> Result<Backend> {
-        let cluster = match self.share {
-            Some(share) => Cluster::hybrid(adapter, share)?,
-            None => Cluster::hybrid(adapter, 0.5)?.balanced(),
-        };
-        Ok(Backend::Cluster(cluster.threads(self.threads())))
-    }
-
     /// Where updates run, and why if that was left open.
-    fn backend(&self) -> Result<(Backend, Option<String>)> {
+    fn backend(&self) -> Result<Chosen> {
         let cpu = Backend::Cpu { threads: usize::from(self.threads) };
         #[cfg(feature = "cluster")]
         let is_hybrid = self.backend == Place::Hybrid;
@@ -287,14 +289,14 @@ impl Problem {
         }
         #[cfg(feature = "cluster")]
         if let Some(backend) = self.cluster()? {
-            return Ok((backend, None));
+            return Ok(backend.into());
         }
         match self.backend {
-            Place::Serial => return Ok((Backend::Serial, None)),
-            Place::Cpu => return Ok((cpu, None)),
+            Place::Serial => return Ok(Backend::Serial.into()),
+            Place::Cpu => return Ok(cpu.into()),
             Place::Gpu if self.precision == Some(Bits::F64) => bail!(ONLY_F32),
             Place::Auto if self.precision == Some(Bits::F64) => {
-                return Ok((cpu, Some("cpu, because a GPU computes in f32 only".into())));
+                return Ok(Chosen::noted(cpu, "cpu, because a GPU computes in f32 only".into()));
             }
             #[cfg(feature = "cluster")]
             Place::Hybrid if self.precision == Some(Bits::F64) => bail!(ONLY_F32),
@@ -309,20 +311,51 @@ impl Problem {
         };
         let is_auto = self.backend == Place::Auto;
         match chosen {
-            None if is_auto => Ok((cpu, Some("cpu, because this machine has no GPU that can be reached".into()))),
+            None if is_auto => {
+                Ok(Chosen::noted(cpu, "cpu, because this machine has no GPU that can be reached".into()))
+            }
             None => bail!(
                 "this machine has no GPU that can be reached, and no driver of a software one; --backend cpu runs everywhere"
             ),
             Some(0) if is_auto && self.adapter.is_none() && adapters[0].kind == AdapterKind::Software => {
                 let note = format!("cpu, because {} is only software: --backend gpu takes it", adapters[0].name);
-                Ok((cpu, Some(note)))
+                Ok(Chosen::noted(cpu, note))
             }
             #[cfg(feature = "cluster")]
-            Some(adapter) if is_hybrid => Ok((self.hybrid(adapter)?, None)),
-            Some(adapter) => {
-                let note = is_auto.then(|| format!("gpu, {}", adapters[adapter].name));
-                Ok((Backend::Gpu { adapter }, note))
+            Some(adapter) if is_hybrid => {
+                let beside = Beside { adapter, share: self.share };
+                Ok(Chosen { backend: beside.backend(self.threads())?, note: None, beside: Some(beside) })
             }
+            Some(adapter) => {
+                let chosen: Chosen = Backend::Gpu { adapter }.into();
+                Ok(Chosen { note: is_auto.then(|| format!("gpu, {}", adapters[adapter].name)), ..chosen })
+            }
+        }
+    }
+}
+
+/// Where updates run.
+struct Chosen {
+    backend: Backend,
+    /// Why, if that was left open.
+    note: Option<String>,
+    #[cfg(feature = "cluster")]
+    beside: Option<Beside>,
+}
+
+impl Chosen {
+    fn noted(backend: Backend, note: String) -> Chosen {
+        Chosen { note: Some(note), ..backend.into() }
+    }
+}
+
+impl From<Backend> for Chosen {
+    fn from(backend: Backend) -> Chosen {
+        Chosen {
+            backend,
+            note: None,
+            #[cfg(feature = "cluster")]
+            beside: None,
         }
     }
 }
@@ -381,6 +414,30 @@ pub(super) struct Plan {
     pub(super) options: Options,
     /// What was chosen where the user left the backend open, and why.
     pub(super) note: Option<String>,
+    /// The GPU beside the cores, if there is to be one.
+    #[cfg(feature = "cluster")]
+    pub(super) beside: Option<Beside>,
+}
+
+/// A GPU beside the cores.
+#[cfg(feature = "cluster")]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    pub(super) adapter: usize,
+    /// How much of the mesh it has, if that is stated.
+    pub(super) share: Option<f64>,
+}
+
+#[cfg(feature = "cluster")]
+impl Beside {
+    /// The backend on so many threads, 0 for one per core.
+    fn backend(self, threads: usize) -> Result<Backend> {
+        let cluster = match self.share {
+            Some(share) => Cluster::hybrid(self.adapter, share)?,
+            None => Cluster::hybrid(self.adapter, 0.5)?.balanced(),
+        };
+        Ok(Backend::Cluster(cluster.threads(threads)))
+    }
 }
 
 /// Seconds of each stage before the first step, in order.

@@ -106,8 +106,8 @@ impl Arguments {
 struct End {
     /// Time of the steps alone.
     wall: Duration,
-    /// What it was predicted to be, or why it was not.
-    expected: Result<Expected, &'static str>,
+    /// What it was predicted to be, if anything was.
+    expected: Option<Expected>,
     /// The measured quantities before the first step.
     first: Vec<Metric>,
     /// The same after the last one.
@@ -374,8 +374,8 @@ impl Report {
             until_s: goal.until,
             stop: goal.to_json(end.met, &end.last),
             wall_s,
-            predicted_s: end.expected.as_ref().ok().map(|expected| expected.round_s * run.rounds() as f64),
-            limit: end.expected.as_ref().ok().map(|expected| expected.limit.name()),
+            predicted_s: end.expected.as_ref().map(|expected| expected.round_s * run.rounds() as f64),
+            limit: end.expected.as_ref().map(|expected| expected.limit.name()),
             updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
             setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
             saving_s: end.files.saving_s,
@@ -391,14 +391,9 @@ impl Report {
     }
 
     /// Predicted beside measured.
-    fn predicted(&self, end: &End) -> String {
-        match &end.expected {
-            Ok(expected) => {
-                let [predicted, measured] = [expected.round_s * self.rounds as f64, self.wall_s].map(text::seconds);
-                format!("{predicted}, measured {measured} (limit: {})", expected.limit.name())
-            }
-            Err(why) => format!("not: {why}"),
-        }
+    fn predicted(&self, expected: &Expected) -> String {
+        let [predicted, measured] = [expected.round_s * self.rounds as f64, self.wall_s].map(text::seconds);
+        format!("{predicted}, measured {measured} (limit: {})", expected.limit.name())
     }
 
     fn print_json(&self, console: &mut Console) -> Result<()> {
@@ -437,7 +432,9 @@ impl Report {
                 format!("{}{stopped}, to t = {}", text::count(self.steps as usize), text::quantity(self.time_s, "s")),
             ),
             ("wall", format!("{} for the steps, {rate}", text::seconds(self.wall_s))),
-            ("predicted", self.predicted(end)),
+        ];
+        rows.extend(end.expected.as_ref().map(|expected| ("predicted", self.predicted(expected))));
+        rows.extend([
             ("set-up", format!("{}: {stages}", text::seconds(total))),
             (
                 "output",
@@ -447,7 +444,7 @@ impl Report {
                     text::seconds(self.drawing_s)
                 ),
             ),
-        ];
+        ]);
         if self.stalls > 0 {
             let times = text::counted(self.stalls as usize, "time", "times");
             rows.push(("held up", format!("{times}: other programs had the cores; some steps ran on one thread")));

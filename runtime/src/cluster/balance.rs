@@ -7,6 +7,7 @@
 use super::driver::Driver;
 use crate::error::Result;
 use crate::layout::State;
+use crate::model::LEAST;
 use crate::number::Number;
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,6 @@ const FIRST: Duration = Duration::ZERO;
 const WORTH: u32 = 10;
 /// What a correction must save of the time of a step, at least.
 const GAIN: f64 = 0.05;
-/// No host gets less than this of the whole: one without work tells nothing of its rate.
-const LEAST: f64 = 0.01;
 
 /// Starts other workers with shares of these weights, from a state and globals.
 pub(super) type Restart<T> = Box<dyn Fn(&[f64], State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;

@@ -68,4 +68,4 @@ pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
 pub use packing::Compress;
 pub use partition::Sharing;
-pub(crate) use partition::sharing;
+pub(crate) use partition::{even, sharing};

@@ -19,17 +19,26 @@ pub struct Sharing {
     pub owners: Vec<u32>,
 }
 
-/// How `hosts` hosts would share a layout.
+/// Hosts of which each has as much as any other.
 ///
 /// # Errors
-/// No hosts, or more than a run may have; points that are not finite.
-pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], hosts: u32, cut: Cut) -> Result<Sharing> {
+/// No hosts, or more than a run may have.
+pub(crate) fn even(hosts: u32) -> Result<Vec<f64>> {
     /// More are a slip of the keyboard.
     const MOST: u32 = 1024;
     if hosts == 0 || hosts > MOST {
         return Err(Error::Invalid(format!("{hosts} hosts: take 1 to {MOST}")));
     }
-    let of_tasks = partition(layout, points, &vec![1.0; hosts as usize], cut)?;
+    Ok(vec![1.0; hosts as usize])
+}
+
+/// How hosts would share a layout. `parts`: how much each is to have, all together.
+///
+/// # Errors
+/// Those of [`partition`].
+pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], parts: &[f64], cut: Cut) -> Result<Sharing> {
+    let hosts = parts.len() as u32;
+    let of_tasks = partition(layout, points, parts, cut)?;
     let owners = hosts_of_vertices(layout, &of_tasks);
     let grid = cut.grid(hosts)?.filter(|_| !layout.searched.is_empty());
     let shares = Shares::new(layout, &of_tasks, hosts as usize, grid);

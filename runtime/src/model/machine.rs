@@ -98,20 +98,26 @@ impl GpuCosts {
     /// #     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
     /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
     /// # }
-    /// let few = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, 1)?;
-    /// let many = Simulation::builder(generate("chain:8192", 1)?, Counting).build()?.workload(1, 1)?;
+    /// let few = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
+    /// let many = Simulation::builder(generate("chain:8192", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let costs = GpuCosts::of([(&few, 10e-6), (&many, 17e-6)], 1e12);
     /// let step = costs.predict(&many);
     /// assert!((step.step_s() - 17e-6).abs() < 1e-7 && step.limit() == Cost::Dispatch);
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn predict(&self, work: &Workload) -> Prediction {
-        let (load, rounds) = (work.load(), f64::from(work.rounds));
+        let rounds = f64::from(work.rounds);
+        let terms = self.updates(work).into_iter().chain([(Cost::Dispatch, self.dispatches_s)]);
+        let terms = terms.map(|(cost, s)| (cost, rounds * s)).filter(|term| term.1 > 0.0).collect();
+        Prediction { terms, rounds: work.rounds, threads: 0 }
+    }
+
+    /// Seconds of a round without its dispatches.
+    pub(super) fn updates(&self, work: &Workload) -> [(Cost, f64); 2] {
+        let load = work.load();
         let compute_s = load.reads * self.read_s;
         let memory_s = (load.bytes / self.copy_bytes_per_s - compute_s).max(0.0);
-        let terms = [(Cost::Compute, compute_s), (Cost::Memory, memory_s), (Cost::Dispatch, self.dispatches_s)];
-        let terms = terms.into_iter().map(|(cost, s)| (cost, rounds * s)).filter(|term| term.1 > 0.0).collect();
-        Prediction { terms, rounds: work.rounds, threads: 0 }
+        [(Cost::Compute, compute_s), (Cost::Memory, memory_s)]
     }
 }
 

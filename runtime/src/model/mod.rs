@@ -20,13 +20,18 @@
 //! two changes. What overlaps is not added: messages go out while updates go on, so what they cost is how much longer the walk of all
 //! tasks becomes, which is found by walking them in virtual time. And `r` is no constant: it is what a kernel takes in a cache, and
 //! what bytes cost that come from elsewhere. The four limits of the multi-FPGA model (compute, memory, interface, network) are the same
-//! terms; where it takes (n − 1) / n of all messages to leave a host, the real cut is at hand.
+//! terms; where it takes (n − 1) / n of all messages to leave a host, the real cut is at hand. Where a GPU works beside the cores
+//! ([`HybridCosts`]) the maximum over partitions is there as it is written, and the share is the one at which both are equal.
 
+mod hybrid;
 mod machine;
 mod prediction;
 mod walk;
 mod workload;
 
+pub use hybrid::HybridCosts;
+#[cfg(feature = "cluster")]
+pub(crate) use hybrid::LEAST;
 pub use machine::{Costs, GpuCosts, Link, Machine, Rate, Trial};
 pub use prediction::{Cost, Place, Prediction};
 pub(crate) use workload::Passes;

@@ -78,10 +78,10 @@ impl Cost {
             Cost::Tasks => "tasks of a round × seconds to hand one over ÷ threads",
             Cost::Wait => "the walk of all tasks in virtual time − the even share of each thread",
             Cost::Latency => {
-                "the walk in virtual time with values of other hosts late by the latency of the link − the walk without"
+                "the walk in virtual time with values of other hosts late by the latency of the link − the walk without; beside a GPU: levels of a round × seconds of a trip to the device and back"
             }
             Cost::Network => {
-                "the larger of: the walk with values late by their bytes ÷ the rate of the link, too; the most bytes that a host sends ÷ that rate; − the walk before"
+                "the larger of: the walk with values late by their bytes ÷ the rate of the link, too; the most bytes that a host sends ÷ that rate; − the walk before; beside a GPU: those bytes ÷ the rates of both memories"
             }
             Cost::Dispatch => "what a round on a GPU takes however few vertices there are",
         }
@@ -191,7 +191,7 @@ impl Machine {
             graph: &work.graph,
             depths: &work.depths,
             times: &times,
-            owners: &work.owners,
+            owners: if hosts > 1 { &work.owners } else { &[] },
             hosts,
             threads,
             delay_s: 0.0,
@@ -257,13 +257,13 @@ fn walks_s(crew: &Crew, work: &Workload) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::{FarReads, HostLoad, Load, Passes, Rate, Trial};
     use crate::schedule::Order;
     use meshweft_mesh::Graph;
 
-    fn machine() -> Machine {
+    pub(in crate::model) fn machine() -> Machine {
         let rate = |threads, bytes, per_s| Rate { threads, bytes, per_s };
         Machine {
             threads: 4,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     /// Tasks in a row, all alike.
-    fn row(tasks: usize, bytes: f64, resident: usize, rule: Rule) -> Workload {
+    pub(in crate::model) fn row(tasks: usize, bytes: f64, resident: usize, rule: Rule) -> Workload {
         let edges: Vec<[u32; 2]> = (1..tasks as u32).map(|t| [t - 1, t]).collect();
         Workload {
             order: Order::BLOCKED,
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    const COSTS: Costs = Costs { read_s: 1e-9, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
+    pub(in crate::model) const COSTS: Costs = Costs { read_s: 1e-9, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
 
     fn here(threads: usize) -> Place {
         Place { hosts: 1, threads, link: None, is_one_machine: true }

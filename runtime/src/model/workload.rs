@@ -97,6 +97,16 @@ impl Workload {
         self.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64
     }
 
+    /// How many sets of tasks a round takes one after the other, in the mean, if it goes level by level.
+    pub fn levels(&self) -> f64 {
+        let levels = |rule: Rule| match rule {
+            Rule::Alone | Rule::AtOnce => 1.0,
+            Rule::InOrder | Rule::Backward => 1.0 + f64::from(self.depths.iter().copied().max().unwrap_or(0)),
+        };
+        let of = |passes: &Passes| f64::from(passes.rounds) * levels(passes.rule);
+        self.walks.iter().map(of).sum::<f64>() / f64::from(self.rounds.max(1))
+    }
+
     /// Vertices of the largest share over the mean: 1 is even.
     pub fn imbalance(&self) -> f64 {
         let most = self.hosts.iter().map(|host| host.vertices).max().unwrap_or(0);

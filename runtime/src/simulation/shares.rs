@@ -1,7 +1,7 @@
 //! How hosts would share the mesh of a simulation.
 
 use super::Simulation;
-use crate::cluster::{Sharing, sharing};
+use crate::cluster::{Sharing, even, sharing};
 use crate::error::Result;
 use crate::number::Number;
 use crate::program::Program;
@@ -42,6 +42,6 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
-        sharing(&self.layout, self.mesh.points(), hosts, cut)
+        sharing(&self.layout, self.mesh.points(), &even(hosts)?, cut)
     }
 }

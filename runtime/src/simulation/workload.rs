@@ -1,6 +1,8 @@
 //! What a step of a simulation asks of a machine, as plain data.
 
 use super::Simulation;
+#[cfg(feature = "cluster")]
+use crate::cluster::sharing;
 use crate::engine::waves;
 use crate::error::Result;
 use crate::layout::{Tile, shared_stride};
@@ -13,14 +15,16 @@ use crate::step::Stage;
 use meshweft_mesh::Cut;
 
 impl<P: Program, T: Number> Simulation<P, T> {
-    /// What a step asks for on `threads` threads of one host, or of each of several that share the mesh as `Simulation::shares` says: what [`Machine::predict`](crate::model::Machine::predict) takes.
+    /// What a step asks for on `threads` threads of each host: what [`Machine::predict`](crate::model::Machine::predict) takes.
     ///
-    /// Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost O(vertices + edges).
+    /// `parts`: how much of the mesh each host has, of all together; `&[1.0]` for one host. The mesh is cut along the curve, as a
+    /// `Cluster` cuts it. Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost
+    /// O(vertices + edges).
     ///
     /// # Errors
-    /// As `Simulation::shares`, and [`Error::Program`](crate::Error::Program) if the step uses a kernel that the program does not
-    /// name.
-    pub fn workload(&self, threads: usize, hosts: u32) -> Result<Workload> {
+    /// Several hosts in a build that knows none, and [`Error::Program`](crate::Error::Program) if the step uses a kernel that the
+    /// program does not name.
+    pub fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
         let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
             self.program.step(stages);
         })?;
@@ -39,7 +43,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
                 bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
             }
         });
-        let (owners, loads_of_hosts) = self.hosts_of_tasks(hosts)?;
+        let (owners, loads_of_hosts) = self.hosts_of_tasks(parts)?;
         Ok(Workload {
             order: self.order(),
             vertices: self.vertices() as usize,
@@ -64,11 +68,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
 
     /// The host of each task, and what each host does.
     #[cfg(feature = "cluster")]
-    fn hosts_of_tasks(&self, hosts: u32) -> Result<(Vec<u32>, Vec<HostLoad>)> {
-        if hosts <= 1 {
+    fn hosts_of_tasks(&self, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+        if parts.len() <= 1 {
             return Ok((Vec::new(), Vec::new()));
         }
-        let sharing = self.shares(hosts, Cut::Curve)?;
+        let sharing = sharing(&self.layout, self.mesh.points(), parts, Cut::Curve)?;
         let first = |&place: &u32| sharing.owners[self.layout.vertex_at(place) as usize] - 1;
         let tasks = self.schedule().tasks();
         let owners = tasks[..self.schedule().graph().len()].iter().map(first).collect();
@@ -82,8 +86,11 @@ impl<P: Program, T: Number> Simulation<P, T> {
 
     /// In a build without hosts there is one.
     #[cfg(not(feature = "cluster"))]
-    fn hosts_of_tasks(&self, _hosts: u32) -> Result<(Vec<u32>, Vec<HostLoad>)> {
-        Ok((Vec::new(), Vec::new()))
+    fn hosts_of_tasks(&self, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+        match parts.len() {
+            0 | 1 => Ok((Vec::new(), Vec::new())),
+            n => Err(crate::Error::Invalid(format!("{n} hosts, in a build without the feature `cluster`"))),
+        }
     }
 
     /// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched most.

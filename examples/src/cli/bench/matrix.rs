@@ -225,6 +225,8 @@ impl Point {
             settings: Settings::new(entry.info.settings),
             options,
             note: None,
+            #[cfg(feature = "cluster")]
+            beside: None,
         };
         let (mut run, setup) = plan.start(&mut std::io::sink())?;
         measure(&plan, run.as_mut(), setup, scale.trials())

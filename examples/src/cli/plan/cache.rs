@@ -6,14 +6,14 @@
 use super::constants;
 use crate::cli::system::processor;
 use anyhow::Result;
-use meshweft::model::{Costs, Link, Machine, Rate};
+use meshweft::model::{Costs, GpuCosts, HybridCosts, Link, Machine, Rate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Changes when numbers of an older version mean something else.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// Bytes of the largest file that is read: a hundred programs in all orders take less.
 const LARGEST: u64 = 1 << 20;
 
@@ -23,7 +23,19 @@ pub(in crate::cli) struct Cache {
     path: Option<PathBuf>,
     threads: usize,
     machine: Option<Machine>,
-    costs: BTreeMap<String, Costs>,
+    /// By [`Kept::KIND`] and name.
+    costs: BTreeMap<String, Value>,
+}
+
+/// Costs that the file can hold.
+pub(in crate::cli) trait Kept: Sized {
+    /// What they are, for the file.
+    const KIND: &'static str;
+
+    fn write(&self) -> Value;
+
+    /// None if they make no sense.
+    fn read(value: &Value) -> Option<Self>;
 }
 
 /// The file of the user's cache folder.
@@ -59,7 +71,7 @@ impl Cache {
         {
             cache.machine = Some(machine);
             let costs = known["costs"].as_object().into_iter().flatten();
-            cache.costs = costs.filter_map(|(name, costs)| Some((name.clone(), costs_of(costs)?))).collect();
+            cache.costs = costs.map(|(name, costs)| (name.clone(), costs.clone())).collect();
         }
         cache
     }
@@ -85,20 +97,33 @@ impl Cache {
     }
 
     /// What a program costs, if it is known.
-    pub(in crate::cli) fn known_costs(&self, name: &str) -> Option<Costs> {
-        self.costs.get(name).copied()
+    pub(in crate::cli) fn known<C: Kept>(&self, name: &str) -> Option<C> {
+        self.costs.get(&key::<C>(name)).and_then(C::read)
+    }
+
+    /// What a program costs, measured now if it is not known.
+    ///
+    /// # Errors
+    /// Those of `measure`.
+    pub(in crate::cli) fn costs<C: Kept>(&mut self, name: &str, measure: impl FnOnce() -> Result<C>) -> Result<C> {
+        if let Some(costs) = self.known(name) {
+            return Ok(costs);
+        }
+        let costs = measure()?;
+        self.note(name, &costs);
+        Ok(costs)
     }
 
     /// Notes what a program costs.
-    pub(in crate::cli) fn note(&mut self, name: String, costs: Costs) {
-        self.costs.insert(name, costs);
+    fn note<C: Kept>(&mut self, name: &str, costs: &C) {
+        self.costs.insert(key::<C>(name), costs.write());
     }
 
     /// Writes the file, if it can be written.
     pub(in crate::cli) fn save(&self) {
         if let (Some(path), Some(machine)) = (&self.path, &self.machine) {
             let costs: Map<String, Value> =
-                self.costs.iter().map(|(name, costs)| (name.clone(), costs_to(costs))).collect();
+                self.costs.iter().map(|(name, costs)| (name.clone(), costs.clone())).collect();
             let all = json!({
                 "machine_id": identity(self.threads), "machine": machine_to(machine), "costs": costs,
             });
@@ -175,13 +200,47 @@ fn machine_of(value: &Value, threads: usize) -> Option<Machine> {
     is_whole.then_some(machine)
 }
 
-fn costs_to(costs: &Costs) -> Value {
-    json!([costs.read_s, costs.exposed, costs.task_s, costs.bytes])
+fn key<C: Kept>(name: &str) -> String {
+    format!("{}: {name}", C::KIND)
 }
 
-fn costs_of(value: &Value) -> Option<Costs> {
-    let [read_s, exposed] = [positive(&value[0])?, finite(&value[1])?];
-    Some(Costs { read_s, exposed, task_s: finite(&value[2])?, bytes: positive(&value[3])? })
+impl Kept for Costs {
+    const KIND: &'static str = "cores";
+
+    fn write(&self) -> Value {
+        json!([self.read_s, self.exposed, self.task_s, self.bytes])
+    }
+
+    fn read(value: &Value) -> Option<Costs> {
+        let [read_s, exposed] = [positive(&value[0])?, finite(&value[1])?];
+        Some(Costs { read_s, exposed, task_s: finite(&value[2])?, bytes: positive(&value[3])? })
+    }
+}
+
+impl Kept for GpuCosts {
+    const KIND: &'static str = "gpu";
+
+    fn write(&self) -> Value {
+        json!([self.dispatches_s, self.read_s, self.copy_bytes_per_s])
+    }
+
+    fn read(value: &Value) -> Option<GpuCosts> {
+        let [dispatches_s, read_s] = [finite(&value[0])?, finite(&value[1])?];
+        Some(GpuCosts { dispatches_s, read_s, copy_bytes_per_s: positive(&value[2])? })
+    }
+}
+
+impl Kept for HybridCosts {
+    const KIND: &'static str = "hybrid";
+
+    fn write(&self) -> Value {
+        json!([self.gpu.write(), self.trip_s, self.is_software])
+    }
+
+    fn read(value: &Value) -> Option<HybridCosts> {
+        let gpu = GpuCosts::read(&value[0])?;
+        Some(HybridCosts { gpu, trip_s: finite(&value[1])?, is_software: value[2].as_bool()? })
+    }
 }
 
 #[cfg(test)]
@@ -206,15 +265,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = || Some(folder.path().join("meshweft/machine.json"));
         let mut cache = Cache::at(path(), 2, false);
-        assert_eq!((cache.known_machine(), cache.known_costs("heat")), (None, None));
+        assert_eq!((cache.known_machine(), cache.known::<Costs>("heat")), (None, None));
         cache.machine = Some(machine());
-        cache.note("heat".into(), COSTS);
+        cache.note("heat", &COSTS);
         cache.save();
         let again = Cache::at(path(), 2, false);
-        assert_eq!((again.known_machine(), again.known_costs("heat")), (Some(&machine()), Some(COSTS)));
+        assert_eq!((again.known_machine(), again.known::<Costs>("heat")), (Some(&machine()), Some(COSTS)));
         // Other threads, or the wish for new numbers.
         for cache in [Cache::at(path(), 3, false), Cache::at(path(), 2, true)] {
-            assert_eq!((cache.known_machine(), cache.known_costs("heat")), (None, None));
+            assert_eq!((cache.known_machine(), cache.known::<Costs>("heat")), (None, None));
         }
     }
 
@@ -224,7 +283,7 @@ mod tests {
         let path = folder.path().join("machine.json");
         let mut cache = Cache::at(Some(path.clone()), 2, false);
         cache.machine = Some(machine());
-        cache.note("heat".into(), COSTS);
+        cache.note("heat", &COSTS);
         cache.save();
         let good = std::fs::read_to_string(&path).unwrap();
         let known = || Cache::at(Some(path.clone()), 2, false);
@@ -236,7 +295,7 @@ mod tests {
             good.replace("30000000000.0", "-1.0"),
             good.replace("30000000000.0", "1e999"),
             good.replace("30000000000.0", "null"),
-            good.replace("\"format\": 1", "\"format\": 0"),
+            good.replace("\"format\": 2", "\"format\": 0"),
             good.replace("1000000.0", "1e300"),
             " ".repeat(3 << 20) + &good,
         ];
@@ -246,7 +305,7 @@ mod tests {
             assert_eq!(known().known_machine(), None, "{}", &text[..text.len().min(80)]);
         }
         std::fs::write(&path, good.replace("0.7", "-0.7")).unwrap();
-        assert_eq!((known().known_machine().is_some(), known().known_costs("heat")), (true, None));
+        assert_eq!((known().known_machine().is_some(), known().known::<Costs>("heat")), (true, None));
         // A folder in its place cannot be written, which is no error.
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();

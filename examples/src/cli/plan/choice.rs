@@ -1,6 +1,6 @@
 //! `meshweft run --auto`: where updates run is chosen by the model.
 
-use super::{Cache, Row, costs_of, gpus, here, of_gpus};
+use super::{Cache, Row, costs_of, gpus, here};
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
 use crate::cli::text;
@@ -23,15 +23,15 @@ pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Box
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let machine = cache.machine()?;
     let costs = costs_of(&mut cache, plan, run.mesh(), order, &machine)?;
-    cache.save();
     let counts = std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|&count| count < threads);
     let mut rows: Vec<Row> = Vec::new();
     for count in counts.chain([threads]) {
         rows.push(Row::new(run.as_ref(), here(count), (&machine, &costs))?);
     }
     if asked == 0 {
-        rows.extend(of_gpus(plan, run.as_ref(), order, &gpus(plan))?);
+        rows.extend(gpus::alone(&mut cache, plan, run.as_ref(), order, &gpus::gpus(plan))?);
     }
+    cache.save();
     rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
     let ns = |row: &Row| 1e9 * row.prediction.round_s() / run.mesh().points().len().max(1) as f64;
     let best = &rows[0];
@@ -45,7 +45,7 @@ pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Box
         if others.is_empty() { String::new() } else { format!("; {others}") }
     );
     let backend = match &best.gpu {
-        Some((adapter, _)) => Backend::Gpu { adapter: *adapter },
+        Some(gpu) => Backend::Gpu { adapter: gpu.number },
         None if best.place.threads == threads => return Ok((run, setup, why)),
         None => Backend::Cpu { threads: best.place.threads },
     };
@@ -61,10 +61,11 @@ impl Row {
     /// Where it runs, in words.
     pub(super) fn place(&self) -> String {
         let threads = text::counted(self.place.threads, "thread", "threads");
-        match &self.gpu {
-            Some((_, name)) => name.clone(),
-            None if self.place.hosts == 1 => threads,
-            None => format!("{} hosts × {threads}", self.place.hosts),
+        match (&self.gpu, self.share) {
+            (Some(gpu), Some(share)) => format!("{threads}, {:.0} % on {gpu}", 100.0 * share),
+            (Some(gpu), None) => gpu.to_string(),
+            (None, _) if self.place.hosts == 1 => threads,
+            (None, _) => format!("{} hosts × {threads}", self.place.hosts),
         }
     }
 }

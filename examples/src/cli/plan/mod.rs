@@ -6,6 +6,7 @@
 mod cache;
 mod choice;
 mod constants;
+mod gpus;
 #[cfg(feature = "cluster")]
 mod link;
 mod roofline;
@@ -14,16 +15,19 @@ mod trial;
 
 use cache::Cache;
 pub(super) use choice::start;
+use gpus::{Gpu, gpus};
 
 use super::options::{Plan, Problem};
 use super::{Console, Outcome, memory, open_mesh};
-use crate::{Options, Precision, Run};
+use crate::{Options, Run};
 use anyhow::Result;
 use clap::Args;
 #[cfg(feature = "cluster")]
+use meshweft::Cluster;
+#[cfg(feature = "cluster")]
 use meshweft::model::Link;
 use meshweft::model::{Cost, Costs, Machine, Place, Prediction};
-use meshweft::{AdapterKind, Backend, Order};
+use meshweft::{Backend, Order};
 use meshweft_mesh::Mesh;
 use std::path::PathBuf;
 
@@ -81,8 +85,9 @@ impl Arguments {
 struct Row {
     order: Order,
     place: Place,
-    /// The GPU that updates, by its number and its name.
-    gpu: Option<(usize, String)>,
+    /// The GPU that updates, and how much of the mesh it has if the cores have the rest.
+    gpu: Option<Gpu>,
+    share: Option<f64>,
     /// Bytes that a round moves, and states that an update reads.
     bytes: f64,
     reads_per_update: f64,
@@ -112,27 +117,19 @@ pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
     format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
 }
 
-/// What a run on the threads of this machine would take a round, and why, by what an earlier command has measured.
-///
-/// # Errors
-/// What is missing, in words: nothing was measured, or nothing can be said of such a run.
-pub(super) fn expected(plan: &Plan, run: &dyn Run) -> Result<Expected, &'static str> {
-    let Backend::Cpu { .. } = plan.options.backend else { return Err("the model knows the cores of one machine") };
+/// What a run on the threads of this machine takes a round, and why, by what an earlier command has measured; nothing if none has, or
+/// nothing can be said of such a run.
+pub(super) fn expected(plan: &Plan, run: &dyn Run) -> Option<Expected> {
+    let Backend::Cpu { .. } = plan.options.backend else { return None };
     if plan.options.verify {
-        return Err("an oracle runs beside it");
+        // An oracle runs beside it.
+        return None;
     }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let cache = Cache::open(threads, false);
-    let costs = cache.known_costs(&name(plan, run.mesh(), run.schedule().order()));
-    let (Some(machine), Some(costs)) = (cache.known_machine(), costs) else {
-        return Err("`meshweft plan` with these options measures, once, what that takes");
-    };
-    let work = run.workload(run.threads(), 1).map_err(|_| "its step cannot be told ahead")?;
-    if work.is_search {
-        return Err("it looks only at what has changed");
-    }
-    let prediction = machine.predict(&costs, &work, here(run.threads()));
-    Ok(Expected { round_s: prediction.round_s(), limit: prediction.limit() })
+    let cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
+    let costs: Costs = cache.known(&name(plan, run.mesh(), run.schedule().order()))?;
+    let work = run.workload(run.threads(), &[1.0]).ok().filter(|work| !work.is_search)?;
+    let prediction = cache.known_machine()?.predict(&costs, &work, here(run.threads()));
+    Some(Expected { round_s: prediction.round_s(), limit: prediction.limit() })
 }
 
 /// What a run was predicted to take.
@@ -151,12 +148,12 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let mut cache = Cache::open(threads, arguments.fresh);
     let machine = cache.machine()?;
     let mesh = open_mesh(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
-    let grain = Backend::default().grain(mesh.points().len());
+    let grain = plan.options.backend.grain(mesh.points().len());
     let order = plan.options.order.resolved(grain);
     let (gpus, mut rows) = (gpus(&plan), Vec::new());
     for order in orders(arguments.problem.is_ordered(), order, grain) {
         let costs = costs_of(&mut cache, &plan, &mesh, order, &machine)?;
-        rows.extend(of_order(&plan, &mesh, order, (&machine, &costs, &gpus), arguments)?);
+        rows.extend(of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments)?);
     }
     cache.save();
     rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
@@ -179,23 +176,18 @@ fn here(threads: usize) -> Place {
 
 /// What the program costs in an order, as it is known or by a trial now.
 fn costs_of(cache: &mut Cache, plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
-    let name = name(plan, mesh, order);
-    if let Some(costs) = cache.known_costs(&name) {
-        return Ok(costs);
-    }
-    let costs = trial::costs(plan, mesh, order, machine)?;
-    cache.note(name, costs);
-    Ok(costs)
+    cache.costs(&name(plan, mesh, order), || trial::costs(plan, mesh, order, machine))
 }
 
 impl Row {
     /// Predicts what a run, on whatever threads, would take in a place.
     fn new(run: &dyn Run, place: Place, (machine, costs): (&Machine, &Costs)) -> Result<Row> {
-        let work = run.workload(place.threads, place.hosts as u32)?;
+        let work = run.workload(place.threads, &vec![1.0; place.hosts])?;
         Ok(Row {
             order: work.order,
             place,
             gpu: None,
+            share: None,
             bytes: work.load().bytes,
             reads_per_update: work.reads_per_update(),
             read_s: costs.read_s,
@@ -203,35 +195,20 @@ impl Row {
             measured_s: None,
         })
     }
-}
 
-/// The GPUs of this machine that are no software, by number and name; none where 64 bits are asked for.
-fn gpus(plan: &Plan) -> Vec<(usize, String)> {
-    if plan.options.precision == Precision::F64 {
-        return Vec::new();
+    /// What it runs on, on this machine.
+    ///
+    /// # Errors
+    /// None that a row can have.
+    fn backend(&self) -> Result<Backend> {
+        let threads = self.place.threads;
+        Ok(match (&self.gpu, self.share) {
+            #[cfg(feature = "cluster")]
+            (Some(gpu), Some(share)) => Backend::Cluster(Cluster::hybrid(gpu.number, share)?.threads(threads)),
+            (Some(gpu), _) => Backend::Gpu { adapter: gpu.number },
+            (None, _) => Backend::Cpu { threads },
+        })
     }
-    let adapters = meshweft::adapters().into_iter().enumerate();
-    adapters.filter(|(_, gpu)| gpu.kind != AdapterKind::Software).map(|(number, gpu)| (number, gpu.name)).collect()
-}
-
-/// The rows of an order on GPUs. `run`: the same on cores.
-fn of_gpus(plan: &Plan, run: &dyn Run, order: Order, gpus: &[(usize, String)]) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (number, name) in gpus.iter().cloned() {
-        let costs = trial::gpu_costs(plan, run.mesh(), order, number)?;
-        let work = run.workload(1, 1)?;
-        rows.push(Row {
-            order,
-            place: here(1),
-            gpu: Some((number, name)),
-            bytes: work.load().bytes,
-            reads_per_update: work.reads_per_update(),
-            read_s: costs.read_s,
-            prediction: costs.predict(&work),
-            measured_s: None,
-        });
-    }
-    Ok(rows)
 }
 
 /// The orders of the table: the one that was named, or all keys along the same curve, blocks in several sizes.
@@ -249,10 +226,11 @@ fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
 
 /// The rows of an order: threads of this machine, and hosts.
 fn of_order(
+    cache: &mut Cache,
     plan: &Plan,
     mesh: &Mesh,
     order: Order,
-    (machine, costs, gpus): (&Machine, &Costs, &[(usize, String)]),
+    (machine, costs, gpus): (&Machine, &Costs, &[Gpu]),
     arguments: &Arguments,
 ) -> Result<Vec<Row>> {
     let start = |backend: Backend| -> Result<Box<dyn Run>> {
@@ -270,15 +248,13 @@ fn of_order(
             Place { hosts: hosts as usize, link: arguments.link, is_one_machine: false, ..here(machine.threads) };
         rows.push(row(place)?);
     }
-    rows.extend(of_gpus(plan, run.as_ref(), order, gpus)?);
+    rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
+    #[cfg(feature = "cluster")]
+    rows.extend(gpus::beside(cache, plan, run.as_ref(), (machine, costs), gpus)?);
     drop(run);
     if arguments.measure {
         for row in rows.iter_mut().filter(|row| row.place.hosts == 1) {
-            let backend = match row.gpu {
-                Some((adapter, _)) => Backend::Gpu { adapter },
-                None => Backend::Cpu { threads: row.place.threads },
-            };
-            let mut run = start(backend)?;
+            let mut run = start(row.backend()?)?;
             // The better of two, as in trials.
             row.measured_s = Some(trial::round_s(run.as_mut())?.min(trial::round_s(run.as_mut())?));
         }

@@ -107,6 +107,8 @@ impl Table<'_> {
                 "order": row.order.to_string(),
                 "hosts": hosts,
                 "threads": threads,
+                "gpu": row.gpu.as_ref().map(|gpu| json!({ "name": gpu.name, "software": gpu.is_software })),
+                "share": row.share,
                 "link": link.map(|link| json!({ "latency_s": link.latency_s, "bytes_per_s": link.bytes_per_s })),
                 "step_s": row.prediction.step_s(),
                 "rounds": row.prediction.rounds,

@@ -1,9 +1,14 @@
 //! A trial of a program on a piece of the mesh that fits into the cache: what its own kernels cost on this machine.
 
+use super::gpus::Gpu;
 use crate::cli::options::Plan;
 use crate::cli::probe::{Flush, last_level_cache};
 use crate::{Options, Run};
 use anyhow::{Result, ensure};
+#[cfg(feature = "cluster")]
+use meshweft::Cluster;
+#[cfg(feature = "cluster")]
+use meshweft::model::HybridCosts;
 use meshweft::model::{Costs, GpuCosts, Machine, Trial, Workload};
 use meshweft::{Backend, Curve, Order, copy_bandwidth};
 use meshweft_mesh::Mesh;
@@ -47,7 +52,7 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let small = piece(mesh, VERTICES);
     let threads = machine.threads;
     let mut shared = start(plan, &small, order, Backend::Cpu { threads })?;
-    let work = shared.workload(threads, 1)?;
+    let work = shared.workload(threads, &[1.0])?;
     ensure!(!work.is_search, "{} looks only at what has changed: its rounds cannot be predicted", plan.entry.info.name);
     let mut alone = start(plan, &small, order, Backend::Cpu { threads: 1 })?;
     // In turn, and the better of both: what disturbs one of them often lasts longer than it.
@@ -61,7 +66,7 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let vertices = (room * work.vertices / work.resident_bytes.max(1)).max(VERTICES);
     let large = piece(mesh, vertices);
     let mut large = start(plan, &large, order, Backend::Cpu { threads: 1 })?;
-    let bytes = large.workload(1, 1)?.load().bytes;
+    let bytes = large.workload(1, &[1.0])?.load().bytes;
     let cold_s = cold_s(large.as_mut())? * work.load().bytes / bytes.max(1.0);
     Ok(machine.costs(&work, &Trial { alone_s, shared_s, threads, cold_s }))
 }
@@ -70,15 +75,58 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
 ///
 /// # Errors
 /// As [`costs`], and a GPU that fails.
-pub(super) fn gpu_costs(plan: &Plan, mesh: &Mesh, order: Order, adapter: usize) -> Result<GpuCosts> {
+pub(super) fn gpu_costs(plan: &Plan, mesh: &Mesh, order: Order, gpu: &Gpu) -> Result<GpuCosts> {
+    gpu_costs_by(plan, mesh, order, gpu, || Ok(Backend::Gpu { adapter: gpu.number }))
+}
+
+/// The same by a backend that updates on the GPU in some way.
+fn gpu_costs_by(
+    plan: &Plan,
+    mesh: &Mesh,
+    order: Order,
+    gpu: &Gpu,
+    backend: impl Fn() -> Result<Backend>,
+) -> Result<GpuCosts> {
     let trial = |vertices: usize| -> Result<(Workload, f64)> {
         let piece = piece(mesh, vertices);
-        let round_s = round_s(start(plan, &piece, order, Backend::Gpu { adapter })?.as_mut())?;
-        let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, 1)?;
+        let round_s = round_s(start(plan, &piece, order, backend()?)?.as_mut())?;
+        let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, &[1.0])?;
         Ok((work, round_s))
     };
-    let [few, many] = [trial(VERTICES / 8)?, trial(8 * VERTICES)?];
-    Ok(GpuCosts::of([(&few.0, few.1), (&many.0, many.1)], copy_bandwidth(adapter)?))
+    // One that is no software is not busy with less.
+    let [few, many] = [trial(VERTICES / 8)?, trial(if gpu.is_software { VERTICES } else { 8 * VERTICES })?];
+    Ok(GpuCosts::of([(&few.0, few.1), (&many.0, many.1)], copy_bandwidth(gpu.number)?))
+}
+
+/// The same on a GPU that has a share, and what a round takes beyond it where the cores have the rest: on a piece, a half each.
+///
+/// # Errors
+/// As [`gpu_costs`].
+#[cfg(feature = "cluster")]
+pub(super) fn hybrid_costs(
+    plan: &Plan,
+    mesh: &Mesh,
+    order: Order,
+    gpu: &Gpu,
+    (machine, costs): (&Machine, &Costs),
+) -> Result<HybridCosts> {
+    let costs_of_share = share_costs(plan, mesh, order, gpu)?;
+    let small = piece(mesh, VERTICES);
+    let halves = [0.5; 2];
+    let cluster = Cluster::hybrid(gpu.number, halves[1])?.threads(machine.threads);
+    let measured_s = round_s(start(plan, &small, order, Backend::Cluster(cluster))?.as_mut())?;
+    let work = start(plan, &small, order, Backend::Cpu { threads: 1 })?.workload(machine.threads, &halves)?;
+    let hoped_s = costs_of_share.predict(machine, costs, &work, halves[1]).round_s();
+    let trip_s = (measured_s - hoped_s).max(0.0) / work.levels().max(1.0);
+    Ok(HybridCosts { trip_s, ..costs_of_share })
+}
+
+/// The same without what a border costs: a worker on the GPU with all of some pieces.
+#[cfg(feature = "cluster")]
+fn share_costs(plan: &Plan, mesh: &Mesh, order: Order, gpu: &Gpu) -> Result<HybridCosts> {
+    let worker = || Ok(Backend::Cluster(Cluster::inside(1)?.on_gpus(gpu.number)));
+    let costs = gpu_costs_by(plan, mesh, order, gpu, worker)?;
+    Ok(HybridCosts { gpu: costs, trip_s: 0.0, is_software: gpu.is_software })
 }
 
 fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Box<dyn Run>> {
@@ -91,7 +139,7 @@ fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Bo
 /// # Errors
 /// As [`Run::step`]; settings under which nothing is swept.
 pub(super) fn round_s(run: &mut dyn Run) -> Result<f64> {
-    let is_open = run.workload(1, 1)?.is_open;
+    let is_open = run.workload(1, &[1.0])?.is_open;
     let mut steps = 1;
     let mut timing = |steps: u64| -> Result<(f64, u64)> {
         let (clock, before) = (Instant::now(), run.rounds());
