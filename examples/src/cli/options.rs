@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
 use meshweft::{Cluster, Compress, Worker, mesh::Cut};
+use meshweft_mesh::Mesh;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,8 @@ pub(super) struct Problem {
     /// Where updates run. On CPUs the result is the same bit for bit; a GPU rounds some functions otherwise
     #[arg(long, value_enum, default_value_t)]
     backend: Place,
-    /// How much of the mesh the GPU has with --backend hybrid, between 0 and 1 [default: half at first, then what both turn out to do in
-    /// the same time]
+    /// How much of the mesh the GPU has with --backend hybrid, between 0 and 1 [default: at first what `meshweft plan` or else a short
+    /// trial expects to take both equally long, then what they turn out to do in the same time]
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "PART", value_parser = part)]
     share: Option<f64>,
@@ -323,8 +324,8 @@ impl Problem {
             }
             #[cfg(feature = "cluster")]
             Some(adapter) if is_hybrid => {
-                let beside = Beside { adapter, share: self.share };
-                Ok(Chosen { backend: beside.backend(self.threads())?, note: None, beside: Some(beside) })
+                let beside = Beside { adapter, share: self.share, threads: self.threads() };
+                Ok(Chosen { backend: beside.backend(HALF)?, note: None, beside: Some(beside) })
             }
             Some(adapter) => {
                 let chosen: Chosen = Backend::Gpu { adapter }.into();
@@ -426,17 +427,23 @@ pub(super) struct Beside {
     pub(super) adapter: usize,
     /// How much of the mesh it has, if that is stated.
     pub(super) share: Option<f64>,
+    /// Of the cores, 0 for one each.
+    pub(super) threads: usize,
 }
+
+/// What a GPU begins with where nothing is known.
+#[cfg(feature = "cluster")]
+const HALF: f64 = 0.5;
 
 #[cfg(feature = "cluster")]
 impl Beside {
-    /// The backend on so many threads, 0 for one per core.
-    fn backend(self, threads: usize) -> Result<Backend> {
+    /// The backend. `first`: what the GPU begins with, unless its share is stated.
+    pub(super) fn backend(self, first: f64) -> Result<Backend> {
         let cluster = match self.share {
             Some(share) => Cluster::hybrid(self.adapter, share)?,
-            None => Cluster::hybrid(self.adapter, 0.5)?.balanced(),
+            None => Cluster::hybrid(self.adapter, first)?.balanced(),
         };
-        Ok(Backend::Cluster(cluster.threads(threads)))
+        Ok(Backend::Cluster(cluster.threads(self.threads)))
     }
 }
 
@@ -453,13 +460,34 @@ impl Plan {
         let mesh = open_mesh(&self.mesh, self.seed, memory::SET_UP, err)?;
         let mesh_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let run = self.entry.start(mesh, &self.settings, &self.options)?;
+        let options = self.with_first_share(&mesh, err)?;
+        let share_s = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let run = self.entry.start(mesh, &self.settings, &options)?;
         let built_s = clock.elapsed().as_secs_f64();
         let known_s: f64 = run.setup().iter().map(|(_, s)| s).sum();
         // What building took beyond the stages of the runtime: the scene, and the oracle if there is one.
         let mut setup = vec![("mesh".to_string(), mesh_s), ("scene".to_string(), (built_s - known_s).max(0.0))];
+        if options.backend != self.options.backend {
+            setup.push(("share".to_string(), share_s));
+        }
         setup.extend(run.setup().iter().map(|&(stage, s)| (stage.to_string(), s)));
         Ok((run, setup))
+    }
+
+    /// The options, with what a GPU beside the cores is to begin with where that was left open.
+    fn with_first_share(&self, mesh: &Mesh, err: &mut dyn Write) -> Result<Options> {
+        let mut options = self.options.clone();
+        #[cfg(feature = "cluster")]
+        if let Some(beside) = self.beside.filter(|beside| beside.share.is_none())
+            && let Some((share, why)) = super::plan::first_share(self, mesh, beside)
+        {
+            writeln!(err, "hybrid: {:.0} % of the mesh on the GPU at first, {why}", 100.0 * share)?;
+            options.backend = beside.backend(share)?;
+        }
+        #[cfg(not(feature = "cluster"))]
+        let _ = (mesh, err);
+        Ok(options)
     }
 
     /// The name of the backend.

@@ -63,7 +63,7 @@ impl Cache {
         Cache::at(path(), threads, is_fresh)
     }
 
-    fn at(path: Option<PathBuf>, threads: usize, is_fresh: bool) -> Cache {
+    pub(super) fn at(path: Option<PathBuf>, threads: usize, is_fresh: bool) -> Cache {
         let mut cache = Cache { path, threads, machine: None, costs: BTreeMap::new() };
         if let (false, Some(path)) = (is_fresh, &cache.path)
             && let Some(known) = read(path).filter(|known| known["machine_id"] == identity(threads))
@@ -96,6 +96,12 @@ impl Cache {
         }
     }
 
+    /// Takes constants that are known.
+    #[cfg(test)]
+    pub(super) fn set_machine(&mut self, machine: Machine) {
+        self.machine = Some(machine);
+    }
+
     /// What a program costs, if it is known.
     pub(in crate::cli) fn known<C: Kept>(&self, name: &str) -> Option<C> {
         self.costs.get(&key::<C>(name)).and_then(C::read)
@@ -115,7 +121,7 @@ impl Cache {
     }
 
     /// Notes what a program costs.
-    fn note<C: Kept>(&mut self, name: &str, costs: &C) {
+    pub(super) fn note<C: Kept>(&mut self, name: &str, costs: &C) {
         self.costs.insert(key::<C>(name), costs.write());
     }
 

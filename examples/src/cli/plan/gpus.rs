@@ -8,6 +8,7 @@ use anyhow::Result;
 #[cfg(feature = "cluster")]
 use meshweft::model::{Costs, Machine};
 use meshweft::{AdapterKind, Backend, Order};
+use meshweft_mesh::Mesh;
 
 /// A GPU of this machine.
 #[derive(Clone)]
@@ -50,14 +51,15 @@ pub(super) fn gpus(plan: &Plan) -> Vec<Gpu> {
 }
 
 /// What the program costs in an order on a GPU is known by.
-fn name_on(gpu: &Gpu, plan: &Plan, run: &dyn Run, order: Order) -> String {
-    format!("{} on {}", name(plan, run.mesh(), order), gpu.key)
+pub(super) fn name_on(gpu: &Gpu, plan: &Plan, mesh: &Mesh, order: Order) -> String {
+    format!("{} on {}", name(plan, mesh, order), gpu.key)
 }
 
 /// The rows of an order on GPUs alone. `run`: the same on cores.
 pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &dyn Run, order: Order, gpus: &[Gpu]) -> Result<Vec<Row>> {
     let row = |gpu: &Gpu| {
-        let costs = cache.costs(&name_on(gpu, plan, run, order), || trial::gpu_costs(plan, run.mesh(), order, gpu))?;
+        let costs =
+            cache.costs(&name_on(gpu, plan, run.mesh(), order), || trial::gpu_costs(plan, run.mesh(), order, gpu))?;
         let work = run.workload(1, &[1.0])?;
         Ok(Row {
             order,
@@ -86,7 +88,7 @@ pub(super) fn beside(
 ) -> Result<Vec<Row>> {
     let order = run.schedule().order();
     let row = |gpu: &Gpu| {
-        let known = name_on(gpu, plan, run, order);
+        let known = name_on(gpu, plan, run.mesh(), order);
         let hybrid = cache.costs(&known, || trial::hybrid_costs(plan, run.mesh(), order, gpu, (machine, costs)))?;
         let work = run.workload(machine.threads, &[1.0])?;
         let cores_s = machine.predict(costs, &work, here(machine.threads)).round_s();

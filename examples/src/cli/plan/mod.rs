@@ -10,12 +10,16 @@ mod gpus;
 #[cfg(feature = "cluster")]
 mod link;
 mod roofline;
+#[cfg(feature = "cluster")]
+mod share;
 mod table;
 mod trial;
 
 use cache::Cache;
 pub(super) use choice::start;
 use gpus::{Gpu, gpus};
+#[cfg(feature = "cluster")]
+pub(super) use share::first_share;
 
 use super::options::{Plan, Problem};
 use super::{Console, Outcome, memory, open_mesh};

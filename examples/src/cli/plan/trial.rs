@@ -14,8 +14,11 @@ use meshweft::{Backend, Curve, Order, copy_bandwidth};
 use meshweft_mesh::Mesh;
 use std::time::Instant;
 
-/// Vertices of a piece: some megabytes with their edges, more than a core's second-level cache and less than a third-level one.
-const VERTICES: usize = 1 << 15;
+/// Vertices of a piece: some megabytes with their edges, more than a core's second-level cache and less than a third-level one. Fewer in
+/// a debug build, which says nothing of the machine.
+pub(super) const VERTICES: usize = if cfg!(debug_assertions) { 1 << 12 } else { 1 << 15 };
+/// The same for what a GPU takes however few there are.
+pub(super) const FEW: usize = VERTICES / 8;
 /// Edges of a piece of a graph.
 const EDGES: usize = 1 << 18;
 /// Bytes of the last-level cache that are counted on: some systems tell of one that others share.
@@ -26,7 +29,7 @@ const TIMINGS: usize = 7;
 
 /// A piece of a mesh like the whole: consecutive vertices of the curve, from its middle. Of a graph, which has no places, every so
 /// many-th edge with its ends, so that who has many neighbors still has more than others.
-fn piece(mesh: &Mesh, vertices: usize) -> Mesh {
+pub(super) fn piece(mesh: &Mesh, vertices: usize) -> Mesh {
     let n = mesh.points().len();
     let points: Vec<u32> = if mesh.dimension() == 1 && mesh.cells().len() > EDGES {
         let stride = mesh.cells().len().div_ceil(EDGES);
@@ -87,15 +90,31 @@ fn gpu_costs_by(
     gpu: &Gpu,
     backend: impl Fn() -> Result<Backend>,
 ) -> Result<GpuCosts> {
-    let trial = |vertices: usize| -> Result<(Workload, f64)> {
-        let piece = piece(mesh, vertices);
-        let round_s = round_s(start(plan, &piece, order, backend()?)?.as_mut())?;
-        let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, &[1.0])?;
-        Ok((work, round_s))
-    };
-    // One that is no software is not busy with less.
-    let [few, many] = [trial(VERTICES / 8)?, trial(if gpu.is_software { VERTICES } else { 8 * VERTICES })?];
+    let few = tried(plan, mesh, order, FEW, backend()?)?;
+    let many = tried(plan, mesh, order, many(gpu), backend()?)?;
     Ok(GpuCosts::of([(&few.0, few.1), (&many.0, many.1)], copy_bandwidth(gpu.number)?))
+}
+
+/// Vertices that keep a GPU busy.
+pub(super) fn many(gpu: &Gpu) -> usize {
+    if gpu.is_software { VERTICES } else { 8 * VERTICES }
+}
+
+/// What a step on a piece of so many vertices asks for, and the seconds of a round of it on a backend.
+///
+/// # Errors
+/// As [`costs`].
+pub(super) fn tried(
+    plan: &Plan,
+    mesh: &Mesh,
+    order: Order,
+    vertices: usize,
+    backend: Backend,
+) -> Result<(Workload, f64)> {
+    let piece = piece(mesh, vertices);
+    let round_s = round_s(start(plan, &piece, order, backend)?.as_mut())?;
+    let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, &[1.0])?;
+    Ok((work, round_s))
 }
 
 /// The same on a GPU that has a share, and what a round takes beyond it where the cores have the rest: on a piece, a half each.
@@ -129,8 +148,9 @@ fn share_costs(plan: &Plan, mesh: &Mesh, order: Order, gpu: &Gpu) -> Result<Hybr
     Ok(HybridCosts { gpu: costs, trip_s: 0.0, is_software: gpu.is_software })
 }
 
-fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Box<dyn Run>> {
-    let options = Options { order, backend, ..plan.options.clone() };
+/// Starts the program on a piece, without an oracle beside it.
+pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Box<dyn Run>> {
+    let options = Options { order, backend, verify: false, timeline: false, ..plan.options.clone() };
     plan.entry.start(piece.clone(), &plan.settings, &options)
 }
 
