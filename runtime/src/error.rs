@@ -19,6 +19,9 @@ pub enum Error {
     /// A GPU that is missing, too small, or failed.
     #[error("GPU: {0}")]
     Gpu(String),
+    /// A mesh, or a share of one, that is more than a GPU can hold.
+    #[error("GPU: {0}")]
+    TooLarge(String),
     /// A host of a run that is missing, was refused, or was lost; or a token that lets no one in.
     #[error("cluster: {0}")]
     Cluster(String),

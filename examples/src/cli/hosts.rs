@@ -44,6 +44,7 @@ pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
     let a_round = |x: u64| if rounds > 0 { x as f64 / rounds as f64 } else { 0.0 };
     let figures = json!({
         "gpu": host.gpu,
+        "most": host.most,
         "threads": host.threads,
         "updating_s": host.updating_s,
         "waiting_s": host.waiting_s,

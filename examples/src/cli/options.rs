@@ -432,7 +432,6 @@ pub(super) struct Beside {
 }
 
 /// What a GPU begins with where nothing is known.
-#[cfg(feature = "cluster")]
 const HALF: f64 = 0.5;
 
 #[cfg(feature = "cluster")]
@@ -460,10 +459,14 @@ impl Plan {
         let mesh = open_mesh(&self.mesh, self.seed, memory::SET_UP, err)?;
         let mesh_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let options = self.with_first_share(&mesh, err)?;
+        let (options, first) = self.with_first_share(&mesh, err)?;
         let share_s = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let run = self.entry.start(mesh, &self.settings, &options)?;
+        for most in run.hosts().iter().filter_map(|host| host.most).filter(|&most| most < first) {
+            let most = 100.0 * most;
+            writeln!(err, "hybrid: the GPU holds {most:.1} % of the mesh at most, and begins with that")?;
+        }
         let built_s = clock.elapsed().as_secs_f64();
         let known_s: f64 = run.setup().iter().map(|(_, s)| s).sum();
         // What building took beyond the stages of the runtime: the scene, and the oracle if there is one.
@@ -475,8 +478,9 @@ impl Plan {
         Ok((run, setup))
     }
 
-    /// The options, with what a GPU beside the cores is to begin with where that was left open.
-    fn with_first_share(&self, mesh: &Mesh, err: &mut dyn Write) -> Result<Options> {
+    /// The options, with what a GPU beside the cores is to begin with where that was left open; and how much that is.
+    fn with_first_share(&self, mesh: &Mesh, err: &mut dyn Write) -> Result<(Options, f64)> {
+        #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "there is no share"))]
         let mut options = self.options.clone();
         #[cfg(feature = "cluster")]
         if let Some(beside) = self.beside.filter(|beside| beside.share.is_none())
@@ -484,10 +488,11 @@ impl Plan {
         {
             writeln!(err, "hybrid: {:.0} % of the mesh on the GPU at first, {why}", 100.0 * share)?;
             options.backend = beside.backend(share)?;
+            return Ok((options, share));
         }
         #[cfg(not(feature = "cluster"))]
         let _ = (mesh, err);
-        Ok(options)
+        Ok((options, HALF))
     }
 
     /// The name of the backend.

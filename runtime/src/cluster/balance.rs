@@ -3,9 +3,12 @@
 //! Nobody knows beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever else runs.
 //! So shares are handed out again when hosts have been busy for very different times. The host that was busiest sets the pace of all
 //! (the makespan of Gharaibeh et al. 2012): work is divided in proportion to the rates that were met, its share over its busy time.
+//!
+//! A GPU gets no more than it holds. Part of that is known beforehand, as the largest array that it takes; the rest is found out when it
+//! refuses a share: then it gets half of that.
 
 use super::driver::Driver;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::State;
 use crate::model::LEAST;
 use crate::number::Number;
@@ -23,23 +26,51 @@ const WORTH: u32 = 10;
 const GAIN: f64 = 0.05;
 
 /// Starts other workers with shares of these weights, from a state and globals.
-pub(super) type Restart<T> = Box<dyn Fn(&[f64], State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
+pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
 
 /// When to hand out shares again, and how.
 pub(super) struct Balance<T: Number> {
     restart: Restart<T>,
     /// What each host has of the whole; all together 1.
     weights: Vec<f64>,
+    /// What each GPU can have of the whole at most; of cores none.
+    most: Vec<Option<f64>>,
     since: Instant,
     /// How long to wait.
     wait: Duration,
 }
 
 impl<T: Number> Balance<T> {
-    pub(super) fn new(weights: &[f64], restart: Restart<T>) -> Balance<T> {
+    pub(super) fn new(weights: &[f64], most: Vec<Option<f64>>, restart: Restart<T>) -> Balance<T> {
         let all: f64 = weights.iter().sum();
         let weights = weights.iter().map(|weight| weight / all).collect();
-        Balance { restart, weights, since: Instant::now(), wait: FIRST }
+        Balance { restart, weights, most, since: Instant::now(), wait: FIRST }
+    }
+
+    /// Starts workers with what they are to have first.
+    ///
+    /// # Errors
+    /// A worker that cannot be started; a GPU that refuses all but a hundredth of the mesh.
+    pub(super) fn start(&mut self, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
+        self.hand_out(self.weights.clone(), state, globals)
+    }
+
+    /// Starts workers with parts of these weights, or less on GPUs that refuse theirs.
+    fn hand_out(&mut self, weights: Vec<f64>, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
+        self.weights = within(weights, &self.most);
+        loop {
+            match (self.restart)(&self.weights, &state, globals) {
+                Err(Error::TooLarge(why)) => {
+                    let bounds = self.most.iter_mut().zip(&self.weights);
+                    bounds.for_each(|(most, weight)| *most = most.map(|most| 0.5 * most.min(*weight)));
+                    if self.most.iter().flatten().any(|&most| most < LEAST) {
+                        return Err(Error::TooLarge(why));
+                    }
+                    self.weights = within(self.weights.clone(), &self.most);
+                }
+                other => return Ok(other?.holding(state).bounded(&self.most)),
+            }
+        }
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -56,22 +87,22 @@ impl<T: Number> Balance<T> {
         now: impl FnOnce() -> Result<(State<T>, Vec<T>)>,
     ) -> Result<Option<Driver<T>>> {
         let start = Instant::now();
-        let Some(weights) = corrected(&self.weights, busy) else {
+        let Some(weights) = corrected(&self.weights, busy, &self.most) else {
             (self.since, self.wait) = (start, self.wait * 2);
             return Ok(None);
         };
         let (state, globals) = now()?;
-        let driver = (self.restart)(&weights, state, &globals)?;
+        let driver = self.hand_out(weights, state, &globals)?;
         #[cfg(test)]
         tests::CORRECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        (self.weights, self.since) = (weights, Instant::now());
+        self.since = Instant::now();
         self.wait = FIRST.max(WORTH * start.elapsed() * u32::from(!cfg!(test)));
         Ok(Some(driver))
     }
 }
 
-/// Better weights than these, by how long each host was busy with its part; none if that would hardly change how long the busiest takes.
-fn corrected(weights: &[f64], busy: &[f64]) -> Option<Vec<f64>> {
+/// Better weights than these, by how long each host was busy with its part and what it can have at most; none if that would hardly change how long the busiest takes.
+fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<f64>> {
     let longest = busy.iter().copied().fold(0.0, f64::max);
     if !busy.iter().all(|&seconds| seconds > 0.0) {
         return None;
@@ -80,9 +111,27 @@ fn corrected(weights: &[f64], busy: &[f64]) -> Option<Vec<f64>> {
     let all: f64 = rates.iter().sum();
     let wanted: Vec<f64> = rates.iter().map(|rate| (rate / all).max(LEAST)).collect();
     let sum: f64 = wanted.iter().sum();
-    let weights: Vec<f64> = wanted.iter().map(|weight| weight / sum).collect();
+    let weights = within(wanted.iter().map(|weight| weight / sum).collect(), most);
     let makespan = weights.iter().zip(&rates).map(|(weight, rate)| weight / rate).fold(0.0, f64::max);
     (makespan < (1.0 - GAIN) * longest).then_some(weights)
+}
+
+/// Weights of which none is more than a host can have: the others get what that leaves, in proportion. Where all together can have less
+/// than the whole, those who must not have more do.
+fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
+    // Who gets more may come to have too much, so as often as there are hosts.
+    for _ in 0..most.len() {
+        let is_full = |i: usize| most[i].is_some_and(|most| weights[i] >= most);
+        let (full, others): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| is_full(i));
+        let room: f64 = others.iter().map(|&i| weights[i]).sum();
+        if room <= 0.0 {
+            break;
+        }
+        full.iter().for_each(|&i| weights[i] = most[i].unwrap_or(1.0));
+        let left = 1.0 - full.iter().map(|&i| weights[i]).sum::<f64>();
+        others.iter().for_each(|&i| weights[i] *= left / room);
+    }
+    weights
 }
 
 #[cfg(test)]
@@ -145,7 +194,7 @@ mod tests {
     }
 
     fn check(weights: [f64; 2], busy: [f64; 2], expected: Option<[f64; 2]>) {
-        let found = corrected(&weights, &busy);
+        let found = corrected(&weights, &busy, &[None, None]);
         assert_eq!(found.is_some(), expected.is_some(), "{weights:?} {busy:?} {found:?}");
         for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
@@ -165,5 +214,96 @@ mod tests {
         check([0.5, 0.5], [0.001, 1.0], Some([quick / (quick + LEAST), LEAST / (quick + LEAST)]));
         // Nothing is known of one that has not begun.
         check([0.5, 0.5], [0.0, 1.0], None);
+    }
+
+    #[test]
+    fn nobody_gets_more_than_it_can_have() {
+        let near = |found: Vec<f64>, expected: &[f64]| {
+            let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9);
+            assert!(is_near && found.len() == expected.len(), "{found:?} {expected:?}");
+        };
+        near(within(vec![0.2, 0.8], &[None, Some(1.0)]), &[0.2, 0.8]);
+        near(within(vec![0.2, 0.8], &[None, Some(0.3)]), &[0.7, 0.3]);
+        // What the second may not have would be too much for the third.
+        near(within(vec![0.2, 0.6, 0.2], &[None, Some(0.1), Some(0.25)]), &[0.65, 0.1, 0.25]);
+        near(within(vec![0.5, 0.5], &[Some(0.2), Some(0.2)]), &[0.5, 0.5]);
+        // A GPU that has all that it can have gets no more, however quick it is, and nothing is handed out for it.
+        assert_eq!(corrected(&[0.7, 0.3], &[1.0, 0.1], &[None, Some(0.3)]), None);
+        near(corrected(&[0.7, 0.3], &[1.0, 0.1], &[None, Some(0.5)]).unwrap(), &[0.5, 0.5]);
+    }
+
+    #[cfg(feature = "gpu")]
+    fn start(n: u32, backend: Backend) -> crate::Result<Simulation<Mean, f32>> {
+        let mesh = generate(&format!("sheet:{n}"), 1)?;
+        // Small tasks: each must fit into an array.
+        Simulation::builder(mesh, Mean).precision::<f32>().order("blocked:64".parse()?).backend(backend).build()
+    }
+
+    /// A mesh under `Mean` on the cores and a GPU of this process that holds so much, beginning with half each.
+    #[cfg(feature = "gpu")]
+    fn hybrid(n: u32, array_bytes: u64, bytes: u64, is_balanced: bool) -> crate::Result<Simulation<Mean, f32>> {
+        crate::gpu::MEMORY.set(Some(crate::gpu::Memory { array_bytes, bytes }));
+        let cluster = Cluster::hybrid(0, 0.5)?;
+        let cluster = if is_balanced { cluster.balanced() } else { cluster };
+        let built = start(n, Backend::Cluster(cluster));
+        crate::gpu::MEMORY.set(None);
+        built
+    }
+
+    /// The part of the mesh that the GPU has, and what is known that it can have at most.
+    #[cfg(feature = "gpu")]
+    fn on_gpu(simulation: &Simulation<Mean, f32>) -> (f64, Option<f64>) {
+        let host = simulation.hosts().remove(1);
+        assert!(!host.gpu.is_empty());
+        (host.vertices as f64 / simulation.mesh().points().len() as f64, host.most)
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn a_mesh_that_a_gpu_cannot_hold_runs_on_it_and_the_cores() {
+        if crate::conformance::gpu_or_skip().is_none() {
+            return;
+        }
+        // A real of each of 3,600 vertices and of padding, of which the GPU can see a third at once.
+        let mut hybrid = hybrid(60, 5_600, u64::MAX, true).unwrap();
+        let mut alone = start(60, Backend::Serial).unwrap();
+        let (part, most) = on_gpu(&hybrid);
+        assert!(
+            most.is_some_and(|most| (0.1..0.34).contains(&most)) && part <= most.unwrap() + 0.05,
+            "{part} {most:?}"
+        );
+        for _ in 0..12 {
+            crate::gpu::MEMORY.set(Some(crate::gpu::Memory { array_bytes: 5_600, bytes: u64::MAX }));
+            let stepped = hybrid.step();
+            crate::gpu::MEMORY.set(None);
+            stepped.unwrap();
+            alone.step().unwrap();
+            let (part, most) = on_gpu(&hybrid);
+            assert!(part <= most.unwrap() + 0.05, "{part} of at most {most:?}");
+            // Whole numbers are exact everywhere.
+            assert_eq!(hybrid.field("count").unwrap().values, alone.field("count").unwrap().values);
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn a_gpu_that_refuses_its_share_gets_half_of_it() {
+        if crate::conformance::gpu_or_skip().is_none() {
+            return;
+        }
+        // What a share takes besides the mesh is small beside what these leave.
+        let with = |bytes: u64| hybrid(150, u64::MAX, bytes, false);
+        let mut little = 1 << 18;
+        while with(little + little / 2).is_err() {
+            little += little / 2;
+        }
+        let error = with(little).unwrap_err();
+        assert!(matches!(&error, Error::TooLarge(why) if why.contains("smaller share")), "{error}");
+        let mut less = hybrid(150, u64::MAX, little, true).unwrap();
+        let (part, most) = on_gpu(&less);
+        assert!(most.is_some_and(|most| most <= 0.25) && part <= most.unwrap() + 0.05, "{part} {most:?}");
+        less.wait().unwrap();
+        // One that has room for nothing says so.
+        assert!(matches!(hybrid(150, u64::MAX, 64, true), Err(Error::TooLarge(_))));
     }
 }

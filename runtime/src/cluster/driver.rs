@@ -28,6 +28,7 @@ use meshweft_mesh::Mesh;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 /// Steps that workers may be behind what was asked for, at most.
 const AHEAD: u64 = 256;
@@ -56,6 +57,9 @@ pub(crate) struct Driver<T: Number> {
     clocks: Option<Clocks>,
     /// Hands out shares again, if that is asked for.
     balance: Option<Balance<T>>,
+    is_over: bool,
+    /// Those of workers inside of this process.
+    threads: Vec<JoinHandle<()>>,
     /// Ended last.
     _children: Children,
 }
@@ -81,12 +85,12 @@ impl<T: Number> Driver<T> {
     /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task.
     ///
     /// # Errors
-    /// A worker that was lost, or refuses.
+    /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
     pub(crate) fn new(
         exchange: Arc<Exchange>,
         layout: Arc<Layout<T>>,
         owners: Vec<u32>,
-        state: State<T>,
+        state: &State<T>,
         begin: &Begin,
         children: Children,
     ) -> Result<Driver<T>> {
@@ -120,12 +124,14 @@ impl<T: Number> Driver<T> {
             asked: 0,
             books,
             snapshot: Mutex::default(),
-            state: OnceLock::from(state),
+            state: OnceLock::new(),
             globals,
             shares: known,
             has_pieces: false,
             clocks: None,
             balance: None,
+            is_over: false,
+            threads: Vec::new(),
             _children: children,
         };
         for host in 1..=workers {
@@ -138,6 +144,33 @@ impl<T: Number> Driver<T> {
             driver.clocks = Some(Clocks::start(driver.exchange(), &|host| driver.next(host))?);
         }
         Ok(driver)
+    }
+
+    /// Keeps a state that all workers have.
+    pub(super) fn holding(mut self, state: State<T>) -> Driver<T> {
+        self.state = OnceLock::from(state);
+        self
+    }
+
+    /// Keeps the threads that its workers are.
+    pub(super) fn with_threads(mut self, threads: Vec<JoinHandle<()>>) -> Driver<T> {
+        self.threads = threads;
+        self
+    }
+
+    /// Notes what of the whole each worker can have at most, where something bounds that.
+    pub(super) fn bounded(mut self, most: &[Option<f64>]) -> Driver<T> {
+        self.shares.iter_mut().zip(most).for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
+        self
+    }
+
+    /// Lets workers go, if they are still here.
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.exchange.finish();
+            self.tell(&Control::End);
+            self.exchange.transport().close();
+        }
     }
 
     /// Hands out shares again while it runs, once hosts turn out to be busy for very different times.
@@ -156,7 +189,11 @@ impl<T: Number> Driver<T> {
             true => None,
             false => balance.correct(&busy, || {
                 let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
-                Ok((state, self.globals()?))
+                let globals = self.globals()?;
+                // A GPU has no room for a share and the one after it.
+                self.end();
+                self.threads.drain(..).for_each(|thread| drop(thread.join()));
+                Ok((state, globals))
             })?,
         };
         if let Some(other) = other {
@@ -209,7 +246,8 @@ impl<T: Number> Driver<T> {
         self.take_in();
         let mut watch = Watch::default();
         loop {
-            let has_failed = |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_)));
+            let has_failed =
+                |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_) | Control::TooLarge(_)));
             let wants =
                 |from, message: &[u8]| message.first() == Some(&CONTROL) && (from == host || has_failed(message));
             let message = self.exchange.receive(stall::LONG, wants).map_err(|error| self.cause(error))?;
@@ -220,6 +258,7 @@ impl<T: Number> Driver<T> {
             match Control::decode(&message)? {
                 Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
                 Control::Failed(why) => return Err(Error::Cluster(format!("host {from} cannot go on: {why}"))),
+                Control::TooLarge(why) => return Err(Error::TooLarge(format!("host {from}: {why}"))),
                 other => return Ok(other),
             }
         }
@@ -229,8 +268,10 @@ impl<T: Number> Driver<T> {
     fn cause(&self, error: Error) -> Error {
         let is_control = |_, message: &[u8]| message.first() == Some(&CONTROL);
         while let Some((host, message)) = self.exchange.try_receive(is_control) {
-            if let Ok(Control::Failed(why)) = Control::decode(&message) {
-                return Error::Cluster(format!("host {host} cannot go on: {why}"));
+            match Control::decode(&message) {
+                Ok(Control::Failed(why)) => return Error::Cluster(format!("host {host} cannot go on: {why}")),
+                Ok(Control::TooLarge(why)) => return Error::TooLarge(format!("host {host}: {why}")),
+                _ => {}
             }
         }
         error
@@ -435,9 +476,7 @@ impl<T: Number> Engine<T> for Driver<T> {
 
 impl<T: Number> Drop for Driver<T> {
     fn drop(&mut self) {
-        self.exchange.finish();
-        self.tell(&Control::End);
-        self.exchange.transport().close();
+        self.end();
     }
 }
 

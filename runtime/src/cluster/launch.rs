@@ -16,6 +16,7 @@ use super::worker;
 use crate::cluster::identity::Token;
 use crate::engine::Table;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{Layout, State};
 use crate::number::Number;
 use crate::program::{Kernels, Program};
@@ -25,6 +26,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long workers may take to come.
@@ -318,22 +320,51 @@ impl Cluster {
         let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
         let begin = Begin { grid: self.cut.grid(self.workers)?, ..begin };
         let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
-        if let (Hosts::Inside, true, false) = (&hosts, self.is_balanced, is_recorded) {
+        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
+            let most = self.most(layout);
             let (layout, workers) = (layout.clone(), self.workers);
             let restart: Restart<T> = Box::new(move |weights, state, globals| {
                 // Parts of different weight are runs of the curve.
                 let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
                 let begin = Begin { globals: message::bits(globals), ..begin.clone() };
-                Driver::new(inside::<P, T>(workers), layout.clone(), owners, state, &begin, Children::none())
+                let (exchange, threads) = inside::<P, T>(workers);
+                match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
+                    Err(error @ Error::TooLarge(_)) => {
+                        // What a GPU has taken of its share is free when they have gone.
+                        threads.into_iter().for_each(|thread| drop(thread.join()));
+                        Err(error)
+                    }
+                    started => Ok(started?.with_threads(threads)),
+                }
             });
-            return Ok(restart(&weights, state, globals)?.balanced(Balance::new(&weights, restart)));
+            let mut balance = Balance::new(&weights, most, restart);
+            let driver = balance.start(state, globals)?;
+            return Ok(if is_recorded { driver } else { driver.balanced(balance) });
         }
         let owners = partition::partition(layout, points, &weights, self.cut)?;
         let (exchange, children) = match hosts {
-            Hosts::Inside => (inside::<P, T>(self.workers), Children::none()),
+            Hosts::Inside => (inside::<P, T>(self.workers).0, Children::none()),
             Hosts::Connected { exchange, children } => (exchange, children),
         };
-        Driver::new(exchange, layout.clone(), owners, state, &begin, children)
+        let driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, children);
+        match driver {
+            Err(Error::TooLarge(why)) => Err(Error::TooLarge(format!("{why}, or give the GPU a smaller share"))),
+            driver => Ok(driver?.holding(state)),
+        }
+    }
+
+    /// What of the whole each part on a GPU of this process can be at most, as far as that is known beforehand: shared state must fit
+    /// into one array.
+    fn most<T: Number>(&self, layout: &Layout<T>) -> Vec<Option<f64>> {
+        /// Of an array, what is kept for the state of neighbors on other hosts. More than that, and the GPU refuses.
+        const GHOSTS: f64 = 0.05;
+        let adapters = if self.has_gpus() { gpu::adapters() } else { Vec::new() };
+        let bytes = gpu::shared_bytes(layout.slots(), layout.shape.shared) as f64;
+        let most = |adapter: usize| {
+            let array = adapters.get(adapter).map_or(u64::MAX, |gpu| gpu.binding_bytes.min(gpu.buffer_bytes)) as f64;
+            if array < bytes { (1.0 - GHOSTS) * array / bytes } else { 1.0 }
+        };
+        self.parts.iter().map(|part| part.1.map(most)).collect()
     }
 }
 
@@ -418,22 +449,27 @@ fn peer(transport: &dyn super::transport::Transport) -> Peer {
     Peer::new(identity, transport.hosts(), Network::Reliable)
 }
 
-/// Starts workers as threads of this process. Returns the driver's end.
-fn inside<P: Kernels, T: Number>(workers: u32) -> Arc<Exchange> {
+/// Starts workers as threads of this process. Returns the driver's end, and the threads.
+fn inside<P: Kernels, T: Number>(workers: u32) -> (Arc<Exchange>, Vec<JoinHandle<()>>) {
     let exchanges: Vec<Arc<Exchange>> = (0..=workers).map(|_| Exchange::new()).collect();
     let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
     for (exchange, transport) in exchanges.iter().zip(transports) {
         exchange.connect(peer(&transport), Arc::new(transport));
     }
-    for exchange in &exchanges[1..] {
+    #[cfg(all(test, feature = "gpu"))]
+    let memory = gpu::MEMORY.get();
+    let start = |exchange: &Arc<Exchange>| {
         let exchange = exchange.clone();
         std::thread::spawn(move || {
+            #[cfg(all(test, feature = "gpu"))]
+            gpu::MEMORY.set(memory);
             // The driver hears of what goes wrong.
             let _ = worker::begin(&exchange).and_then(|begin| worker::work::<P, T>(&exchange, &begin, None));
             exchange.transport().close();
-        });
-    }
-    exchanges[0].clone()
+        })
+    };
+    let threads = exchanges[1..].iter().map(start).collect();
+    (exchanges[0].clone(), threads)
 }
 
 /// A process that works for a driver.

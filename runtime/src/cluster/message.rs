@@ -80,6 +80,8 @@ pub(crate) enum Control {
     Timeline,
     /// From a worker: it cannot go on.
     Failed(String),
+    /// The same, because its GPU cannot hold its share.
+    TooLarge(String),
     /// From the driver: the run is over.
     End,
 }

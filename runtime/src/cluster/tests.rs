@@ -107,7 +107,7 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
         let begin = Begin { gpus: (0..workers).map(on_gpu).collect(), compress, ..begin };
         let drive = || {
             let exchange = exchanges.remove(0);
-            let mut driver = Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none())?;
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
             let (plain, state) = case.laid_out(1);
             let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
             let gpus = driver.facts().hosts.iter().filter(|host| !host.gpu.is_empty()).count();
@@ -288,7 +288,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
         let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, 1);
         let drive = || {
             let exchange = exchanges.remove(0);
-            let mut driver = Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none())?;
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
             let stages = Random(3).stages(Order::BLOCKED, true, 2);
             driver.step(&Step { number: 0, parameters: Vec::new(), stages })?;
             driver.settle().map(|_| ())

@@ -190,7 +190,11 @@ pub(crate) fn work<P: Kernels, T: Number>(
 ) -> Result<()> {
     let result = serve::<P, T>(exchange, begin, folder);
     if let Err(error) = &result {
-        exchange.send(DRIVER, Control::Failed(error.to_string()).encode());
+        let failed = match error {
+            Error::TooLarge(why) => Control::TooLarge(why.clone()),
+            other => Control::Failed(other.to_string()),
+        };
+        exchange.send(DRIVER, failed.encode());
     }
     result
 }

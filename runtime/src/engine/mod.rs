@@ -156,6 +156,8 @@ pub struct HostReport {
     pub ghosts: usize,
     /// Hosts that it exchanges values with, ascending.
     pub neighbors: Vec<u32>,
+    /// The most of the mesh that it can have, of 1, if its GPU is known to hold no more.
+    pub most: Option<f64>,
     /// Messages to other workers in a round of updates.
     pub round_messages: u64,
     /// Bytes of state in them; what stands before each comes on top.

@@ -54,6 +54,12 @@ fn enumerate() -> Vec<wgpu::Adapter> {
 
 fn describe(adapter: &wgpu::Adapter) -> Adapter {
     let (info, limits) = (adapter.get_info(), adapter.limits());
+    #[cfg(test)]
+    let limits = {
+        let bytes = MEMORY.get().map_or(u64::MAX, |memory| memory.array_bytes);
+        let max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(bytes);
+        wgpu::Limits { max_storage_buffer_binding_size, ..limits }
+    };
     Adapter {
         name: info.name,
         kind: match info.device_type {
@@ -87,7 +93,35 @@ pub(crate) struct Device {
     pub(super) about: Adapter,
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
-    fault: Arc<Mutex<Option<String>>>,
+    fault: Arc<Mutex<Option<Fault>>>,
+    /// Bytes that are left of what a test lets it have.
+    #[cfg(test)]
+    left: Mutex<u64>,
+}
+
+/// What went wrong with a device.
+#[derive(Clone)]
+enum Fault {
+    /// It has no memory for something.
+    Memory,
+    /// Anything else.
+    Other(String),
+}
+
+/// What devices of a thread hold, for tests of what happens when that is little.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    /// Of one array, which a device tells beforehand.
+    pub(crate) array_bytes: u64,
+    /// Of all, which it does not.
+    pub(crate) bytes: u64,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Of this thread and of workers that it starts.
+    pub(crate) static MEMORY: std::cell::Cell<Option<Memory>> = const { std::cell::Cell::new(None) };
 }
 
 impl Device {
@@ -111,23 +145,32 @@ impl Device {
         let (device, queue) = opened
             .map_err(|_| Error::Gpu(format!("the driver of {} failed", about.name)))?
             .map_err(|e| Error::Gpu(format!("cannot open {}: {e}", about.name)))?;
-        let fault: Arc<Mutex<Option<String>>> = Arc::default();
-        let note = |fault: &Arc<Mutex<Option<String>>>| {
+        let fault: Arc<Mutex<Option<Fault>>> = Arc::default();
+        let note = |fault: &Arc<Mutex<Option<Fault>>>| {
             let fault = Arc::clone(fault);
-            move |text: String| {
-                fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+            move |new: Fault| {
+                fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(new);
             }
         };
         let lost = note(&fault);
-        device.set_device_lost_callback(move |reason, text| lost(format!("the device was lost ({reason:?}) {text}")));
+        device.set_device_lost_callback(move |reason, text| {
+            lost(Fault::Other(format!("the device was lost ({reason:?}) {text}")));
+        });
         let failed = note(&fault);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             failed(match error {
-                wgpu::Error::OutOfMemory { .. } => "the device is out of memory".into(),
-                other => other.to_string(),
+                wgpu::Error::OutOfMemory { .. } => Fault::Memory,
+                other => Fault::Other(other.to_string()),
             });
         }));
-        Ok(Device { about, device, queue, fault })
+        Ok(Device {
+            about,
+            device,
+            queue,
+            fault,
+            #[cfg(test)]
+            left: Mutex::new(MEMORY.get().map_or(u64::MAX, |memory| memory.bytes)),
+        })
     }
 
     /// How many vertices it updates in lockstep, at least: the width of groups.
@@ -139,14 +182,21 @@ impl Device {
     pub(super) fn check(&self) -> Result<()> {
         match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
-            Some(fault) => Err(Error::Gpu(format!("{}: {fault}", self.about.name))),
+            Some(fault) => Err(self.error(fault)),
         }
     }
 
     /// Records a fault: nothing runs on this device any more.
     pub(super) fn fail(&self, fault: &str) -> Error {
         let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        Error::Gpu(format!("{}: {}", self.about.name, known.get_or_insert_with(|| fault.into())))
+        self.error(known.get_or_insert_with(|| Fault::Other(fault.into())))
+    }
+
+    fn error(&self, fault: &Fault) -> Error {
+        match fault {
+            Fault::Memory => Error::TooLarge(format!("{} is out of memory", self.about.name)),
+            Fault::Other(text) => Error::Gpu(format!("{}: {text}", self.about.name)),
+        }
     }
 
     /// Calls the driver; a panic in there is a fault of the device.
@@ -178,10 +228,15 @@ impl Device {
             false => self.about.buffer_bytes,
         };
         if size > most {
-            return Err(Error::Gpu(format!(
+            return Err(Error::TooLarge(format!(
                 "{what} takes {size} bytes, and {} holds {most} in one array; cut the mesh, or use the CPU",
                 self.about.name
             )));
+        }
+        #[cfg(test)]
+        {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            *left = left.checked_sub(size).ok_or_else(|| self.error(&Fault::Memory))?;
         }
         self.guard(|| {
             self.device.create_buffer(&wgpu::BufferDescriptor {

@@ -155,7 +155,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.note();
         // Half a step is on the device: nothing can go on from there.
         tick.map_err(|error| match error {
-            Error::Gpu(_) => error,
+            Error::Gpu(_) | Error::TooLarge(_) => error,
             other => work.device.fail(&other.to_string()),
         })
     }

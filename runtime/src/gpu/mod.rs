@@ -49,10 +49,15 @@ pub use device::adapters;
 #[cfg(feature = "gpu")]
 pub(crate) use device::{Device, Shared};
 #[cfg(feature = "gpu")]
+#[cfg(all(test, feature = "cluster"))]
+pub(crate) use device::{MEMORY, Memory};
+#[cfg(feature = "gpu")]
 pub(crate) use engine::engine;
 #[cfg(all(feature = "cluster", feature = "gpu"))]
 pub(crate) use engine::share;
 pub(crate) use kernels::{scalar, sources};
+#[cfg(feature = "cluster")]
+pub(crate) use plan::shared_bytes;
 #[cfg(feature = "gpu")]
 pub use probe::copy_bandwidth;
 pub use text::Shader;

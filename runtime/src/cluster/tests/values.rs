@@ -29,7 +29,7 @@ fn on_two<A>(
             });
         }
         let begin = Begin { compress, ..driver::begin::<Mixing, Int>(&table, &layout.stars, &[Int(0); 2], 1) };
-        let mut driver = Driver::new(exchanges.remove(0), layout, owners, state, &begin, Children::none())?;
+        let mut driver = Driver::new(exchanges.remove(0), layout, owners, &state, &begin, Children::none())?;
         drive(&mut driver)
     })
 }
