@@ -3,6 +3,8 @@
 use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result, ensure};
+#[cfg(feature = "cluster")]
+use meshweft::model::Packed;
 use meshweft::{
     Adapter, Backend, Builder, GpuCounters, HostReport, Metric, Number, Order, Part, Placement, Program, Schedule,
     Shader, Simd, Simulation, model::Workload,
@@ -371,6 +373,12 @@ pub trait Run {
     /// # Errors
     /// As there.
     fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload>;
+    /// How values between hosts pack, see [`Simulation::packed`].
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "cluster")]
+    fn packed(&self) -> Result<Packed>;
     /// Runs each sweep of a step for one round, see [`Simulation::run_once`].
     ///
     /// # Errors
@@ -643,6 +651,11 @@ impl<P: Example, T: Number> Run for Running<P, T> {
 
     fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
         Ok(self.simulation.workload(threads, parts)?)
+    }
+
+    #[cfg(feature = "cluster")]
+    fn packed(&self) -> Result<Packed> {
+        Ok(self.simulation.packed()?)
     }
 
     fn run_once(&mut self) -> Result<()> {

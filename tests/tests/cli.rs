@@ -474,6 +474,15 @@ fn a_plan_says_what_hosts_would_bring_over_a_link() {
     let ns = |row: &Value| row["ns_per_update"].as_f64().unwrap();
     assert!(ns(&quick) < ns(&slow) && ns(&alone) < ns(&slow), "{alone} {quick} {slow}");
     assert_eq!([&slow["limit"], &slower["limit"]], ["latency", "latency"]);
+    // Packed values take less of a slow link; messages as small as these go out plain unless that is asked for.
+    let on_slow = |how: &str| {
+        let hosts = ["--order", "jacobi", "--threads", "1", "--share-among", "2", "--link", "1kbit,0us", "--out", out];
+        let plan = json(&[PLAN, &hosts, &["--compress", how, "--json"]].concat());
+        plan["configurations"].as_array().unwrap().iter().find(|row| row["hosts"] == 2).unwrap().clone()
+    };
+    let [plain, packed, auto] = ["never", "always", "auto"].map(on_slow);
+    assert_eq!([&plain["packed"], &packed["packed"], &auto["packed"]], [false, true, false]);
+    assert!(ns(&packed) < ns(&plain) && alone["packed"].is_null(), "{plain} {packed}");
     bad(&[PLAN, &["--share-among", "2"]].concat(), "--link");
     bad(&[PLAN, &["--share-among", "2", "--link", "fast"]].concat(), "10Gbit,100us");
     bad(&[PLAN, &["--share-among", "1", "--link", "1Gbit,1us"]].concat(), "--share-among");

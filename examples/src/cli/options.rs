@@ -163,6 +163,12 @@ impl Problem {
         usize::from(self.threads)
     }
 
+    /// Whether hosts are to pack what they send each other.
+    #[cfg(feature = "cluster")]
+    pub(super) fn compress(&self) -> Compress {
+        self.compress.into()
+    }
+
     /// The name of the example, which must be there.
     ///
     /// # Errors
@@ -263,7 +269,7 @@ impl Problem {
             _ => bail!("several hosts share the mesh among their cores or their GPUs: take --backend cpu or gpu"),
         };
         let as_asked = |cluster: Cluster| {
-            let cluster = cluster.cut(self.cut).compress(self.compress.into());
+            let cluster = cluster.cut(self.cut).compress(self.compress());
             match adapter {
                 Some(adapter) => cluster.on_gpus(adapter),
                 None => cluster,

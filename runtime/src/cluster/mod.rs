@@ -67,5 +67,6 @@ mod worker;
 pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
 pub use packing::Compress;
+pub(crate) use packing::tried as try_packing;
 pub use partition::Sharing;
 pub(crate) use partition::{even, sharing};

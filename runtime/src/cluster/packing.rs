@@ -20,20 +20,57 @@
 use super::codec::Form;
 use super::transport::Host;
 use super::values;
+use crate::error::Result;
+use crate::layout::{Layout, Shares, View};
+use crate::model::Packed;
+use crate::number::Number;
+use meshweft_mesh::Cut;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Bytes of a message below which it is not worth a thought: what stands before the values is as long.
-pub(super) const SMALL: usize = 512;
 /// One message in so many is a probe.
 const PROBE: u64 = 256;
 /// Probes that are remembered.
 const REMEMBERED: usize = 8;
-/// By how much one side must outweigh the other.
-const MARGIN: f64 = 1.25;
+
+/// How the values pack that two hosts with a half of a layout each would send each other now. Takes some milliseconds.
+///
+/// # Errors
+/// None that a layout can have.
+pub(crate) fn tried<T: Number>(layout: &Layout<T>, state: View<'_, T>) -> Result<Packed> {
+    /// Bytes that tell how others pack.
+    const ENOUGH: usize = 1 << 20;
+    let owners = super::partition::partition(layout, &[], &[0.5; 2], Cut::Curve)?;
+    let shares = Shares::new(layout, &owners, 2, None);
+    let (domain, own) = (shares.domain(0), shares.state(0, state));
+    let form = Form { bytes: T::BYTES, reals: domain.shape.shared };
+    let bits = |slots: &[u32], message: &mut Vec<u8>| {
+        let reals = slots.iter().flat_map(|&slot| (0..form.reals).map(move |k| (slot as usize, k)));
+        reals.for_each(|(slot, k)| message.extend_from_slice(bytemuck::bytes_of(&own.view().real(slot, k))));
+    };
+    let mut plain = values::begin(0);
+    let links = domain.share.iter().flat_map(|share| &share.links);
+    for (name, slots) in links.flat_map(|link| &link.sent) {
+        values::add(&mut plain, *name, |message| bits(slots, message));
+        if plain.len() > ENOUGH {
+            break;
+        }
+    }
+    // The quickest of some: what was slower was interrupted.
+    let mut best = Packed { share: 1.0, byte_s: f64::INFINITY };
+    for _ in 0..REMEMBERED {
+        let clock = Instant::now();
+        let packed = values::pack(form, &plain);
+        let is_same = values::unpack(form, &packed).is_some_and(|back| *back == plain);
+        assert!(is_same, "packing is without loss");
+        best.byte_s = best.byte_s.min(clock.elapsed().as_secs_f64() / plain.len() as f64);
+        best.share = packed.len() as f64 / plain.len() as f64;
+    }
+    Ok(best)
+}
 
 /// Whether the hosts of a run pack the values that they send each other, without loss. No result depends on it.
 ///
@@ -100,7 +137,7 @@ impl Link {
         let share = sum(|probe| probe.after) / sum(|probe| probe.before);
         let (pack, unpack) = (least(|probe| probe.pack), least(|probe| probe.unpack));
         let (saves, costs) = ((1.0 - share) / rate, pack + unpack);
-        let packs = if self.packs { saves * MARGIN > costs } else { saves > MARGIN * costs };
+        let packs = if self.packs { saves * Packed::MARGIN > costs } else { saves > Packed::MARGIN * costs };
         if std::mem::replace(&mut self.packs, packs) == packs {
             return None;
         }
@@ -144,7 +181,7 @@ impl Packing {
         let before = message.len();
         let (message, said) = match self.how {
             Compress::Always => (values::pack(self.form, &message), None),
-            Compress::Auto if before >= SMALL => self.weigh(to, message, rate, now),
+            Compress::Auto if before >= Packed::SMALL => self.weigh(to, message, rate, now),
             _ => (message, None),
         };
         self.before.fetch_add(before as u64, Ordering::Relaxed);

@@ -37,6 +37,44 @@ pub struct Link {
     pub bytes_per_s: f64,
 }
 
+/// How the values that hosts send each other pack, from a trial of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Packed {
+    /// What is left of a byte.
+    pub share: f64,
+    /// Seconds to pack a byte and to unpack it.
+    pub byte_s: f64,
+}
+
+impl Packed {
+    /// By how much packing must outweigh what it costs before a host takes it up: runs that are near the balance do not flap.
+    pub(crate) const MARGIN: f64 = 1.25;
+    /// Bytes of a message below which it is not worth a thought: what stands before the values is as long.
+    pub(crate) const SMALL: usize = 512;
+
+    /// Whether hosts pack messages of so many bytes on a link, where that is left to them.
+    ///
+    /// ```
+    /// use meshweft::model::{Link, Packed};
+    /// let packed = Packed { share: 0.5, byte_s: 2e-9 };
+    /// let [megabit, gigabyte] = [1.25e5, 1e9].map(|bytes_per_s| Link { latency_s: 0.0, bytes_per_s });
+    /// assert!(packed.is_taken(megabit, 1e4) && !packed.is_taken(gigabyte, 1e4) && !packed.is_taken(megabit, 100.0));
+    /// // Half of the bytes on the link, and packing.
+    /// assert_eq!(megabit.packed(&packed).bytes_per_s, 1.0 / (0.5 / 1.25e5 + 2e-9));
+    /// ```
+    pub fn is_taken(&self, link: Link, message_bytes: f64) -> bool {
+        let saved_s = (1.0 - self.share) / link.bytes_per_s;
+        message_bytes >= Packed::SMALL as f64 && saved_s > Packed::MARGIN * self.byte_s
+    }
+}
+
+impl Link {
+    /// The link as it is for values that are packed: less of each byte is on its way, and it is packed and unpacked.
+    pub fn packed(self, packed: &Packed) -> Link {
+        Link { bytes_per_s: 1.0 / (packed.share / self.bytes_per_s + packed.byte_s), ..self }
+    }
+}
+
 /// What the kernels of a step cost on a machine, from a trial of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {

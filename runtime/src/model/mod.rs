@@ -32,7 +32,7 @@ mod workload;
 pub use hybrid::HybridCosts;
 #[cfg(feature = "cluster")]
 pub(crate) use hybrid::LEAST;
-pub use machine::{Costs, GpuCosts, Link, Machine, Rate, Trial};
+pub use machine::{Costs, GpuCosts, Link, Machine, Packed, Rate, Trial};
 pub use prediction::{Cost, Place, Prediction};
 pub(crate) use workload::Passes;
 pub use workload::{FarReads, HostLoad, Load, Workload};

@@ -81,7 +81,7 @@ impl Cost {
                 "the walk in virtual time with values of other hosts late by the latency of the link − the walk without; beside a GPU: levels of a round × seconds of a trip to the device and back"
             }
             Cost::Network => {
-                "the larger of: the walk with values late by their bytes ÷ the rate of the link, too; the most bytes that a host sends ÷ that rate; − the walk before; beside a GPU: those bytes ÷ the rates of both memories"
+                "the larger of: the walk with values late by their bytes ÷ the rate of the link, too; the most bytes that a host sends ÷ that rate; − the walk before; a byte that is packed is its share of that and packing and unpacking; beside a GPU: those bytes ÷ the rates of both memories"
             }
             Cost::Dispatch => "what a round on a GPU takes however few vertices there are",
         }

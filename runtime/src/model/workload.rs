@@ -97,6 +97,12 @@ impl Workload {
         self.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64
     }
 
+    /// Bytes of state in a message between hosts, in the mean.
+    pub fn message_bytes(&self) -> f64 {
+        let sum = |of: fn(&HostLoad) -> u64| self.hosts.iter().map(of).sum::<u64>() as f64;
+        sum(|host| host.bytes) / sum(|host| host.messages).max(1.0)
+    }
+
     /// How many sets of tasks a round takes one after the other, in the mean, if it goes level by level.
     pub fn levels(&self) -> f64 {
         let levels = |rule: Rule| match rule {

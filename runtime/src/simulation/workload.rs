@@ -2,10 +2,12 @@
 
 use super::Simulation;
 #[cfg(feature = "cluster")]
-use crate::cluster::sharing;
+use crate::cluster::{sharing, try_packing};
 use crate::engine::waves;
 use crate::error::Result;
 use crate::layout::{Tile, shared_stride};
+#[cfg(feature = "cluster")]
+use crate::model::Packed;
 use crate::model::{FarReads, HostLoad, Load, Passes, Workload};
 use crate::number::Number;
 use crate::program::{Program, Stages};
@@ -64,6 +66,36 @@ impl<P: Program, T: Number> Simulation<P, T> {
             waves: waves(&layout.domain, threads),
             owners,
         })
+    }
+
+    /// How the values pack, by the codec of hosts, that two of them would send each other of the state as it is now: for
+    /// [`Link::packed`](crate::model::Link::packed). Takes some milliseconds.
+    ///
+    /// # Errors
+    /// As [`Simulation::wait`].
+    ///
+    /// ```
+    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, mesh::generate::generate, stars, vertex};
+    /// # vertex! { struct Heat<R> { shared heat: R } }
+    /// # stars! { Edges[1]; }
+    /// # struct Mean;
+    /// # kernels! {
+    /// #     for Mean: Heat;
+    /// #     update Next |_, own, around| Heat { heat: (own.heat + around.sum(Edges, |[other], ()| other.heat)) * R::lit(0.125) };
+    /// # }
+    /// # impl Program for Mean {
+    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
+    /// #     fn initial(&self, _: &Mesh, v: u32) -> Heat<f64> { Heat { heat: 300.0 } }
+    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
+    /// # }
+    /// let simulation = Simulation::builder(generate("sheet:60", 1)?, Mean).build()?;
+    /// let packed = simulation.packed()?;
+    /// assert!(packed.share < 0.8 && packed.byte_s > 0.0, "all values are the same: {packed:?}");
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    #[cfg(feature = "cluster")]
+    pub fn packed(&self) -> Result<Packed> {
+        try_packing(&self.layout, self.engine.state()?)
     }
 
     /// The host of each task, and what each host does.

@@ -6,7 +6,7 @@
 use super::constants;
 use crate::cli::system::processor;
 use anyhow::Result;
-use meshweft::model::{Costs, GpuCosts, HybridCosts, Link, Machine, Rate};
+use meshweft::model::{Costs, GpuCosts, HybridCosts, Link, Machine, Packed, Rate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -233,6 +233,18 @@ impl Kept for GpuCosts {
     fn read(value: &Value) -> Option<GpuCosts> {
         let [dispatches_s, read_s] = [finite(&value[0])?, finite(&value[1])?];
         Some(GpuCosts { dispatches_s, read_s, copy_bytes_per_s: positive(&value[2])? })
+    }
+}
+
+impl Kept for Packed {
+    const KIND: &'static str = "packed";
+
+    fn write(&self) -> Value {
+        json!([self.share, self.byte_s])
+    }
+
+    fn read(value: &Value) -> Option<Packed> {
+        Some(Packed { share: positive(&value[0])?, byte_s: positive(&value[1])? })
     }
 }
 

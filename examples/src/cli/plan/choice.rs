@@ -65,7 +65,10 @@ impl Row {
             (Some(gpu), Some(share)) => format!("{threads}, {:.0} % on {gpu}", 100.0 * share),
             (Some(gpu), None) => gpu.to_string(),
             (None, _) if self.place.hosts == 1 => threads,
-            (None, _) => format!("{} hosts × {threads}", self.place.hosts),
+            (None, _) => {
+                let packed = self.is_packed.map_or("", |is_packed| if is_packed { ", packed" } else { ", plain" });
+                format!("{} hosts × {threads}{packed}", self.place.hosts)
+            }
         }
     }
 }

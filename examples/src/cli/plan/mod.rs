@@ -26,12 +26,12 @@ use super::{Console, Outcome, memory, open_mesh};
 use crate::{Options, Run};
 use anyhow::Result;
 use clap::Args;
-#[cfg(feature = "cluster")]
-use meshweft::Cluster;
-#[cfg(feature = "cluster")]
-use meshweft::model::Link;
 use meshweft::model::{Cost, Costs, Machine, Place, Prediction};
+#[cfg(feature = "cluster")]
+use meshweft::model::{Link, Packed};
 use meshweft::{Backend, Order};
+#[cfg(feature = "cluster")]
+use meshweft::{Cluster, Compress};
 use meshweft_mesh::Mesh;
 use std::path::PathBuf;
 
@@ -92,6 +92,8 @@ struct Row {
     /// The GPU that updates, and how much of the mesh it has if the cores have the rest.
     gpu: Option<Gpu>,
     share: Option<f64>,
+    /// Whether hosts pack what they send each other.
+    is_packed: Option<bool>,
     /// Bytes that a round moves, and states that an update reads.
     bytes: f64,
     reads_per_update: f64,
@@ -192,12 +194,34 @@ impl Row {
             place,
             gpu: None,
             share: None,
+            is_packed: None,
             bytes: work.load().bytes,
             reads_per_update: work.reads_per_update(),
             read_s: costs.read_s,
             prediction: machine.predict(costs, &work, place),
             measured_s: None,
         })
+    }
+
+    /// Takes the link with packed values, if hosts would pack them.
+    #[cfg(feature = "cluster")]
+    fn pack(
+        &mut self,
+        run: &dyn Run,
+        (machine, costs): (&Machine, &Costs),
+        packed: Option<&Packed>,
+        how: Compress,
+    ) -> Result<()> {
+        let Some(link) = self.place.link else { return Ok(()) };
+        let work = run.workload(self.place.threads, &vec![1.0; self.place.hosts])?;
+        let is_taken = |packed: &&Packed| how == Compress::Always || packed.is_taken(link, work.message_bytes());
+        let packed = packed.filter(is_taken);
+        if let Some(packed) = packed {
+            let place = Place { link: Some(link.packed(packed)), ..self.place };
+            self.prediction = machine.predict(costs, &work, place);
+        }
+        self.is_packed = Some(packed.is_some());
+        Ok(())
     }
 
     /// What it runs on, on this machine.
@@ -250,7 +274,13 @@ fn of_order(
     for &hosts in &arguments.share_among {
         let place =
             Place { hosts: hosts as usize, link: arguments.link, is_one_machine: false, ..here(machine.threads) };
-        rows.push(row(place)?);
+        let mut row = row(place)?;
+        let packed = match arguments.problem.compress() {
+            Compress::Never => None,
+            _ => Some(cache.costs(&name(plan, mesh, order), || trial::packed(plan, mesh, order))?),
+        };
+        row.pack(run.as_ref(), (machine, costs), packed.as_ref(), arguments.problem.compress())?;
+        rows.push(row);
     }
     rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
     #[cfg(feature = "cluster")]

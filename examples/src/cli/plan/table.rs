@@ -109,6 +109,7 @@ impl Table<'_> {
                 "threads": threads,
                 "gpu": row.gpu.as_ref().map(|gpu| json!({ "name": gpu.name, "software": gpu.is_software })),
                 "share": row.share,
+                "packed": row.is_packed,
                 "link": link.map(|link| json!({ "latency_s": link.latency_s, "bytes_per_s": link.bytes_per_s })),
                 "step_s": row.prediction.step_s(),
                 "rounds": row.prediction.rounds,

@@ -7,9 +7,9 @@ use crate::{Options, Run};
 use anyhow::{Result, ensure};
 #[cfg(feature = "cluster")]
 use meshweft::Cluster;
-#[cfg(feature = "cluster")]
-use meshweft::model::HybridCosts;
 use meshweft::model::{Costs, GpuCosts, Machine, Trial, Workload};
+#[cfg(feature = "cluster")]
+use meshweft::model::{HybridCosts, Packed};
 use meshweft::{Backend, Curve, Order, copy_bandwidth};
 use meshweft_mesh::Mesh;
 use std::time::Instant;
@@ -72,6 +72,18 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let bytes = large.workload(1, &[1.0])?.load().bytes;
     let cold_s = cold_s(large.as_mut())? * work.load().bytes / bytes.max(1.0);
     Ok(machine.costs(&work, &Trial { alone_s, shared_s, threads, cold_s }))
+}
+
+/// How values between hosts pack after some rounds on a piece of the mesh.
+///
+/// # Errors
+/// As [`costs`].
+#[cfg(feature = "cluster")]
+pub(super) fn packed(plan: &Plan, mesh: &Mesh, order: Order) -> Result<Packed> {
+    let mut run = start(plan, &piece(mesh, VERTICES), order, Backend::Cpu { threads: 0 })?;
+    // What a program starts with is often the same everywhere.
+    round_s(run.as_mut())?;
+    run.packed()
 }
 
 /// The same on a GPU, on two pieces: what takes no longer for more vertices is its dispatches.

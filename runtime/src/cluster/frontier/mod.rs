@@ -17,8 +17,9 @@ mod reals;
 #[cfg(test)]
 mod tests;
 
-use super::packing::{Compress, Link, Probe, SMALL};
+use super::packing::{Compress, Link, Probe};
 use crate::engine::Offers;
+use crate::model::Packed;
 use crate::number::Number;
 use cost::{Costs, Way};
 use ids::{Form, List};
@@ -205,7 +206,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         let (start, before) = ((self.now)(), message.len());
         let found = read(message);
         let (took, bytes) = ((self.now)() - start, before - message.len());
-        if bytes >= SMALL && !took.is_zero() {
+        if bytes >= Packed::SMALL && !took.is_zero() {
             self.unpacking = Some(took.as_secs_f64() / bytes as f64);
         }
         found
@@ -217,7 +218,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         match self.compress {
             Compress::Always => return true,
             Compress::Never => return false,
-            Compress::Auto if bytes < SMALL => return false,
+            Compress::Auto if bytes < Packed::SMALL => return false,
             Compress::Auto => {}
         }
         if link.probes() {
