@@ -80,6 +80,8 @@ impl Link {
 pub struct Costs {
     /// Seconds a state that is read ([`Load::reads`](super::Load::reads)), with all that is computed from it, in a cache.
     pub read_s: f64,
+    /// Seconds an update beyond its reads, where that is known: of a program on a graph, in which some vertices have few neighbors.
+    pub update_s: f64,
     /// Of the time that bytes need from memory, how much longer an update takes for it: 0 if it is hidden behind computing, 1 if not
     /// at all; more if they are waited for one after the other.
     pub exposed: f64,
@@ -213,15 +215,24 @@ impl Machine {
         (self.byte_s(1, bytes) - self.byte_s(1, few)).max(0.0)
     }
 
-    /// What the kernels cost by a trial of `work`.
-    pub fn costs(&self, work: &Workload, trial: &Trial) -> Costs {
+    /// What the kernels cost by a trial of `work`. `sparse`: the same program with fewer neighbors a vertex, and seconds of a round of that
+    /// on one thread, to tell updates from reads.
+    pub fn costs(&self, work: &Workload, trial: &Trial, sparse: Option<(&Workload, f64)>) -> Costs {
         let (load, bytes) = (work.load(), work.resident_bytes as f64);
         // What is read far away is asked for again below, by the size of the table.
-        let near_s = (trial.alone_s - self.far_s(work)).max(0.1 * trial.alone_s);
+        let near = |work: &Workload, alone_s: f64| (alone_s - self.far_s(work)).max(0.1 * alone_s);
+        let near_s = near(work, trial.alone_s);
+        let update_s = sparse.map_or(0.0, |(other, alone_s)| {
+            let (few, other_s) = (other.load(), near(other, alone_s));
+            // Two equations; where they say less than nothing, reads are all that counts.
+            let determinant = few.updates * load.reads - load.updates * few.reads;
+            let update_s = (other_s * load.reads - near_s * few.reads) / determinant;
+            if update_s.is_finite() { update_s.clamp(0.0, near_s / load.updates.max(1.0)) } else { 0.0 }
+        });
         let memory_s = load.bytes * self.slow_s(f64::INFINITY, bytes);
-        let read_s = near_s / load.reads.max(1.0);
+        let read_s = (near_s - load.updates * update_s) / load.reads.max(1.0);
         let exposed = if memory_s > 0.0 { (trial.cold_s / memory_s).max(0.0) } else { 0.0 };
-        let mut costs = Costs { read_s, exposed, task_s: 0.0, bytes };
+        let mut costs = Costs { read_s, update_s, exposed, task_s: 0.0, bytes };
         if trial.threads > 1 && !work.loads.is_empty() {
             let hoped_s = super::prediction::round_s(self, &costs, work, trial.threads);
             let share = trial.threads.min(work.loads.len()) as f64 / work.loads.len() as f64;

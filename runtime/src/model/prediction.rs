@@ -68,7 +68,9 @@ impl Cost {
     /// How it is worked out, in words.
     pub fn formula(self) -> &'static str {
         match self {
-            Cost::Compute => "reads of a round × seconds a read in a cache ÷ threads of all hosts",
+            Cost::Compute => {
+                "(reads of a round × seconds a read in a cache + updates × seconds an update, on graphs) ÷ threads of all hosts"
+            }
             Cost::Gather => {
                 "lines of the state that tiles without tables touch × seconds a read of a table of that size ÷ threads"
             }
@@ -168,7 +170,8 @@ impl Machine {
         let readers = if is_one_machine { hosts * threads } else { threads };
         let load = work.load();
         let (slow_s, far_s) = (costs.exposed * self.slow_s(resident, costs.bytes), self.far_s(work));
-        let compute_s = load.reads * costs.read_s / all;
+        let in_cache = |load: &super::Load| load.reads * costs.read_s + load.updates * costs.update_s;
+        let compute_s = in_cache(&load) / all;
         let gather_s = far_s / all;
         let machines = if is_one_machine { 1.0 } else { hosts as f64 };
         let floor_s = load.bytes / machines * self.byte_s(readers, resident);
@@ -182,8 +185,8 @@ impl Machine {
             .loads
             .iter()
             .map(|task| {
-                let reads = share(task.reads, load.reads) * (compute_s + gather_s);
-                all * (reads + share(task.bytes, load.bytes) * memory_s) + task_s
+                let reads = share(task.reads, load.reads) * gather_s;
+                in_cache(task) + all * (reads + share(task.bytes, load.bytes) * memory_s) + task_s
             })
             .collect();
         let even_s = compute_s + gather_s + memory_s + tasks_s;
@@ -284,7 +287,7 @@ pub(super) mod tests {
             resident_bytes: resident,
             shared_bytes: 0,
             critical_path: 1,
-            loads: vec![Load { reads: 1e6, bytes }; tasks],
+            loads: vec![Load { updates: 1e5, reads: 1e6, bytes }; tasks],
             rounds: 2,
             is_open: false,
             is_search: false,
@@ -298,7 +301,8 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::model) const COSTS: Costs = Costs { read_s: 1e-9, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
+    pub(in crate::model) const COSTS: Costs =
+        Costs { read_s: 1e-9, update_s: 0.0, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
 
     fn here(threads: usize) -> Place {
         Place { hosts: 1, threads, link: None, is_one_machine: true }
@@ -342,10 +346,27 @@ pub(super) mod tests {
         let machine = machine();
         let work = row(16, 1e5, 1_000_000, Rule::AtOnce);
         let trial = Trial { alone_s: 0.1, shared_s: 0.05, threads: 4, cold_s: 1e-4 };
-        let costs = machine.costs(&work, &trial);
+        let costs = machine.costs(&work, &trial, None);
         let round_s = |threads| machine.predict(&costs, &work, here(threads)).round_s();
         assert!((round_s(1) / trial.alone_s - 1.0).abs() < 1e-9);
         assert!((round_s(4) / trial.shared_s - 1.0).abs() < 0.05, "{}", round_s(4));
+    }
+
+    #[test]
+    fn two_trials_with_more_and_fewer_neighbors_tell_updates_from_reads() {
+        let machine = machine();
+        let (many, few) = (row(16, 0.0, 1 << 20, Rule::AtOnce), row(16, 0.0, 1 << 20, Rule::AtOnce));
+        let few = Workload { loads: vec![Load { updates: 1e5, reads: 2e5, bytes: 0.0 }; 16], ..few };
+        // A nanosecond a read, and five an update.
+        let round_s = |work: &Workload| work.load().reads * 1e-9 + work.load().updates * 5e-9;
+        let trial = Trial { alone_s: round_s(&many), shared_s: round_s(&many), threads: 1, cold_s: 0.0 };
+        let costs = machine.costs(&many, &trial, Some((&few, round_s(&few))));
+        assert!((costs.read_s / 1e-9 - 1.0).abs() < 1e-9 && (costs.update_s / 5e-9 - 1.0).abs() < 1e-9, "{costs:?}");
+        let predicted = |work: &Workload| machine.predict(&costs, work, here(1)).round_s();
+        assert!((predicted(&few) / round_s(&few) - 1.0).abs() < 1e-9);
+        // The same twice says nothing.
+        let same = machine.costs(&many, &trial, Some((&many, round_s(&many))));
+        assert!(same.update_s == 0.0 && (same.read_s / 1.5e-9 - 1.0).abs() < 1e-9, "{same:?}");
     }
 
     #[test]

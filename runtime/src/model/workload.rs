@@ -45,6 +45,8 @@ pub struct Workload {
 /// What a round asks for, of a task or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
+    /// Vertices that are updated, lanes that are left over included.
+    pub updates: f64,
     /// States that are read: of the vertices, of the halo that is copied, and of neighbors, element after element, lanes that are
     /// left over included.
     pub reads: f64,
@@ -82,9 +84,11 @@ pub(crate) struct Passes {
 impl Workload {
     /// All tasks together.
     pub fn load(&self) -> Load {
-        self.loads
-            .iter()
-            .fold(Load::default(), |all, load| Load { reads: all.reads + load.reads, bytes: all.bytes + load.bytes })
+        self.loads.iter().fold(Load::default(), |all, load| Load {
+            updates: all.updates + load.updates,
+            reads: all.reads + load.reads,
+            bytes: all.bytes + load.bytes,
+        })
     }
 
     /// States that an update reads, in the mean.

@@ -41,6 +41,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
             let slots = layout.slots_of_tiles(tiles.clone()).len();
             let tiles = &layout.tiles[tiles];
             Load {
+                updates: slots as f64,
                 reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
                 bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
             }

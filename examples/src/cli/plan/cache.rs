@@ -214,12 +214,12 @@ impl Kept for Costs {
     const KIND: &'static str = "cores";
 
     fn write(&self) -> Value {
-        json!([self.read_s, self.exposed, self.task_s, self.bytes])
+        json!([self.read_s, self.update_s, self.exposed, self.task_s, self.bytes])
     }
 
     fn read(value: &Value) -> Option<Costs> {
-        let [read_s, exposed] = [positive(&value[0])?, finite(&value[1])?];
-        Some(Costs { read_s, exposed, task_s: finite(&value[2])?, bytes: positive(&value[3])? })
+        let [update_s, exposed, task_s] = [finite(&value[1])?, finite(&value[2])?, finite(&value[3])?];
+        Some(Costs { read_s: finite(&value[0])?, update_s, exposed, task_s, bytes: positive(&value[4])? })
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    const COSTS: Costs = Costs { read_s: 4e-10, exposed: 0.7, task_s: 0.0, bytes: 4e6 };
+    const COSTS: Costs = Costs { read_s: 4e-10, update_s: 0.0, exposed: 0.7, task_s: 0.0, bytes: 4e6 };
 
     #[test]
     fn what_was_saved_is_known_the_next_time_on_the_same_machine() {

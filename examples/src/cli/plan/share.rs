@@ -91,7 +91,10 @@ mod tests {
                 let rate = |threads| Rate { threads, bytes: 1e6, per_s: 1e15 };
                 let reads = vec![rate(1), rate(2)];
                 cache.set_machine(Machine { threads: 2, memory_bytes: 1e9, reads, ..Machine::default() });
-                cache.note(&name(&plan, mesh, order), &Costs { read_s: 1e-9, exposed: 0.0, task_s: 0.0, bytes: 1e6 });
+                cache.note(
+                    &name(&plan, mesh, order),
+                    &Costs { read_s: 1e-9, update_s: 0.0, exposed: 0.0, task_s: 0.0, bytes: 1e6 },
+                );
                 cache.note(&name_on(&gpu, &plan, mesh, order), &hybrid);
             }
             expected(&cache, &plan, mesh, (0, 2)).unwrap()
