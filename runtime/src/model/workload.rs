@@ -28,8 +28,9 @@ pub struct Workload {
     pub is_open: bool,
     /// Whether it looks only at what has changed, so that a round may be next to nothing: what is predicted is one over all vertices.
     pub is_search: bool,
-    /// Lines of the state that tiles touch at random places, if they read it without a copy: where neighbors lie all over it. By the
-    /// bytes of the smallest part of the state that is touched so often, ascending; the last counts all.
+    /// Lines of the state that tiles touch at random places outside of the first-level cache, if they read it without a copy: where
+    /// neighbors lie all over it. By the bytes of the smallest part of the state that is touched so often, ascending; the last counts
+    /// all.
     pub far_reads: Vec<FarReads>,
     /// Who has what, if several hosts share the mesh.
     pub hosts: Vec<HostLoad>,
@@ -59,7 +60,7 @@ pub struct Load {
 pub struct FarReads {
     /// Bytes of that part.
     pub bytes: f64,
-    /// Lines of it that are touched in a round, each once a tile.
+    /// Lines of it that are touched in a round and lie in no first-level cache.
     pub reads: f64,
 }
 

@@ -130,15 +130,18 @@ impl<P: Program, T: Number> Simulation<P, T> {
     fn far_reads(&self) -> Vec<FarReads> {
         /// Bytes of a cache line.
         const LINE: usize = 64;
+        /// Bytes of a core's first-level cache, on most.
+        const CACHE: usize = 32 << 10;
         let stride = shared_stride(self.layout.shape.shared) * T::BYTES;
         let mut counts = vec![0u32; (self.layout.slots() * stride).div_ceil(LINE).max(1)];
-        // A tile that touches a line again finds it in a cache.
-        let mut touched = vec![u32::MAX; counts.len()];
-        for (tile, number) in self.layout.tiles.iter().zip(0..) {
+        // A line that is in the first-level cache costs no more than any read. Each has one place there: which is a little too bad.
+        let mut cached = vec![usize::MAX; CACHE / LINE];
+        for tile in &self.layout.tiles {
             tile.each_far_read(|slot| {
                 let line = slot as usize * stride / LINE;
-                counts[line] += u32::from(touched[line] != number);
-                touched[line] = number;
+                let place = line % cached.len();
+                counts[line] += u32::from(cached[place] != line);
+                cached[place] = line;
             });
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
