@@ -1,6 +1,8 @@
 //! A trial of a program on a piece of the mesh that fits into the cache: what its own kernels cost on this machine.
 
 use super::gpus::Gpu;
+#[cfg(feature = "cluster")]
+use super::here;
 use crate::cli::options::Plan;
 use crate::cli::probe::{Flush, last_level_cache};
 use crate::{Options, Run};
@@ -144,7 +146,8 @@ pub(super) fn tried(
     Ok((work, round_s))
 }
 
-/// The same on a GPU that has a share, and what a round takes beyond it where the cores have the rest: on a piece, a half each.
+/// The same on a GPU that has a share, and what a round takes beyond it where the cores have the rest: on a piece, with the share at
+/// which both are busy equally long.
 ///
 /// # Errors
 /// As [`gpu_costs`].
@@ -158,11 +161,13 @@ pub(super) fn hybrid_costs(
 ) -> Result<HybridCosts> {
     let costs_of_share = share_costs(plan, mesh, order, gpu)?;
     let small = piece(mesh, VERTICES);
-    let halves = [0.5; 2];
-    let cluster = Cluster::hybrid(gpu.number, halves[1])?.threads(machine.threads);
+    let cores = start(plan, &small, order, Backend::Cpu { threads: 1 })?;
+    let whole = cores.workload(machine.threads, &[1.0])?;
+    let share = costs_of_share.share(machine.predict(costs, &whole, here(machine.threads)).round_s(), &whole, 1.0);
+    let cluster = Cluster::hybrid(gpu.number, share)?.threads(machine.threads);
     let measured_s = round_s(start(plan, &small, order, Backend::Cluster(cluster))?.as_mut())?;
-    let work = start(plan, &small, order, Backend::Cpu { threads: 1 })?.workload(machine.threads, &halves)?;
-    let hoped_s = costs_of_share.predict(machine, costs, &work, halves[1]).round_s();
+    let work = cores.workload(machine.threads, &[1.0 - share, share])?;
+    let hoped_s = costs_of_share.predict(machine, costs, &work, share).round_s();
     let trip_s = (measured_s - hoped_s).max(0.0) / work.levels().max(1.0);
     Ok(HybridCosts { trip_s, ..costs_of_share })
 }
