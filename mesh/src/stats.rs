@@ -52,6 +52,9 @@ pub struct Stats {
     pub components: usize,
     /// For 2, 3, 4, 6, 8, 16, 32 and 64 parts: the share of undirected edges that runs of the curve cut.
     pub cut_share: Vec<(usize, f64)>,
+    /// For as many parts: values that those runs send each other in a round, each vertex once to each part that reads it, over directed
+    /// edges. What is left of the cut by sending no value twice.
+    pub message_share: Vec<(usize, f64)>,
     /// For as many parts: the share of vertices at the boundary, with [`Cut::Curve`] and with [`Cut::Bisection`].
     pub boundary_share: Vec<(usize, [f64; 2])>,
 }
@@ -73,6 +76,7 @@ impl Stats {
     /// let stats = Stats::of(&path, &[[0.0; 3], [1.0; 3], [2.0; 3]])?;
     /// assert_eq!((stats.degree.max, stats.distance.max, stats.components), (2, 1, 1));
     /// assert_eq!(stats.boundary_share[1], (3, [1.0, 1.0]));
+    /// assert_eq!(stats.message_share[1], (3, 1.0));
     /// # Ok::<(), meshweft_mesh::Error>(())
     /// ```
     pub fn of(graph: &Graph, points: &[[f64; 3]]) -> Result<Stats> {
@@ -82,12 +86,13 @@ impl Stats {
             Spread::of(ids.flat_map(|v| graph.neighbors(v).iter().map(move |&u| u64::from(u.abs_diff(v)))).collect());
         let levels = Levels::of(graph);
         let edges = (graph.directed_edges() / 2).max(1);
-        let (mut cut_share, mut boundary_share) = (Vec::new(), Vec::new());
+        let (mut cut_share, mut message_share, mut boundary_share) = (Vec::new(), Vec::new(), Vec::new());
         for parts in PARTS {
             let curve = Partition::new(graph, points, parts, Cut::Curve)?;
             let bisection = Partition::new(graph, points, parts, Cut::Bisection)?;
             let boundary = |p: &Partition| p.boundary_vertices() as f64 / graph.len().max(1) as f64;
             cut_share.push((parts, curve.cut_edges(graph) as f64 / edges as f64));
+            message_share.push((parts, curve.messages() as f64 / (2 * edges) as f64));
             boundary_share.push((parts, [&curve, &bisection].map(boundary)));
         }
         Ok(Stats {
@@ -99,6 +104,7 @@ impl Stats {
             levels: levels.count(),
             components: levels.components(),
             cut_share,
+            message_share,
             boundary_share,
         })
     }

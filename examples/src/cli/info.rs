@@ -96,6 +96,8 @@ fn print(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2], console: &mut Co
         let sent = |k: usize| by_parts("points", stats.boundary_share.iter().map(|(parts, share)| (*parts, share[k])));
         rows.push((format!("reach, {curve}"), format!("{} places between neighbors", spread(&stats.distance))));
         rows.push((format!("cut, {curve}"), by_parts("edges", stats.cut_share.iter().copied())));
+        let messages = stats.message_share.iter().copied();
+        rows.push((format!("values, {curve}"), by_parts("edges, each vertex once to each part,", messages)));
         rows.push((format!("sent, {curve}"), sent(0)));
         if *curve == Curve::Morton {
             rows.push(("sent, bisection".into(), sent(1))); // hardly depends on the curve
@@ -128,14 +130,19 @@ fn as_json(name: &str, mesh: &Mesh, curves: &[(Curve, Stats); 2]) -> Value {
     let curves: Map<String, Value> = curves
         .iter()
         .map(|(curve, stats)| {
-            let cuts = stats.cut_share.iter().map(|&(parts, share)| (parts.to_string(), share.into()));
-            let cuts: Map<String, Value> = cuts.collect();
+            let by_parts = |shares: &[(usize, f64)]| -> Map<String, Value> {
+                shares.iter().map(|&(parts, share)| (parts.to_string(), share.into())).collect()
+            };
             let boundary = |k: usize| -> Map<String, Value> {
                 stats.boundary_share.iter().map(|(parts, share)| (parts.to_string(), share[k].into())).collect()
             };
             let boundary = json!({ "curve": boundary(0), "bisection": boundary(1) });
-            let curve_stats =
-                json!({ "distance": spread(&stats.distance), "cut_share": cuts, "boundary_share": boundary });
+            let curve_stats = json!({
+                "distance": spread(&stats.distance),
+                "cut_share": by_parts(&stats.cut_share),
+                "message_share": by_parts(&stats.message_share),
+                "boundary_share": boundary,
+            });
             (curve.to_string(), curve_stats)
         })
         .collect();

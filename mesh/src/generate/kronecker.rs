@@ -1,21 +1,22 @@
-//! Graphs like those of the web and of people: few vertices with very many edges, most with few.
+//! Graphs without places: like those of the web and of people, where few vertices have very many edges and most have few; and those in
+//! which every edge is as likely as any other.
 
 use rayon::prelude::*;
 
-use super::Wanted;
 use super::stream::Stream;
+use super::{Size, Wanted};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
 
-/// Edges for each vertex.
-const EDGE_FACTOR: u64 = 16;
+/// Edges for each vertex, unless another number is given.
+pub(super) const EDGES: usize = 16;
 /// The chance of the upper half of the rows.
 const UPPER: f64 = 0.57 + 0.19;
 /// The chance of the left half of the columns, in the upper half of the rows and in the lower.
 const LEFT: [f64; 2] = [0.57 / UPPER, 0.19 / (1.0 - UPPER)];
 
-/// Makes the Kronecker graph of Graph500: 2^`scale` vertices at the origin, and 16 edges for each.
+/// Makes the Kronecker graph of Graph500: 2^`scale` vertices at the origin, and so many `edges` for each, there 16.
 ///
 /// For each edge, row and column of the adjacency matrix are halved `scale` times, with chances 0.57, 0.19, 0.19 and 0.05
 /// for the quarters; then the vertices are renamed at random. As there, edges repeat, some join a vertex to itself, and many vertices
@@ -25,29 +26,65 @@ const LEFT: [f64; 2] = [0.57 / UPPER, 0.19 / (1.0 - UPPER)];
 /// 11, 2010.
 ///
 /// # Errors
-/// Scale 0, or a graph that is too large.
+/// Scale 0, no edges, or a graph that is too large.
 ///
 /// ```
-/// let mesh = meshweft_mesh::generate::kronecker(8, 1)?;
+/// let mesh = meshweft_mesh::generate::kronecker(8, 16, 1)?;
 /// assert_eq!((mesh.points().len(), mesh.cells().len()), (256, 16 * 256));
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
-pub fn kronecker(scale: usize, seed: u64) -> Result<Mesh> {
-    let size = wanted_kronecker(&[scale]).check()?;
+pub fn kronecker(scale: usize, edges: usize, seed: u64) -> Result<Mesh> {
+    let size = wanted_kronecker(&[scale, edges]).check()?;
     let (scale, stream) = (scale as u32, Stream::new(seed));
     let labels = Scramble::new(scale, stream);
+    joined(size, |e| edge(scale, stream, e).map(|v| labels.of(v)))
+}
+
+/// Makes a graph of `n` vertices at the origin and so many `edges` for each, whose ends are any two vertices with the same chance.
+///
+/// Edges may repeat, and join a vertex to itself. What gathers hubs together gains nothing here: the worst case of a partition.
+/// Cost O(edges), in parallel; no memory beside the mesh.
+///
+/// Source: Erdős and Rényi, "On random graphs I", 1959.
+///
+/// # Errors
+/// No vertices, no edges, or a graph that is too large.
+///
+/// ```
+/// let mesh = meshweft_mesh::generate::uniform(1000, 4, 1)?;
+/// assert_eq!((mesh.points().len(), mesh.cells().len()), (1000, 4000));
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+pub fn uniform(n: usize, edges: usize, seed: u64) -> Result<Mesh> {
+    let size = wanted_uniform(&[n, edges]).check()?;
+    let stream = Stream::new(seed);
+    joined(size, |e| {
+        let bits = stream.bits(e);
+        [bits as u32, (bits >> 32) as u32].map(|draw| ((u64::from(draw) * n as u64) >> 32) as u32)
+    })
+}
+
+/// Vertices at the origin, and edges by their numbers.
+fn joined(size: Size, edge: impl Fn(u64) -> [u32; 2] + Sync) -> Result<Mesh> {
     let mut corners = vec![0u32; size.corners];
-    corners.par_chunks_exact_mut(2).enumerate().for_each(|(e, ends)| {
-        ends.copy_from_slice(&edge(scale, stream, e as u64).map(|v| labels.of(v)));
-    });
+    corners.par_chunks_exact_mut(2).enumerate().for_each(|(e, ends)| ends.copy_from_slice(&edge(e as u64)));
     Mesh::new(vec![[0.0; 3]; size.vertices], Cells::of(CellKind::Edge, corners))
 }
 
-/// What [`kronecker`] makes of this scale.
+/// What [`kronecker`] makes of this scale and this number of edges a vertex.
 pub(super) fn wanted_kronecker(counts: &[usize]) -> Wanted<'_> {
     let vertices = u32::try_from(counts[0]).ok().and_then(|scale| 1u128.checked_shl(scale)).unwrap_or(u128::MAX);
-    let cells = vertices.saturating_mul(u128::from(EDGE_FACTOR));
-    Wanted { name: "kronecker", counts, least: 1, vertices, cells, kind: CellKind::Edge }
+    wanted("kronecker", counts, vertices)
+}
+
+/// What [`uniform`] makes of these numbers.
+pub(super) fn wanted_uniform(counts: &[usize]) -> Wanted<'_> {
+    wanted("uniform", counts, counts[0] as u128)
+}
+
+fn wanted<'a>(name: &'a str, counts: &'a [usize], vertices: u128) -> Wanted<'a> {
+    let cells = vertices.saturating_mul(counts[1] as u128);
+    Wanted { name, counts, least: 1, vertices, cells, kind: CellKind::Edge }
 }
 
 /// Edge `e` before its ends are renamed.
@@ -126,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_seed_is_another_graph_and_hubs_are_anywhere() {
-        let ends = |seed| kronecker(10, seed).unwrap().cells().all_corners().to_vec();
+        let ends = |seed| kronecker(10, 16, seed).unwrap().cells().all_corners().to_vec();
         assert_ne!(ends(1), ends(2));
         let hub = |seed| {
             let mut degrees = vec![0; 1024];
@@ -137,5 +174,21 @@ mod tests {
         };
         let hubs: std::collections::BTreeSet<usize> = (0..8).map(hub).collect();
         assert!(hubs.len() > 6, "{hubs:?}");
+    }
+
+    #[test]
+    fn every_end_of_a_uniform_graph_is_as_likely_as_any_other() {
+        let (n, edges) = (300, 500);
+        let mesh = uniform(n, edges, 2).unwrap();
+        let mut ends = vec![0usize; n];
+        mesh.cells().all_corners().iter().for_each(|&v| ends[v as usize] += 1);
+        // A thousand each: five standard deviations around that.
+        assert!(ends.iter().all(|count| count.abs_diff(2 * edges) < 160), "{ends:?}");
+        let fewer = uniform(n, 2, 2).unwrap();
+        assert_eq!(
+            fewer.cells().all_corners(),
+            &mesh.cells().all_corners()[..4 * n],
+            "more edges are the same and others"
+        );
     }
 }

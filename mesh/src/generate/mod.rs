@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
 pub use grid::{bar, cuboid, grid, hexes, quads, sheet};
-pub use kronecker::kronecker;
+pub use kronecker::{kronecker, uniform};
 pub use round::{ball, disk, sphere, torus};
 pub use scatter::{chain, random};
 
@@ -61,8 +61,8 @@ pub struct Generator {
 
 /// Every generator, in the order in which help texts list them.
 ///
-/// In each form a single number may stand for all of them (`box:N` is a cube, `bar:N` is four times as long as wide),
-/// and the numbers may be left out (`sheet`).
+/// In each form a single number may stand for all of them (`box:N` is a cube, `bar:N` is four times as long as wide, `kronecker:SCALE`
+/// has 16 edges a vertex), and the numbers may be left out (`sheet`).
 ///
 /// ```
 /// use meshweft_mesh::generate::{GENERATORS, generate};
@@ -193,13 +193,23 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: "kronecker",
-        form: "SCALE",
-        about: "graph of 2^SCALE vertices and 16 edges for each, few with very many, as Graph500 makes them; uses the seed",
+        form: "SCALExEDGES",
+        about: "graph of 2^SCALE vertices and EDGES for each, 16 if left out, few with very many, as Graph500 makes them; uses the seed",
         example: "kronecker:16",
         default: 10,
-        spread: |n| vec![n],
+        spread: |n| vec![n, kronecker::EDGES],
         wanted: kronecker::wanted_kronecker,
-        build: |n, seed| kronecker(n[0], seed),
+        build: |n, seed| kronecker(n[0], n[1], seed),
+    },
+    Generator {
+        name: "uniform",
+        form: "NxEDGES",
+        about: "graph of N vertices and EDGES for each, 16 if left out, between any two of them; uses the seed",
+        example: "uniform:65536x8",
+        default: 1000,
+        spread: |n| vec![n, kronecker::EDGES],
+        wanted: kronecker::wanted_uniform,
+        build: |n, seed| uniform(n[0], n[1], seed),
     },
 ];
 

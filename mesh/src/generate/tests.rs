@@ -308,7 +308,7 @@ fn random_points_are_joined_to_their_neighbors() {
 
 #[test]
 fn seeds_decide_and_threads_do_not() {
-    for spec in ["box:9x7x5", "random:3000", "kronecker:12"] {
+    for spec in ["box:9x7x5", "random:3000", "kronecker:12", "uniform:3000"] {
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(generate(spec, 5).unwrap(), alone.install(|| generate(spec, 5)).unwrap(), "{spec}");
         assert_ne!(generate(spec, 5).unwrap(), generate(spec, 6).unwrap(), "{spec}");
@@ -325,7 +325,9 @@ fn bits_are_the_same_everywhere() {
         bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
     }
     let hash = |spec: &str| match generate(spec, 42).unwrap() {
-        graph if spec.starts_with("kronecker") => fnv(graph.cells().all_corners().iter().flat_map(|v| v.to_le_bytes())),
+        graph if graph.bounds() == [[0.0; 3]; 2] => {
+            fnv(graph.cells().all_corners().iter().flat_map(|v| v.to_le_bytes()))
+        }
         mesh => fnv(mesh.points().as_flattened().iter().flat_map(|x| x.to_bits().to_le_bytes())),
     };
     let expected = [
@@ -336,6 +338,8 @@ fn bits_are_the_same_everywhere() {
         ("sphere:5", 0x8ddb_47a7_6b1b_c3d5),
         ("ball:6", 0x9b70_5aa3_3777_6ec5),
         ("kronecker:9", 0xd9f5_ba9c_d1cc_cf24),
+        ("kronecker:9x16", 0xd9f5_ba9c_d1cc_cf24),
+        ("uniform:500x3", 0x3f3d_89e6_8850_61da),
     ];
     let found = expected.map(|(spec, _)| (spec, hash(spec)));
     assert_eq!(found, expected);
@@ -369,6 +373,9 @@ fn tiny_meshes_are_valid() {
         ("grid:1", 1, 0),
         ("grid:2x3", 6, 7),
         ("kronecker:1", 2, 32),
+        ("kronecker:1x3", 2, 6),
+        ("uniform:1", 1, 16),
+        ("uniform:2x1", 2, 2),
     ];
     for (spec, vertices, cells) in cases {
         let mesh = made(spec);
@@ -398,9 +405,12 @@ fn numbers_that_make_no_sense_are_refused() {
         ("bar:0", "mesh `bar:0x0x0`: every number must be at least 1"),
         ("ball:0", "mesh `ball:0`: every number must be at least 1"),
         ("grid:0", "mesh `grid:0x0`: every number must be at least 1"),
-        ("kronecker:0", "mesh `kronecker:0`: every number must be at least 1"),
-        ("kronecker:27", "mesh `kronecker:27` is too large: 1.34e8 vertices, 2.15e9 cells"),
-        ("kronecker:9999999999", "mesh `kronecker:9999999999` is too large"),
+        ("kronecker:0", "mesh `kronecker:0x16`: every number must be at least 1"),
+        ("kronecker:27", "mesh `kronecker:27x16` is too large: 1.34e8 vertices, 2.15e9 cells"),
+        ("kronecker:9999999999", "mesh `kronecker:9999999999x16` is too large"),
+        ("kronecker:9x0", "mesh `kronecker:9x0`: every number must be at least 1"),
+        ("uniform:0", "mesh `uniform:0x16`: every number must be at least 1"),
+        ("uniform:99999999999", "mesh `uniform:99999999999x16` is too large"),
         ("torus:2", "mesh `torus:2x2`: every number must be at least 3"),
         ("sheet:-3", "mesh `sheet:-3`: `-3` is not a positive whole number: write sheet:NXxNY, such as sheet:256x256"),
         ("ball:1.5", "`1.5` is not a positive whole number"),

@@ -174,6 +174,42 @@ impl Partition {
         Partition::from_owners(graph, owners, parts)
     }
 
+    /// Cuts the vertices into runs whose edges, each counted at both ends, are to each other as the weights; a vertex goes where the middle of
+    /// its edges lies. Of a graph numbered by degree, the first part has the hubs.
+    ///
+    /// Cost O(n + edges).
+    ///
+    /// # Errors
+    /// No weights, or some that are negative, not finite, or all 0.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Graph, Partition};
+    /// let star = Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3], [0, 4]])?;
+    /// let parts = Partition::by_edges(&star, &[1.0, 1.0])?;
+    /// assert_eq!(parts.owners(), [0, 1, 1, 1, 1]);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn by_edges(graph: &Graph, weights: &[f64]) -> Result<Partition> {
+        let all: f64 = weights.iter().sum();
+        if !(all > 0.0 && all.is_finite()) || weights.iter().any(|&weight| weight < 0.0) {
+            return Err(Error::Invalid(format!("parts that weigh {weights:?}: take finite numbers from 0, not all 0")));
+        }
+        let mut sum = 0.0;
+        let mut end = |weight: f64| {
+            sum += weight;
+            sum / all
+        };
+        let ends: Vec<f64> = weights.iter().map(|&weight| end(weight)).collect();
+        let (mut before, edges) = (0, graph.directed_edges().max(1) as f64);
+        let owner = |v: u32| {
+            let degree = graph.degree(v);
+            let middle = (before as f64 + 0.5 * degree as f64) / edges;
+            before += degree;
+            ends.partition_point(|&end| end <= middle).min(weights.len() - 1) as u32
+        };
+        Partition::from_owners(graph, (0..graph.len() as u32).map(owner).collect(), weights.len())
+    }
+
     /// The partition in which vertex `v` belongs to part `owners[v]`, as another partitioner may have found it.
     ///
     /// `owners`: shape `[n]`, values `0..parts`. Cost O(n + edges).
@@ -234,6 +270,13 @@ impl Partition {
     pub fn cut_edges(&self, graph: &Graph) -> usize {
         let outside = |&v: &u32| graph.neighbors(v).iter().filter(|&&u| self.owner(u) != self.owner(v)).count();
         self.parts.iter().flat_map(|part| &part.boundary).map(outside).sum::<usize>() / 2
+    }
+
+    /// Values that go from part to part in a round of updates if each vertex is sent once to each part that has neighbors of it. As many
+    /// as if each part added up what it has for a vertex elsewhere, and sent the sum (the aggregation at the source of TOTEM): edges
+    /// have no direction here.
+    pub fn messages(&self) -> usize {
+        self.parts.iter().map(|part| part.ghosts.len()).sum()
     }
 
     /// Vertices with a neighbor in another part.

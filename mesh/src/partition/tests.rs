@@ -152,3 +152,57 @@ fn degenerate_meshes_have_bisections() {
     let graded: Vec<_> = (0..20_000).map(|v| [0.5f64.powi(v / 20), 0.0, 0.0]).collect();
     assert_eq!(bisect(&path, &graded, 4).cut_edges(&path), 3);
 }
+
+/// Edges that cross, each in both directions, and pairs of a vertex and another part with a neighbor of it, straight from the edges.
+fn crossing(graph: &Graph, owners: &[u32]) -> (usize, usize) {
+    let owner = |v: u32| owners[v as usize];
+    let all = || (0..graph.len() as u32).flat_map(|v| graph.neighbors(v).iter().map(move |&u| (v, u)));
+    let crossing = || all().filter(|&(v, u)| owner(v) != owner(u));
+    (crossing().count(), crossing().map(|(v, u)| (v, owner(u))).collect::<std::collections::BTreeSet<_>>().len())
+}
+
+#[test]
+fn a_vertex_is_sent_once_to_each_part_that_has_neighbors_of_it() {
+    for spec in ["box:7", "kronecker:8", "uniform:300x4", "chain:50", "random:400"] {
+        let (graph, points) = numbered(spec);
+        let random: Vec<u32> = (0..graph.len() as u32).map(|v| v.wrapping_mul(0x9e37_79b9) >> 16 & 3).collect();
+        let partitions = [
+            Partition::from_owners(&graph, random, 4),
+            Partition::contiguous(&graph, 3),
+            Partition::new(&graph, &points, 5, Cut::Bisection),
+            Partition::by_edges(&graph, &[0.7, 0.3]),
+            Partition::contiguous(&graph, 1),
+        ];
+        for partition in partitions.map(Result::unwrap) {
+            let (edges, messages) = crossing(&graph, partition.owners());
+            assert_eq!((2 * partition.cut_edges(&graph), partition.messages()), (edges, messages), "{spec}");
+        }
+    }
+    // A hub alone with all its edges: as many edges cross as there are, both ways, but one value goes out, and one comes from each other.
+    let star = Graph::from_edges(5, &[[0, 1], [0, 2], [0, 3], [0, 4]]).unwrap();
+    let hub = Partition::from_owners(&star, vec![0, 1, 1, 1, 1], 2).unwrap();
+    assert_eq!((2 * hub.cut_edges(&star), hub.messages()), (8, 5));
+}
+
+#[test]
+fn runs_by_edges_have_them_as_the_weights_say() {
+    let (graph, _) = numbered("kronecker:12");
+    let degrees: Vec<u32> = (0..graph.len() as u32).map(|v| graph.degree(v) as u32).collect();
+    let graph = graph.permuted(&crate::order::Permutation::by_degree(&degrees));
+    for weights in [&[0.7, 0.3][..], &[1.0, 1.0, 2.0], &[5.0], &[0.0, 1.0]] {
+        let partition = Partition::by_edges(&graph, weights).unwrap();
+        partition.verify(&graph).unwrap();
+        assert!(partition.owners().is_sorted());
+        let most = f64::from(graph.degree(0) as u32) / graph.directed_edges() as f64;
+        let all: f64 = weights.iter().sum();
+        for (part, weight) in partition.parts().iter().zip(weights) {
+            let edges: usize = part.owned.iter().map(|&v| graph.degree(v)).sum();
+            let off = edges as f64 / graph.directed_edges() as f64 - weight / all;
+            assert!(off.abs() <= most, "{weights:?}: off by {off}");
+        }
+    }
+    for weights in [&[][..], &[0.0, 0.0], &[-1.0, 2.0], &[f64::NAN, 1.0], &[f64::INFINITY]] {
+        assert!(Partition::by_edges(&graph, weights).is_err(), "{weights:?}");
+    }
+    assert_eq!(Partition::by_edges(&Graph::from_edges(3, &[]).unwrap(), &[1.0, 1.0]).unwrap().messages(), 0);
+}
