@@ -22,6 +22,9 @@ mod trace;
 
 #[cfg(feature = "cluster")]
 pub use cluster::{Cluster, Compress, Gathering, RunKey, Sharing, Worker};
+#[cfg(feature = "cluster")]
+#[doc(hidden)]
+pub use cluster::{ListCost, list_costs};
 pub use engine::HostReport;
 pub use error::{Error, Result};
 pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};

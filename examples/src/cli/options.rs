@@ -57,6 +57,10 @@ pub(super) struct Problem {
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "curve|bisection|grid[:ROWSxCOLUMNS]", default_value_t, help_heading = super::cluster::HEADING)]
     cut: Cut,
+    /// How much of the mesh each host has, of all together, as in 3,1 [default: the same]. Changes the speed, never the result
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "PART,...", value_delimiter = ',', help_heading = super::cluster::HEADING)]
+    shares: Vec<f64>,
     /// Whether hosts pack the values that they send each other, without loss. Changes the speed, never the result
     #[cfg(feature = "cluster")]
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", help_heading = super::cluster::HEADING)]
@@ -275,8 +279,11 @@ impl Problem {
                 None => cluster,
             }
         };
-        let cluster = self.launch.cluster(self.threads())?;
-        Ok(cluster.map(|cluster| Backend::Cluster(as_asked(cluster))))
+        let Some(cluster) = self.launch.cluster(self.threads())?.map(as_asked) else { return Ok(None) };
+        Ok(Some(Backend::Cluster(match &self.shares[..] {
+            [] => cluster,
+            shares => cluster.shares(shares)?,
+        })))
     }
 
     /// Where updates run, and why if that was left open.
@@ -297,6 +304,10 @@ impl Problem {
         #[cfg(feature = "cluster")]
         if let Some(backend) = self.cluster()? {
             return Ok(backend.into());
+        }
+        #[cfg(feature = "cluster")]
+        if !self.shares.is_empty() {
+            bail!("--shares says how much each of several hosts has: add --processes, --hosts or --workers");
         }
         match self.backend {
             Place::Serial => return Ok(Backend::Serial.into()),

@@ -252,6 +252,27 @@ impl Cluster {
         Cluster { threads, ..self }
     }
 
+    /// Sets how much of the mesh each worker has, of all together: for hosts of which some are quicker. No result depends on it.
+    ///
+    /// ```
+    /// use meshweft::Cluster;
+    /// assert!(Cluster::inside(2)?.shares(&[0.7, 0.3]).is_ok());
+    /// assert!(Cluster::inside(2)?.shares(&[1.0]).is_err());
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of shares than of workers, or one that is not a finite number above 0.
+    pub fn shares(mut self, shares: &[f64]) -> Result<Cluster> {
+        let are_sound = shares.iter().all(|&share| share > 0.0 && share.is_finite());
+        if shares.len() != self.parts.len() || !are_sound {
+            let hosts = self.parts.len();
+            return Err(Error::Invalid(format!("shares {shares:?} for {hosts} hosts: take a number above 0 for each")));
+        }
+        self.parts.iter_mut().zip(shares).for_each(|(part, share)| part.0 = *share);
+        Ok(self)
+    }
+
     /// Sets how the mesh is cut into shares. No result depends on it.
     pub fn cut(self, cut: Cut) -> Cluster {
         Cluster { cut, ..self }

@@ -64,6 +64,8 @@ mod transport;
 mod values;
 mod worker;
 
+#[doc(hidden)]
+pub use frontier::{ListCost, list_costs};
 pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
 pub use packing::Compress;

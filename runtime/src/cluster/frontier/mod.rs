@@ -13,6 +13,7 @@
 
 mod cost;
 mod ids;
+mod measure;
 mod reals;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::model::Packed;
 use crate::number::Number;
 use cost::{Costs, Way};
 use ids::{Form, List};
+pub use measure::{ListCost, list_costs};
 use reals::Reals;
 use std::ops::Range;
 use std::time::Duration;

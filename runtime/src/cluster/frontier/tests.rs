@@ -1,5 +1,6 @@
 //! Lists of ids in every form, offers, and bytes that make no sense.
 
+use super::measure::entropy;
 use super::*;
 use crate::engine::cpu::stress::Random;
 
@@ -14,18 +15,6 @@ fn list(random: &mut Random, end: u32) -> Vec<u32> {
         _ => random.below(of) > 0,
     };
     (0..end).filter(|&id| is_in(id, random)).collect()
-}
-
-/// Entropy of the gaps, taken one by one, in bits an id.
-pub(crate) fn entropy(ids: &[u32]) -> f64 {
-    let mut counts = std::collections::BTreeMap::<u32, f64>::new();
-    let mut next = 0;
-    for &id in ids {
-        *counts.entry(id - next).or_default() += 1.0;
-        next = id + 1;
-    }
-    let n = ids.len() as f64;
-    counts.values().map(|count| count / n * (n / count).log2()).sum()
 }
 
 #[test]
@@ -219,4 +208,23 @@ fn a_list_is_packed_where_bytes_take_longer_than_packing() {
     let mut costs = Costs::new(Compress::Auto);
     (0..8).for_each(|_| costs.note(Form::Rice, Way::Read, 10_000, Duration::from_secs(1)));
     assert_eq!(costs.form(&list, ids.len(), Some(1e6)), Form::Packed);
+}
+
+#[test]
+fn costs_of_a_list_are_those_of_its_forms() {
+    let random = &mut Random(5);
+    for end in [0, 1, 300, 20_000] {
+        let ids = list(random, end);
+        let (bits, costs) = list_costs(&ids, end, 2).unwrap();
+        let bytes: Vec<usize> = costs.iter().map(|cost| cost.bytes).collect();
+        assert_eq!(bytes, List::new(&ids, end).bytes, "{} below {end}", ids.len());
+        assert!(costs.iter().all(|cost| cost.write_s < 1.0 && cost.read_s < 1.0), "{costs:?}");
+        assert!(bits >= 0.0 && bits <= 32.0 && bits.is_sign_positive(), "{bits}");
+    }
+    // Gaps of 0 and of 1, as often: a bit each. One gap alone: nothing.
+    assert!((entropy(&[0, 2, 3, 5, 6, 8, 9, 11]) - 1.0).abs() < 1e-12);
+    assert_eq!(entropy(&(0..900).collect::<Vec<u32>>()), 0.0);
+    for (ids, end) in [(&[3, 3][..], 9), (&[4, 2], 9), (&[9], 9)] {
+        assert!(list_costs(ids, end, 1).is_err(), "{ids:?}");
+    }
 }
