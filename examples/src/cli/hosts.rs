@@ -8,21 +8,23 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// What a host has of the mesh.
-fn share(host: &HostReport) -> Map<String, Value> {
+pub(super) fn share(host: &HostReport) -> Value {
     let HostReport { host, vertices, tasks, boundary, ghosts, neighbors, .. } = host;
-    let all = json!({
+    json!({
         "host": host, "vertices": vertices, "tasks": tasks, "boundary": boundary, "ghosts": ghosts, "neighbors": neighbors,
-    });
-    all.as_object().cloned().unwrap_or_default()
+    })
+}
+
+/// That, and more.
+fn share_and(host: &HostReport, more: Value) -> Value {
+    let both = [share(host), more].into_iter().filter_map(|value| value.as_object().cloned());
+    both.flatten().collect::<Map<String, Value>>().into()
 }
 
 /// What a host would have, and send in a round.
 #[cfg(feature = "cluster")]
 pub(super) fn planned(host: &HostReport) -> Value {
-    let mut all = share(host);
-    all.insert("messages_a_round".into(), host.round_messages.into());
-    all.insert("bytes_a_round".into(), host.round_bytes.into());
-    all.into()
+    share_and(host, json!({ "messages_a_round": host.round_messages, "bytes_a_round": host.round_bytes }))
 }
 
 /// What a host has sent in searches, if hosts stand in a grid: bytes as they would have been and as they went out.
@@ -58,9 +60,7 @@ pub(super) fn done(host: &HostReport, rounds: u64) -> Value {
         "memory_bytes": host.memory_bytes,
         "search": search(host),
     });
-    let mut all = share(host);
-    all.extend(figures.as_object().cloned().unwrap_or_default());
-    all.into()
+    share_and(host, figures)
 }
 
 /// A line for each host.

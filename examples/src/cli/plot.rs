@@ -33,13 +33,21 @@ pub(super) struct Axis {
     pub(super) spacing: Spacing,
 }
 
+/// What joins the points of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Join {
+    Line,
+    Dashes,
+    Nothing,
+}
+
 /// One line.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub(super) name: String,
     /// An index into [`COLORS`].
     pub(super) color: usize,
-    pub(super) dashed: bool,
+    pub(super) join: Join,
     /// Whether every point gets a dot.
     pub(super) dots: bool,
     /// Shape [n × 2], ascending in the first. What cannot be shown, such as zero on a log axis, is left out.
@@ -207,13 +215,13 @@ impl Lines {
         drawing.text([24.0, (TOP + BOTTOM) / 2.0], upward, self.y.label);
         for (i, series) in self.series.iter().enumerate() {
             let color = COLORS[series.color % COLORS.len()];
-            let stroke = Stroke { color, width: 2.0, is_dashed: series.dashed };
+            let stroke = Stroke { color, width: 2.0, is_dashed: series.join == Join::Dashes };
             let places: Vec<[f64; 2]> =
                 series.points.iter().filter_map(|p| Some([x.place(p[0])?, y.place(p[1])?])).collect();
             let dots = places.iter().filter(|_| series.dots).copied();
             let at = TOP + 10.0 + 22.0 * i as f64;
             // A single point is no line, and its legend neither.
-            if places.len() > 1 || !series.dots {
+            if series.join != Join::Nothing && (places.len() > 1 || !series.dots) {
                 drawing.line(places.clone(), stroke);
                 drawing.line(vec![[RIGHT + 18.0, at], [RIGHT + 48.0, at]], stroke);
             }

@@ -10,6 +10,7 @@ mod pieces;
 mod ranks;
 #[cfg(unix)]
 mod stop;
+mod studies;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

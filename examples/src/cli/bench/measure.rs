@@ -1,6 +1,7 @@
 //! One measurement: trials of one run.
 
 use crate::Run;
+use crate::cli::hosts;
 use crate::cli::options::{Plan, Setup};
 use crate::cli::probe::Machine;
 use anyhow::{Result, bail};
@@ -64,6 +65,9 @@ pub(super) struct Report {
     pub(super) digest_steps: u64,
     pub(super) machine: Option<Machine>,
     pub(super) gpu: Option<OnGpu>,
+    /// What each of several hosts has of the mesh.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) hosts: Vec<Value>,
 }
 
 /// What a GPU did in the trials.
@@ -147,6 +151,7 @@ pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Tria
         digest_steps: WARM_UP,
         machine: None,
         gpu,
+        hosts: run.hosts().iter().map(hosts::share).collect(),
     })
 }
 

@@ -3,6 +3,8 @@
 mod matrix;
 mod measure;
 mod pages;
+#[cfg(feature = "cluster")]
+mod study;
 mod tolerance;
 
 use super::options::{Problem, at_least};
@@ -40,15 +42,19 @@ pub(super) struct Arguments {
     /// tolerance; writes tables, plots and a .csv. Takes about five minutes
     #[arg(long, conflicts_with_all = OF_ONE)]
     all: bool,
+    /// Do a study of a paper again instead, docs/seeds.md: print its tables, write its plots
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = OF_ONE, conflicts_with_all = ["all", "quick"])]
+    study: Option<study::Study>,
     /// With --all: meshes of up to 10^5 vertices and shorter trials; takes about a minute
     #[arg(long)]
     quick: bool,
-    /// With --all: meshes that take no time, to see whether it works
+    /// With --all or --study: meshes that take no time, to see whether it works
     #[arg(long, conflicts_with = "quick", hide = true)]
     tiny: bool,
-    /// With --all: folder for what it writes
-    #[arg(long, value_name = "DIR", default_value = "docs/perf")]
-    out: PathBuf,
+    /// With --all or --study: folder for what it writes [default: docs/perf, or docs/seeds for a study]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 /// Options that say what one measurement is of.
@@ -81,13 +87,19 @@ steps, so that it can be compared between machines.";
 
 /// Measures one run, or the matrix.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    let scale = match (arguments.quick, arguments.tiny) {
+        (true, _) => Scale::Quick,
+        (_, true) => Scale::Tiny,
+        _ => Scale::Full,
+    };
+    let folder = |usual: &str| arguments.out.clone().unwrap_or_else(|| usual.into());
     if arguments.all {
-        let scale = match (arguments.quick, arguments.tiny) {
-            (true, _) => Scale::Quick,
-            (_, true) => Scale::Tiny,
-            _ => Scale::Full,
-        };
-        return matrix::run(scale, &arguments.out, console);
+        return matrix::run(scale, &folder("docs/perf"), console);
+    }
+    #[cfg(feature = "cluster")]
+    if let Some(study) = arguments.study {
+        // Processes of a run that a study starts are this program as a worker, which begins elsewhere.
+        return study::run(study, scale, &folder("docs/seeds"), console);
     }
     // The parser would not say so beside an example, with which --all cannot be.
     if arguments.quick || arguments.tiny {

@@ -4,7 +4,7 @@ use super::matrix::Results;
 use super::measure::Report;
 use super::tolerance::{Arrival, GAUSS_SEIDEL, STIFFNESS, TOLERANCES, Way};
 use crate::Precision;
-use crate::cli::plot::{Axis, Bars, Lines, Panel, Series, Spacing};
+use crate::cli::plot::{Axis, Bars, Join, Lines, Panel, Series, Spacing};
 use crate::cli::probe::{self, Machine};
 use crate::cli::system::processor;
 use crate::cli::text;
@@ -231,7 +231,7 @@ fn tolerance_table<'a>(arrivals: impl Iterator<Item = &'a Arrival>) -> String {
 }
 
 /// A table in Markdown.
-fn markdown(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn markdown(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for row in rows {
         let _ = writeln!(text, "| {} |", row.join(" | "));
@@ -253,6 +253,11 @@ fn threads(n: usize) -> String {
     text::counted(n, "thread", "threads")
 }
 
+/// What joins the points of so many threads.
+fn joined(threads: usize) -> Join {
+    if threads == 1 { Join::Dashes } else { Join::Line }
+}
+
 /// One line for each example and number of threads, over the number of vertices.
 fn over_size(results: &Results, y: impl Fn(&Report) -> f64) -> Vec<Series> {
     let mut series = Vec::new();
@@ -263,7 +268,7 @@ fn over_size(results: &Results, y: impl Fn(&Report) -> f64) -> Vec<Series> {
             };
             let points = results.reports.iter().filter(at).map(|r| [r.vertices as f64, y(r)]).collect();
             let name = format!("{example}, {}", threads(machine.threads));
-            series.push(Series { name, color, dashed: machine.threads == 1, dots: true, points });
+            series.push(Series { name, color, join: joined(machine.threads), dots: true, points });
         }
     }
     series
@@ -288,7 +293,7 @@ fn bandwidth(results: &Results) -> Lines {
         let read = before.clone().or_better(after).read_gb_per_s;
         let name = format!("read probe, {}", threads(before.threads));
         let points = ends.iter().map(|&x| [x, read]).collect();
-        series.push(Series { name, color: 6, dashed: before.threads == 1, dots: false, points });
+        series.push(Series { name, color: 6, join: joined(before.threads), dots: false, points });
     }
     Lines {
         title: "Bytes that a round must move, over its time",

@@ -6,7 +6,7 @@
 //! the same bits each time. The residual is that of the stored temperatures, computed in 64 bits.
 
 use crate::Precision;
-use crate::cli::plot::Series;
+use crate::cli::plot::{Join, Series};
 use crate::heat::{Heat, HeatOptions, Implicit, Method, Missing};
 use anyhow::{Result, bail};
 use meshweft::{Backend, Number, Order, Program, Simulation};
@@ -227,7 +227,8 @@ impl Arrival {
     pub(super) fn series(&self, name: &str, color: usize) -> Series {
         let point = |(&rounds, &residual): (&usize, &f64)| [1e3 * self.round_s * rounds as f64, residual];
         let points = self.residuals.iter().map(point).collect();
-        Series { name: name.to_string(), color, dashed: self.way.order == Order::JACOBI, dots: true, points }
+        let join = if self.way.order == Order::JACOBI { Join::Dashes } else { Join::Line };
+        Series { name: name.to_string(), color, join, dots: true, points }
     }
 }
 

@@ -4,7 +4,7 @@
 //! memory is the limit, under the level ones the cores are; a dot far below both waits for something else.
 
 use super::{Row, Table};
-use crate::cli::plot::{Axis, Lines, Series, Spacing};
+use crate::cli::plot::{Axis, Join, Lines, Series, Spacing};
 use crate::cli::text;
 use crate::picture::drawing::Drawing;
 use anyhow::{Context, Result};
@@ -52,8 +52,9 @@ impl Table<'_> {
                 // A slope, and from where it meets the ceiling on, that.
                 let corner = (ceiling / rate).clamp(ends[0], ends[1]);
                 let points = [ends[0], corner, ends[1]].map(|x| [x, (rate * x).min(ceiling)]).to_vec();
+                let join = if count == 1 { Join::Dashes } else { Join::Line };
                 let name = format!("{name}, {}", text::counted(count, "thread", "threads"));
-                series.push(Series { name, color, dashed: count == 1, dots: false, points });
+                series.push(Series { name, color, join, dots: false, points });
             }
         }
         series.extend(rows.iter().enumerate().map(|(i, row)| {
@@ -61,7 +62,7 @@ impl Table<'_> {
             Series {
                 name: row.order.to_string(),
                 color: [0, 1, 2, 3, 4, 6][i % 6],
-                dashed: false,
+                join: Join::Line,
                 dots: true,
                 points: vec![[intensity(row), speed]],
             }
