@@ -219,7 +219,7 @@ fn costs_of_a_list_are_those_of_its_forms() {
         let bytes: Vec<usize> = costs.iter().map(|cost| cost.bytes).collect();
         assert_eq!(bytes, List::new(&ids, end).bytes, "{} below {end}", ids.len());
         assert!(costs.iter().all(|cost| cost.write_s < 1.0 && cost.read_s < 1.0), "{costs:?}");
-        assert!(bits >= 0.0 && bits <= 32.0 && bits.is_sign_positive(), "{bits}");
+        assert!((0.0..=32.0).contains(&bits) && bits.is_sign_positive(), "{bits}");
     }
     // Gaps of 0 and of 1, as often: a bit each. One gap alone: nothing.
     assert!((entropy(&[0, 2, 3, 5, 6, 8, 9, 11]) - 1.0).abs() < 1e-12);
