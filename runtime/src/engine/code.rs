@@ -24,7 +24,7 @@ pub(crate) struct Compiled<T> {
 /// What updates a tile. Tells whether all came out finite.
 type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
 /// What measures a tile: a value for each slot.
-type MeasureTile<T> = fn(&Visit<T>, &Tile<T>, &mut [T]);
+pub(super) type MeasureTile<T> = fn(&Visit<T>, &Tile<T>, &mut [T]);
 
 /// What runs rounds of a relaxation until one changes nothing, so many at most: how many, and whether all came out finite.
 #[derive(Clone, Copy)]

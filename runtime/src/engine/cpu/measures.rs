@@ -7,7 +7,7 @@
 use super::tile::Visit;
 use super::walk::Ground;
 use super::{Cpu, table};
-use crate::engine::code::Code;
+use crate::engine::code::{Code, MeasureTile};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
@@ -22,6 +22,7 @@ const SLOTS_A_VERTEX: f64 = 1.3;
 const PARTS_A_THREAD: usize = 4;
 
 /// What there is to combine, and how it is divided.
+#[derive(Clone)]
 pub(super) struct Measures {
     leaves: Arc<[Leaf]>,
     /// Leaves of a part.
@@ -84,18 +85,18 @@ impl Parts {
 /// One measure under way.
 struct Look<T> {
     ground: Arc<Ground<T>>,
-    code: Code<T>,
+    measure: MeasureTile<T>,
     uniform: Uniform<T>,
+    /// Which array holds the shared state.
     source: usize,
 }
 
 impl<T: Number> Look<T> {
     /// Measures a tile. `values`: one for each of its slots.
     fn tile(&self, tile: usize, values: &mut [T]) {
-        let Code::Measure { tile: measure, .. } = self.code else { unreachable!("only measures measure") };
         let (Ground { domain, memory, .. }, uniform) = (&*self.ground, &self.uniform);
         let visit = Visit { domain, memory, uniform, audit: None, rule: Rule::Alone, round: 0, source: self.source };
-        measure[usize::from(domain.width == T::Full::WIDTH)](&visit, &domain.tiles[tile], values);
+        (self.measure)(&visit, &domain.tiles[tile], values);
     }
 
     /// Measures the tiles of a part and combines its leaves. Values of leaves of which other hosts have some vertices are kept.
@@ -148,12 +149,15 @@ impl<T: Number> Cpu<T> {
     pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
         let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
         let kind = tile[0] as usize as u64;
-        let look = Arc::new(Look { ground: self.ground.clone(), code, uniform, source: self.current });
-        let Measures { leaves, some, parts } = &self.measures;
+        let (ground, threads) = (self.ground.clone(), self.team.threads());
+        let measure = tile[usize::from(ground.domain.width == T::Full::WIDTH)];
+        let look = Arc::new(Look { ground: ground.clone(), measure, uniform, source: self.current });
+        let Measures { leaves, some, parts } =
+            self.measures.get_or_insert_with(|| Measures::new(&ground.domain, threads)).clone();
         let found = leaves.iter().map(|_| AtomicU64::new(0)).collect();
-        let sums = Arc::new(Sums { leaves: leaves.clone(), some: *some, found });
-        let (ground, own) = (self.ground.clone(), sums.clone());
-        if let Some(parts) = parts.clone() {
+        let sums = Arc::new(Sums { leaves, some, found });
+        let own = sums.clone();
+        if let Some(parts) = parts {
             self.each(kind, sums.parts(), move |i| own.part(i, |leaves| look.part(how, &parts, i, leaves)));
         } else {
             let all = look.clone();
@@ -205,10 +209,10 @@ mod tests {
             for (width, threads) in [(1, 1), (8, 1), (8, 3), (16, 2), (8, 40)] {
                 let (layout, state) = case.laid_out(width);
                 let mut cpu = Cpu::new(threads, layout.domain.clone(), None, state).unwrap();
-                let is_near = cpu.measures.parts.is_some();
+                assert_eq!(cpu.reduce(measure()).unwrap(), oracle, "{order} {width} {threads}");
+                let is_near = cpu.measures.unwrap().parts.is_some();
                 met[usize::from(is_near)] = true;
                 assert!(order.key == Key::Color || is_near == (threads < 40), "{order} {width} {threads}");
-                assert_eq!(cpu.reduce(measure()).unwrap(), oracle, "{order} {width} {threads}");
             }
         }
         assert_eq!(met, [true; 2]);

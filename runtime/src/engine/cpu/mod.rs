@@ -45,7 +45,8 @@ pub(crate) struct Cpu<T> {
     quiet: Quiet<T>,
     /// By star, what relaxations work with; none where the layout does not allow it.
     frontiers: BTreeMap<usize, Option<Arc<Frontier<T>>>>,
-    measures: Measures,
+    /// Once something is measured.
+    measures: Option<Measures>,
     /// Which array holds the shared state.
     current: usize,
     /// Rounds of all walks so far.
@@ -102,10 +103,9 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
-        let measures = Measures::new(&domain, wanted);
         let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
         let (pace, frontiers) = (Pace::default(), BTreeMap::new());
-        Ok(Cpu { ground, team, pace, quiet, frontiers, measures, current: 0, epochs: 0 })
+        Ok(Cpu { ground, team, pace, quiet, frontiers, measures: None, current: 0, epochs: 0 })
     }
 
     /// Lets threads write down what they do. Before anything is done.
