@@ -23,7 +23,7 @@ use crate::layout::{Layout, View};
 use crate::number::Number;
 use crate::program::{Kind, Part, Program, Record, Reduce, Stages, leaves, settings_of};
 use crate::schedule::{Order, Schedule};
-use crate::step::{Settings, Step};
+use crate::step::{Settings, Stage, Step};
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
 #[cfg(feature = "gpu")]
@@ -115,10 +115,15 @@ impl<P: Program, T: Number> Simulation<P, T> {
         if !dt.is_finite() {
             return Err(Error::Program(format!("the time step is {dt}: it must be finite")));
         }
-        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
-            self.program.step(stages);
-        })?;
+        let stages = self.stages_of_step()?;
         self.advance(stages, dt)
+    }
+
+    /// The stages of the next step, as the program tells them.
+    fn stages_of_step(&self) -> Result<Vec<Stage>> {
+        Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
+            self.program.step(stages);
+        })
     }
 
     /// Runs stages that the host chooses, without a time step: time and the number of steps stay as they are.
@@ -147,7 +152,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     }
 
     /// Runs stages that belong to no step.
-    fn aside(&mut self, stages: Vec<crate::step::Stage>) -> Result<()> {
+    fn aside(&mut self, stages: Vec<Stage>) -> Result<()> {
         // Steps that a device has not taken yet have their own numbers.
         self.wait()?;
         let (steps, time) = (self.clock.steps, self.clock.time);
@@ -163,7 +168,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
         })
     }
 
-    fn advance(&mut self, stages: Vec<crate::step::Stage>, dt: f64) -> Result<()> {
+    fn advance(&mut self, stages: Vec<Stage>, dt: f64) -> Result<()> {
         self.check_health()?;
         let step = Step { number: self.clock.steps as u32, parameters: self.parameters()?, stages };
         // A panic of a kernel leaves this behind.
