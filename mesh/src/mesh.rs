@@ -18,10 +18,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field over some of its points or cells.
-    fn of(&self, places: &[usize]) -> Field {
+    /// The field over some of its points or cells, by their numbers. Cost O(values of those).
+    ///
+    /// # Panics
+    /// A number that it does not have.
+    ///
+    /// ```
+    /// let field = meshweft_mesh::Field { name: "velocity".into(), components: 2, values: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0] };
+    /// assert_eq!(field.of(&[2, 0]).values, [4.0, 5.0, 0.0, 1.0]);
+    /// ```
+    pub fn of(&self, places: &[u32]) -> Field {
         let n = self.components;
-        let values = places.iter().flat_map(|&place| &self.values[place * n..(place + 1) * n]).copied().collect();
+        let values = places.iter().flat_map(|&place| &self.values[place as usize * n..][..n]).copied().collect();
         Field { name: self.name.clone(), values, ..*self }
     }
 }
@@ -285,15 +293,15 @@ impl Mesh {
             .collect();
         let mut places = vec![u32::MAX; self.points.len()];
         facets.iter().flatten().for_each(|&v| places[v as usize] = 0);
-        let kept: Vec<usize> = (0..places.len()).filter(|&v| places[v] == 0).collect();
-        (0..).zip(&kept).for_each(|(place, &v)| places[v] = place);
+        let kept: Vec<u32> = (0..places.len() as u32).filter(|&v| places[v as usize] == 0).collect();
+        (0..).zip(&kept).for_each(|(place, &v)| places[v as usize] = place);
         let mut cells = Cells::new();
         for facet in &facets {
             let corners: Vec<u32> = facet.iter().map(|&v| places[v as usize]).collect();
             cells.push(if facet.len() == 3 { CellKind::Triangle } else { CellKind::Quad }, &corners);
         }
-        let points = kept.iter().map(|&v| self.points[v]).collect();
-        let owners: Vec<usize> = owners.into_iter().map(|(c, _)| c).collect();
+        let points = kept.iter().map(|&v| self.points[v as usize]).collect();
+        let owners: Vec<u32> = owners.into_iter().map(|(c, _)| c as u32).collect();
         let point_fields = self.point_fields.iter().map(|field| field.of(&kept)).collect();
         let cell_fields = self.cell_fields.iter().map(|field| field.of(&owners)).collect();
         let mut known: Vec<([u32; 4], u32)> = facets.iter().map(|facet| key(facet)).zip(0..).collect();
@@ -331,13 +339,12 @@ impl Mesh {
             let corners: Vec<u32> = corners.iter().map(|&v| places[v as usize]).collect();
             if !corners.contains(&u32::MAX) {
                 cells.push(kind, &corners);
-                kept.push(c);
+                kept.push(c as u32);
             }
         }
-        let places: Vec<usize> = points.iter().map(|&v| v as usize).collect();
-        let point_fields = self.point_fields.iter().map(|field| field.of(&places)).collect();
+        let point_fields = self.point_fields.iter().map(|field| field.of(points)).collect();
         let cell_fields = self.cell_fields.iter().map(|field| field.of(&kept)).collect();
-        let points = places.iter().map(|&v| self.points[v]).collect();
+        let points = points.iter().map(|&v| self.points[v as usize]).collect();
         Mesh { points, cells, point_fields, cell_fields, groups: Vec::new() }
     }
 

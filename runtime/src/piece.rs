@@ -94,8 +94,8 @@ impl Piece {
         let mut piece = Mesh::new(points, own)?;
         let numbers = vertices.iter().map(|&v| f64::from(v)).collect();
         piece.set_point_field(Field { name: VERTEX.into(), components: 1, values: numbers })?;
-        mesh.point_fields().iter().try_for_each(|field| piece.set_point_field(picked(field, vertices)))?;
-        mesh.cell_fields().iter().try_for_each(|field| piece.set_cell_field(picked(field, cells)))?;
+        mesh.point_fields().iter().try_for_each(|field| piece.set_point_field(field.of(vertices)))?;
+        mesh.cell_fields().iter().try_for_each(|field| piece.set_cell_field(field.of(cells)))?;
         for Group { name, dimension, cells: members } in mesh.groups() {
             let local = members.iter().filter_map(|c| cells.binary_search(c).ok().map(|c| c as u32));
             piece.add_group(Group { name: name.clone(), dimension: *dimension, cells: local.collect() })?;
@@ -156,13 +156,6 @@ impl From<Mesh> for Piece {
     fn from(mesh: Mesh) -> Piece {
         Piece { rest: mesh.points().to_vec(), mesh }
     }
-}
-
-/// The values of some points or cells.
-fn picked(field: &Field, of: &[u32]) -> Field {
-    let Field { name, components, values } = field;
-    let values = of.iter().flat_map(|&i| &values[i as usize * components..][..*components]);
-    Field { name: name.clone(), components: *components, values: values.copied().collect() }
 }
 
 /// Scalars as they are, vectors by their length.
