@@ -7,14 +7,10 @@ use super::{Cost, Prediction, Workload};
 pub struct Machine {
     /// Cores that a run takes unless told otherwise.
     pub threads: usize,
-    /// Bytes of memory; what needs more is not predicted.
-    pub memory_bytes: f64,
     /// Bytes read in order, from memory of some sizes, on one thread and on all. By threads, then bytes, ascending.
     pub reads: Vec<Rate>,
     /// Reals read at random places of tables of some sizes, on one thread. By bytes, ascending.
     pub gathers: Vec<Rate>,
-    /// Between two processes of this machine, if there was something to measure.
-    pub loopback: Option<Link>,
 }
 
 /// How fast something goes on some threads, in memory of some size.

@@ -272,7 +272,6 @@ pub(super) mod tests {
             threads: 4,
             reads: vec![rate(1, 1e6, 4e10), rate(1, 1e8, 1e10), rate(4, 1e6, 16e10), rate(4, 1e8, 2e10)],
             gathers: vec![rate(1, 1e6, 1e9), rate(1, 1e8, 1e8)],
-            ..Machine::default()
         }
     }
 
@@ -282,11 +281,7 @@ pub(super) mod tests {
         Workload {
             order: Order::BLOCKED,
             vertices: 100 * tasks,
-            directed_edges: 0,
-            real_bytes: 4,
             resident_bytes: resident,
-            shared_bytes: 0,
-            critical_path: 1,
             loads: vec![Load { updates: 1e5, reads: 1e6, bytes }; tasks],
             rounds: 2,
             is_open: false,

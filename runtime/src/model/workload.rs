@@ -10,16 +10,8 @@ pub struct Workload {
     pub order: Order,
     /// Vertices of the mesh: updates of a round.
     pub vertices: usize,
-    /// Directed edges of the data graph.
-    pub directed_edges: usize,
-    /// Bytes of a real.
-    pub real_bytes: usize,
     /// Bytes that rounds go through again and again: layout and state.
     pub resident_bytes: usize,
-    /// Bytes of the state that neighbors read.
-    pub shared_bytes: usize,
-    /// Updates of a round that must follow one another.
-    pub critical_path: usize,
     /// What each task asks for, in the order.
     pub loads: Vec<Load>,
     /// Rounds of the sweeps of a step, at least: loops count once.
@@ -116,11 +108,5 @@ impl Workload {
         };
         let of = |passes: &Passes| f64::from(passes.rounds) * levels(passes.rule);
         self.walks.iter().map(of).sum::<f64>() / f64::from(self.rounds.max(1))
-    }
-
-    /// Vertices of the largest share over the mean: 1 is even.
-    pub fn imbalance(&self) -> f64 {
-        let most = self.hosts.iter().map(|host| host.vertices).max().unwrap_or(0);
-        if most == 0 { 1.0 } else { (most * self.hosts.len()) as f64 / self.vertices as f64 }
     }
 }

@@ -10,7 +10,7 @@ use crate::layout::{Tile, shared_stride};
 use crate::model::Packed;
 use crate::model::{FarReads, HostLoad, Load, Passes, Workload};
 use crate::number::Number;
-use crate::program::{Program, Stages};
+use crate::program::Program;
 use crate::schedule::Rule;
 use crate::step::Stage;
 #[cfg(feature = "cluster")]
@@ -27,11 +27,8 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// Several hosts in a build that knows none, and [`Error::Program`](crate::Error::Program) if the step uses a kernel that the
     /// program does not name.
     pub fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
-        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
-            self.program.step(stages);
-        })?;
         let mut steps = Steps::default();
-        steps.add(&stages);
+        steps.add(&self.stages_of_step()?);
         steps.flush();
         let (layout, shape) = (&self.layout, self.layout.shape);
         // Shared state in and out, private state in and out.
@@ -50,11 +47,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
         Ok(Workload {
             order: self.order(),
             vertices: self.vertices() as usize,
-            directed_edges: self.edges,
-            real_bytes: T::BYTES,
             resident_bytes: layout.round_bytes() + self.state_bytes(),
-            shared_bytes: layout.slots() * shared_stride(shape.shared) * T::BYTES,
-            critical_path: self.schedule().critical_path(),
             loads: loads.collect(),
             rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
             is_open: steps.is_open,
@@ -126,7 +119,8 @@ impl<P: Program, T: Number> Simulation<P, T> {
         }
     }
 
-    /// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched most.
+    /// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched
+    /// most.
     fn far_reads(&self) -> Vec<FarReads> {
         /// Bytes of a cache line.
         const LINE: usize = 64;
@@ -165,11 +159,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// As [`Simulation::step`].
     pub fn run_once(&mut self) -> Result<()> {
-        let program = &self.program;
-        let stages = Stages::<P>::record::<T>(self.table.ids(), self.schedule().is_double_buffered(), |stages| {
-            program.step(stages);
-        })?;
-        let stages = stages.into_iter().flat_map(once).collect();
+        let stages = self.stages_of_step()?.into_iter().flat_map(once).collect();
         self.aside(stages)
     }
 }

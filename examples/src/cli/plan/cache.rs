@@ -6,7 +6,7 @@
 use super::constants;
 use crate::cli::system::processor;
 use anyhow::Result;
-use meshweft::model::{Costs, GpuCosts, HybridCosts, Link, Machine, Packed, Rate};
+use meshweft::model::{Costs, GpuCosts, HybridCosts, Machine, Packed, Rate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -182,27 +182,15 @@ fn rates_of(value: &Value) -> Option<Vec<Rate>> {
 
 fn machine_to(machine: &Machine) -> Value {
     json!({
-        "memory_bytes": machine.memory_bytes,
         "reads": rates_to(&machine.reads),
         "gathers": rates_to(&machine.gathers),
-        "loopback": machine.loopback.map(|link| json!([link.latency_s, link.bytes_per_s])),
     })
 }
 
 fn machine_of(value: &Value, threads: usize) -> Option<Machine> {
-    let loopback = match &value["loopback"] {
-        Value::Null => None,
-        link => Some(Link { latency_s: finite(&link[0])?, bytes_per_s: positive(&link[1])? }),
-    };
     let reads = rates_of(&value["reads"])?;
     let is_whole = reads.iter().any(|rate| rate.threads == threads);
-    let machine = Machine {
-        threads,
-        memory_bytes: positive(&value["memory_bytes"])?,
-        reads,
-        gathers: rates_of(&value["gathers"])?,
-        loopback,
-    };
+    let machine = Machine { threads, reads, gathers: rates_of(&value["gathers"])? };
     is_whole.then_some(machine)
 }
 
@@ -269,10 +257,8 @@ mod tests {
         let rate = |threads, bytes, per_s| Rate { threads, bytes, per_s };
         Machine {
             threads: 2,
-            memory_bytes: 1e9,
             reads: vec![rate(1, 1e6, 3e10), rate(1, 1e8, 1e10), rate(2, 1e6, 6e10), rate(2, 1e8, 1.5e10)],
             gathers: vec![rate(1, 1e6, 1e9)],
-            loopback: Some(Link { latency_s: 4e-5, bytes_per_s: 1e9 }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `meshweft run --auto`: where updates run is chosen by the model.
 
-use super::{Cache, Row, costs_of, gpus, here};
+use super::{Cache, Row, costs_of, gpus, on_threads};
 use crate::Run;
 use crate::cli::options::{Plan, Setup};
 use crate::cli::text;
@@ -23,11 +23,7 @@ pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Box
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let machine = cache.machine()?;
     let costs = costs_of(&mut cache, plan, run.mesh(), order, &machine)?;
-    let counts = std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|&count| count < threads);
-    let mut rows: Vec<Row> = Vec::new();
-    for count in counts.chain([threads]) {
-        rows.push(Row::new(run.as_ref(), here(count), (&machine, &costs))?);
-    }
+    let mut rows = on_threads(run.as_ref(), threads, (&machine, &costs))?;
     if asked == 0 {
         rows.extend(gpus::alone(&mut cache, plan, run.as_ref(), order, &gpus::gpus(plan))?);
     }

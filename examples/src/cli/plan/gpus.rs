@@ -1,9 +1,8 @@
 //! GPUs among the configurations: alone, and beside the cores.
 
 use super::{Cache, Row, here, name, trial};
-use crate::Precision;
-use crate::Run;
 use crate::cli::options::Plan;
+use crate::{Precision, Run};
 use anyhow::Result;
 #[cfg(feature = "cluster")]
 use meshweft::model::{Costs, Machine};
@@ -61,18 +60,8 @@ pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &dyn Run, order: Order,
         let costs =
             cache.costs(&name_on(gpu, plan, run.mesh(), order), || trial::gpu_costs(plan, run.mesh(), order, gpu))?;
         let work = run.workload(1, &[1.0])?;
-        Ok(Row {
-            order,
-            place: here(1),
-            gpu: Some(gpu.clone()),
-            share: None,
-            is_packed: None,
-            bytes: work.load().bytes,
-            reads_per_update: work.reads_per_update(),
-            read_s: costs.read_s,
-            prediction: costs.predict(&work),
-            measured_s: None,
-        })
+        let row = Row::new(&work, here(1), costs.read_s, costs.predict(&work));
+        Ok(Row { gpu: Some(gpu.clone()), ..row })
     };
     gpus.iter().map(row).collect()
 }
@@ -95,18 +84,9 @@ pub(super) fn beside(
         let cores_s = machine.predict(costs, &work, here(machine.threads)).round_s();
         let share = hybrid.share(cores_s, &work, 1.0);
         let halves = run.workload(machine.threads, &[1.0 - share, share])?;
-        Ok(Row {
-            order,
-            place: here(machine.threads),
-            gpu: Some(gpu.clone()),
-            share: Some(share),
-            is_packed: None,
-            bytes: work.load().bytes,
-            reads_per_update: work.reads_per_update(),
-            read_s: costs.read_s,
-            prediction: hybrid.predict(machine, costs, &halves, share),
-            measured_s: None,
-        })
+        let prediction = hybrid.predict(machine, costs, &halves, share);
+        let row = Row::new(&work, here(machine.threads), costs.read_s, prediction);
+        Ok(Row { gpu: Some(gpu.clone()), share: Some(share), ..row })
     };
     gpus.iter().map(row).collect()
 }

@@ -26,7 +26,7 @@ use super::{Console, Outcome, memory, open_mesh};
 use crate::{Options, Run};
 use anyhow::Result;
 use clap::Args;
-use meshweft::model::{Cost, Costs, Machine, Place, Prediction};
+use meshweft::model::{Cost, Costs, Machine, Place, Prediction, Workload};
 #[cfg(feature = "cluster")]
 use meshweft::model::{Link, Packed};
 use meshweft::{Backend, Order};
@@ -186,10 +186,9 @@ fn costs_of(cache: &mut Cache, plan: &Plan, mesh: &Mesh, order: Order, machine: 
 }
 
 impl Row {
-    /// Predicts what a run, on whatever threads, would take in a place.
-    fn new(run: &dyn Run, place: Place, (machine, costs): (&Machine, &Costs)) -> Result<Row> {
-        let work = run.workload(place.threads, &vec![1.0; place.hosts])?;
-        Ok(Row {
+    /// What `work` is predicted to take in a place. `read_s`: seconds of a state that is read, in a cache.
+    fn new(work: &Workload, place: Place, read_s: f64, prediction: Prediction) -> Row {
+        Row {
             order: work.order,
             place,
             gpu: None,
@@ -197,31 +196,27 @@ impl Row {
             is_packed: None,
             bytes: work.load().bytes,
             reads_per_update: work.reads_per_update(),
-            read_s: costs.read_s,
-            prediction: machine.predict(costs, &work, place),
+            read_s,
+            prediction,
             measured_s: None,
-        })
+        }
     }
 
-    /// Takes the link with packed values, if hosts would pack them.
+    /// Of hosts on a link, who pack what they send if that is quicker. `packed`: how it packs, unless they must not.
     #[cfg(feature = "cluster")]
-    fn pack(
-        &mut self,
-        run: &dyn Run,
+    fn on_hosts(
+        work: &Workload,
+        place: Place,
         (machine, costs): (&Machine, &Costs),
-        packed: Option<&Packed>,
-        how: Compress,
-    ) -> Result<()> {
-        let Some(link) = self.place.link else { return Ok(()) };
-        let work = run.workload(self.place.threads, &vec![1.0; self.place.hosts])?;
-        let is_taken = |packed: &&Packed| how == Compress::Always || packed.is_taken(link, work.message_bytes());
-        let packed = packed.filter(is_taken);
-        if let Some(packed) = packed {
-            let place = Place { link: Some(link.packed(packed)), ..self.place };
-            self.prediction = machine.predict(costs, &work, place);
-        }
-        self.is_packed = Some(packed.is_some());
-        Ok(())
+        (packed, how): (Option<Packed>, Compress),
+    ) -> Row {
+        let on = |link: Link| {
+            let is_taken = |packed: &Packed| how == Compress::Always || packed.is_taken(link, work.message_bytes());
+            packed.filter(is_taken).map(|packed| link.packed(&packed))
+        };
+        let packed = place.link.and_then(on);
+        let prediction = machine.predict(costs, work, Place { link: packed.or(place.link), ..place });
+        Row { is_packed: Some(packed.is_some()), ..Row::new(work, place, costs.read_s, prediction) }
     }
 
     /// What it runs on, on this machine.
@@ -252,6 +247,17 @@ fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
     all
 }
 
+/// The rows on one thread of this machine, two, four and so on, and on `most`. `run`: the same on whatever threads.
+fn on_threads(run: &dyn Run, most: usize, (machine, costs): (&Machine, &Costs)) -> Result<Vec<Row>> {
+    let counts = std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|&threads| threads < most);
+    let row = |threads: usize| {
+        let work = run.workload(threads, &[1.0])?;
+        let prediction = machine.predict(costs, &work, here(threads));
+        Ok(Row::new(&work, here(threads), costs.read_s, prediction))
+    };
+    counts.chain([most]).map(row).collect()
+}
+
 /// The rows of an order: threads of this machine, and hosts.
 fn of_order(
     cache: &mut Cache,
@@ -266,21 +272,17 @@ fn of_order(
         plan.entry.start(mesh.clone(), &plan.settings, &options)
     };
     let run = start(Backend::Cpu { threads: machine.threads })?;
-    let row = |place: Place| Row::new(run.as_ref(), place, (machine, costs));
-    let counts = std::iter::successors(Some(1), |threads| Some(threads * 2));
-    let counts = counts.take_while(|&threads| threads < machine.threads).chain([machine.threads]);
-    let mut rows = counts.map(|threads| row(here(threads))).collect::<Result<Vec<Row>>>()?;
+    let mut rows = on_threads(run.as_ref(), machine.threads, (machine, costs))?;
     #[cfg(feature = "cluster")]
     for &hosts in &arguments.share_among {
         let place =
             Place { hosts: hosts as usize, link: arguments.link, is_one_machine: false, ..here(machine.threads) };
-        let mut row = row(place)?;
-        let packed = match arguments.problem.compress() {
+        let (work, how) = (run.workload(machine.threads, &vec![1.0; place.hosts])?, arguments.problem.compress());
+        let packed = match how {
             Compress::Never => None,
             _ => Some(cache.costs(&name(plan, mesh, order), || trial::packed(plan, mesh, order))?),
         };
-        row.pack(run.as_ref(), (machine, costs), packed.as_ref(), arguments.problem.compress())?;
-        rows.push(row);
+        rows.push(Row::on_hosts(&work, place, (machine, costs), (packed, how)));
     }
     rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
     #[cfg(feature = "cluster")]
