@@ -1,11 +1,12 @@
 //! Shares that follow what hosts turn out to do.
 //!
-//! Nobody knows beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever else runs.
-//! So shares are handed out again when hosts have been busy for very different times. The host that was busiest sets the pace of all
-//! (the makespan of Gharaibeh et al. 2012): work is divided in proportion to the rates that were met, its share over its busy time.
+//! Nobody knows beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever
+//! else runs. So shares are handed out again when hosts have been busy for very different times. The host that was busiest
+//! sets the pace of all (the makespan of Gharaibeh et al. 2012): work is divided in proportion to the rates that were met,
+//! its share over its busy time.
 //!
-//! A GPU gets no more than it holds. Part of that is known beforehand, as the largest array that it takes; the rest is found out when it
-//! refuses a share: then it gets half of that.
+//! A GPU gets no more than it holds. Part of that is known beforehand, as the largest array that it takes; the rest is found
+//! out when it refuses a share: then it gets half of that.
 
 use super::driver::Driver;
 use crate::error::{Error, Result};
@@ -77,7 +78,8 @@ impl<T: Number> Balance<T> {
         self.since.elapsed() >= self.wait
     }
 
-    /// Other workers, if that is worth it. `busy`: seconds that each host has worked since they were handed out; `now`: state and globals.
+    /// Other workers, if that is worth it. `busy`: seconds that each host has worked since they were handed out; `now`:
+    /// state and globals.
     ///
     /// # Errors
     /// A worker that cannot be started.
@@ -101,7 +103,8 @@ impl<T: Number> Balance<T> {
     }
 }
 
-/// Better weights than these, by how long each host was busy with its part and what it can have at most; none if that would hardly change how long the busiest takes.
+/// Better weights than these, by how long each host was busy with its part and what it can have at most; none if that would
+/// hardly change how long the busiest takes.
 fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<f64>> {
     let longest = busy.iter().copied().fold(0.0, f64::max);
     if !busy.iter().all(|&seconds| seconds > 0.0) {
@@ -116,8 +119,8 @@ fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<
     (makespan < (1.0 - GAIN) * longest).then_some(weights)
 }
 
-/// Weights of which none is more than a host can have: the others get what that leaves, in proportion. Where all together can have less
-/// than the whole, those who must not have more do.
+/// Weights of which none is more than a host can have: the others get what that leaves, in proportion. Where all together can
+/// have less than the whole, those who must not have more do.
 fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
     // Who gets more may come to have too much, so as often as there are hosts.
     for _ in 0..most.len() {

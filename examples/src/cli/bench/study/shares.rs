@@ -1,9 +1,10 @@
-//! How much faster two uneven parts are than one processor alone, as Gharaibeh, Beltrão Costa, Santos-Neto and Ripeanu predict and measure
-//! it ("A Yoke of Oxen and a Thousand Chickens for Heavy Lifting Graph Processing", 2012): S = 1 / (β r / c + α), where the slower processor,
-//! which goes over r edges a second alone, has the share α of all edges, a share β of them crosses, and c of those are sent a second.
+//! How much faster two uneven parts are than one processor alone, as Gharaibeh, Beltrão Costa, Santos-Neto and Ripeanu
+//! predict and measure it ("A Yoke of Oxen and a Thousand Chickens for Heavy Lifting Graph Processing", 2012): S = 1 / (β r /
+//! c + α), where the slower processor, which goes over r edges a second alone, has the share α of all edges, a share β of
+//! them crosses, and c of those are sent a second.
 //!
-//! The formula takes it for granted that the other processor is done by then. Here that is not always so, and the part that takes longest counts,
-//! as in their makespan: S = 1 / (β r / c + max(α, (1 − α) r / r')).
+//! The formula takes it for granted that the other processor is done by then. Here that is not always so, and the part that
+//! takes longest counts, as in their makespan: S = 1 / (β r / c + max(α, (1 − α) r / r')).
 
 use super::border::Numbering;
 use super::{Page, ask, number};
@@ -24,8 +25,8 @@ struct Problem {
     numbering: Numbering,
     /// What else it is run with.
     options: &'static [&'static str],
-    /// Shares of the bytes that the first processor is asked to have, for half of the edges and more, as theirs: vertices without edges have
-    /// bytes too, and come last by degree.
+    /// Shares of the bytes that the first processor is asked to have, for half of the edges and more, as theirs: vertices
+    /// without edges have bytes too, and come last by degree.
     shares: [f64; 4],
 }
 
