@@ -7,16 +7,21 @@
 
 pub mod cli;
 pub mod cloth;
+mod entry;
 mod example;
 pub mod graphs;
 pub mod heat;
+mod oracle;
 pub mod output;
 pub mod picture;
+mod run;
 mod settings;
 pub mod spring;
 pub mod wave;
 
-pub use example::{Check, Column, Entry, Example, Info, Look, Options, Precision, Run, Snapshot, Tolerance};
+pub use entry::Entry;
+pub use example::{Check, Column, Example, Info, Look, Precision, Tolerance};
+pub use run::{Options, Run, Snapshot};
 pub use settings::{Kind, Setting, Settings};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,

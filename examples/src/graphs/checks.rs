@@ -1,7 +1,8 @@
 //! Acceptance: the properties that tell a right answer from a wrong one, whoever found it.
 
 use super::Links;
-use crate::example::{Check, Example, Options, Tolerance, find};
+use crate::example::{Check, Example, Tolerance, find};
+use crate::run::Options;
 use crate::settings::Settings;
 use crate::{Entry, Precision};
 use anyhow::Result;
@@ -93,7 +94,8 @@ pub(super) fn tree(links: &Links, source: u32, fields: &[Field]) -> Result<Vec<C
     ])
 }
 
-/// The properties of shortest ways. Sums of lengths are rounded in the state's precision, so each is compared with a margin of 1e-6.
+/// The properties of shortest ways. Sums of lengths are rounded in the state's precision, so each is compared with a margin
+/// of 1e-6.
 pub(super) fn ways(links: &Links, source: u32, fields: &[Field]) -> Result<Vec<Check>> {
     const NONE: f64 = f32::MAX as f64;
     const MARGIN: f64 = 1e-6;
