@@ -34,12 +34,12 @@ impl Numbering {
     }
 
     pub(super) fn of(self, mesh: &Mesh, graph: &Graph) -> Permutation {
-        let degrees = || (0..graph.len() as u32).map(|v| graph.degree(v) as u32).collect::<Vec<u32>>();
+        let degree = |v: u32| graph.degree(v) as u32;
         let chance = |v: u32| u64::from(random::hash([Int(v as i32), Int(1), Int(0), Int(0)])[0].0 as u32);
         match self {
             Numbering::Random => Permutation::sorted_by_number(graph.len(), chance),
-            Numbering::High => Permutation::by_degree(&degrees()),
-            Numbering::Low => Permutation::sorted_by_number(graph.len(), |v| graph.degree(v) as u64),
+            Numbering::High => Permutation::by_degree(&(0..graph.len() as u32).map(degree).collect::<Vec<u32>>()),
+            Numbering::Low => Permutation::sorted_by_number(graph.len(), |v| degree(v).into()),
             Numbering::Curve => Curve::Morton.order(mesh.points()),
         }
     }

@@ -2,6 +2,7 @@
 //! 2D-Partitioned Scalable BFS", 2016): bits an id, entropy and speed, of a sample like theirs and of the frontiers of searches.
 
 use super::Page;
+use super::border::Numbering;
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
 use crate::cli::plot::{Bars, Panel};
@@ -61,11 +62,10 @@ const LEAST: usize = 1000;
 
 /// The sample, and what two searches of a graph numbered by degree reach at a time: from the vertex with the most edges, and from one
 /// with few, all of a level and the fourth that one of four hosts has, to whom vertices are dealt like cards.
-fn lists(scale: Scale) -> Result<Vec<List>> {
-    let mesh = generate::generate(if scale == Scale::Tiny { "kronecker:10" } else { "kronecker:18" }, 1)?;
+fn lists(spec: &str) -> Result<Vec<List>> {
+    let mesh = generate::generate(spec, 1)?;
     let graph = Graph::from_cells(&mesh)?;
-    let degrees: Vec<u32> = (0..graph.len() as u32).map(|v| graph.degree(v) as u32).collect();
-    let graph = graph.permuted(&Permutation::by_degree(&degrees));
+    let graph = graph.permuted(&Numbering::High.of(&mesh, &graph));
     let n = graph.len() as u32;
     // In the middle of those that have edges at all.
     let middle = (0..n).take_while(|&v| graph.degree(v) > 0).count() as u32 / 2;
@@ -83,7 +83,7 @@ fn lists(scale: Scale) -> Result<Vec<List>> {
 
 /// The table, and a plot of it.
 pub(super) fn page(scale: Scale) -> Result<Page> {
-    let times = if scale == Scale::Tiny { 1 } else { 60 };
+    let (graph, times) = if scale == Scale::Tiny { ("kronecker:10", 1) } else { ("kronecker:18", 60) };
     let head = [
         "list",
         "ids",
@@ -99,7 +99,7 @@ pub(super) fn page(scale: Scale) -> Result<Page> {
         "Rice",
     ];
     let (mut rows, mut panels) = (Vec::new(), Vec::<Panel>::new());
-    for List { search, name, ids, end } in lists(scale)? {
+    for List { search, name, ids, end } in lists(graph)? {
         let (entropy, costs) = list_costs(&ids, end, times)?;
         let count = ids.len() as f64;
         let bits = |cost: &ListCost| 8.0 * cost.bytes as f64 / count;
@@ -125,7 +125,6 @@ pub(super) fn page(scale: Scale) -> Result<Page> {
             None => panels.push(Panel { heading: search.to_string(), groups: vec![(name, bars)] }),
         }
     }
-    let graph = if scale == Scale::Tiny { "kronecker:10" } else { "kronecker:18" };
     let bars = Bars {
         title: "Bits an id of lists of vertices",
         subtitle: format!("frontiers of breadth-first searches of {graph} by degree; plain ids take 32 bits"),
