@@ -228,6 +228,8 @@ impl Problem {
             note,
             #[cfg(feature = "cluster")]
             beside,
+            #[cfg(feature = "cluster")]
+            is_one_machine: !self.needs_other_hosts()?,
         })
     }
 
@@ -435,6 +437,9 @@ pub(super) struct Plan {
     /// The GPU beside the cores, if there is to be one.
     #[cfg(feature = "cluster")]
     pub(super) beside: Option<Beside>,
+    /// Whether no other machine has a part of the mesh.
+    #[cfg(feature = "cluster")]
+    pub(super) is_one_machine: bool,
 }
 
 /// A GPU beside the cores.

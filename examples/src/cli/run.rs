@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
     #[arg(long)]
     pieces: bool,
-    /// Run where the performance model expects it to be quickest, the threads of this machine or its GPU, and say why. The order
+    /// Run where the performance model expects it to be quickest, threads of this machine, its GPU or both, and say why. The order
     /// stays: another one is another result
     #[arg(long)]
     auto: bool,
@@ -106,8 +106,8 @@ impl Arguments {
 struct End {
     /// Time of the steps alone.
     wall: Duration,
-    /// What it was predicted to be, if anything was.
-    expected: Option<Expected>,
+    /// What it should have been, or why nobody can say.
+    expected: Result<Expected, String>,
     /// The measured quantities before the first step.
     first: Vec<Metric>,
     /// The same after the last one.
@@ -152,9 +152,10 @@ struct Report {
     until_s: Option<f64>,
     stop: Option<Value>,
     wall_s: f64,
-    /// What the model said before, for as many rounds, and what it took for the limit.
+    /// What the model says, for as many rounds, and what it takes for the limit; or why it says nothing.
     predicted_s: Option<f64>,
     limit: Option<&'static str>,
+    not_predicted: Option<String>,
     updates_per_s: f64,
     setup_s: Map<String, Value>,
     saving_s: f64,
@@ -196,7 +197,6 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     if let Some(note) = run.note() {
         writeln!(console.err, "{name}: {note}")?;
     }
-    let expected = plan::expected(&plan, run.as_ref());
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), run.as_mut())?;
     let mut config = Config {
@@ -242,6 +242,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         );
     }
     let files = draw(output, run.as_ref(), stopped_by, arguments.quiet, console)?;
+    // After all else: nobody waits for it who is not done.
+    let expected = plan::expected(&plan, run.as_ref(), if stopped_by.is_some() { Duration::ZERO } else { wall });
     let reached = goal.to_text(met, &last, run.as_ref());
     let end = End { wall, expected, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
     if stopped_by.is_none() {
@@ -374,8 +376,9 @@ impl Report {
             until_s: goal.until,
             stop: goal.to_json(end.met, &end.last),
             wall_s,
-            predicted_s: end.expected.as_ref().map(|expected| expected.round_s * run.rounds() as f64),
-            limit: end.expected.as_ref().map(|expected| expected.limit.name()),
+            predicted_s: end.expected.as_ref().ok().map(|expected| expected.round_s * run.rounds() as f64),
+            limit: end.expected.as_ref().ok().map(|expected| expected.limit.name()),
+            not_predicted: end.expected.as_ref().err().cloned(),
             updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
             setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
             saving_s: end.files.saving_s,
@@ -388,12 +391,6 @@ impl Report {
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
         })
-    }
-
-    /// Predicted beside measured.
-    fn predicted(&self, expected: &Expected) -> String {
-        let [predicted, measured] = [expected.round_s * self.rounds as f64, self.wall_s].map(text::seconds);
-        format!("{predicted}, measured {measured} (limit: {})", expected.limit.name())
     }
 
     fn print_json(&self, console: &mut Console) -> Result<()> {
@@ -433,8 +430,9 @@ impl Report {
             ),
             ("wall", format!("{} for the steps, {rate}", text::seconds(self.wall_s))),
         ];
-        rows.extend(end.expected.as_ref().map(|expected| ("predicted", self.predicted(expected))));
+        let beside = |expected: &Expected| expected.beside(self.rounds, self.wall_s);
         rows.extend([
+            ("predicted", end.expected.as_ref().map_or_else(String::clone, beside)),
             ("set-up", format!("{}: {stages}", text::seconds(total))),
             (
                 "output",

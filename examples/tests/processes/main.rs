@@ -149,6 +149,24 @@ fn processes_are_measured_beside_what_this_machine_can_do() {
     assert_eq!(one["digest"], two["digest"]);
 }
 
+#[test]
+fn a_run_on_processes_says_what_it_should_have_taken_without_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+        // Where nobody has measured anything.
+        command.env("XDG_CACHE_HOME", folder.path()).args(["run", "heat", "--mesh", "torus:24x12", "--steps", "6"]);
+        command.args(["--order", "color", "--no-pictures", "--quiet", "--out"]).arg(folder.path()).args(more);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let predicted = |told: &str| told.lines().find(|line| line.starts_with("predicted")).map(str::to_string).unwrap();
+    let processes = ["--processes", "2", "--threads", "1"];
+    assert!(predicted(&run(&processes)).contains("not yet: `meshweft plan heat` with these options"));
+    run(&["--auto"]);
+    let told = predicted(&run(&processes));
+    assert!(told.contains(" without messages, measured ") && told.contains("(limit: "), "{told}");
+}
+
 /// A trace, as the events of each kind.
 fn events(trace: &Value) -> BTreeMap<&str, Vec<&Value>> {
     let mut events: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();

@@ -114,8 +114,7 @@ fn loops_are_predicted_by_their_iterations_and_searches_not_at_all() {
     assert!(row["measured_ns_per_update"].as_f64() > Some(0.0), "{row}");
     bad(&[&["plan", "bfs"], &graph[..], &[out]].concat(), "looks only at what has changed");
     let run = ["run", "bfs", "--mesh", "kronecker:8", "--no-pictures", "--quiet", "--out", out];
-    // What nobody has asked for is not talked about.
-    assert!(!good(&run).contains("\npredicted"));
+    assert!(good(&run).contains("\npredicted  not: bfs looks only at what has changed"));
 }
 
 #[test]
@@ -130,4 +129,6 @@ fn auto_chooses_where_a_run_goes_and_never_what_comes_out() {
     assert!(ended.code == 0 && ended.err.contains("ns an update predicted, limited by"), "{}", ended.err);
     assert!(ended.out.contains("\npredicted  ") && ended.out.contains("(limit: "), "{}", ended.out);
     bad(&[&["run"], SMALL, &["--auto", "--backend", "serial"]].concat(), "leave out --backend");
+    let serial = small(folder.path(), &["--backend", "serial"]);
+    assert!(serial["predicted_s"].is_null() && serial["not_predicted"] == "not: the oracle takes its time", "{serial}");
 }

@@ -227,6 +227,8 @@ impl Point {
             note: None,
             #[cfg(feature = "cluster")]
             beside: None,
+            #[cfg(feature = "cluster")]
+            is_one_machine: true,
         };
         let (mut run, setup) = plan.start(&mut std::io::sink())?;
         measure(&plan, run.as_mut(), setup, scale.trials())

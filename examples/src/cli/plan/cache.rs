@@ -77,6 +77,7 @@ impl Cache {
     }
 
     /// The constants, if they are known.
+    #[cfg(any(feature = "cluster", test))]
     pub(in crate::cli) fn known_machine(&self) -> Option<&Machine> {
         self.machine.as_ref()
     }
@@ -96,8 +97,16 @@ impl Cache {
         }
     }
 
+    /// The constants, if they are known or to be measured now.
+    ///
+    /// # Errors
+    /// As [`constants::measure`].
+    pub(super) fn machine_if(&mut self, is_measured: bool) -> Result<Option<Machine>> {
+        if is_measured { self.machine().map(Some) } else { Ok(self.machine.clone()) }
+    }
+
     /// Takes constants that are known.
-    #[cfg(test)]
+    #[cfg(all(feature = "cluster", test))]
     pub(super) fn set_machine(&mut self, machine: Machine) {
         self.machine = Some(machine);
     }
@@ -118,6 +127,19 @@ impl Cache {
         let costs = measure()?;
         self.note(name, &costs);
         Ok(costs)
+    }
+
+    /// What a program costs, if it is known or to be measured now.
+    ///
+    /// # Errors
+    /// Those of `measure`.
+    pub(super) fn costs_if<C: Kept>(
+        &mut self,
+        is_measured: bool,
+        name: &str,
+        measure: impl FnOnce() -> Result<C>,
+    ) -> Result<Option<C>> {
+        if is_measured { self.costs(name, measure).map(Some) } else { Ok(self.known(name)) }
     }
 
     /// Notes what a program costs.

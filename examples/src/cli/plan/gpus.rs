@@ -18,7 +18,7 @@ pub(super) struct Gpu {
     /// Whether it is a program on the cores.
     pub(super) is_software: bool,
     /// What the costs on it are known by, after the name of the program.
-    key: String,
+    pub(super) key: String,
 }
 
 impl std::fmt::Display for Gpu {

@@ -6,6 +6,7 @@
 mod cache;
 mod choice;
 mod constants;
+mod expected;
 mod gpus;
 #[cfg(feature = "cluster")]
 mod link;
@@ -17,6 +18,7 @@ mod trial;
 
 use cache::Cache;
 pub(super) use choice::start;
+pub(super) use expected::{Expected, expected};
 use gpus::{Gpu, gpus};
 #[cfg(feature = "cluster")]
 pub(super) use share::first_share;
@@ -26,7 +28,7 @@ use super::{Console, Outcome, memory, open_mesh};
 use crate::{Options, Run};
 use anyhow::Result;
 use clap::Args;
-use meshweft::model::{Cost, Costs, Machine, Place, Prediction, Workload};
+use meshweft::model::{Costs, Machine, Place, Prediction, Workload};
 #[cfg(feature = "cluster")]
 use meshweft::model::{Link, Packed};
 use meshweft::{Backend, Order};
@@ -121,27 +123,6 @@ pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
     let Options { simd, precision, .. } = plan.options;
     let name = plan.entry.info.name;
     format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
-}
-
-/// What a run on the threads of this machine takes a round, and why, by what an earlier command has measured; nothing if none has, or
-/// nothing can be said of such a run.
-pub(super) fn expected(plan: &Plan, run: &dyn Run) -> Option<Expected> {
-    let Backend::Cpu { .. } = plan.options.backend else { return None };
-    if plan.options.verify {
-        // An oracle runs beside it.
-        return None;
-    }
-    let cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
-    let costs: Costs = cache.known(&name(plan, run.mesh(), run.schedule().order()))?;
-    let work = run.workload(run.threads(), &[1.0]).ok().filter(|work| !work.is_search)?;
-    let prediction = cache.known_machine()?.predict(&costs, &work, here(run.threads()));
-    Some(Expected { round_s: prediction.round_s(), limit: prediction.limit() })
-}
-
-/// What a run was predicted to take.
-pub(super) struct Expected {
-    pub(super) round_s: f64,
-    pub(super) limit: Cost,
 }
 
 /// Predicts all configurations.

@@ -72,7 +72,7 @@ mod tests {
             ..Options::default()
         };
         let (settings, mesh) = (Settings::new(entry.info.settings), "sheet:200".into());
-        Plan { entry, mesh, seed: 1, settings, options, note: None, beside: Some(beside) }
+        Plan { entry, mesh, seed: 1, settings, options, note: None, beside: Some(beside), is_one_machine: true }
     }
 
     #[test]

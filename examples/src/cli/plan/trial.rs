@@ -69,7 +69,7 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let threads = machine.threads;
     let mut shared = start(plan, &small, order, Backend::Cpu { threads })?;
     let work = shared.workload(threads, &[1.0])?;
-    ensure!(!work.is_search, "{} looks only at what has changed: its rounds cannot be predicted", plan.entry.info.name);
+    ensure_rounds(plan, &work)?;
     let mut alone = start(plan, &small, order, Backend::Cpu { threads: 1 })?;
     // In turn, and the better of both: what disturbs one of them often lasts longer than it.
     let [mut alone_s, mut shared_s] = [f64::INFINITY; 2];
@@ -89,6 +89,15 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let sparse = sparse(mesh).and_then(|mesh| tried(plan, &mesh, order, mesh.points().len(), one()).ok());
     let sparse = sparse.as_ref().map(|(work, alone_s)| (work, *alone_s));
     Ok(machine.costs(&work, &Trial { alone_s, shared_s, threads, cold_s }, sparse))
+}
+
+/// Makes sure that rounds of a program are alike.
+///
+/// # Errors
+/// A search.
+pub(super) fn ensure_rounds(plan: &Plan, work: &Workload) -> Result<()> {
+    ensure!(!work.is_search, "{} looks only at what has changed: its rounds cannot be predicted", plan.entry.info.name);
+    Ok(())
 }
 
 /// How values between hosts pack after some rounds on a piece of the mesh.
