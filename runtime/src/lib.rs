@@ -32,7 +32,7 @@ pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce, Relax,
-    Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
+    Scalar, SharedOf, Sight, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
 };
 pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]

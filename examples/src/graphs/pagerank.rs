@@ -116,12 +116,17 @@ impl Program for PageRank {
 
     fn step(&self, stages: &mut Stages<Self>) {
         let has_dangling = self.per_weight.contains(&0.0);
-        stages.until(Settled { tolerance: self.tolerance }, self.rounds, |stages| {
+        let dangling = |stages: &mut Stages<Self>| {
             if has_dangling {
                 stages.reduce(Dangling, |found| &mut found.dangling);
             }
+        };
+        dangling(stages);
+        stages.until(Settled { tolerance: self.tolerance }, self.rounds, |stages| {
             stages.jacobi(Surf, 1);
+            // Both right after the update, while ranks are in a cache.
             stages.reduce(Change, |found| &mut found.change);
+            dangling(stages);
         });
     }
 }

@@ -97,6 +97,10 @@ impl<T: Number> Walks<T> for Share<T> {
         }
     }
 
+    fn expect(&mut self, measures: Vec<Measure<T>>) {
+        self.walker.expect(measures);
+    }
+
     fn reduce(&mut self, measure: Measure<T>) -> Result<Reduction> {
         self.walker.reduce(measure)
     }

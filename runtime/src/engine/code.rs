@@ -8,7 +8,7 @@ use super::grid::{Grid, Sides};
 use super::interpreter::Host;
 use super::one::One;
 use crate::layout::Tile;
-use crate::program::{Combine, Uniform};
+use crate::program::{Combine, Sight, Uniform};
 use crate::schedule::Rule;
 use std::any::TypeId;
 
@@ -55,8 +55,8 @@ pub(crate) enum Code<T> {
         is_quiet: bool,
         relax: Option<Relaxation<T>>,
     },
-    /// Of a measure: how values are combined; that of one vertex; those of a tile.
-    Measure { how: Combine, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
+    /// Of a measure: how values are combined; what it looks at; that of one vertex; those of a tile.
+    Measure { how: Combine, sight: Sight, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
     /// New globals.
     Scalar(fn(&Uniform<T>) -> Vec<T>),
     /// Whether a test holds.
@@ -77,10 +77,6 @@ pub(crate) struct Pass<T> {
 /// A measurement of all vertices.
 pub(crate) struct Measure<T> {
     /// The number of its kernel.
-    #[cfg_attr(
-        not(all(feature = "gpu", feature = "cluster")),
-        expect(dead_code, reason = "a device knows kernels by it")
-    )]
     pub(crate) kernel: usize,
     pub(crate) code: Code<T>,
     pub(crate) uniform: Uniform<T>,

@@ -78,7 +78,7 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
 
     fn reduce<K: Reduce<P>>(&mut self) {
         let tile = [tile::measure::<P, T, K, T::Half>, tile::measure::<P, T, K, T::Full>];
-        let code = Code::Measure { how: K::COMBINE, one: one::measure::<P, T, K>, tile };
+        let code = Code::Measure { how: K::COMBINE, sight: K::SIGHT, one: one::measure::<P, T, K>, tile };
         self.push::<K>(K::METRIC, code);
     }
 

@@ -7,7 +7,7 @@ use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
-use crate::program::Uniform;
+use crate::program::{Sight, Uniform};
 use crate::schedule::Rule;
 use crate::step::{self, Settings, Stage, Step};
 use std::sync::Arc;
@@ -52,6 +52,10 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     fn each(&mut self, _kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
         (0..count).for_each(|i| work(i));
     }
+
+    /// Says what will be measured after the passes that come next, before anything else, and looks at no neighbors: a host may do that as
+    /// it goes.
+    fn expect(&mut self, _measures: Vec<Measure<T>>) {}
 
     /// Measures all of its vertices, and combines the values in the leaves of the tree.
     ///
@@ -232,6 +236,9 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                     }
                 }
                 &Stage::Reduce { kernel, settings, into } => {
+                    if !self.passes.is_empty() {
+                        self.engine.host.expect(self.expected(&stages[i..], draw));
+                    }
                     self.flush()?;
                     let uniform = self.uniform(&settings, draw);
                     self.engine.globals[into] = T::from_f64(self.engine.total(kernel, uniform)?);
@@ -254,6 +261,21 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
             }
         }
         Ok(())
+    }
+
+    /// The measures with which some stages begin that look at no neighbors, and after the first at no globals either: those will have
+    /// changed.
+    fn expected(&self, stages: &[Stage], draw: u32) -> Vec<Measure<T>> {
+        let measure = |(i, stage): (usize, &Stage)| match stage {
+            &Stage::Reduce { kernel, settings, .. } => {
+                let code = self.engine.code(kernel);
+                let Code::Measure { sight, .. } = code else { return None };
+                let is_known = sight == Sight::Own || (sight == Sight::Given && i == 0);
+                is_known.then(|| Measure { kernel, code, uniform: self.uniform(&settings, draw) })
+            }
+            _ => None,
+        };
+        stages.iter().enumerate().map_while(measure).collect()
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -22,7 +22,7 @@ mod star;
 pub use crate::number::{Kind, Part, Record};
 pub use given::Given;
 pub(crate) use given::Uniform;
-pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
+pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Sight, Test, Update};
 pub use record::Vertex;
 pub(crate) use record::{convert, integers, leaves};
 pub use relax::Relax;

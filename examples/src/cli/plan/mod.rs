@@ -143,6 +143,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         rows.extend(of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments)?);
     }
     cache.save();
+    if arguments.measure {
+        measure(&mut rows, &plan, &mesh)?;
+    }
     rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
     let table = Table { plan: &plan, vertices: mesh.points().len(), machine, rows, order };
     match arguments.json {
@@ -248,11 +251,7 @@ fn of_order(
     (machine, costs, gpus): (&Machine, &Costs, &[Gpu]),
     arguments: &Arguments,
 ) -> Result<Vec<Row>> {
-    let start = |backend: Backend| -> Result<Box<dyn Run>> {
-        let options = Options { order, backend, ..plan.options.clone() };
-        plan.entry.start(mesh.clone(), &plan.settings, &options)
-    };
-    let run = start(Backend::Cpu { threads: machine.threads })?;
+    let run = trial::start(plan, mesh, order, Backend::Cpu { threads: machine.threads })?;
     let mut rows = on_threads(run.as_ref(), machine.threads, (machine, costs))?;
     #[cfg(feature = "cluster")]
     for &hosts in &arguments.share_among {
@@ -268,13 +267,16 @@ fn of_order(
     rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
     #[cfg(feature = "cluster")]
     rows.extend(gpus::beside(cache, plan, run.as_ref(), (machine, costs), gpus)?);
-    drop(run);
-    if arguments.measure {
+    Ok(rows)
+}
+
+/// Runs all configurations of this machine, in turns that are far apart: what disturbs one try may last for a second.
+fn measure(rows: &mut [Row], plan: &Plan, mesh: &Mesh) -> Result<()> {
+    for _ in 0..trial::TURNS {
         for row in rows.iter_mut().filter(|row| row.place.hosts == 1) {
-            let mut run = start(row.backend()?)?;
-            // The better of two, as in trials.
-            row.measured_s = Some(trial::round_s(run.as_mut())?.min(trial::round_s(run.as_mut())?));
+            let round_s = trial::round_s(trial::start(plan, mesh, row.order, row.backend()?)?.as_mut())?;
+            row.measured_s = Some(row.measured_s.map_or(round_s, |least| least.min(round_s)));
         }
     }
-    Ok(rows)
+    Ok(())
 }

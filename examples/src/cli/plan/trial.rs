@@ -25,9 +25,13 @@ pub(super) const FEW: usize = VERTICES / 8;
 const EDGES: usize = 1 << 18;
 /// Bytes of the last-level cache that are counted on: some systems tell of one that others share.
 const LEAST_CACHE: usize = 8 << 20;
-/// Seconds that each timing takes, and how often it is taken: the least counts.
-const TIMING_S: f64 = 0.01;
-const TIMINGS: usize = 7;
+/// Seconds that each timing takes: so few that some are between whatever else the machine does. The least counts.
+const TIMING_S: f64 = 0.004;
+/// Timings, at least, and seconds that all of them take together, at least.
+const TIMINGS: usize = 5;
+const TIMINGS_S: f64 = 0.06;
+/// How often each of several things that are compared is tried: what disturbs one of them often lasts longer than a try.
+pub(super) const TURNS: usize = 3;
 
 /// A piece of a mesh like the whole: consecutive vertices of the curve, from its middle. Of a graph, which has no places, every so
 /// many-th edge with its ends, so that who has many neighbors still has more than others.
@@ -71,9 +75,9 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let work = shared.workload(threads, &[1.0])?;
     ensure_rounds(plan, &work)?;
     let mut alone = start(plan, &small, order, Backend::Cpu { threads: 1 })?;
-    // In turn, and the better of both: what disturbs one of them often lasts longer than it.
+    // In turn.
     let [mut alone_s, mut shared_s] = [f64::INFINITY; 2];
-    for _ in 0..2 {
+    for _ in 0..TURNS {
         alone_s = alone_s.min(round_s(alone.as_mut())?);
         shared_s = shared_s.min(if threads > 1 { round_s(shared.as_mut())? } else { alone_s });
     }
@@ -216,9 +220,13 @@ pub(super) fn round_s(run: &mut dyn Run) -> Result<f64> {
         }
         steps *= 2;
     }
-    let times = (0..TIMINGS).map(|_| timing(steps)).collect::<Result<Vec<_>>>()?;
-    ensure!(times.iter().all(|time| time.1 > 0), "these settings sweep no vertex: there is nothing to predict");
-    Ok(least(times.into_iter().map(|(s, rounds)| s / rounds as f64)))
+    let (mut best_s, mut all_s, mut count) = (f64::INFINITY, 0.0, 0);
+    while count < TIMINGS || all_s < TIMINGS_S {
+        let (s, rounds) = timing(steps)?;
+        ensure!(rounds > 0, "these settings sweep no vertex: there is nothing to predict");
+        (best_s, all_s, count) = (best_s.min(s / rounds as f64), all_s + s, count + 1);
+    }
+    Ok(best_s)
 }
 
 /// By how much longer one round of all sweeps takes when caches hold nothing.

@@ -3,18 +3,21 @@
 //! What is measured of a vertex is needed once, when its leaf of the tree is combined. Where the vertices of leaves lie in few tiles,
 //! as in orders that keep to the curve, a thread measures those and combines the leaves before it goes on: values never leave its
 //! cache. Elsewhere all tiles come first.
+//!
+//! A measure that looks at no neighbors, right after an update, needs no walk of its own: whoever does the last round of the last task
+//! of some leaves measures those.
 
 use super::tile::Visit;
 use super::walk::Ground;
 use super::{Cpu, table};
-use crate::engine::code::{Code, MeasureTile};
+use crate::engine::code::{Code, Measure, MeasureTile};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
 use crate::program::{Combine, Uniform};
 use crate::schedule::Rule;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Slots that may be measured for each vertex that counts: more than one where tiles are in two parts, or have padding.
 const SLOTS_A_VERTEX: f64 = 1.3;
@@ -33,8 +36,12 @@ pub(super) struct Measures {
 
 /// Leaves that are measured together.
 struct Parts {
-    /// Of each part, the tiles in which its vertices are.
+    /// Of each part, the tiles in which its vertices are, and how many tasks those belong to.
     tiles: Vec<Vec<u32>>,
+    tasks: Vec<u32>,
+    /// Where the parts begin that have vertices of a task, for each task and at the end, and these parts.
+    starts: Vec<u32>,
+    of_tasks: Vec<u32>,
     /// Of each vertex along the curve, its place among the slots of the tiles of its part.
     places: Vec<u32>,
 }
@@ -57,7 +64,9 @@ impl Parts {
             let own = tile.own();
             tile_of[own.start / domain.width..own.end / domain.width].fill(number);
         }
-        let mut found = Parts { tiles: Vec::new(), places: Vec::with_capacity(domain.along_curve.len()) };
+        let places = Vec::with_capacity(domain.along_curve.len());
+        let mut found =
+            Parts { tiles: Vec::new(), tasks: Vec::new(), starts: Vec::new(), of_tasks: Vec::new(), places };
         let (mut starts, mut all) = (vec![u32::MAX; domain.tiles.len()], 0);
         for part in parts {
             let (mut tiles, mut len) = (Vec::new(), 0);
@@ -78,7 +87,32 @@ impl Parts {
                 return None;
             }
         }
+        found.find_tasks(domain);
         Some(found)
+    }
+
+    /// Which parts have vertices of which tasks.
+    fn find_tasks<T: Number>(&mut self, domain: &Domain<T>) {
+        let count = domain.graph.len();
+        let mut task_of = vec![0u32; domain.tiles.len()];
+        (0..count).for_each(|t| task_of[domain.tiles_of(t..t + 1)].fill(t as u32));
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for (tiles, part) in self.tiles.iter().zip(0..) {
+            let mut tasks: Vec<u32> = tiles.iter().map(|&tile| task_of[tile as usize]).collect();
+            tasks.sort_unstable();
+            tasks.dedup();
+            self.tasks.push(tasks.len() as u32);
+            pairs.extend(tasks.into_iter().map(|task| (task, part)));
+        }
+        pairs.sort_unstable();
+        let first = |task: usize| pairs.partition_point(|pair| (pair.0 as usize) < task);
+        self.starts = (0..=count).map(|task| first(task) as u32).collect();
+        self.of_tasks = pairs.into_iter().map(|pair| pair.1).collect();
+    }
+
+    /// The parts that have vertices of a task.
+    fn of_task(&self, t: u32) -> &[u32] {
+        &self.of_tasks[self.starts[t as usize] as usize..self.starts[t as usize + 1] as usize]
     }
 }
 
@@ -127,6 +161,11 @@ struct Sums {
 }
 
 impl Sums {
+    fn new(leaves: Arc<[Leaf]>, some: usize) -> Sums {
+        let found = leaves.iter().map(|_| AtomicU64::new(0)).collect();
+        Sums { leaves, some, found }
+    }
+
     fn parts(&self) -> usize {
         self.leaves.len().div_ceil(self.some)
     }
@@ -145,17 +184,84 @@ impl Sums {
     }
 }
 
+/// Measures that are taken part by part, as the last of the tasks of each part comes to its end.
+pub(super) struct Followers<T> {
+    measures: Vec<Follower<T>>,
+    parts: Arc<Parts>,
+    /// Tasks that each part still waits for.
+    left: Vec<AtomicU32>,
+}
+
+struct Follower<T> {
+    kernel: usize,
+    how: Combine,
+    look: Look<T>,
+    sums: Sums,
+}
+
+impl<T: Number> Followers<T> {
+    /// A task has done its last round, and nobody changes its state any more.
+    pub(super) fn come(&self, t: u32) {
+        for &part in self.parts.of_task(t) {
+            // Whoever is last sees what all others have written.
+            if self.left[part as usize].fetch_sub(1, Ordering::AcqRel) == 1 {
+                for Follower { how, look, sums, .. } in &self.measures {
+                    sums.part(part as usize, |leaves| look.part(*how, &self.parts, part as usize, leaves));
+                }
+            }
+        }
+    }
+
+    /// What was measured, by kernel, after the walk.
+    pub(super) fn found(&self) -> Vec<(usize, Reduction)> {
+        let found = |Follower { kernel, how, look, sums }: &Follower<T>| {
+            let Ground { domain, memory, .. } = &*look.ground;
+            (*kernel, Reduction::new(*how, domain, sums.found(), |slot| memory.values()[slot].to_f64()))
+        };
+        self.measures.iter().map(found).collect()
+    }
+}
+
 impl<T: Number> Cpu<T> {
-    pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
+    /// What is to be measured along with a walk after which array `source` holds the shared state.
+    pub(super) fn followers(&mut self, source: usize) -> Option<Followers<T>> {
+        let mut expected = std::mem::take(&mut self.expected);
+        if expected.is_empty() {
+            return None;
+        }
+        let Measures { leaves, some, parts } = self.measures();
+        let parts = parts?;
+        if self.ground.domain.share.is_some() {
+            // Values of leaves that other hosts have a part of lie in one place for all measures.
+            expected.truncate(1);
+        }
+        let follower = |measure: Measure<T>| {
+            let Measure { kernel, code, uniform } = measure;
+            let (how, look) = self.look(code, uniform, source);
+            Follower { kernel, how, look, sums: Sums::new(leaves.clone(), some) }
+        };
+        let measures = expected.into_iter().map(follower).collect();
+        let left = parts.tasks.iter().map(|&tasks| AtomicU32::new(tasks)).collect();
+        Some(Followers { measures, parts, left })
+    }
+
+    fn measures(&mut self) -> Measures {
+        let (domain, threads) = (&self.ground.domain, self.team.threads());
+        self.measures.get_or_insert_with(|| Measures::new(domain, threads)).clone()
+    }
+
+    fn look(&self, code: Code<T>, uniform: Uniform<T>, source: usize) -> (Combine, Look<T>) {
         let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
-        let kind = tile[0] as usize as u64;
-        let (ground, threads) = (self.ground.clone(), self.team.threads());
-        let measure = tile[usize::from(ground.domain.width == T::Full::WIDTH)];
-        let look = Arc::new(Look { ground: ground.clone(), measure, uniform, source: self.current });
-        let Measures { leaves, some, parts } =
-            self.measures.get_or_insert_with(|| Measures::new(&ground.domain, threads)).clone();
-        let found = leaves.iter().map(|_| AtomicU64::new(0)).collect();
-        let sums = Arc::new(Sums { leaves, some, found });
+        let measure = tile[usize::from(self.ground.domain.width == T::Full::WIDTH)];
+        (how, Look { ground: self.ground.clone(), measure, uniform, source })
+    }
+
+    pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
+        let (how, look) = self.look(code, uniform, self.current);
+        let (kind, look) = (look.measure as usize as u64, Arc::new(look));
+        let ground = self.ground.clone();
+        let Measures { leaves, some, parts } = self.measures();
+        let sums = Arc::new(Sums::new(leaves, some));
         let own = sums.clone();
         if let Some(parts) = parts {
             self.each(kind, sums.parts(), move |i| own.part(i, |leaves| look.part(how, &parts, i, leaves)));
@@ -184,11 +290,54 @@ impl<T: Number> Cpu<T> {
 mod tests {
     use super::*;
     use crate::engine::cpu::Measure;
-    use crate::engine::cpu::stress::{Case, Mixing, SUM};
-    use crate::engine::interpreter::Host;
-    use crate::engine::{Serial, Table};
+    use crate::engine::cpu::stress::{Case, MOST, Mixing, OWN, STIR, SUM};
+    use crate::engine::interpreter::{Host, Interpreter};
+    use crate::engine::{Engine, Serial, Table};
     use crate::number::Int;
     use crate::schedule::{Key, Order};
+    use crate::step::{Stage, Step};
+
+    fn measure(table: &Table<Int>, kernel: usize) -> Measure<Int> {
+        let uniform = Uniform { parameters: vec![], globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
+        Measure { kernel, code: table.kernels[kernel].code, uniform }
+    }
+
+    #[test]
+    fn what_follows_an_update_is_measured_with_it_and_comes_to_the_same() {
+        let n = 70_000;
+        let edges: Vec<[u32; 2]> = (0..n).flat_map(|v| [[v, (v + 1) % n], [v, (v + 300) % n]]).collect();
+        let update = |rule, rounds| Stage::Update { kernel: STIR, settings: [1.0, 0.0, 0.0, 0.0], rule, rounds };
+        let reduce = |kernel, into| Stage::Reduce { kernel, settings: [0.0; 4], into };
+        // The last of these asks for globals that the one before has just changed, and the first after it for neighbors.
+        let stages = |rule| {
+            let first = [update(rule, 2), reduce(MOST, 0), reduce(OWN, 1), reduce(MOST, 0)];
+            first.into_iter().chain([update(rule, 1), reduce(SUM, 0), reduce(OWN, 1)]).collect::<Vec<_>>()
+        };
+        let table = Arc::new(Table::<Int>::of::<Mixing>());
+        for (order, rule) in [
+            (Order::JACOBI, Rule::AtOnce),
+            (Order::BLOCKED, Rule::InOrder),
+            (Order::BLOCKED, Rule::Backward),
+            (Order::LEVEL_COLOR, Rule::InOrder),
+        ] {
+            let case = Case::new(n as usize, edges.clone(), order, 700);
+            let step = Step { number: 0, parameters: Vec::new(), stages: stages(rule) };
+            let (plain, state) = case.laid_out(1);
+            let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), vec![Int(0); 2]);
+            oracle.step(&step).unwrap();
+            for (width, threads) in [(1, 1), (8, 1), (8, 2), (16, 3)] {
+                let (layout, state) = case.laid_out(width);
+                let cpu = Cpu::new(threads, layout.domain.clone(), None, state).unwrap();
+                let mut cpu = Interpreter::new(cpu, table.clone(), vec![Int(0); 2]);
+                cpu.step(&step).unwrap();
+                assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "{order} {width} {threads}");
+                // Where leaves lie in few tiles.
+                cpu.host.expect([MOST, OWN].map(|kernel| measure(&table, kernel)).into());
+                let followers = cpu.host.followers(0).map_or(0, |then| then.measures.len());
+                assert_eq!(followers, if order.key == Key::LevelColor { 0 } else { 2 }, "{order} {width} {threads}");
+            }
+        }
+    }
 
     #[test]
     fn leaves_are_combined_where_they_were_measured_if_they_lie_in_few_tiles() {
@@ -196,11 +345,7 @@ mod tests {
         let near = |v: u32| [[v, (v + 1) % n], [v, (v + 300) % n]];
         let edges: Vec<[u32; 2]> = (0..n).flat_map(near).collect();
         let table = Table::<Int>::of::<Mixing>();
-        let measure = || {
-            let uniform =
-                Uniform { parameters: vec![], globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
-            Measure { kernel: SUM, code: table.kernels[SUM].code, uniform }
-        };
+        let measure = || measure(&table, SUM);
         let mut met = [false; 2];
         for order in [Order::JACOBI, Order::BLOCKED, Order { key: Key::Color, ..Order::BLOCKED }] {
             let case = Case::new(n as usize, edges.clone(), order, 700);

@@ -20,6 +20,7 @@ pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Host};
+use super::legs::Legs;
 use super::reduce::Reduction;
 use super::{Audit, Facts, Timeline};
 use crate::error::{Error, Result};
@@ -47,6 +48,9 @@ pub(crate) struct Cpu<T> {
     frontiers: BTreeMap<usize, Option<Arc<Frontier<T>>>>,
     /// Once something is measured.
     measures: Option<Measures>,
+    /// What is to be measured by the walk that comes next, and what the last one has measured, by kernel.
+    expected: Vec<Measure<T>>,
+    measured: Vec<(usize, Reduction)>,
     /// Which array holds the shared state.
     current: usize,
     /// Rounds of all walks so far.
@@ -105,7 +109,8 @@ impl<T: Number> Cpu<T> {
         let quiet = Quiet::new(domain.graph.len());
         let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
         let (pace, frontiers) = (Pace::default(), BTreeMap::new());
-        Ok(Cpu { ground, team, pace, quiet, frontiers, measures: None, current: 0, epochs: 0 })
+        let (expected, measured) = (Vec::new(), Vec::new());
+        Ok(Cpu { ground, team, pace, quiet, frontiers, measures: None, expected, measured, current: 0, epochs: 0 })
     }
 
     /// Lets threads write down what they do. Before anything is done.
@@ -150,11 +155,13 @@ fn kind(numbers: impl IntoIterator<Item = u64>) -> u64 {
 
 impl<T: Number> Host<T> for Cpu<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
-        let kind = kind(passes.iter().flat_map(|pass| [pass.kernel as u64, pass.rule as u64, pass.rounds.into()]));
+        let kernels = passes.iter().flat_map(|pass| [pass.kernel as u64, pass.rule as u64, pass.rounds.into()]);
+        let kind = kind(kernels.chain(self.expected.iter().map(|measure| measure.kernel as u64)));
         let watch = self.quiet.begin(&passes);
         let (threads, spin) = (self.team.threads(), self.team.spin());
-        let from = (self.current, self.epochs);
-        let walk = Arc::new(Walk::new(self.ground.clone(), (passes, watch), from, threads, spin));
+        let legs = Legs::new(passes, self.current, self.epochs);
+        let then = self.followers(legs.target());
+        let walk = Arc::new(Walk::new(self.ground.clone(), (legs, watch), then, threads, spin));
         match self.ground.border.clone() {
             None => self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) }),
             Some(border) => {
@@ -164,10 +171,12 @@ impl<T: Number> Host<T> for Cpu<T> {
             }
         }
         (self.current, self.epochs) = (walk.target(), walk.end());
+        self.measured = walk.measured();
         Ok(walk.spoilt())
     }
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
+        self.measured.clear();
         if let Code::Vertex { relax: Some(relax), .. } = pass.code
             && let Some(outcome) = (relax.here)(self, &pass, most)
         {
@@ -187,8 +196,15 @@ impl<T: Number> Host<T> for Cpu<T> {
         Cpu::each(self, kind, count, move |i| work(i));
     }
 
-    fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {
-        Ok(self.reduction(code, uniform))
+    fn expect(&mut self, measures: Vec<Measure<T>>) {
+        self.expected = measures;
+    }
+
+    fn reduce(&mut self, Measure { kernel, code, uniform }: Measure<T>) -> Result<Reduction> {
+        match self.measured.iter().position(|measured| measured.0 == kernel) {
+            Some(known) => Ok(self.measured.swap_remove(known).1),
+            None => Ok(self.reduction(code, uniform)),
+        }
     }
 
     fn view(&self) -> Result<View<'_, T>> {
@@ -197,6 +213,7 @@ impl<T: Number> Host<T> for Cpu<T> {
 
     fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         self.quiet.forget();
+        self.measured.clear();
         self.ground.memory.edit(self.current, change);
         Ok(())
     }

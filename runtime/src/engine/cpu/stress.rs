@@ -27,6 +27,8 @@ const ENOUGH: usize = 4;
 pub(crate) const SPREAD: usize = 5;
 const HOP: usize = 6;
 const STEER: usize = 7;
+pub(crate) const OWN: usize = 8;
+pub(crate) const MOST: usize = 9;
 
 kernels! {
     for Mixing: Cell, (), Found;
@@ -60,6 +62,8 @@ kernels! {
         offer |_, from, _| from.word.to_int();
         take |_, own, word, _| Cell { word: R::from_int(word), ..own };
     }
+    sum Own |_, own, _| own.word + own.label * R::lit(3.0);
+    max Most |p, own, _| own.label - p.globals.sum;
 }
 
 impl Program for Mixing {
@@ -116,7 +120,7 @@ impl Random {
             0..3 if !is_calm || self.below(5) == 0 => {
                 Stage::Update { kernel: TURN, settings: settings(0.0), rule: Rule::Alone, rounds }
             }
-            3 => Stage::Reduce { kernel: SUM, settings: settings(0.0), into: 0 },
+            3 => Stage::Reduce { kernel: self.one_of(&[SUM, OWN, MOST]), settings: settings(0.0), into: 0 },
             4 => Stage::Scalar { kernel: COUNT, settings: settings(0.0) },
             5 if deep > 0 => Stage::Until {
                 test: ENOUGH,

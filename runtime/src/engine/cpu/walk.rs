@@ -19,11 +19,13 @@
 
 use super::border::{Arrivals, Border, Haste, Lag, Outbox};
 use super::cells::Memory;
+use super::measures::Followers;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
 use super::tile::Visit;
 use crate::engine::code::{Code, Pass};
 use crate::engine::legs::{Leg, Legs};
+use crate::engine::reduce::Reduction;
 use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
@@ -135,6 +137,8 @@ pub(super) struct Walk<T> {
     legs: Legs<T>,
     /// Of walks in which some task may have nothing to do.
     watch: Option<Watch>,
+    /// What is measured of vertices after their last round.
+    then: Option<Followers<T>>,
     /// Rounds that each task has done.
     epochs: Vec<AtomicU32>,
     /// How many tasks were drawn from each sequence, in all rounds.
@@ -170,19 +174,20 @@ enum Draw {
 }
 
 impl<T: Number> Walk<T> {
-    /// `source`: which array holds the shared state; `base`: rounds of all walks before. `threads` may take part; each spins for `spin` before it sleeps.
+    /// `then`: what is measured of vertices after their last round. `threads` may take part; each spins for `spin` before it sleeps.
     pub(super) fn new(
         ground: Arc<Ground<T>>,
-        (passes, watch): (Vec<Pass<T>>, Option<Watch>),
-        (source, base): (usize, u64),
+        (legs, watch): (Legs<T>, Option<Watch>),
+        then: Option<Followers<T>>,
         threads: usize,
         spin: Duration,
     ) -> Walk<T> {
         ground.memory.forget_marks();
         let tasks = ground.domain.graph.len();
         Walk {
-            legs: Legs::new(passes, source, base),
+            legs,
             watch,
+            then,
             epochs: (0..tasks).map(|_| AtomicU32::new(0)).collect(),
             drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             done: CachePadded::new(AtomicUsize::new(0)),
@@ -210,13 +215,22 @@ impl<T: Number> Walk<T> {
         Some(self.spoilt.load(Ordering::Relaxed)).filter(|&pass| pass != usize::MAX)
     }
 
+    /// What was measured, by kernel.
+    pub(super) fn measured(&self) -> Vec<(usize, Reduction)> {
+        self.then.as_ref().map_or_else(Vec::new, Followers::found)
+    }
+
     /// Does all of it on the calling thread: the tasks in order need no waiting.
     pub(super) fn alone(&self) {
         let tasks = self.epochs.len() as u32;
         let mut pen = self.ground.timeline.as_deref().map(|timeline| timeline.pen(0));
         for leg in self.legs.iter() {
             for epoch in leg.first..leg.first + leg.pass.rounds {
-                (0..tasks).for_each(|i| _ = self.visit(leg, if leg.is_backward() { tasks - 1 - i } else { i }, epoch));
+                for i in 0..tasks {
+                    let t = if leg.is_backward() { tasks - 1 - i } else { i };
+                    self.visit(leg, t, epoch);
+                    self.measure(t, epoch);
+                }
                 if let Some(pen) = &mut pen {
                     pen.updated(leg.pass.kernel, tasks, self.round(epoch));
                 }
@@ -387,7 +401,15 @@ impl<T: Number> Walk<T> {
             };
             border.pack(outbox, t, self.round(epoch), &gather);
         }
+        self.measure(t, epoch);
         self.advance(t, epoch);
+    }
+
+    /// Measures what is to be measured of a task, if that was its last round.
+    fn measure(&self, t: u32, epoch: u32) {
+        if let Some(then) = self.then.as_ref().filter(|_| epoch + 1 == self.legs.rounds) {
+            then.come(t);
+        }
     }
 
     /// Whether others read a task.
