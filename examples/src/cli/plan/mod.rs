@@ -267,6 +267,8 @@ fn of_order(
     rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
     #[cfg(feature = "cluster")]
     rows.extend(gpus::beside(cache, plan, run.as_ref(), (machine, costs), gpus)?);
+    #[cfg(not(feature = "cluster"))]
+    let _ = arguments;
     Ok(rows)
 }
 
