@@ -70,6 +70,8 @@ impl<T: Number> Walks<T> for Share<T> {
         if !passes.iter().any(|pass| self.is_searched(pass)) {
             return self.walker.pass(passes);
         }
+        // What a search comes to, no walk measures.
+        self.walker.expect(Vec::new());
         let mut spoilt = None;
         for (i, pass) in passes.into_iter().enumerate() {
             let is_finite = match (self.is_searched(&pass), pass.rule) {

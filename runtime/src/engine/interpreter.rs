@@ -53,8 +53,8 @@ pub(crate) trait Host<T: Number>: Send + Sync {
         (0..count).for_each(|i| work(i));
     }
 
-    /// Says what will be measured after the passes that come next, before anything else, and looks at no neighbors: a host may do that as
-    /// it goes.
+    /// Says what will be measured after the next [`Host::pass`], before anything else, and looks at no neighbors: a host may do that as it
+    /// goes.
     fn expect(&mut self, _measures: Vec<Measure<T>>) {}
 
     /// Measures all of its vertices, and combines the values in the leaves of the tree.
@@ -236,10 +236,7 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                     }
                 }
                 &Stage::Reduce { kernel, settings, into } => {
-                    if !self.passes.is_empty() {
-                        self.engine.host.expect(self.expected(&stages[i..], draw));
-                    }
-                    self.flush()?;
+                    self.flush_before(self.expected(&stages[i..], draw))?;
                     let uniform = self.uniform(&settings, draw);
                     self.engine.globals[into] = T::from_f64(self.engine.total(kernel, uniform)?);
                 }
@@ -279,10 +276,17 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
     }
 
     fn flush(&mut self) -> Result<()> {
+        self.flush_before(Vec::new())
+    }
+
+    /// Runs what was told, after which some measures follow.
+    fn flush_before(&mut self, measures: Vec<Measure<T>>) -> Result<()> {
         let (steps, passes): (Vec<usize>, _) = std::mem::take(&mut self.passes).into_iter().unzip();
-        if !steps.is_empty()
-            && let Some(pass) = self.engine.host.pass(passes)?
-        {
+        if steps.is_empty() {
+            return Ok(());
+        }
+        self.engine.host.expect(measures);
+        if let Some(pass) = self.engine.host.pass(passes)? {
             self.spoil(steps[pass]);
         }
         Ok(())

@@ -8,10 +8,11 @@ use crate::program::{Program, Stages, StarPlan, StarShape, Stars, Vertex};
 use crate::schedule::{Rule, Schedule};
 use crate::step::Stage;
 use crate::trace::{self, Maker};
-use crate::{Mesh, kernels, stars, vertex};
+use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::Permutation;
 
 vertex! { struct Place<R> { shared label: R::Int, shared id: R, shared way: R, from: R, times: R::Int } }
+record! { struct Found<R> { least: R } }
 stars! { Roads[1]; Arrows[1]; Miles[1]: R; Ties[1]; }
 
 /// Labels that spread in every way that there is, and an update along edges that are not cut in blocks.
@@ -23,9 +24,11 @@ const RELAXATIONS: usize = 6;
 const TURN: usize = 6;
 const MIX: usize = 7;
 const SUM: usize = 8;
+const OWN: usize = 9;
+const SHORTEST: usize = 10;
 
 kernels! {
-    for Spreading: Place;
+    for Spreading: Place, (), Found;
     /// The same label everywhere, counted: a level.
     relax Level(Roads: R::Int) {
         held |own| own.label;
@@ -69,6 +72,8 @@ kernels! {
         Place { label, way, ..own }
     };
     sum Sum |_, own, around| around.sum(Ties, |[other], ()| other.way) + own.from;
+    min Own |_, own, _| own.from + own.id * R::lit(0.5);
+    min Shortest |p, own, _| (own.way - p.globals.least).min(own.id);
 }
 
 impl Program for Spreading {
@@ -99,7 +104,7 @@ fn shapes(hosts: u32) -> Vec<[u32; 2]> {
 fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
     let rules = if order.key.is_double_buffered() { [Rule::AtOnce; 2] } else { [Rule::InOrder, Rule::AtOnce] };
     let settings = [2.0, 0.0, 0.0, 0.0];
-    let stage = |random: &mut Random| match random.below(10) {
+    let stage = |random: &mut Random| match random.below(13) {
         0 => Stage::Update { kernel: TURN, settings, rule: Rule::Alone, rounds: 1 },
         1 => Stage::Update { kernel: MIX, settings, rule: random.one_of(&rules), rounds: 1 + random.below(3) as u32 },
         2 => Stage::Update {
@@ -108,6 +113,7 @@ fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
             rule: Rule::AtOnce,
             rounds: 1 + random.below(3) as u32,
         },
+        3..6 => Stage::Reduce { kernel: random.one_of(&[OWN, SHORTEST]), settings, into: 0 },
         _ => {
             let kernel = random.below(RELAXATIONS);
             let most = 1 + random.below(if kernel == FALL { 9 } else { 2 * n });
@@ -165,7 +171,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
     let table = Arc::new(Table::<T>::of::<Spreading>());
     let compress = random.one_of(&[Compress::Auto, Compress::Always, Compress::Never]);
     let threads = if faults.is_some() { 1 } else { 1 + random.below(3) };
-    let begin = driver::begin::<Spreading, T>(&table, &layout.stars, &[], threads);
+    let begin = driver::begin::<Spreading, T>(&table, &layout.stars, &[T::from_f64(0.0)], threads);
     let begin = Begin { compress, grid: Some(grid), ..begin };
     let (world, mut exchanges) = match faults {
         None => (None, exchanges(hosts + 1)),
@@ -175,7 +181,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
         }
     };
     let (plain, start) = laid_out(1, false);
-    let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), start), table, Vec::new());
+    let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), start), table, vec![T::from_f64(0.0)]);
     let result = std::thread::scope(|scope| {
         for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
             let world = world.clone();
@@ -205,6 +211,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
                     (0..n as u32).map(|v| [0, 1, 2, 3, 4].map(|k| real(v, k))).collect()
                 };
                 let [ours, theirs] = [bits(&layout, &driver), bits(&plain, &oracle)];
+                assert_eq!(driver.globals()?, oracle.globals()?, "{grid:?} after {step:?}");
                 let wrong = (0..n).find(|&v| ours[v] != theirs[v]).map(|v| (v, ours[v], theirs[v]));
                 assert_eq!(wrong, None, "{grid:?} after {step:?}");
                 let measure = |engine: &mut dyn Engine<T>| engine.measure(SUM, &Default::default(), &[], 0);
