@@ -62,7 +62,7 @@ pub trait Reduce<P: Kernels>: Kernel {
     const COMBINE: Combine;
     /// Its label and unit (empty for a pure number) among the metrics; one without is measured by steps alone.
     const METRIC: Option<(&'static str, &'static str)>;
-    /// What it may look at.
+    /// What it may look at; `kernels!` finds it out. One that looks further panics on cores.
     const SIGHT: Sight = Sight::Around;
 
     /// The share of one vertex.

@@ -379,6 +379,46 @@ fn a_panic_of_a_measure_leaves_nobody_behind() {
 }
 
 #[test]
+fn a_measure_that_looks_further_than_it_says_panics_instead_of_reading_what_others_write() {
+    mod other {
+        #[derive(Clone, Copy)]
+        pub struct Peek;
+    }
+    struct Liar;
+    impl crate::Kernel for other::Peek {
+        const NAME: &'static str = "Peek";
+    }
+    impl crate::Reduce<Liar> for other::Peek {
+        const COMBINE: crate::Combine = crate::Combine::Sum;
+        const METRIC: Option<(&'static str, &'static str)> = None;
+        const SIGHT: crate::Sight = crate::Sight::Own;
+
+        fn measure<R: Real>(_: &crate::Given<Liar, R>, own: Point<R>, around: &impl crate::Neighbors<Liar, R>) -> R {
+            around.sum(Edges, |[other], weight| other.heat * weight) + own.heat
+        }
+    }
+    kernels! {
+        for Liar: Point;
+        use reduce other::Peek;
+    }
+    impl Program for Liar {
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Edges, mesh.edges(), |_| 1.0);
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Point<f64> {
+            Point { heat: f64::from(v), flow: 0.0 }
+        }
+        fn step(&self, _: &mut Stages<Self>) {}
+    }
+    for (order, simd) in [(Order::BLOCKED, Simd::Auto), (Order::BLOCKED, Simd::Off), (Order::JACOBI, Simd::Auto)] {
+        let builder = Simulation::builder(generate("sheet:20", 1).unwrap(), Liar).order(order).simd(simd);
+        let mut liar = builder.backend(Backend::Cpu { threads: 2 }).build().unwrap();
+        catch_unwind(AssertUnwindSafe(|| liar.measure(other::Peek))).expect_err("it panics");
+    }
+}
+
+#[test]
 fn a_kernel_may_use_threads_of_its_own_and_other_simulations() {
     one_kernel!(Nested, |_, own, around| {
         use rayon::prelude::*;

@@ -14,7 +14,7 @@
 //!
 //! Two things keep a program inside of that argument, whatever safe code it is: a fold reads only vertices that were
 //! added to the star it names, because the star's shape is asserted ([`Row`](crate::layout::Row)); and a record reaches
-//! only its own reals, because their number is asserted here.
+//! only its own reals, because their number is asserted here. A measure taken while others still update is given no star at all.
 
 #![expect(unsafe_code, reason = "disjoint writes to one slice, justified by a verified schedule")]
 

@@ -6,7 +6,9 @@ use crate::engine::Audit;
 use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
-use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
+use crate::program::{
+    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Sight, Uniform, Update, Vertex, VertexOf,
+};
 use crate::schedule::Rule;
 use std::cell::LazyCell;
 use std::marker::PhantomData;
@@ -195,7 +197,7 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
         Form::Rows { vertices, stars } => {
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
-                let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
+                let row = Row { row: i, stars: seen::<P, K, _>(stars), leaf: |i| cells.leaf(i, stride) };
                 K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
             values.iter_mut().zip((0..*vertices as usize).map(value)).for_each(|(measured, value)| *measured = value);
@@ -209,6 +211,12 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
         }),
         Form::Spread { stars } => measure_groups::<P, T, K, L, _>(visit, tile, stars, cells, values),
     }
+}
+
+/// What a measure may see: neighbors of one that says it looks at none may be under way, so it panics if it does.
+#[inline(always)]
+fn seen<P: Kernels, K: Reduce<P>, S>(stars: &[S]) -> &[S] {
+    if K::SIGHT == Sight::Around { stars } else { &[] }
 }
 
 fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
@@ -226,7 +234,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
             cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
             cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
         );
-        let row = WideRows { group, stars, lookup, lanes: PhantomData::<L> };
+        let row = WideRows { group, stars: seen::<P, K, _>(stars), lookup, lanes: PhantomData::<L> };
         given.visit(tile.numbers(first..first + L::WIDTH));
         K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
