@@ -1,7 +1,7 @@
 //! The table of examples: what can be done with each, whatever its types.
 
-use crate::example::{Check, Example, Info, Precision};
-use crate::run::{Options, Run, Running, configure};
+use crate::example::{Check, Example, Info};
+use crate::run::{Make, Options, Run, configure, make};
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 #[cfg(feature = "cluster")]
@@ -23,7 +23,7 @@ pub struct Entry {
 /// What can be done with a program of an example, whatever its types.
 struct Runner {
     runs: fn(&Settings) -> bool,
-    start: fn(Mesh, &Settings, &Options) -> Result<Box<dyn Run>>,
+    make: Make,
     #[cfg(feature = "cluster")]
     work: fn(Worker) -> Result<()>,
     #[cfg(feature = "cluster")]
@@ -35,10 +35,7 @@ impl Runner {
     const fn of<P: Example>() -> Runner {
         Runner {
             runs: P::runs,
-            start: |mesh, settings, options| match options.precision {
-                Precision::F32 => Ok(Box::new(Running::<P, f32>::new(mesh, settings, options)?)),
-                Precision::F64 => Ok(Box::new(Running::<P, f64>::new(mesh, settings, options)?)),
-            },
+            make: make::<P>,
             #[cfg(feature = "cluster")]
             work: |worker| Ok(worker.run::<P>()?),
             #[cfg(feature = "cluster")]
@@ -79,8 +76,8 @@ impl Entry {
     ///
     /// # Errors
     /// A mesh or options that the physics cannot run on.
-    pub fn start(&self, mesh: Mesh, settings: &Settings, options: &Options) -> Result<Box<dyn Run>> {
-        (self.runner(settings)?.start)(mesh, settings, options)
+    pub fn start(&self, mesh: Mesh, settings: &Settings, options: &Options) -> Result<Run> {
+        Run::start(self.runner(settings)?.make, mesh, settings, options)
     }
 
     /// The shaders that would run it on a GPU.

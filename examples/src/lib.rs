@@ -21,7 +21,7 @@ pub mod wave;
 
 pub use entry::Entry;
 pub use example::{Check, Column, Example, Info, Look, Precision, Tolerance};
-pub use run::{Options, Run, Snapshot};
+pub use run::{Options, Run};
 pub use settings::{Kind, Setting, Settings};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,

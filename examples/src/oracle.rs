@@ -1,15 +1,15 @@
 //! The oracle beside a run.
 
 use anyhow::{Context, Result, ensure};
-use meshweft::{Number, Program, Simulation};
+use meshweft::AnySimulation;
 use meshweft_mesh::Field;
 
 /// What runs beside a simulation to judge it.
-pub(crate) struct Oracle<P: Program, T: Number> {
+pub(crate) struct Oracle {
     /// The serial loop, at the same precision.
-    pub(crate) serial: Simulation<P, T>,
+    pub(crate) serial: Box<dyn AnySimulation>,
     /// The same in 64 bits beside a GPU, whose bits are its own: it is judged by how far it is from exact arithmetic.
-    pub(crate) exact: Option<Simulation<P, f64>>,
+    pub(crate) exact: Option<Box<dyn AnySimulation>>,
     /// The largest error of the GPU so far, over that of the serial loop.
     pub(crate) worst: f64,
 }
@@ -18,9 +18,9 @@ pub(crate) struct Oracle<P: Program, T: Number> {
 /// worst vertex of each field, and by four roundings of the largest value on top (claim C6).
 pub const GPU_BOUND: f64 = 4.0;
 
-impl<P: Program, T: Number> Oracle<P, T> {
+impl Oracle {
     /// Takes the state that the step starts from, if it is judged step by step.
-    pub(crate) fn follow(&mut self, simulation: &Simulation<P, T>) -> Result<()> {
+    pub(crate) fn follow(&mut self, simulation: &dyn AnySimulation) -> Result<()> {
         let Some(exact) = &mut self.exact else { return Ok(()) };
         for part in simulation.fields() {
             let values = simulation.field(&part.name)?.values;
@@ -31,10 +31,10 @@ impl<P: Program, T: Number> Oracle<P, T> {
     }
 
     /// Takes the same step and compares.
-    pub(crate) fn judge(&mut self, simulation: &Simulation<P, T>) -> Result<()> {
+    pub(crate) fn judge(&mut self, simulation: &dyn AnySimulation) -> Result<()> {
         self.serial.step()?;
         let Some(exact) = &mut self.exact else {
-            return simulation.compare(&self.serial).context("the run differs from the serial oracle");
+            return simulation.compare(&*self.serial).context("the run differs from the serial oracle");
         };
         exact.step()?;
         for part in simulation.fields() {

@@ -32,13 +32,13 @@ pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce, Relax,
-    Scalar, SharedOf, Sight, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
+    Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
 };
 pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
 pub use simulation::{
-    AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation, Snapshot,
+    AnySimulation, AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation, Snapshot,
 };
 
 pub use meshweft_mesh as mesh;

@@ -28,7 +28,7 @@ pub fn example(name: &str) -> &'static Entry {
 ///
 /// # Errors
 /// Whatever the example says of mesh or settings.
-pub fn start(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> Result<Box<dyn Run>> {
+pub fn start(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> Result<Run> {
     let entry = example(name);
     let mut settings = Settings::new(entry.info.settings);
     for (key, value) in set {
@@ -41,11 +41,11 @@ pub fn start(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -
 ///
 /// # Errors
 /// Whatever stops the run.
-pub fn digest_after(steps: usize, run: &mut dyn Run) -> Result<String> {
+pub fn digest_after(steps: usize, run: &mut Run) -> Result<String> {
     for _ in 0..steps {
         run.step()?;
     }
-    run.digest()
+    Ok(run.digest()?)
 }
 
 /// The code blocks of the guide, compiled and run. Those of the README are on the front page of the runtime.

@@ -47,7 +47,7 @@ fn each_case(f: impl Fn(&str, &Mesh, &[(&str, &str)], &Options, &str)) {
 }
 
 fn digest(name: &str, mesh: &Mesh, set: &[(&str, &str)], options: &Options) -> String {
-    digest_after(STEPS, &mut *start(name, mesh, set, options).unwrap()).unwrap()
+    digest_after(STEPS, &mut start(name, mesh, set, options).unwrap()).unwrap()
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn renumbering_the_vertices_changes_no_value() {
             a.step().unwrap();
             b.step().unwrap();
         }
-        for (left, right) in a.fields().unwrap().iter().zip(b.fields().unwrap()) {
+        for (left, right) in a.state().unwrap().iter().zip(b.state().unwrap()) {
             let width = left.components;
             for v in 0..n {
                 let (x, y) = (&left.values[v * width..][..width], &right.values[names[v] as usize * width..][..width]);

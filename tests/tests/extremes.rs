@@ -46,7 +46,7 @@ fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
                     let options = Options { order, backend, simd, ..Options::default() };
                     // Ten thousand springs at one mass are stiff: the step must be short.
                     let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
-                    let run = start(name, &mesh, set, &options).and_then(|mut run| digest_after(3, &mut *run));
+                    let run = start(name, &mesh, set, &options).and_then(|mut run| digest_after(3, &mut run));
                     run.unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
                 };
                 let oracle = go(Backend::Serial, Simd::Off);

@@ -38,13 +38,13 @@ fn every_example_and_order_on_a_gpu_is_as_near_to_exact_arithmetic_as_the_oracle
             for _ in 0..8 {
                 run.step().unwrap_or_else(|e| panic!("{what}: {e:#}"));
             }
-            assert!(run.audit().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")), "{what}");
+            assert!(run.verdict().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")), "{what}");
             // Steps in flight, without anybody looking: the same bits every time.
             if !is_tried(i, j) {
                 continue;
             }
             let free = Options { verify: false, ..options.clone() };
-            let digest = || digest_after(12, &mut *start(name, &mesh, set, &free).unwrap()).unwrap();
+            let digest = || digest_after(12, &mut start(name, &mesh, set, &free).unwrap()).unwrap();
             assert_eq!(digest(), digest(), "{what}, run to run");
         }
     }
@@ -94,7 +94,7 @@ fn extreme_meshes_run_on_a_gpu() {
                     let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
                     let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{name}, {what}: {e:#}"));
                     (0..2).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}")));
-                    run.fields().unwrap()
+                    run.state().unwrap()
                 };
                 for (gpu, oracle) in fields(backend.clone()).iter().zip(fields(Backend::Serial)) {
                     // The last bit of a place, over a time step, is a velocity of 4e-5.
@@ -129,12 +129,12 @@ fn a_gpu_stops_at_the_step_that_diverges_however_late_the_host_looks() {
     let mut run =
         start("spring", &mesh, &[("dt", "50")], &Options { backend: backend.clone(), ..Options::default() }).unwrap();
     let stepped = (0..stop(Backend::Serial) + 1).try_for_each(|_| run.step());
-    assert!(stepped.and_then(|()| run.metrics().map(|_| ())).is_err());
+    assert!(stepped.and_then(|()| Ok(run.metrics().map(|_| ())?)).is_err());
     let mut run =
         start("spring", &mesh, &[("dt", "50")], &Options { backend: backend.clone(), ..Options::default() }).unwrap();
     let steps = stop(Backend::Serial) + 1;
     let stepped = (0..steps).try_for_each(|_| run.step());
-    assert!(stepped.and_then(|()| run.fields().map(|_| ())).is_err());
+    assert!(stepped.and_then(|()| Ok(run.state().map(|_| ())?)).is_err());
 }
 
 #[test]

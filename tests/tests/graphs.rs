@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
 }
 
 /// Runs an example to its end.
-fn solved(example: &str, mesh: &Mesh, settings: &[(&str, &str)]) -> Result<Box<dyn Run>> {
+fn solved(example: &str, mesh: &Mesh, settings: &[(&str, &str)]) -> Result<Run> {
     let order = meshweft_tests::example(example).info.order.context("graphs have an order of their own")?;
     let options = Options { order, precision: Precision::F64, ..Options::default() };
     let mut run = start(example, mesh, settings, &options)?;
@@ -21,8 +21,8 @@ fn solved(example: &str, mesh: &Mesh, settings: &[(&str, &str)]) -> Result<Box<d
     Ok(run)
 }
 
-fn field(run: &dyn Run, name: &str) -> Vec<f64> {
-    run.fields().unwrap().into_iter().find(|field| field.name == name).unwrap().values
+fn field(run: &Run, name: &str) -> Vec<f64> {
+    run.state().unwrap().into_iter().find(|field| field.name == name).unwrap().values
 }
 
 /// A column of the table that networkx filled.
@@ -48,16 +48,16 @@ fn five_graphs_have_the_ranks_levels_distances_and_components_of_networkx() {
         };
         let setting = [("directed", directed)];
         let to_the_end = [setting[0], ("tolerance", "1e-14")];
-        close(field(&*solved("pagerank", &mesh, &to_the_end).unwrap(), "rank"), "rank");
-        let distances = field(&*solved("sssp", &mesh, &setting).unwrap(), "distance");
+        close(field(&solved("pagerank", &mesh, &to_the_end).unwrap(), "rank"), "rank");
+        let distances = field(&solved("sssp", &mesh, &setting).unwrap(), "distance");
         close(
             distances.iter().map(|&d| if d == f64::from(f32::MAX) { f64::INFINITY } else { d }).collect(),
             "distance",
         );
-        let levels = field(&*solved("bfs", &mesh, &setting).unwrap(), "level");
+        let levels = field(&solved("bfs", &mesh, &setting).unwrap(), "level");
         let levels: Vec<f64> = levels.iter().map(|&l| if l == f64::from(i32::MAX) { -1.0 } else { l }).collect();
         assert_eq!(levels, column(&table, "level"), "{file}");
-        let labels = field(&*solved("components", &mesh, &[]).unwrap(), "component");
+        let labels = field(&solved("components", &mesh, &[]).unwrap(), "component");
         assert_eq!(labels.into_iter().map(name_of).collect::<Vec<_>>(), column(&table, "component"), "{file}");
     }
 }
@@ -67,7 +67,7 @@ fn a_source_is_named_as_the_file_does() {
     let mesh = io::read(&folder().join("families.el")).unwrap();
     let ids = mesh.point_field("id").unwrap().values.clone();
     let run = solved("bfs", &mesh, &[("source", "9")]).unwrap();
-    let at = field(&*run, "level").iter().position(|&level| level == 0.0).unwrap();
+    let at = field(&run, "level").iter().position(|&level| level == 0.0).unwrap();
     assert_eq!(ids[at], 9.0);
     for source in ["10", "9.5", "1e15"] {
         let error = solved("bfs", &mesh, &[("source", source)]).map(drop).unwrap_err().to_string();
@@ -94,7 +94,7 @@ fn weights_that_make_no_sense_are_refused() {
 fn judges_find_what_is_wrong_with_an_answer() {
     /// How many properties an answer breaks, with the value of one vertex changed.
     fn broken<P: Example>(mesh: &Mesh, field: &str, v: usize, change: impl Fn(f64) -> f64) -> usize {
-        let mut fields = solved(P::INFO.name, mesh, &[]).unwrap().fields().unwrap();
+        let mut fields = solved(P::INFO.name, mesh, &[]).unwrap().state().unwrap();
         let values = &mut fields.iter_mut().find(|known| known.name == field).unwrap().values;
         values[v] = change(values[v]);
         let program = P::new(&mut mesh.clone(), &Settings::new(P::INFO.settings), Order::JACOBI).unwrap();

@@ -36,7 +36,7 @@ fn any_number_of_hosts_and_threads_gives_one_digest_for_every_example_and_order(
             let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
             let run = |backend| {
                 let options = Options { order, precision, backend, ..Options::default() };
-                digest_after(6, &mut *start(name, &mesh, set, &options).unwrap()).unwrap()
+                digest_after(6, &mut start(name, &mesh, set, &options).unwrap()).unwrap()
             };
             let oracle = run(Backend::Serial);
             let hosts = [(1, 1), (2, 1), (3, 2), (4, 1), (5, 1), (8, 3)];
@@ -89,9 +89,9 @@ fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
             };
             let mut run = start(name, &mesh, set, &options(true)).unwrap();
             (0..6).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name} {spec} {order}: {e:#}")));
-            assert!(run.audit().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")));
+            assert!(run.verdict().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")));
             assert!(run.hosts().iter().any(|host| !host.gpu.is_empty()), "{name} {spec} {order}");
-            let digest = || digest_after(6, &mut *start(name, &mesh, set, &options(false)).unwrap()).unwrap();
+            let digest = || digest_after(6, &mut start(name, &mesh, set, &options(false)).unwrap()).unwrap();
             assert_eq!(digest(), digest(), "{name} {spec} {order}, run to run");
         }
     }
@@ -106,7 +106,7 @@ fn a_run_on_hosts_with_gpus_that_diverges_stops_where_one_host_does() {
     let stop = |backend| {
         let options = Options { backend, order: Order::COLOR, ..Options::default() };
         let mut run = start("spring", &mesh, &[("dt", "50")], &options).unwrap();
-        let error = (0..200).find_map(|_| run.step().and_then(|()| run.wait()).err()).expect("it diverges");
+        let error = (0..200).find_map(|_| run.step().and_then(|()| Ok(run.wait()?)).err()).expect("it diverges");
         match error.downcast_ref::<Error>() {
             Some(&Error::Diverged { step, .. }) => step,
             other => panic!("{other:?}"),
@@ -121,7 +121,7 @@ fn a_run_on_hosts_that_diverges_names_the_vertex_and_the_step() {
     let mesh = generate("box:9", 3).unwrap();
     let stop = |backend| {
         let mut run = start("spring", &mesh, &[("dt", "50")], &Options { backend, ..Options::default() }).unwrap();
-        let error = (0..200).find_map(|_| run.step().and_then(|()| run.wait()).err()).expect("it diverges");
+        let error = (0..200).find_map(|_| run.step().and_then(|()| Ok(run.wait()?)).err()).expect("it diverges");
         match error.downcast_ref::<Error>() {
             Some(&Error::Diverged { step, vertex, .. }) => (step, vertex),
             other => panic!("{other:?}"),

@@ -26,7 +26,7 @@ impl Goal {
     ///
     /// # Errors
     /// A time that no number of steps leads to, or a quantity that the run does not measure.
-    pub(super) fn new(steps: u64, until: Option<f64>, stop: Option<Condition>, run: &mut dyn Run) -> Result<Goal> {
+    pub(super) fn new(steps: u64, until: Option<f64>, stop: Option<Condition>, run: &mut Run) -> Result<Goal> {
         let steps = match until {
             None => steps,
             Some(until) => steps_to(until, run.time_step())?,
@@ -38,7 +38,7 @@ impl Goal {
     }
 
     /// Whether all steps have been taken.
-    pub(super) fn is_reached(&self, run: &dyn Run) -> bool {
+    pub(super) fn is_reached(&self, run: &Run) -> bool {
         match self.until {
             None => run.steps() >= self.steps,
             Some(until) => run.time() + ROUNDING * run.time_step() >= until,
@@ -54,7 +54,7 @@ impl Goal {
     ///
     /// # Errors
     /// As [`Run::metric`].
-    pub(super) fn is_met(&self, run: &mut dyn Run) -> Result<bool> {
+    pub(super) fn is_met(&self, run: &mut Run) -> Result<bool> {
         match &self.stop {
             None => Ok(false),
             Some(stop) => Ok(stop.holds(run.metric(&stop.metric)?)),
@@ -69,7 +69,7 @@ impl Goal {
     }
 
     /// What was reached, if the goal is more than some steps. `met`: whether the condition held.
-    pub(super) fn to_text(&self, met: bool, last: &[Metric], run: &dyn Run) -> Option<String> {
+    pub(super) fn to_text(&self, met: bool, last: &[Metric], run: &Run) -> Option<String> {
         let (steps, time) = (text::counted(run.steps() as usize, "step", "steps"), text::quantity(run.time(), "s"));
         let after = format!("after {steps}, at t = {time}");
         let said = |reached: bool| if reached { "reached" } else { "not reached" };

@@ -476,7 +476,7 @@ impl Plan {
     ///
     /// # Errors
     /// A mesh that cannot be read or does not suit the example.
-    pub(super) fn start(&self, err: &mut dyn Write) -> Result<(Box<dyn Run>, Setup)> {
+    pub(super) fn start(&self, err: &mut dyn Write) -> Result<(Run, Setup)> {
         let clock = Instant::now();
         let mesh = open_mesh(&self.mesh, self.seed, memory::SET_UP, err)?;
         let mesh_s = clock.elapsed().as_secs_f64();

@@ -198,39 +198,39 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         writeln!(console.err, "{name}: {note}")?;
     }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
-    let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), run.as_mut())?;
+    let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
     let mut config = Config {
         pictures: !arguments.pictures.no_pictures,
         style: arguments.pictures.style(),
         pieces: arguments.pieces,
         threads: arguments.problem.threads(),
-        ..Config::new(&folder, name, goal.steps, run.as_ref())
+        ..Config::new(&folder, name, goal.steps, &run)
     };
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
     }
     let every = config.every;
-    let mut output = Output::create(config, run.as_mut())?;
+    let mut output = Output::create(config, &mut run)?;
 
     console.signals.make_stoppable();
     let mut progress = Progress::new(goal.steps, every, "step", arguments.quiet, console);
-    let first = output.save_now(run.as_mut())?;
-    let (wall, met) = match advance(run.as_mut(), &mut output, &goal, &mut progress, console) {
+    let first = output.save_now(&mut run)?;
+    let (wall, met) = match advance(&mut run, &mut output, &goal, &mut progress, console) {
         Ok(advanced) => advanced,
         Err(error) => {
             progress.finish();
             // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
-            let _ = draw(output, run.as_ref(), None, arguments.quiet, console);
+            let _ = draw(output, &run, None, arguments.quiet, console);
             return Err(error);
         }
     };
-    let last = output.save_now(run.as_mut())?;
+    let last = output.save_now(&mut run)?;
     if let (Some(file), Some(path)) = (trace, &arguments.trace) {
-        write_timeline(run.as_mut(), file, path, console)?;
+        write_timeline(&mut run, file, path, console)?;
     }
-    let verified = run.audit()?;
+    let verified = run.verdict()?;
     let checks = if arguments.verify { run.judge()? } else { Vec::new() };
-    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run.as_ref()));
+    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(&run));
     progress.finish();
     if let Some(signal) = stopped_by {
         // After SIGHUP there may be nobody to read it.
@@ -241,15 +241,15 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
             folder.display()
         );
     }
-    let files = draw(output, run.as_ref(), stopped_by, arguments.quiet, console)?;
+    let files = draw(output, &run, stopped_by, arguments.quiet, console)?;
     // After all else: nobody waits for it who is not done.
-    let expected = plan::expected(&plan, run.as_ref(), if stopped_by.is_some() { Duration::ZERO } else { wall });
-    let reached = goal.to_text(met, &last, run.as_ref());
+    let expected = plan::expected(&plan, &run, if stopped_by.is_some() { Duration::ZERO } else { wall });
+    let reached = goal.to_text(met, &last, &run);
     let end = End { wall, expected, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
     if stopped_by.is_none() {
         verify::print(name, &checks, if arguments.json { console.err } else { console.out })?;
     }
-    let report = Report::new(&plan, run.as_ref(), &setup, &goal, &end)?;
+    let report = Report::new(&plan, &run, &setup, &goal, &end)?;
     let printed = match arguments.json {
         true => report.print_json(console),
         false => report.print(&end, &goal, console),
@@ -264,7 +264,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
 /// Takes the steps of a run, until its goal is reached or a signal comes. Returns the time that they took, and whether the condition held
 /// that may end them.
 fn advance(
-    run: &mut dyn Run,
+    run: &mut Run,
     output: &mut Output,
     goal: &Goal,
     progress: &mut Progress,
@@ -294,7 +294,7 @@ fn advance(
 /// Writes what is left of a run that a signal ended or none, and draws the pictures: one more signal ends the film.
 fn draw(
     output: Output,
-    run: &dyn Run,
+    run: &Run,
     stopped_by: Option<Signal>,
     quiet: bool,
     console: &mut Console,
@@ -312,7 +312,7 @@ fn draw(
 
 /// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
 /// way: it belongs to their time. Returns whether the condition holds that may end the run.
-fn step(run: &mut dyn Run, output: &mut Output, goal: &Goal) -> Result<bool> {
+fn step(run: &mut Run, output: &mut Output, goal: &Goal) -> Result<bool> {
     run.step()?;
     if output.is_due(run.steps()) || goal.is_judged() {
         if run.is_pending() {
@@ -335,7 +335,7 @@ fn create(path: &Path, plan: &Plan) -> Result<File> {
 }
 
 /// Writes what threads have done to a file.
-fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
+fn write_timeline(run: &mut Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
     let written = run.write_timeline(&mut std::io::BufWriter::new(file));
     let left_out = written.with_context(|| format!("cannot write the timeline to {}", path.display()))?;
     if left_out > 0 {
@@ -346,7 +346,7 @@ fn write_timeline(run: &mut dyn Run, file: File, path: &Path, console: &mut Cons
 }
 
 impl Report {
-    fn new(plan: &Plan, run: &dyn Run, setup: &Setup, goal: &Goal, end: &End) -> Result<Report> {
+    fn new(plan: &Plan, run: &Run, setup: &Setup, goal: &Goal, end: &End) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
         let is_scattered = end.pieces && !run.hosts().is_empty();

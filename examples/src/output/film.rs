@@ -58,17 +58,17 @@ enum Color {
 
 impl Color {
     /// The field that is asked for, or that of the look.
-    fn new(wanted: Option<&str>, run: &dyn Run) -> Result<Color> {
+    fn new(wanted: Option<&str>, run: &Run) -> Result<Color> {
         let mesh = run.mesh();
         let Some(name) = wanted.or(run.look().color).filter(|&name| name != "none") else { return Ok(Color::Plain) };
-        if run.parts().iter().any(|part| part.name == name) {
+        if run.fields().iter().any(|part| part.name == name) {
             return Ok(Color::State(name.to_string()));
         }
         if let Some(field) = mesh.point_field(name) {
             return Ok(Color::Still(name.to_string(), (0..mesh.points().len()).map(|v| magnitude(field, v)).collect()));
         }
         let Some(field) = mesh.cell_field(name) else {
-            let state = run.parts().into_iter().map(|part| part.name);
+            let state = run.fields().into_iter().map(|part| part.name);
             let of_mesh = mesh.point_fields().iter().chain(mesh.cell_fields()).map(|field| field.name.clone());
             // Names in files may hold anything.
             let shown = |name: String| name.chars().take(60).collect::<String>().escape_debug().to_string();
@@ -92,8 +92,8 @@ impl Film {
     ///
     /// # Errors
     /// A color by a field that is not there; a file that cannot be made.
-    pub(super) fn new(config: &Config, run: &dyn Run) -> Result<Film> {
-        let (mesh, look, style) = (run.mesh(), run.look(), config.style.clone());
+    pub(super) fn new(config: &Config, run: &Run) -> Result<Film> {
+        let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
         let Skin { mut triangles, mut faces, cuts } = Skin::of(mesh, style.section, toward);

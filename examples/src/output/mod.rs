@@ -26,7 +26,7 @@ mod series;
 mod vertices;
 
 use crate::picture::{Section, Size};
-use crate::{Column, Run, Snapshot};
+use crate::{Column, Run};
 use anyhow::{Context, Result, bail};
 use film::Film;
 use history::History;
@@ -65,13 +65,16 @@ struct Moment {
     time: f64,
 }
 
+/// Waits for the fields of a state.
+type Coming = Box<dyn FnOnce() -> Result<Vec<Field>>>;
+
 /// A state that is to be written once it is here.
 struct Due {
     moment: Moment,
     /// Whether it belongs to the film, and to the series.
     film: bool,
     series: bool,
-    state: Snapshot,
+    state: Coming,
 }
 
 /// What a run is to leave, and where.
@@ -129,9 +132,9 @@ const SERIES_BYTES: u64 = 256 << 20;
 
 impl Config {
     /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
-    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &dyn Run) -> Config {
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
-        let numbers: usize = run.parts().iter().map(|part| part.components).sum();
+        let numbers: usize = run.fields().iter().map(|part| part.components).sum();
         let cells = run.mesh().cells();
         let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
@@ -211,7 +214,7 @@ impl Output {
     ///
     /// # Errors
     /// A folder that cannot be made or written to, or belongs to another run.
-    pub fn create(config: Config, run: &mut dyn Run) -> Result<Output> {
+    pub fn create(config: Config, run: &mut Run) -> Result<Output> {
         let clock = Instant::now();
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -236,7 +239,7 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
-    pub fn save(&mut self, run: &mut dyn Run) -> Result<()> {
+    pub fn save(&mut self, run: &mut Run) -> Result<()> {
         /// Steps that are asked for before a file is written: they keep others busy meanwhile.
         const AHEAD: u64 = 128;
         let step = run.steps();
@@ -249,7 +252,11 @@ impl Output {
         if self.is_due(step) {
             let clock = Instant::now();
             let metrics = run.metrics()?;
-            self.ask(run, &metrics, step.is_multiple_of(self.config.state_every), |run| run.snapshot())?;
+            let take = |run: &mut Run| -> Result<Coming> {
+                let snapshot = run.snapshot()?;
+                Ok(Box::new(|| Ok(snapshot.fields()?)))
+            };
+            self.ask(run, &metrics, step.is_multiple_of(self.config.state_every), take)?;
             self.spent += clock.elapsed();
         }
         Ok(())
@@ -259,13 +266,13 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
-    pub fn catch_up(&mut self, run: &dyn Run) -> Result<()> {
+    pub fn catch_up(&mut self, run: &Run) -> Result<()> {
         let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
         let fields = state()?;
         let frame = Frame { moment, points: run.points(&fields)?, fields };
         if let Some(film) = self.film.as_mut().filter(|_| film) {
             match run.table().iter().any(|column| column.nothing.is_some()) {
-                true => film.push(&frame.drawable(&run.table()))?,
+                true => film.push(&frame.drawable(run.table()))?,
                 false => film.push(&frame)?,
             }
         }
@@ -284,12 +291,16 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written. Those of earlier steps stay.
-    pub fn save_now(&mut self, run: &mut dyn Run) -> Result<Vec<Metric>> {
+    pub fn save_now(&mut self, run: &mut Run) -> Result<Vec<Metric>> {
         let clock = Instant::now();
         self.catch_up(run)?;
         let metrics = run.metrics()?;
         // What is read of the run next is this state too, and it comes once.
-        self.ask(run, &metrics, true, |run| run.fields().map(|fields| Box::new(|| Ok(fields)) as Snapshot))?;
+        let take = |run: &mut Run| -> Result<Coming> {
+            let fields = run.state()?;
+            Ok(Box::new(|| Ok(fields)))
+        };
+        self.ask(run, &metrics, true, take)?;
         self.catch_up(run)?;
         self.spent += clock.elapsed();
         Ok(metrics)
@@ -298,10 +309,10 @@ impl Output {
     /// Adds a line to the history, and asks for what else is to be written of this step.
     fn ask(
         &mut self,
-        run: &mut dyn Run,
+        run: &mut Run,
         metrics: &[Metric],
         state: bool,
-        take: impl FnOnce(&mut (dyn Run + '_)) -> Result<Snapshot>,
+        take: impl FnOnce(&mut Run) -> Result<Coming>,
     ) -> Result<()> {
         let moment = Moment { step: run.steps(), time: run.time() };
         let new = self.framed.replace(moment.step) != Some(moment.step);
@@ -337,7 +348,7 @@ impl Output {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn finish(mut self, run: &dyn Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+    pub fn finish(mut self, run: &Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
         self.catch_up(run)?;
         let clock = Instant::now();
         let mut paths = self.series.map(Series::into_files).unwrap_or_default();
@@ -345,7 +356,7 @@ impl Output {
         let columns = run.table();
         if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
             let table = self.config.folder.join(format!("{}.csv", self.config.name));
-            vertices::write(&table, run.mesh(), &columns, &run.fields()?)?;
+            vertices::write(&table, run.mesh(), &columns, &run.state()?)?;
             paths.push(table);
         }
         if let Some(film) = self.film {
@@ -444,7 +455,7 @@ mod tests {
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
             let run = entry.start(mesh, &settings, &crate::Options::default()).unwrap();
-            let config = Config::new(Path::new("out"), "heat", 600, run.as_ref());
+            let config = Config::new(Path::new("out"), "heat", 600, &run);
             (config.every, config.state_every)
         };
         assert_eq!(plan("torus:8"), (10, 10));

@@ -26,7 +26,7 @@ pub(super) struct Series {
 
 impl Series {
     /// A series without files.
-    pub(super) fn new(config: &Config, run: &dyn Run) -> Series {
+    pub(super) fn new(config: &Config, run: &Run) -> Series {
         let digits = config.steps.to_string().len().max(6);
         let mesh = (!config.pieces).then(|| run.mesh().clone());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
@@ -46,9 +46,9 @@ impl Series {
     }
 
     /// Has hosts write their pieces of the state.
-    pub(super) fn push_pieces(&mut self, moment: Moment, run: &mut dyn Run) -> Result<()> {
+    pub(super) fn push_pieces(&mut self, moment: Moment, run: &mut Run) -> Result<()> {
         let stem = self.stem(moment);
-        let files = run.write_pieces(&self.folder, &stem)?;
+        let files = run.write_drawn(&self.folder, &stem)?;
         self.pieces.extend(files.into_iter().skip(1));
         self.list(moment, format!("{stem}.pvtu"))
     }

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::Frame;
-use crate::program::{Kernels, StarShape};
+use crate::program::StarShape;
 use crate::step::{Settings, Step};
 use meshweft_mesh::Mesh;
 use std::io::Write;
@@ -481,16 +481,11 @@ impl<T: Number> Drop for Driver<T> {
 }
 
 /// What a worker is told first.
-pub(crate) fn begin<P: Kernels, T: Number>(
-    table: &Table<T>,
-    stars: &[StarShape],
-    globals: &[T],
-    threads: usize,
-) -> Begin {
+pub(crate) fn begin<T: Number>(table: &Table<T>, stars: &[StarShape], globals: &[T], threads: usize) -> Begin {
     Begin {
         version: env!("CARGO_PKG_VERSION").into(),
-        program: std::any::type_name::<P>().into(),
-        fingerprint: message::fingerprint::<P, T>(table),
+        program: table.program.into(),
+        fingerprint: table.fingerprint(),
         precision: T::NAME.into(),
         threads: threads as u32,
         stars: stars.iter().map(message::of_star).collect(),

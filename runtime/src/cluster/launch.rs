@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Layout, State};
 use crate::number::Number;
-use crate::program::{Kernels, Program};
+use crate::program::Program;
 use meshweft_mesh::Cut;
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -321,11 +321,11 @@ impl Cluster {
     }
 
     /// Hands out shares.
-    pub(crate) fn start<P: Program, T: Number>(
+    pub(crate) fn start<T: Number>(
         &self,
         layout: &Arc<Layout<T>>,
         points: &[[f64; 3]],
-        table: &Table<T>,
+        table: &Arc<Table<T>>,
         state: State<T>,
         globals: &[T],
         is_recorded: bool,
@@ -336,19 +336,19 @@ impl Cluster {
                 Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
             })?,
         };
-        let begin = driver::begin::<P, T>(table, &layout.stars, globals, self.threads);
+        let begin = driver::begin(table, &layout.stars, globals, self.threads);
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
         let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
         let begin = Begin { grid: self.cut.grid(self.workers)?, ..begin };
         let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
         if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
             let most = self.most(layout);
-            let (layout, workers) = (layout.clone(), self.workers);
+            let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
             let restart: Restart<T> = Box::new(move |weights, state, globals| {
                 // Parts of different weight are runs of the curve.
                 let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
                 let begin = Begin { globals: message::bits(globals), ..begin.clone() };
-                let (exchange, threads) = inside::<P, T>(workers);
+                let (exchange, threads) = inside(workers, &table);
                 match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
                     Err(error @ Error::TooLarge(_)) => {
                         // What a GPU has taken of its share is free when they have gone.
@@ -364,7 +364,7 @@ impl Cluster {
         }
         let owners = partition::partition(layout, points, &weights, self.cut)?;
         let (exchange, children) = match hosts {
-            Hosts::Inside => (inside::<P, T>(self.workers).0, Children::none()),
+            Hosts::Inside => (inside(self.workers, table).0, Children::none()),
             Hosts::Connected { exchange, children } => (exchange, children),
         };
         let driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, children);
@@ -471,7 +471,7 @@ fn peer(transport: &dyn super::transport::Transport) -> Peer {
 }
 
 /// Starts workers as threads of this process. Returns the driver's end, and the threads.
-fn inside<P: Kernels, T: Number>(workers: u32) -> (Arc<Exchange>, Vec<JoinHandle<()>>) {
+fn inside<T: Number>(workers: u32, table: &Arc<Table<T>>) -> (Arc<Exchange>, Vec<JoinHandle<()>>) {
     let exchanges: Vec<Arc<Exchange>> = (0..=workers).map(|_| Exchange::new()).collect();
     let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
     for (exchange, transport) in exchanges.iter().zip(transports) {
@@ -480,12 +480,12 @@ fn inside<P: Kernels, T: Number>(workers: u32) -> (Arc<Exchange>, Vec<JoinHandle
     #[cfg(all(test, feature = "gpu"))]
     let memory = gpu::MEMORY.get();
     let start = |exchange: &Arc<Exchange>| {
-        let exchange = exchange.clone();
+        let (exchange, table) = (exchange.clone(), Table::clone(table));
         std::thread::spawn(move || {
             #[cfg(all(test, feature = "gpu"))]
             gpu::MEMORY.set(memory);
             // The driver hears of what goes wrong.
-            let _ = worker::begin(&exchange).and_then(|begin| worker::work::<P, T>(&exchange, &begin, None));
+            let _ = worker::begin(&exchange).and_then(|begin| worker::work(&exchange, &begin, table, None));
             exchange.transport().close();
         })
     };
@@ -585,10 +585,17 @@ impl Worker {
     /// # Errors
     /// Another program than the driver's; another host that was lost.
     pub fn run<P: Program>(self) -> Result<()> {
+        self.work(Table::<f32>::of::<P>, Table::<f64>::of::<P>)
+    }
+}
+
+impl Worker {
+    /// Works in the precision of the driver. Not generic, so that what a worker is gets compiled in this crate alone.
+    fn work(self, f32: fn() -> Table<f32>, f64: fn() -> Table<f64>) -> Result<()> {
         let Worker { exchange, begin, folder } = self;
         let result = match &begin.precision[..] {
-            "f32" => worker::work::<P, f32>(&exchange, &begin, folder),
-            "f64" => worker::work::<P, f64>(&exchange, &begin, folder),
+            "f32" => worker::work(&exchange, &begin, f32(), folder),
+            "f64" => worker::work(&exchange, &begin, f64(), folder),
             other => Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know"))),
         };
         exchange.transport().close();

@@ -10,7 +10,7 @@ use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::piece::{Frame, Placement};
-use crate::program::{CORNERS, Kernels, PrivateOf, Record, SharedOf, StarShape};
+use crate::program::{CORNERS, StarShape};
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
 use rkyv::{Archive, Deserialize, Serialize, rancor};
@@ -91,7 +91,7 @@ pub(crate) enum Control {
 pub(crate) struct Begin {
     /// Version of this crate.
     pub(crate) version: String,
-    /// The program, and what tells it from others of its name: [`fingerprint`].
+    /// The program, and what tells it from others of its name: [`Table::fingerprint`].
     pub(crate) program: String,
     pub(crate) fingerprint: String,
     /// Name of the number type.
@@ -349,19 +349,4 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
         });
     }
     Ok(stages)
-}
-
-/// What tells a program from others of its name: the shapes of its records and the names of its kernels.
-pub(crate) fn fingerprint<P: Kernels, T: Number>(table: &Table<T>) -> String {
-    let kernels: Vec<&str> = table.kernels.iter().map(|kernel| kernel.name).collect();
-    let [shared, private, parameters, globals] = lengths::<P, T>();
-    format!(
-        "{shared} shared and {private} private numbers a vertex, {parameters} parameters, {globals} globals, kernels {}",
-        kernels.join(" ")
-    )
-}
-
-/// Numbers of shared state, private state, parameters and globals.
-pub(crate) fn lengths<P: Kernels, T: Number>() -> [usize; 4] {
-    [<SharedOf<P, T>>::LEN, <PrivateOf<P, T>>::LEN, <P::Parameters<T>>::LEN, <P::Globals<T>>::LEN]
 }

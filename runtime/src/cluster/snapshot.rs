@@ -54,7 +54,7 @@ impl<T: Number> Snapshot<T> {
 
     fn receive(&self) -> Result<State<T>> {
         let layout = &self.layout;
-        let mut state = State::empty(layout.slots(), layout.shape);
+        let mut state = State::zeros(layout.slots(), layout.shape);
         for host in 1..self.exchange.transport().hosts() {
             let mut from = Incoming::new(&self.exchange, host);
             for t in (0..self.owners.len()).filter(|&t| self.owners[t] + 1 == host) {

@@ -14,7 +14,7 @@ use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
 use super::transport::{Host, memory};
 use super::worker;
-use crate::engine::cpu::stress::{Case, Mixing, Random, words};
+use crate::engine::cpu::stress::{Case, Random, traced_table, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Forms, Layout, State, ViewMut};
@@ -78,7 +78,7 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
     let forms =
         if has_gpus { Forms::Tables } else { random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]) };
     let case = Case::new(n, edges, order, grain).of(forms);
-    let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
+    let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let (layout, state) = case.laid_out(width);
     let owners: Vec<u32> = (0..case.schedule.graph().len()).map(|_| random.below(workers) as u32).collect();
     let (world, mut exchanges) = match faults {
@@ -94,13 +94,13 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
         for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
             let world = world.clone();
             scope.spawn(move || {
-                let work = || worker::work::<Mixing, Int>(&exchange, &worker::begin(&exchange)?, None);
+                let work = || worker::work(&exchange, &worker::begin(&exchange)?, traced_table(), None);
                 // The driver hears of what goes wrong.
                 let _ = lives(world.as_deref(), host, work);
                 exchange.transport().close();
             });
         }
-        let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, threads);
+        let begin = driver::begin(&table, &layout.stars, &globals, threads);
         // At least one of them.
         let on_gpu = |i: usize| (has_gpus && (i == 0 || seed >> i & 1 == 1)).then_some(0);
         let compress = Random(seed ^ 0xc0de).one_of(&[Compress::Auto, Compress::Always, Compress::Never]);
@@ -255,7 +255,7 @@ fn a_host_that_crashes_or_is_cut_off_ends_the_run_everywhere_in_time() {
 #[test]
 fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
     let case = Case::new(64, (0..63).map(|v| [v, v + 1]).collect(), Order::BLOCKED, 8);
-    let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
+    let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let (layout, state) = case.laid_out(8);
     let owners: Vec<u32> = (0..case.schedule.graph().len() as u32).map(|t| t % 2).collect();
     let (world, mut exchanges) = simulated(3, 1, Faults::default());
@@ -266,11 +266,11 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                 let work = || {
                     let begin = worker::begin(&exchange)?;
                     if host == 1 {
-                        return worker::work::<Mixing, Int>(&exchange, &begin, None);
+                        return worker::work(&exchange, &begin, traced_table(), None);
                     }
                     let mut from = Incoming::new(&exchange, 0);
                     let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
-                    State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
+                    State::<Int>::zeros(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
                     exchange.set_share(&domain, begin.compress);
                     exchange.send(0, Control::Ready(String::new()).encode());
                     // Until the driver has enough of it.
@@ -285,7 +285,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                 lives(Some(world), host, work)
             });
         }
-        let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, 1);
+        let begin = driver::begin(&table, &layout.stars, &globals, 1);
         let drive = || {
             let exchange = exchanges.remove(0);
             let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;

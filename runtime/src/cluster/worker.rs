@@ -16,10 +16,11 @@ use crate::gpu;
 use crate::layout::{Blocks, Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::{Frame, Placement, check_name};
-use crate::program::{Kernels, Part, parts};
+use crate::program::Part;
 use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
+use meshweft_shaders::Scalar;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -184,17 +185,18 @@ fn next(exchange: &Exchange, from: Host) -> Result<Control> {
     }
 }
 
-/// Does what the driver says until the run is over. `begin`: what the driver said first; `folder`: the only one that files are
+/// Does what the driver says until the run is over. `begin`: what the driver said first; `table`: the program; `folder`: the only one that files are
 /// written to, or none if the driver says where.
 ///
 /// # Errors
 /// Another program or version than the driver's, a host that was lost, or a driver that makes no sense.
-pub(crate) fn work<P: Kernels, T: Number>(
+pub(crate) fn work<T: Number>(
     exchange: &Arc<Exchange>,
     begin: &Begin,
+    table: Table<T>,
     folder: Option<PathBuf>,
 ) -> Result<()> {
-    let result = serve::<P, T>(exchange, begin, folder);
+    let result = serve(exchange, begin, table, folder);
     if let Err(error) = &result {
         let failed = match error {
             Error::TooLarge(why) => Control::TooLarge(why.clone()),
@@ -221,10 +223,14 @@ pub(crate) fn begin(exchange: &Exchange) -> Result<Begin> {
     }
 }
 
-fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder: Option<PathBuf>) -> Result<()> {
-    let table = Arc::new(Table::<T>::of::<P>());
-    let reals = message::lengths::<P, T>();
-    let own = [std::any::type_name::<P>().to_string(), message::fingerprint::<P, T>(&table)];
+fn serve<T: Number>(
+    exchange: &Arc<Exchange>,
+    begin: &Begin,
+    mut table: Table<T>,
+    folder: Option<PathBuf>,
+) -> Result<()> {
+    let reals = table.records.lengths();
+    let own = [table.program.to_string(), table.fingerprint()];
     if own != [&begin.program[..], &begin.fingerprint] {
         let ([name, shape], Begin { program, fingerprint, .. }) = (own, begin);
         return Err(Error::Cluster(format!(
@@ -238,7 +244,10 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder:
         return Err(Error::Cluster("the share of the mesh is for another program".into()));
     }
     let domain = Arc::new(domain);
-    let mut state = State::empty(domain.slots(), domain.shape);
+    let physics = trace::physics(&table.records, &domain.stars, gpu::scalar::<T>().unwrap_or(Scalar::F32));
+    let traced = table.trace(&physics, &domain.stars)?;
+    let table = Arc::new(table);
+    let mut state = State::zeros(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
     let own = (exchange.transport().host() - 1, domain.along_curve.len());
     let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, own.0, own.1)).transpose()?;
@@ -246,7 +255,12 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder:
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = exchange.transport().host() as usize;
     let walker: Box<dyn Walks<T>> = match begin.gpus.get(host - 1) {
-        Some(&Some(adapter)) => on_gpu::<P, T>(adapter, &table, &domain, (state, globals.clone()), exchange, timeline)?,
+        Some(&Some(adapter)) => {
+            gpu::scalar::<T>()?;
+            let (device, kernels) = (gpu::Device::open(adapter as usize)?, gpu::sources(traced)?);
+            let start = (state, globals.clone());
+            gpu::share(device, domain.clone(), (&physics, kernels), start, (exchange.clone(), timeline))?
+        }
         _ => {
             let mut cpu = Cpu::share(begin.threads as usize, domain.clone(), state, exchange.clone())?;
             timeline.into_iter().for_each(|timeline| cpu.record(timeline));
@@ -263,33 +277,18 @@ fn serve<P: Kernels, T: Number>(exchange: &Arc<Exchange>, begin: &Begin, folder:
         engine: Interpreter::new(share, table.clone(), globals),
         domain,
         exchange: exchange.clone(),
+        parts: table.records.state().0,
         table,
         reals,
         walked: 0.0,
         together: 1,
         spoilt: None,
         said: None,
-        parts: parts::<P, T>(),
         folder,
         piece: None,
     };
     exchange.send(DRIVER, Control::Ready(gpu).encode());
     worker.run()
-}
-
-/// What walks a share on an adapter of this host.
-fn on_gpu<P: Kernels, T: Number>(
-    adapter: u32,
-    table: &Table<T>,
-    domain: &Arc<Domain<T>>,
-    start: (State<T>, Vec<T>),
-    exchange: &Arc<Exchange>,
-    timeline: Option<Arc<Timeline>>,
-) -> Result<Box<dyn Walks<T>>> {
-    let (scalar, device) = (gpu::scalar::<T>()?, gpu::Device::open(adapter as usize)?);
-    let physics = trace::physics::<P>(&domain.stars, scalar);
-    let kernels = gpu::sources(table, trace::kernels::<P>(&physics, &domain.stars)?)?;
-    gpu::share(device, domain.clone(), (&physics, kernels), start, (exchange.clone(), timeline))
 }
 
 /// A worker that has its share.
@@ -346,7 +345,7 @@ impl<T: Number> Worker<T> {
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
                 }
                 Control::Edit => {
-                    let mut state = State::empty(self.domain.slots(), self.domain.shape);
+                    let mut state = State::zeros(self.domain.slots(), self.domain.shape);
                     state.read(0..self.domain.slots(), &mut Incoming::new(&self.exchange, DRIVER))?;
                     self.engine.edit(&mut |view| {
                         view.shared.copy_from_slice(&state.shared);

@@ -8,17 +8,21 @@ use super::grid::{Grid, Sides};
 use super::interpreter::Host;
 use super::one::One;
 use crate::layout::Tile;
-use crate::program::{Combine, Sight, Uniform};
+use crate::program::{Combine, Uniform};
+use crate::trace::Script;
 use crate::schedule::Rule;
 use std::any::TypeId;
 
 /// One kernel.
+#[derive(Clone)]
 pub(crate) struct Compiled<T> {
     pub(crate) name: &'static str,
     pub(crate) id: TypeId,
     /// Label and unit of a measure that is a metric.
     pub(crate) metric: Option<(&'static str, &'static str)>,
     pub(crate) code: Code<T>,
+    /// The same on symbols.
+    pub(crate) script: Script,
 }
 
 /// What updates a tile. Tells whether all came out finite.
@@ -44,6 +48,17 @@ type Here<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
 #[cfg(feature = "cluster")]
 type InGrid<T> = fn(&mut Grid<T>, &mut dyn Host<T>, &mut dyn Sides<T>, &Pass<T>, u32) -> crate::Result<(u32, bool)>;
 
+/// What a measure looks at. One that looks at no neighbors is measured while vertices that were just updated are still in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// The state of its vertex, parameters and settings.
+    Own,
+    /// All that, and globals.
+    Globals,
+    /// All that, and neighbors.
+    Around,
+}
+
 /// Its functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Code<T> {
@@ -55,7 +70,7 @@ pub(crate) enum Code<T> {
         is_quiet: bool,
         relax: Option<Relaxation<T>>,
     },
-    /// Of a measure: how values are combined; what it looks at; that of one vertex; those of a tile.
+    /// Of a measure: how values are combined; how far it looks; that of one vertex; those of a tile.
     Measure { how: Combine, sight: Sight, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
     /// New globals.
     Scalar(fn(&Uniform<T>) -> Vec<T>),

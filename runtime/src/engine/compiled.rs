@@ -1,17 +1,25 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled, Relaxation};
+use super::code::{Code, Compiled, Relaxation, Sight};
 use super::cpu::{relaxation, tile};
 use super::one;
-use crate::number::Number;
+use crate::error::{Error, Result};
+use crate::number::{Int, Number};
 use crate::program::{
-    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Reduce, Relax, Scalar, Star, Test, Uniform, Update,
+    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test, Uniform,
+    Update, lengths,
 };
+use crate::trace::{self, Expr, Script, Traced};
+use meshweft_shaders::Physics;
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// All kernels of a program, in the order in which it names them.
+/// What a program computes, whatever its type: its records, and all kernels in the order in which it names them.
+#[derive(Clone)]
 pub(crate) struct Table<T> {
+    /// The name of its type.
+    pub(crate) program: &'static str,
+    pub(crate) records: Records,
     pub(crate) kernels: Vec<Compiled<T>>,
     /// What each of the globals is.
     pub(crate) globals: Vec<Kind>,
@@ -21,11 +29,41 @@ pub(crate) struct Table<T> {
 
 impl<T: Number> Table<T> {
     pub(crate) fn of<P: Kernels>() -> Table<T> {
-        let globals = (0..<P::Globals<T>>::LEN).map(<P::Globals<T>>::kind).collect();
-        let mut list =
-            List { table: Table { kernels: Vec::new(), globals, relaxed: Vec::new() }, program: PhantomData::<P> };
+        let others = [
+            lengths::<P, f32>(),
+            lengths::<P, f64>(),
+            lengths::<P, Int>(),
+            lengths::<P, T::Half>(),
+            lengths::<P, T::Full>(),
+            lengths::<P, Expr>(),
+        ];
+        let records = Records::of::<P, T>(&others);
+        let (globals, program) = (records.globals.kinds(), std::any::type_name::<P>());
+        let table = Table { program, records, kernels: Vec::new(), globals, relaxed: Vec::new() };
+        let mut list = List { table, program: PhantomData::<P> };
         P::list(&mut list);
         list.table
+    }
+
+    /// Runs all kernels on symbols, and notes how far measures look. `stars`: what the elements of each have in common.
+    ///
+    /// # Errors
+    /// A record or kernel that breaks the rules of programs.
+    pub(crate) fn trace(&mut self, physics: &Physics, stars: &[StarShape]) -> Result<Vec<Traced>> {
+        if let Some(fault) = &self.records.fault {
+            return Err(Error::Program(fault.clone()));
+        }
+        let traced = trace::kernels(self.kernels.iter().map(|kernel| &kernel.script), physics, stars)?;
+        for (kernel, traced) in self.kernels.iter_mut().zip(&traced) {
+            if let Code::Measure { sight, .. } = &mut kernel.code {
+                *sight = match (traced.stars.is_empty(), traced.reads_globals) {
+                    (false, _) => Sight::Around,
+                    (true, true) => Sight::Globals,
+                    (true, false) => Sight::Own,
+                };
+            }
+        }
+        Ok(traced)
     }
 
     /// Whether some globals are finite.
@@ -37,6 +75,17 @@ impl<T: Number> Table<T> {
     pub(crate) fn ids(&self) -> Vec<TypeId> {
         self.kernels.iter().map(|kernel| kernel.id).collect()
     }
+
+    /// What tells the program from others of its name: the shapes of its records and the names of its kernels.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn fingerprint(&self) -> String {
+        let kernels: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name).collect();
+        let [shared, private, parameters, globals] = self.records.lengths();
+        format!(
+            "{shared} shared and {private} private numbers a vertex, {parameters} parameters, {globals} globals, kernels {}",
+            kernels.join(" ")
+        )
+    }
 }
 
 struct List<P, T> {
@@ -45,49 +94,52 @@ struct List<P, T> {
 }
 
 impl<P: Kernels, T: Number> List<P, T> {
-    fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, code: Code<T>) {
-        self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code });
+    fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, script: Script, code: Code<T>) {
+        self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code, script });
     }
 
-    fn push_update<K: Update<P>>(&mut self, relax: Option<Relaxation<T>>) {
+    fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
         let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax });
+        let code = Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax };
+        self.push::<K>(None, script, code);
     }
 }
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
         let tile = [tile::map::<P, T, K, T::Half>, tile::map::<P, T, K, T::Full>];
-        self.push::<K>(None, Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false, relax: None });
+        let code = Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false, relax: None };
+        self.push::<K>(None, Script::map::<P, K>(), code);
     }
 
     fn update<K: Update<P>>(&mut self) {
-        self.push_update::<K>(None);
+        self.push_update::<K>(Script::update::<P, K>(), None);
     }
 
     fn relax<K: Relax<P>>(&mut self) {
         let star = <K::Along as Star<1>>::INDEX;
-        self.push_update::<K>(Some(Relaxation {
+        let relax = Relaxation {
             star,
             here: relaxation::fixpoint::<P, T, K>,
             #[cfg(feature = "cluster")]
             in_grid: super::grid::fixpoint::<P, T, K>,
-        }));
+        };
+        self.push_update::<K>(Script::relax::<P, K>(), Some(relax));
         self.table.relaxed.push(star);
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
         let tile = [tile::measure::<P, T, K, T::Half>, tile::measure::<P, T, K, T::Full>];
-        let code = Code::Measure { how: K::COMBINE, sight: K::SIGHT, one: one::measure::<P, T, K>, tile };
-        self.push::<K>(K::METRIC, code);
+        let code = Code::Measure { how: K::COMBINE, sight: Sight::Around, one: one::measure::<P, T, K>, tile };
+        self.push::<K>(K::METRIC, Script::measure::<P, K>(), code);
     }
 
     fn scalar<K: Scalar<P>>(&mut self) {
-        self.push::<K>(None, Code::Scalar(compute::<P, T, K>));
+        self.push::<K>(None, Script::scalar::<P, K>(), Code::Scalar(compute::<P, T, K>));
     }
 
     fn test<K: Test<P>>(&mut self) {
-        self.push::<K>(None, Code::Test(|uniform| K::test(&uniform.given::<P>(0, 0))));
+        self.push::<K>(None, Script::test::<P, K>(), Code::Test(|uniform| K::test(&uniform.given::<P>(0, 0))));
     }
 }
 

@@ -1,13 +1,13 @@
 //! The stages of a step, one after the other, for engines that run where the host does.
 
-use super::code::{Code, Measure, Pass};
+use super::code::{Code, Measure, Pass, Sight};
 use super::compiled::Table;
 use super::reduce::Reduction;
 use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
-use crate::program::{Sight, Uniform};
+use crate::program::Uniform;
 use crate::schedule::Rule;
 use crate::step::{self, Settings, Stage, Step};
 use std::sync::Arc;
@@ -267,7 +267,7 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
             &Stage::Reduce { kernel, settings, .. } => {
                 let code = self.engine.code(kernel);
                 let Code::Measure { sight, .. } = code else { return None };
-                let is_known = sight == Sight::Own || (sight == Sight::Given && i == 0);
+                let is_known = sight == Sight::Own || (sight == Sight::Globals && i == 0);
                 is_known.then(|| Measure { kernel, code, uniform: self.uniform(&settings, draw) })
             }
             _ => None,

@@ -19,7 +19,6 @@ mod serial;
 mod timeline;
 
 pub(crate) use audit::Audit;
-pub(crate) use code::{Code, Compiled};
 pub(crate) use compiled::Table;
 pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;
@@ -31,7 +30,7 @@ pub(crate) use serial::Serial;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
-    code::{Measure, Pass},
+    code::{Code, Measure, Pass},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
     grid::{Folding, Grid, Less, Offers, Sides},
     interpreter::{Host as Walks, fixpoint as round_by_round},

@@ -1,13 +1,12 @@
 //! The kernels of a program, as they were traced.
 
 use super::plan::Plan;
-use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
 use crate::schedule::Rule;
-use crate::trace::Traced;
+use crate::trace::{self, Traced};
 use meshweft_shaders::{Body, Entry, Scalar};
 
 /// A kernel, as it was traced.
@@ -35,18 +34,17 @@ pub(crate) enum Kind {
 ///
 /// # Errors
 /// [`Error::Program`] names the first that cannot be written in WGSL, and why.
-pub(crate) fn sources<T>(table: &Table<T>, traced: Vec<Traced>) -> Result<Vec<Kernel>> {
-    let kernels = table.kernels.iter().zip(traced);
-    let source = |(kernel, traced): (&crate::engine::Compiled<T>, Traced)| {
-        let kind = match kernel.code {
-            Code::Vertex { .. } if traced.is_map => Kind::Map,
-            Code::Vertex { .. } => Kind::Update,
-            Code::Measure { how, .. } => Kind::Measure(how),
-            Code::Scalar(_) | Code::Test(_) => Kind::Once,
+pub(crate) fn sources(traced: Vec<Traced>) -> Result<Vec<Kernel>> {
+    let source = |Traced { name, kind, body, draws, .. }: Traced| {
+        let kind = match kind {
+            trace::Kind::Map => Kind::Map,
+            trace::Kind::Update { .. } => Kind::Update,
+            trace::Kind::Measure(how) => Kind::Measure(how),
+            trace::Kind::Scalar | trace::Kind::Test => Kind::Once,
         };
-        Ok(Kernel { name: kernel.name, kind, draws: traced.draws, body: traced.body.map_err(Error::Program)? })
+        Ok(Kernel { name, kind, draws, body: body.map_err(Error::Program)? })
     };
-    kernels.map(source).collect()
+    traced.into_iter().map(source).collect()
 }
 
 /// What a GPU calls the numbers of a precision.

@@ -496,9 +496,9 @@ mod by_hand {
         let mut stars = Stars::default();
         Count.stars(mesh, &mut stars).unwrap();
         let shapes: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
-        let physics = trace::physics::<Count>(&shapes, scalar::<f32>().unwrap());
-        let traced = trace::kernels::<Count>(&physics, &shapes).unwrap();
-        let mut kernels = sources(&Table::<f32>::of::<Count>(), traced).unwrap();
+        let mut table = Table::<f32>::of::<Count>();
+        let physics = trace::physics(&table.records, &shapes, scalar::<f32>().unwrap());
+        let mut kernels = sources(table.trace(&physics, &shapes).unwrap()).unwrap();
         let by_hand = Body::update(NEXT.into(), true, vec![true]);
         assert_ne!(kernels[0].body, by_hand);
         kernels[0].body = by_hand;
@@ -508,7 +508,7 @@ mod by_hand {
         let schedule = Schedule::new(&graph, order, 64).unwrap();
         let shape = Shape { width: device.width(), shared: 1, private: 1 };
         let layout = Arc::new(Layout::new(schedule, &numbers, stars.plans, shape, Forms::Tables).unwrap());
-        let state = State::new(layout.slots(), shape.width, |slot| {
+        let state = State::of(layout.slots(), shape.width, |slot| {
             let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
             Counted { count: start.count as f32, from: 0.0 }.split()
         });

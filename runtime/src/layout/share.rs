@@ -152,7 +152,7 @@ impl<'a, T: Number> Shares<'a, T> {
     /// The state of a share, from that of the whole.
     pub(crate) fn state(&self, host: u32, view: View<'_, T>) -> State<T> {
         let slots = self.slots(host);
-        let mut state = State::empty(slots.len(), view.shape);
+        let mut state = State::zeros(slots.len(), view.shape);
         let mut reals = Vec::new();
         for (local, &slot) in slots.iter().enumerate() {
             reals.clear();

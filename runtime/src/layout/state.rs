@@ -62,37 +62,45 @@ pub(crate) struct ViewMut<'a, T> {
 }
 
 impl<T: Number> State<T> {
-    /// The state of `len` slots in groups of `width`, from that of each slot. In parallel.
-    pub(crate) fn new<S: Record<T>, Q: Record<T>>(
-        len: usize,
-        width: usize,
-        initial: impl Fn(usize) -> (S, Q) + Sync,
-    ) -> State<T> {
+    /// The state of `len` slots, from the reals of each slot, shared ones first. In parallel.
+    pub(crate) fn new(len: usize, shape: Shape, initial: impl Fn(usize, &mut Vec<T>) + Sync) -> State<T> {
         /// Groups that are filled as one piece of work.
         const PIECE: usize = 1 << 9;
-        let State { shape, mut shared, mut private, .. } = State::zeros::<S, Q>(len, width);
-        let stride = shared_stride(S::LEN);
+        let State { mut shared, mut private, .. } = State::zeros(len, shape);
+        let (width, stride) = (shape.width, shared_stride(shape.shared));
         let starts: Vec<usize> = (0..len).step_by(PIECE * width).chain([len]).collect();
         let scaled = |by: usize| starts.iter().map(|start| start * by).collect::<Vec<_>>();
-        let (shared_cuts, private_cuts) = (scaled(stride), scaled(Q::LEN));
+        let (shared_cuts, private_cuts) = (scaled(stride), scaled(shape.private));
         let work: Vec<_> = pieces(&mut shared, &shared_cuts).zip(pieces(&mut private, &private_cuts)).collect();
         work.into_par_iter().zip(starts.par_windows(2)).for_each(|((shared, private), slots)| {
+            let mut reals = Vec::with_capacity(shape.shared + shape.private);
             for i in 0..slots[1] - slots[0] {
-                let (s, q) = initial(slots[0] + i);
-                s.each(|k, x| shared[i * stride + k] = x);
-                q.each(|k, x| private[private_index(width, Q::LEN, i, k)] = x);
+                reals.clear();
+                initial(slots[0] + i, &mut reals);
+                let (own, rest) = reals.split_at(shape.shared);
+                shared[i * stride..][..shape.shared].copy_from_slice(own);
+                rest.iter().enumerate().for_each(|(k, &x)| private[private_index(width, shape.private, i, k)] = x);
             }
         });
         State { shape, len, shared, private }
     }
 
-    /// A state of zeros.
-    pub(crate) fn zeros<S: Record<T>, Q: Record<T>>(len: usize, width: usize) -> State<T> {
-        State::empty(len, Shape { width, shared: S::LEN, private: Q::LEN })
+    /// The same from records.
+    #[cfg(test)]
+    pub(crate) fn of<S: crate::program::Record<T>, Q: crate::program::Record<T>>(
+        len: usize,
+        width: usize,
+        initial: impl Fn(usize) -> (S, Q) + Sync,
+    ) -> State<T> {
+        State::new(len, Shape { width, shared: S::LEN, private: Q::LEN }, |slot, reals| {
+            let (shared, private) = initial(slot);
+            shared.each(|_, x| reals.push(x));
+            private.each(|_, x| reals.push(x));
+        })
     }
 
-    /// The same for any shape.
-    pub(crate) fn empty(len: usize, shape: Shape) -> State<T> {
+    /// A state of zeros.
+    pub(crate) fn zeros(len: usize, shape: Shape) -> State<T> {
         let (shared, private) = (len * shared_stride(shape.shared), len * shape.private);
         State { shape, len, shared: vec![T::from_f64(0.0); shared], private: vec![T::from_f64(0.0); private] }
     }

@@ -38,17 +38,6 @@ pub trait Map<P: Kernels>: Kernel {
     fn map<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>) -> VertexOf<P, R>;
 }
 
-/// What a measure may look at. One that looks at no neighbors is measured while vertices that were just updated are still in a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// The state of its vertex alone.
-    Own,
-    /// That, parameters and globals.
-    Given,
-    /// All that, and neighbors.
-    Around,
-}
-
 /// A number measured at every vertex and combined over the mesh.
 ///
 /// The combination is a fixed tree over blocks of 4,096 vertices consecutive along the curve, in 64 bits, so it does
@@ -62,8 +51,6 @@ pub trait Reduce<P: Kernels>: Kernel {
     const COMBINE: Combine;
     /// Its label and unit (empty for a pure number) among the metrics; one without is measured by steps alone.
     const METRIC: Option<(&'static str, &'static str)>;
-    /// What it may look at; `kernels!` finds it out. One that looks further panics on cores.
-    const SIGHT: Sight = Sight::Around;
 
     /// The share of one vertex.
     fn measure<R: Real>(given: &Given<P, R>, own: VertexOf<P, R>, around: &impl Neighbors<P, R>) -> R;
@@ -142,8 +129,8 @@ pub trait KernelList<P: Kernels> {
 ///   reads the step nor draws random numbers
 /// - `relax NAME(Star: R) { held |own| key; offer |p, from, edge| key; take |p, own, offer, from| new; }`, by which a vertex takes the
 ///   least that its neighbors offer, where that is less than what it holds ([`Relax`](crate::Relax))
-/// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric. With `_` for
-///   `around` it is measured while vertices that have just been updated are still in a cache
+/// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric. One
+///   that looks at no neighbors is measured while vertices that have just been updated are still in a cache
 /// - `scalar NAME |p| globals;`
 /// - `test NAME |p| mask;`
 /// - `use KIND PATH;` for a kernel whose traits are implemented elsewhere
@@ -338,23 +325,12 @@ macro_rules! kernels {
     (@reduce $how:ident $records:tt $list:tt $(#[$meta:meta])* $name:ident $([$($setting:ident),+])? |$($rest:tt)*) => {
         $crate::kernels! { @reduce $how (None) $records $list $(#[$meta])* $name [$($($setting),+)?] |$($rest)* }
     };
-    (@reduce $how:ident $metric:tt $records:tt $list:tt $(#[$meta:meta])* $name:ident [] |_, $own:pat_param, _| $($rest:tt)*) => {
-        $crate::kernels! { @measure Own $how $metric $records $list $(#[$meta])* $name [] |_, $own, _| $($rest)* }
-    };
-    (@reduce $how:ident $metric:tt $records:tt $list:tt $(#[$meta:meta])* $name:ident [$($setting:ident),*]
-        |$p:pat_param, $own:pat_param, _| $($rest:tt)*) => {
-        $crate::kernels! { @measure Given $how $metric $records $list $(#[$meta])* $name [$($setting),*] |$p, $own, _| $($rest)* }
-    };
-    (@reduce $how:ident $metric:tt $records:tt $list:tt $(#[$meta:meta])* $name:ident [$($setting:ident),*] |$($rest:tt)*) => {
-        $crate::kernels! { @measure Around $how $metric $records $list $(#[$meta])* $name [$($setting),*] |$($rest)* }
-    };
-    (@measure $sight:ident $how:ident ($metric:expr) ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* $name:ident
+    (@reduce $how:ident ($metric:expr) ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* $name:ident
         [$($setting:ident),*] |$p:pat_param, $own:pat_param, $around:pat_param| $body:expr; $($rest:tt)*) => {
         $crate::kernels! { @kernel $(#[$meta])* $name [$($setting),*] }
         impl $crate::Reduce<$program> for $name {
             const COMBINE: $crate::Combine = $crate::Combine::$how;
             const METRIC: Option<(&'static str, &'static str)> = $metric;
-            const SIGHT: $crate::Sight = $crate::Sight::$sight;
 
             #[inline(always)]
             fn measure<R: $crate::Real>(

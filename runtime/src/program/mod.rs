@@ -12,9 +12,11 @@
 //!
 //! Kernels are pure functions that return the new value, so a program cannot race and needs no `unsafe`.
 
+mod any;
 mod given;
 mod kernel;
 mod record;
+mod records;
 mod relax;
 mod stages;
 mod star;
@@ -22,20 +24,22 @@ mod star;
 pub use crate::number::{Kind, Part, Record};
 pub use given::Given;
 pub(crate) use given::Uniform;
-pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Sight, Test, Update};
+pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
 pub use record::Vertex;
-pub(crate) use record::{convert, integers, leaves};
+pub(crate) use any::AnyProgram;
+pub(crate) use record::{integers, leaves, push};
+pub(crate) use records::{Fields, Records, lengths};
 pub use relax::Relax;
 #[cfg(feature = "cluster")]
 pub(crate) use relax::key_real;
 pub(crate) use relax::less;
 pub use stages::Stages;
-pub(crate) use stages::settings_of;
+pub(crate) use stages::{StageList, settings_of};
 pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
 pub use star::{Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;
-use crate::number::{Number, Real};
+use crate::number::Real;
 use meshweft_mesh::Mesh;
 
 /// The state of a vertex of `P`, at number type `R`.
@@ -44,13 +48,6 @@ pub type VertexOf<P, R> = <P as Kernels>::Vertex<R>;
 pub type SharedOf<P, R> = <<P as Kernels>::Vertex<R> as Vertex<R>>::Shared;
 /// What only the vertex itself reads: the other fields.
 pub(crate) type PrivateOf<P, R> = <<P as Kernels>::Vertex<R> as Vertex<R>>::Private;
-
-/// Names of the reals of a vertex of `P`: shared ones first, then private ones.
-pub(crate) fn parts<P: Kernels, T: Number>() -> Vec<Part> {
-    let mut parts = <SharedOf<P, T>>::parts("");
-    parts.extend(<PrivateOf<P, T>>::parts(""));
-    parts
-}
 
 /// The records and kernels of a program; [`kernels!`](crate::kernels) writes it.
 ///

@@ -370,14 +370,13 @@ impl Kind {
 /// The leaves of a record, as state of a precision stores them.
 pub(crate) fn leaves<A: Record<f64>, T: Number>(from: &A) -> Vec<T> {
     let mut leaves = Vec::with_capacity(A::LEN);
-    from.each(|k, x| leaves.push(A::kind(k).encode(x)));
+    push(from, &mut leaves);
     leaves
 }
 
-/// Rounds every real of a record from 64 bits to the precision that runs.
-pub(crate) fn convert<A: Record<f64>, T: Number, B: Record<T>>(from: A) -> B {
-    let leaves = leaves::<A, T>(&from);
-    B::build(|k| leaves[k])
+/// Appends them.
+pub(crate) fn push<A: Record<f64>, T: Number>(from: &A, leaves: &mut Vec<T>) {
+    from.each(|k, x| leaves.push(A::kind(k).encode(x)));
 }
 
 #[cfg(test)]
@@ -386,6 +385,12 @@ mod tests {
     use crate::number::Integer;
     use crate::number::Lanes;
     use nalgebra::{Matrix2, Vector3};
+
+    /// Rounds every real of a record to the precision that runs.
+    fn convert<A: Record<f64>, T: Number, B: Record<T>>(from: A) -> B {
+        let leaves = leaves::<A, T>(&from);
+        B::build(|k| leaves[k])
+    }
 
     record! {
         struct Inner<R> { spin: Vector3<R>, strain: Matrix2<R> }

@@ -14,13 +14,18 @@ use std::marker::PhantomData;
 /// Nothing runs while it is told: the list is run as a whole afterwards. A kernel that [`kernels!`](crate::kernels) did not
 /// name makes the step fail.
 pub struct Stages<P> {
+    list: StageList,
+    program: PhantomData<fn(P)>,
+}
+
+/// The stages of a step while they are told, whatever the program.
+pub(crate) struct StageList {
     /// Identities of the kernels, by number.
     known: Vec<TypeId>,
     is_double_buffered: bool,
     precision: Precision,
     stages: Vec<Stage>,
     fault: Option<String>,
-    program: PhantomData<fn(P)>,
 }
 
 /// What a number must fit into: its name, and whether it does.
@@ -36,46 +41,46 @@ impl Precision {
     }
 }
 
+/// A kernel as a stage names it.
+struct Named {
+    name: &'static str,
+    id: TypeId,
+    settings: Vec<f64>,
+}
+
+impl Named {
+    fn of<K: Kernel>(kernel: &K) -> Named {
+        Named { name: K::NAME, id: TypeId::of::<K>(), settings: kernel.settings() }
+    }
+}
+
 impl<P: Kernels> Stages<P> {
-    /// Records what `tell` says. `known`: identity of each kernel. `is_double_buffered`: whether the order is
-    /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
-    ///
-    /// # Errors
-    /// A stage with a kernel that is not known, or that makes no sense.
-    pub(crate) fn record<T: Number>(
-        known: Vec<TypeId>,
-        is_double_buffered: bool,
-        tell: impl FnOnce(&mut Self),
-    ) -> Result<Vec<Stage>> {
-        let precision = Precision::of::<T>();
-        let (stages, program) = (Vec::new(), PhantomData);
-        let mut stages = Stages { known, is_double_buffered, precision, stages, fault: None, program };
+    /// Records what `tell` says.
+    pub(crate) fn tell(list: StageList, tell: impl FnOnce(&mut Self)) -> StageList {
+        let mut stages = Stages { list, program: PhantomData };
         tell(&mut stages);
-        match stages.fault {
-            None => Ok(stages.stages),
-            Some(fault) => Err(Error::Program(fault)),
-        }
+        stages.list
     }
 
     /// Updates every vertex by itself.
     pub fn map<K: Map<P>>(&mut self, kernel: K) {
-        self.update(kernel, Rule::Alone, 1);
+        self.list.update(Named::of(&kernel), Rule::Alone, 1);
     }
 
     /// Updates every vertex `rounds` times in place, in the order of the schedule: new values of earlier neighbors, old
     /// values of later ones (Gauss–Seidel). Under [`Order::JACOBI`](crate::Order::JACOBI) the same as [`Stages::jacobi`].
     pub fn sweep<K: Update<P>>(&mut self, kernel: K, rounds: usize) {
-        self.update(kernel, Rule::InOrder, rounds);
+        self.list.update(Named::of(&kernel), Rule::InOrder, rounds);
     }
 
     /// Sweeps in the reverse order: after a sweep forward, symmetric Gauss–Seidel.
     pub fn sweep_backward<K: Update<P>>(&mut self, kernel: K, rounds: usize) {
-        self.update(kernel, Rule::Backward, rounds);
+        self.list.update(Named::of(&kernel), Rule::Backward, rounds);
     }
 
     /// Updates every vertex `rounds` times from the old values of all neighbors, double-buffered.
     pub fn jacobi<K: Update<P>>(&mut self, kernel: K, rounds: usize) {
-        self.update(kernel, Rule::AtOnce, rounds);
+        self.list.update(Named::of(&kernel), Rule::AtOnce, rounds);
     }
 
     /// Updates every vertex from the old values of all neighbors, round after round, until one changes nothing: the fixed point of
@@ -84,18 +89,7 @@ impl<P: Kernels> Stages<P> {
     /// It takes kernels that are `quiet` or `relax` (others may change by themselves). Only what lies around vertices that
     /// have changed is looked at again. [`Relax`](crate::Relax) has an example.
     pub fn fixpoint<K: Update<P>>(&mut self, kernel: K, most: usize) {
-        if !K::QUIET {
-            return self.refuse(format!(
-                "a fixpoint is asked for of kernel {}, which may change by itself: declare it `quiet update` or `relax`",
-                K::NAME
-            ));
-        }
-        if let Some((kernel, settings)) = self.find(&kernel)
-            && most > 0
-        {
-            let most = self.rounds(most);
-            self.stages.push(Stage::Fixpoint { kernel, settings, most });
-        }
+        self.list.fixpoint(Named::of(&kernel), K::QUIET, most);
     }
 
     /// Measures every vertex and writes the combination into a global: `stages.reduce(Residual, |g| &mut g.residual)`.
@@ -109,34 +103,43 @@ impl<P: Kernels> Stages<P> {
         *into(&mut globals) = 1.0;
         let mut place = None;
         globals.each(|k, x| place = if x == 1.0 { Some(k) } else { place });
-        let Some(into) = place else {
-            return self.refuse(format!("kernel {} is reduced into something that is no global", K::NAME));
-        };
-        if let Some((kernel, settings)) = self.find(&kernel) {
-            self.stages.push(Stage::Reduce { kernel, settings, into });
-        }
+        self.list.reduce(Named::of(&kernel), place);
     }
 
     /// Computes new globals.
     pub fn scalar<K: Scalar<P>>(&mut self, kernel: K) {
-        if let Some((kernel, settings)) = self.find(&kernel) {
-            self.stages.push(Stage::Scalar { kernel, settings });
-        }
+        self.list.scalar(Named::of(&kernel));
     }
 
     /// Repeats stages until a test of the globals holds, at most `most` times. The test comes first: if it holds already,
     /// nothing runs.
     pub fn until<K: Test<P>>(&mut self, test: K, most: usize, repeat: impl FnOnce(&mut Self)) {
-        let outside = std::mem::take(&mut self.stages);
+        let outside = std::mem::take(&mut self.list.stages);
         repeat(self);
-        let stages = std::mem::replace(&mut self.stages, outside);
-        if let Some((test, settings)) = self.find(&test) {
-            let most = self.rounds(most);
-            self.stages.push(Stage::Until { test, settings, most, stages });
+        let stages = std::mem::replace(&mut self.list.stages, outside);
+        self.list.until(Named::of(&test), most, stages);
+    }
+}
+
+impl StageList {
+    /// None so far. `known`: identity of each kernel. `is_double_buffered`: whether the order is
+    /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
+    pub(crate) fn new<T: Number>(known: Vec<TypeId>, is_double_buffered: bool) -> StageList {
+        StageList { known, is_double_buffered, precision: Precision::of::<T>(), stages: Vec::new(), fault: None }
+    }
+
+    /// All that were told.
+    ///
+    /// # Errors
+    /// A stage with a kernel that is not known, or that no engine can run.
+    pub(crate) fn finish(self) -> Result<Vec<Stage>> {
+        match self.fault {
+            None => Ok(self.stages),
+            Some(fault) => Err(Error::Program(fault)),
         }
     }
 
-    fn update<K: Kernel>(&mut self, kernel: K, rule: Rule, rounds: usize) {
+    fn update(&mut self, kernel: Named, rule: Rule, rounds: usize) {
         let rule = match rule {
             Rule::InOrder | Rule::Backward if self.is_double_buffered => Rule::AtOnce,
             rule => rule,
@@ -149,6 +152,43 @@ impl<P: Kernels> Stages<P> {
         }
     }
 
+    fn fixpoint(&mut self, kernel: Named, is_quiet: bool, most: usize) {
+        if !is_quiet {
+            return self.refuse(format!(
+                "a fixpoint is asked for of kernel {}, which may change by itself: declare it `quiet update` or `relax`",
+                kernel.name
+            ));
+        }
+        if let Some((kernel, settings)) = self.find(&kernel)
+            && most > 0
+        {
+            let most = self.rounds(most);
+            self.stages.push(Stage::Fixpoint { kernel, settings, most });
+        }
+    }
+
+    fn reduce(&mut self, kernel: Named, into: Option<usize>) {
+        let Some(into) = into else {
+            return self.refuse(format!("kernel {} is reduced into something that is no global", kernel.name));
+        };
+        if let Some((kernel, settings)) = self.find(&kernel) {
+            self.stages.push(Stage::Reduce { kernel, settings, into });
+        }
+    }
+
+    fn scalar(&mut self, kernel: Named) {
+        if let Some((kernel, settings)) = self.find(&kernel) {
+            self.stages.push(Stage::Scalar { kernel, settings });
+        }
+    }
+
+    fn until(&mut self, test: Named, most: usize, stages: Vec<Stage>) {
+        if let Some((test, settings)) = self.find(&test) {
+            let most = self.rounds(most);
+            self.stages.push(Stage::Until { test, settings, most, stages });
+        }
+    }
+
     fn rounds(&mut self, rounds: usize) -> u32 {
         rounds.try_into().unwrap_or_else(|_| {
             self.refuse(format!("{rounds} rounds are more than 2^32 - 1"));
@@ -157,11 +197,11 @@ impl<P: Kernels> Stages<P> {
     }
 
     /// The number of a kernel, and its settings.
-    fn find<K: Kernel>(&mut self, kernel: &K) -> Option<(usize, Settings)> {
-        let Some(number) = self.known.iter().position(|&known| known == TypeId::of::<K>()) else {
+    fn find(&mut self, kernel: &Named) -> Option<(usize, Settings)> {
+        let Some(number) = self.known.iter().position(|&known| known == kernel.id) else {
             self.refuse(format!(
                 "a step uses kernel {}, which is not among the program's kernels: name it in `kernels!`",
-                K::NAME
+                kernel.name
             ));
             return None;
         };
@@ -184,11 +224,11 @@ impl<P: Kernels> Stages<P> {
 /// # Errors
 /// One that is not finite in `T`.
 pub(crate) fn settings_of<T: Number, K: Kernel>(kernel: &K) -> Result<Settings> {
-    settings(kernel, Precision::of::<T>()).map_err(Error::Program)
+    settings(&Named::of(kernel), Precision::of::<T>()).map_err(Error::Program)
 }
 
-fn settings<K: Kernel>(kernel: &K, precision: Precision) -> Result<Settings, String> {
-    let (name, given) = (K::NAME, kernel.settings());
+fn settings(kernel: &Named, precision: Precision) -> Result<Settings, String> {
+    let (name, given) = (kernel.name, &kernel.settings);
     if let Some((i, x)) = given.iter().enumerate().find(|(_, x)| !(precision.fits)(**x)) {
         return Err(match x.is_finite() {
             false => format!("setting {i} of kernel {name} is {x}: it must be finite"),
@@ -200,7 +240,7 @@ fn settings<K: Kernel>(kernel: &K, precision: Precision) -> Result<Settings, Str
     }
     let mut settings = Settings::default();
     match settings.get_mut(..given.len()) {
-        Some(slots) => slots.copy_from_slice(&given),
+        Some(slots) => slots.copy_from_slice(given),
         None => return Err(format!("kernel {name} has {} settings, at most {}", given.len(), settings.len())),
     }
     Ok(settings)

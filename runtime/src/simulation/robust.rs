@@ -6,7 +6,7 @@ use crate::conformance::orders;
 use crate::number::Real;
 use crate::program::{Incidence, Stars, Vertex};
 use crate::schedule::Order;
-use crate::{kernels, record, stars, vertex};
+use crate::{Error, Kind, Mesh, Part, kernels, record, stars, vertex};
 use meshweft_mesh::generate::generate;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -391,9 +391,12 @@ fn a_measure_that_looks_further_than_it_says_panics_instead_of_reading_what_othe
     impl crate::Reduce<Liar> for other::Peek {
         const COMBINE: crate::Combine = crate::Combine::Sum;
         const METRIC: Option<(&'static str, &'static str)> = None;
-        const SIGHT: crate::Sight = crate::Sight::Own;
 
         fn measure<R: Real>(_: &crate::Given<Liar, R>, own: Point<R>, around: &impl crate::Neighbors<Liar, R>) -> R {
+            // On symbols it looks at its own vertex alone.
+            if std::any::type_name::<R>().ends_with("Expr") {
+                return own.heat;
+            }
             around.sum(Edges, |[other], weight| other.heat * weight) + own.heat
         }
     }

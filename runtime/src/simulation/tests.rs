@@ -5,7 +5,7 @@ use crate::conformance::orders;
 use crate::number::{Int, Real};
 use crate::program::{Incidence, Star, Stars};
 use crate::schedule::Order;
-use crate::{kernels, stars, vertex};
+use crate::{Mesh, kernels, stars, vertex};
 use meshweft_mesh::Graph;
 use meshweft_mesh::generate::generate;
 
@@ -74,8 +74,10 @@ fn every_update_sees_its_predecessors_new_and_its_successors_old() {
             for _ in 0..4 {
                 simulation.step().unwrap();
             }
-            let (order_of, rank) = (simulation.layout.places.order(), simulation.layout.places.rank());
-            let graph = by_name.permuted(&simulation.layout.places);
+            let core: &dyn std::any::Any = &*simulation;
+            let core: &super::core::Core<f64> = core.downcast_ref().unwrap();
+            let (order_of, rank) = (core.layout.places.order(), core.layout.places.rank());
+            let graph = by_name.permuted(&core.layout.places);
             for v in 0..mesh.points().len() as u32 {
                 let place = rank[v as usize];
                 let names = |before: bool| -> f64 {

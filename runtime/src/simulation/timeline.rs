@@ -1,41 +1,31 @@
 //! What threads did, as a file for viewers of timelines.
 
-use super::Simulation;
+use super::any::AnySimulation;
+use super::core::Core;
 use crate::engine::{Event, NETWORK, Recording, What};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::program::Program;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-impl<P: Program, T: Number> Simulation<P, T> {
-    /// Writes what the threads of all hosts have done so far, as JSON in Chrome's trace event format, which
-    /// [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show. Needs [`Builder::timeline`](crate::Builder::timeline).
-    ///
-    /// A process is a host, times are microseconds of the driver's clock. Updates of tasks of one round that a thread does one after
-    /// the other are one event; arrows go from what sends a message to what takes it in. Returns how many events were left
-    /// out: a host keeps the first 200 000.
-    ///
-    /// # Errors
-    /// A simulation without a timeline; a host that was lost; whatever `out` says.
-    pub fn write_timeline(&mut self, out: impl Write) -> Result<u64> {
-        let Some(timeline) = self.timeline.clone() else {
-            return Err(Error::Invalid("nothing was written down: build the simulation with `timeline(true)`".into()));
-        };
-        self.wait()?;
-        let mut recordings = self.engine.recordings()?;
-        if recordings.is_empty() {
-            recordings.push(timeline.recording(1));
-        }
-        let kernels: Vec<&str> = self.table.kernels.iter().map(|kernel| kernel.name).collect();
-        write(&recordings, &kernels, out)
-            .map_err(|error| Error::Invalid(format!("cannot write the timeline: {error}")))?;
-        Ok(recordings.iter().map(|recording| recording.left_out).sum())
+/// See [`AnySimulation::write_timeline`].
+pub(super) fn write<T: Number>(core: &mut Core<T>, out: &mut dyn Write) -> Result<u64> {
+    let Some(timeline) = core.timeline.clone() else {
+        return Err(Error::Invalid("nothing was written down: build the simulation with `timeline(true)`".into()));
+    };
+    core.wait()?;
+    let mut recordings = core.engine.recordings()?;
+    if recordings.is_empty() {
+        recordings.push(timeline.recording(1));
     }
+    let kernels: Vec<&str> = core.table.kernels.iter().map(|kernel| kernel.name).collect();
+    write_events(&recordings, &kernels, out)
+        .map_err(|error| Error::Invalid(format!("cannot write the timeline: {error}")))?;
+    Ok(recordings.iter().map(|recording| recording.left_out).sum())
 }
 
 /// Writes all events. `kernels`: their names.
-fn write(recordings: &[Recording], kernels: &[&str], mut out: impl Write) -> io::Result<()> {
+fn write_events(recordings: &[Recording], kernels: &[&str], out: &mut dyn Write) -> io::Result<()> {
     let mut sent = BTreeMap::new();
     for Recording { host, events, .. } in recordings {
         for (thread, event) in events {

@@ -1,171 +1,119 @@
 //! What a step of a simulation asks of a machine, as plain data.
 
-use super::Simulation;
+use super::any::AnySimulation;
+use super::core::Core;
 #[cfg(feature = "cluster")]
-use crate::cluster::{sharing, try_packing};
+use crate::cluster::sharing;
 use crate::engine::waves;
 use crate::error::Result;
 use crate::layout::{Tile, shared_stride};
-#[cfg(feature = "cluster")]
-use crate::model::Packed;
 use crate::model::{FarReads, HostLoad, Load, Passes, Workload};
 use crate::number::Number;
-use crate::program::Program;
 use crate::schedule::Rule;
 use crate::step::Stage;
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
 
-impl<P: Program, T: Number> Simulation<P, T> {
-    /// What a step asks for on `threads` threads of each host: what [`Machine::predict`](crate::model::Machine::predict) takes.
-    ///
-    /// `parts`: how much of the mesh each host has, of all together; `&[1.0]` for one host. The mesh is cut along the curve, as a
-    /// `Cluster` cuts it. Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost
-    /// O(vertices + edges).
-    ///
-    /// # Errors
-    /// Several hosts in a build that knows none, and [`Error::Program`](crate::Error::Program) if the step uses a kernel that the
-    /// program does not name.
-    pub fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
-        let mut steps = Steps::default();
-        steps.add(&self.stages_of_step()?);
-        steps.flush();
-        let (layout, shape) = (&self.layout, self.layout.shape);
-        // Shared state in and out, private state in and out.
-        let slot_bytes = (2 * shared_stride(shape.shared) + 2 * shape.private) * T::BYTES;
-        let loads = (0..layout.graph.len()).map(|t| {
-            let tiles = layout.tiles_of(t..t + 1);
-            let slots = layout.slots_of_tiles(tiles.clone()).len();
-            let tiles = &layout.tiles[tiles];
-            Load {
-                updates: slots as f64,
-                reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
-                bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
-            }
-        });
-        let (owners, loads_of_hosts) = self.hosts_of_tasks(parts)?;
-        Ok(Workload {
-            order: self.order(),
-            vertices: self.vertices() as usize,
-            resident_bytes: layout.round_bytes() + self.state_bytes(),
-            loads: loads.collect(),
-            rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
-            is_open: steps.is_open,
-            is_search: steps.is_search,
-            far_reads: self.far_reads(),
-            hosts: loads_of_hosts,
-            walks: steps.walks,
-            graph: layout.graph.clone(),
-            depths: layout.depths.clone(),
-            waves: waves(&layout.domain, threads),
-            owners,
-        })
-    }
-
-    /// How the values pack, by the codec of hosts, that two of them would send each other of the state as it is now: for
-    /// [`Link::packed`](crate::model::Link::packed). Takes some milliseconds.
-    ///
-    /// # Errors
-    /// As [`Simulation::wait`].
-    ///
-    /// ```
-    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, mesh::generate::generate, stars, vertex};
-    /// # vertex! { struct Heat<R> { shared heat: R } }
-    /// # stars! { Edges[1]; }
-    /// # struct Mean;
-    /// # kernels! {
-    /// #     for Mean: Heat;
-    /// #     update Next |_, own, around| Heat { heat: (own.heat + around.sum(Edges, |[other], ()| other.heat)) * R::lit(0.125) };
-    /// # }
-    /// # impl Program for Mean {
-    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
-    /// #     fn initial(&self, _: &Mesh, v: u32) -> Heat<f64> { Heat { heat: 300.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
-    /// # }
-    /// let simulation = Simulation::builder(generate("sheet:60", 1)?, Mean).build()?;
-    /// let packed = simulation.packed()?;
-    /// assert!(packed.share < 0.8 && packed.byte_s > 0.0, "all values are the same: {packed:?}");
-    /// # Ok::<(), meshweft::Error>(())
-    /// ```
-    #[cfg(feature = "cluster")]
-    pub fn packed(&self) -> Result<Packed> {
-        try_packing(&self.layout, self.engine.state()?)
-    }
-
-    /// The host of each task, and what each host does.
-    #[cfg(feature = "cluster")]
-    fn hosts_of_tasks(&self, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
-        if parts.len() <= 1 {
-            return Ok((Vec::new(), Vec::new()));
+/// See [`AnySimulation::workload`].
+pub(super) fn of<T: Number>(core: &Core<T>, threads: usize, parts: &[f64]) -> Result<Workload> {
+    let mut steps = Steps::default();
+    steps.add(&core.stages()?);
+    steps.flush();
+    let (layout, shape) = (&core.layout, core.layout.shape);
+    // Shared state in and out, private state in and out.
+    let slot_bytes = (2 * shared_stride(shape.shared) + 2 * shape.private) * T::BYTES;
+    let loads = (0..layout.graph.len()).map(|t| {
+        let tiles = layout.tiles_of(t..t + 1);
+        let slots = layout.slots_of_tiles(tiles.clone()).len();
+        let tiles = &layout.tiles[tiles];
+        Load {
+            updates: slots as f64,
+            reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
+            bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
         }
-        let sharing = sharing(&self.layout, self.mesh.points(), parts, Cut::Curve)?;
-        let first = |&place: &u32| sharing.owners[self.layout.vertex_at(place) as usize] - 1;
-        let tasks = self.schedule().tasks();
-        let owners = tasks[..self.schedule().graph().len()].iter().map(first).collect();
-        let load = |host: &crate::HostReport| HostLoad {
-            vertices: host.vertices,
-            messages: host.round_messages,
-            bytes: host.round_bytes,
-        };
-        Ok((owners, sharing.hosts.iter().map(load).collect()))
-    }
+    });
+    let (owners, loads_of_hosts) = hosts_of_tasks(core, parts)?;
+    Ok(Workload {
+        order: core.order(),
+        vertices: core.vertices() as usize,
+        resident_bytes: layout.round_bytes() + core.state_bytes(),
+        loads: loads.collect(),
+        rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
+        is_open: steps.is_open,
+        is_search: steps.is_search,
+        far_reads: far_reads(core),
+        hosts: loads_of_hosts,
+        walks: steps.walks,
+        graph: layout.graph.clone(),
+        depths: layout.depths.clone(),
+        waves: waves(&layout.domain, threads),
+        owners,
+    })
+}
 
-    /// In a build without hosts there is one.
-    #[cfg(not(feature = "cluster"))]
-    fn hosts_of_tasks(&self, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
-        match parts.len() {
-            0 | 1 => Ok((Vec::new(), Vec::new())),
-            n => Err(crate::Error::Invalid(format!("{n} hosts, in a build without the feature `cluster`"))),
-        }
+/// The host of each task, and what each host does.
+#[cfg(feature = "cluster")]
+fn hosts_of_tasks<T: Number>(core: &Core<T>, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+    if parts.len() <= 1 {
+        return Ok((Vec::new(), Vec::new()));
     }
+    let sharing = sharing(&core.layout, core.mesh.points(), parts, Cut::Curve)?;
+    let first = |&place: &u32| sharing.owners[core.layout.vertex_at(place) as usize] - 1;
+    let tasks = core.schedule().tasks();
+    let owners = tasks[..core.schedule().graph().len()].iter().map(first).collect();
+    let load = |host: &crate::HostReport| HostLoad {
+        vertices: host.vertices,
+        messages: host.round_messages,
+        bytes: host.round_bytes,
+    };
+    Ok((owners, sharing.hosts.iter().map(load).collect()))
+}
 
-    /// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched
-    /// most.
-    fn far_reads(&self) -> Vec<FarReads> {
-        /// Bytes of a cache line.
-        const LINE: usize = 64;
-        /// Bytes of a core's first-level cache, on most.
-        const CACHE: usize = 32 << 10;
-        let stride = shared_stride(self.layout.shape.shared) * T::BYTES;
-        let mut counts = vec![0u32; (self.layout.slots() * stride).div_ceil(LINE).max(1)];
-        // A line that is in the first-level cache costs no more than any read. Each has one place there: which is a little too bad.
-        let mut cached = vec![usize::MAX; CACHE / LINE];
-        for tile in &self.layout.tiles {
-            tile.each_far_read(|slot| {
-                let line = slot as usize * stride / LINE;
-                let place = line % cached.len();
-                counts[line] += u32::from(cached[place] != line);
-                cached[place] = line;
-            });
-        }
-        counts.sort_unstable_by(|a, b| b.cmp(a));
-        let (mut reads, mut start, mut all) = (0.0, 0, Vec::new());
-        for size in (4..).map(|k| 1usize << k) {
-            let end = size.min(counts.len());
-            reads += counts[start..end].iter().map(|&count| f64::from(count)).sum::<f64>();
-            all.push(FarReads { bytes: (end * LINE) as f64, reads });
-            start = end;
-            if end == counts.len() {
-                break;
-            }
-        }
-        all.retain(|far| far.reads > 0.0);
-        all
-    }
-
-    /// Runs each sweep of a step for one round and each loop for one iteration, and nothing else of it, without a time step: for a look
-    /// at what a round costs. The state is then that of no step.
-    ///
-    /// # Errors
-    /// As [`Simulation::step`].
-    pub fn run_once(&mut self) -> Result<()> {
-        let stages = self.stages_of_step()?.into_iter().flat_map(once).collect();
-        self.aside(stages)
+/// In a build without hosts there is one.
+#[cfg(not(feature = "cluster"))]
+fn hosts_of_tasks<T: Number>(_: &Core<T>, parts: &[f64]) -> Result<(Vec<u32>, Vec<HostLoad>)> {
+    match parts.len() {
+        0 | 1 => Ok((Vec::new(), Vec::new())),
+        n => Err(crate::Error::Invalid(format!("{n} hosts, in a build without the feature `cluster`"))),
     }
 }
 
+/// How lines of the state that tiles without tables touch gather on few of them: those of vertices with many neighbors are touched
+/// most.
+fn far_reads<T: Number>(core: &Core<T>) -> Vec<FarReads> {
+    /// Bytes of a cache line.
+    const LINE: usize = 64;
+    /// Bytes of a core's first-level cache, on most.
+    const CACHE: usize = 32 << 10;
+    let stride = shared_stride(core.layout.shape.shared) * T::BYTES;
+    let mut counts = vec![0u32; (core.layout.slots() * stride).div_ceil(LINE).max(1)];
+    // A line that is in the first-level cache costs no more than any read. Each has one place there: which is a little too bad.
+    let mut cached = vec![usize::MAX; CACHE / LINE];
+    for tile in &core.layout.tiles {
+        tile.each_far_read(|slot| {
+            let line = slot as usize * stride / LINE;
+            let place = line % cached.len();
+            counts[line] += u32::from(cached[place] != line);
+            cached[place] = line;
+        });
+    }
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut reads, mut start, mut all) = (0.0, 0, Vec::new());
+    for size in (4..).map(|k| 1usize << k) {
+        let end = size.min(counts.len());
+        reads += counts[start..end].iter().map(|&count| f64::from(count)).sum::<f64>();
+        all.push(FarReads { bytes: (end * LINE) as f64, reads });
+        start = end;
+        if end == counts.len() {
+            break;
+        }
+    }
+    all.retain(|far| far.reads > 0.0);
+    all
+}
+
 /// One round of an update that reads neighbors, one iteration of a loop whatever its test says; of all else nothing.
-fn once(stage: Stage) -> Vec<Stage> {
+pub(super) fn once(stage: Stage) -> Vec<Stage> {
     let one = |stage| match stage {
         Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
         Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],

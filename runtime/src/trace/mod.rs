@@ -2,7 +2,7 @@
 //!
 //! A kernel is generic over its number type. Run once on [`Expr`], it leaves on a tape what it computes: each value once,
 //! whatever functions and matrices of the program it came through. A fold runs its closure once, on the symbols of one
-//! thing, and becomes a loop. What does not depend on the thing moves out of the loop; what nobody needs is not written.
+//! element, and becomes a loop. What does not depend on the element moves out of the loop; what is not needed is not written.
 //!
 //! The text is a function over the structs of [`Physics`], which have the names of the program's records:
 //!
@@ -18,7 +18,7 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernel, KernelList, Kernels, Kind, Map, Neighbors, PrivateOf, Record, Reduce, Relax, Scalar,
+    Combine, Given, Kernels, Kind as Leaf, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar,
     SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
@@ -26,53 +26,101 @@ use expr::{put, with_tape};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
-use std::marker::PhantomData;
 use tape::{Fold, Id, Input, Node, Tape, Type};
 use write::Writer;
 
 /// Names of the records of a program, for its shaders. `stars`: in order.
-pub(crate) fn physics<P: Kernels>(stars: &[StarShape], scalar: shaders::Scalar) -> Physics {
+pub(crate) fn physics(records: &Records, stars: &[StarShape], scalar: shaders::Scalar) -> Physics {
     let star = |(index, star): (usize, &StarShape)| shaders::Star {
         name: star.name.clone(),
         others: star.others,
         data: shaders::Record::new(&format!("Data{index}"), &star.parts, scalar),
     };
+    let record = |name: &str, fields: &crate::program::Fields| {
+        let is_integer = |kind| scalar == shaders::Scalar::F32 && kind == Leaf::Integer;
+        let parts: Vec<_> = fields.0.iter().map(|part| (part.name.clone(), part.components)).collect();
+        let integers = fields.kinds().into_iter().map(is_integer).collect();
+        shaders::Record::new(name, &parts, scalar).with_integers(integers)
+    };
     Physics {
         scalar,
-        parameters: record::<P::Parameters<Expr>>("Parameters", scalar),
-        globals: record::<P::Globals<Expr>>("Globals", scalar),
-        shared: record::<SharedOf<P, Expr>>("Shared", scalar),
-        private: record::<PrivateOf<P, Expr>>("Private", scalar),
+        parameters: record("Parameters", &records.parameters),
+        globals: record("Globals", &records.globals),
+        shared: record("Shared", &records.shared),
+        private: record("Private", &records.private),
         stars: stars.iter().enumerate().map(star).collect(),
     }
 }
 
-fn record<A: Record<Expr>>(name: &str, scalar: shaders::Scalar) -> shaders::Record {
-    let is_integer = (0..A::LEN).map(|k| scalar == shaders::Scalar::F32 && A::kind(k) == Kind::Integer).collect();
-    shaders::Record::new(name, &parts::<A>(), scalar).with_integers(is_integer)
+/// A kernel as a function that runs it on symbols.
+#[derive(Clone, Copy)]
+pub(crate) struct Script {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// Runs it on the tape of this thread. Returns what it comes to: of a vertex the shared reals first.
+    run: fn(&Recorder) -> Vec<Id>,
+    /// Of a relaxation, reals of its key, and whether a vertex that has taken an offer holds it.
+    takes: Option<fn(&Recorder) -> (usize, bool)>,
 }
 
-fn parts<A: Record<Expr>>() -> Vec<(String, usize)> {
-    A::parts("").into_iter().map(|part| (part.name, part.components)).collect()
+/// What a kernel is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Map,
+    Update { is_quiet: bool },
+    Measure(Combine),
+    Scalar,
+    Test,
+}
+
+impl Script {
+    pub(crate) fn map<P: Kernels, K: Map<P>>() -> Script {
+        let run = |_: &Recorder| vertex::<P>(K::map(&given(), own::<P>()));
+        Script { name: K::NAME, kind: Kind::Map, run, takes: None }
+    }
+
+    pub(crate) fn update<P: Kernels, K: Update<P>>() -> Script {
+        let run = |around: &Recorder| vertex::<P>(K::update(&given(), own::<P>(), around));
+        Script { name: K::NAME, kind: Kind::Update { is_quiet: K::QUIET }, run, takes: None }
+    }
+
+    pub(crate) fn relax<P: Kernels, K: Relax<P>>() -> Script {
+        Script { takes: Some(takes::<P, K>), ..Script::update::<P, K>() }
+    }
+
+    pub(crate) fn measure<P: Kernels, K: Reduce<P>>() -> Script {
+        let run = |around: &Recorder| vec![K::measure(&given(), own::<P>(), around).0];
+        Script { name: K::NAME, kind: Kind::Measure(K::COMBINE), run, takes: None }
+    }
+
+    pub(crate) fn scalar<P: Kernels, K: Scalar<P>>() -> Script {
+        let run = |_: &Recorder| ids(&K::compute(&given::<P>()));
+        Script { name: K::NAME, kind: Kind::Scalar, run, takes: None }
+    }
+
+    pub(crate) fn test<P: Kernels, K: Test<P>>() -> Script {
+        let run = |_: &Recorder| vec![K::test::<Expr>(&given::<P>()).id()];
+        Script { name: K::NAME, kind: Kind::Test, run, takes: None }
+    }
 }
 
 /// What is known of a kernel that was run on symbols.
 #[derive(Clone, Debug)]
 pub(crate) struct Traced {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     /// Its WGSL, or why it cannot be written.
     pub(crate) body: Result<Body, String>,
     /// Whether it asks for the number of the vertex.
     pub(crate) reads_vertex: bool,
-    /// Whether it asks for the number of the step.
-    reads_step: bool,
+    /// Whether it asks for globals.
+    pub(crate) reads_globals: bool,
     /// Whether it draws random numbers.
     pub(crate) draws: bool,
-    /// Whether it is a map.
-    pub(crate) is_map: bool,
     /// Whether it is a relaxation.
     is_relaxation: bool,
     /// The stars along which it looks.
-    stars: Vec<usize>,
+    pub(crate) stars: Vec<usize>,
 }
 
 /// Whether relaxations look along a star, and nothing else does.
@@ -81,18 +129,130 @@ pub(crate) fn is_searched(kernels: &[Traced], star: usize) -> bool {
     looking.peek().is_some() && looking.all(|kernel| kernel.is_relaxation)
 }
 
-/// Runs every kernel of a program once on symbols, in the order in which the program names them.
+/// Runs every kernel of a program on symbols.
 ///
 /// # Errors
-/// [`Error::Program`] names the kernel, and what breaks the rules that all engines rely on.
-pub(crate) fn kernels<P: Kernels>(physics: &Physics, stars: &[StarShape]) -> Result<Vec<Traced>> {
-    let mut tracer =
-        Tracer { physics, stars, traced: Vec::new(), names: Vec::new(), fault: None, program: PhantomData::<P> };
-    P::list(&mut tracer);
-    match tracer.fault {
-        None => Ok(tracer.traced),
-        Some(fault) => Err(Error::Program(fault)),
+/// [`Error::Program`] names the first kernel that breaks the rules that all engines rely on, and how.
+pub(crate) fn kernels<'a>(
+    scripts: impl Iterator<Item = &'a Script>,
+    physics: &Physics,
+    stars: &[StarShape],
+) -> Result<Vec<Traced>> {
+    let mut traced: Vec<Traced> = Vec::new();
+    for script in scripts {
+        let name = script.name;
+        if traced.iter().any(|other| other.name == name) {
+            return Err(Error::Program(format!("two kernels are called {name}: each needs a name of its own")));
+        }
+        traced.push(script.trace(physics, stars).map_err(|why| Error::Program(format!("kernel {name} {why}")))?);
     }
+    Ok(traced)
+}
+
+/// Works on a tape of its own. Returns what that came to, what a fold named wrongly, and the tape.
+fn record<A>(
+    scalar: shaders::Scalar,
+    stars: &[StarShape],
+    work: impl FnOnce(&Recorder) -> A,
+) -> (A, Option<String>, Tape) {
+    // A kernel may build another simulation, which is traced on this thread too.
+    let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(scalar)));
+    let recorder = Recorder { stars, fault: RefCell::default() };
+    let output = work(&recorder);
+    let tape = with_tape(|tape| std::mem::replace(tape, outer));
+    (output, recorder.fault.into_inner(), tape)
+}
+
+impl Script {
+    /// Runs it, and writes down what it leaves on the tape.
+    fn trace(&self, physics: &Physics, stars: &[StarShape]) -> Result<Traced, String> {
+        let traced = trace((self.name, self.kind), physics, stars, &self.run)?;
+        let Some(takes) = self.takes else { return Ok(traced) };
+        if traced.reads_vertex {
+            return Err(
+                "reads the number of the vertex, but an offer is the same for all who hear it: keep the number in a field"
+                    .into(),
+            );
+        }
+        match record(physics.scalar, stars, takes).0 {
+            (1, true) => Ok(Traced { is_relaxation: true, ..traced }),
+            (1, false) => Err("takes an offer and holds something else: `held` of what it takes must be the offer".into()),
+            (len, _) => Err(format!("compares keys of {len} reals: a key is one real or one integer")),
+        }
+    }
+}
+
+fn trace(
+    (name, kind): (&'static str, Kind),
+    physics: &Physics,
+    stars: &[StarShape],
+    run: &dyn Fn(&Recorder) -> Vec<Id>,
+) -> Result<Traced, String> {
+    let (outputs, fault, tape) = record(physics.scalar, stars, run);
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if let Some(broken) = tape.fault() {
+        return Err(format!("would not be the same everywhere: {broken}"));
+    }
+    // Once more: what looks at a clock, a random number or a static that changes leaves another tape, as a rule.
+    let (again, _, other) = record(physics.scalar, stars, run);
+    if again != outputs || other != tape {
+        return Err("is not the same every time it runs: it must depend on what it is given alone".into());
+    }
+    let reads = |wanted: Input| tape.reads(&outputs, |node| matches!(node, Node::Input(input, _) if input == wanted));
+    let (reads_step, draws) = (reads(Input::Step), reads(Input::Draw));
+    if kind == (Kind::Update { is_quiet: true }) && (reads_step || draws) {
+        return Err(
+            "is quiet, but reads the step or draws random numbers: it changes by itself, so leave out `quiet`".into()
+        );
+    }
+    let body = body(&tape, physics, kind, &outputs);
+    Ok(Traced {
+        name,
+        kind,
+        body: body.map_err(|why| format!("kernel {name} cannot run on a GPU: {why}")),
+        reads_vertex: reads(Input::Vertex),
+        reads_globals: reads(Input::Globals),
+        draws,
+        is_relaxation: false,
+        stars: tape.folds.iter().map(|fold| fold.star).collect(),
+    })
+}
+
+/// What a kernel left on a tape, as WGSL.
+fn body(tape: &Tape, physics: &Physics, kind: Kind, outputs: &[Id]) -> Result<Body, String> {
+    let write = |result: &dyn Fn(&[String]) -> String| Writer::new(tape, physics, outputs).body(outputs, result);
+    match kind {
+        Kind::Map | Kind::Update { .. } => update(tape, physics, outputs, write),
+        Kind::Measure(how) => Ok(Body::measure(write(&|outputs| outputs[0].clone())?, how == Combine::Sum)),
+        Kind::Scalar => Ok(Body::scalar(write(&|reals| physics.globals.build(|k| reals[k].clone()))?)),
+        Kind::Test => Ok(Body::test(write(&|outputs| outputs[0].clone())?)),
+    }
+}
+
+/// The update of a vertex, as WGSL.
+fn update(
+    tape: &Tape,
+    physics: &Physics,
+    outputs: &[Id],
+    write: impl Fn(&dyn Fn(&[String]) -> String) -> Result<String, String>,
+) -> Result<Body, String> {
+    let (shared, private) = outputs.split_at(physics.shared.len());
+    let changes = |input, ids: &[Id]| -> Vec<bool> {
+        ids.iter().enumerate().map(|(k, &id)| tape.node(id) != Node::Input(input, k)).collect()
+    };
+    let (shared_changes, private_changes) = (changes(Input::Shared, shared), changes(Input::Private, private));
+    let text = write(&|outputs| {
+        let (own, body) = outputs.split_at(shared.len());
+        // What does not change at all is passed on as it is.
+        let record = |record: &shaders::Record, changes: &[bool], name: &str, reals: &[String]| {
+            if changes.contains(&true) { record.build(|k| reals[k].clone()) } else { name.into() }
+        };
+        let own = record(&physics.shared, &shared_changes, "own", own);
+        format!("New({own}, {})", record(&physics.private, &private_changes, "body", body))
+    })?;
+    Ok(Body::update(text, shared_changes.contains(&true), private_changes))
 }
 
 /// What a vertex that has taken an offer knows of who makes it, besides the offer.
@@ -110,175 +270,52 @@ pub(crate) enum Maker {
 /// What takers of a relaxation know. `stars`: those of the program.
 #[cfg(feature = "cluster")]
 pub(crate) fn maker<P: Kernels, K: Relax<P>>(stars: &[StarShape]) -> Maker {
-    let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(shaders::Scalar::F32)));
-    let recorder = Recorder { stars, fault: RefCell::default() };
-    let maker = Cell::new(Maker::Shown);
-    let _: Expr = Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], _| {
-        // An offer that nothing is known of.
-        let offer = K::Key::<Expr>::build(|_| put(Node::Input(Input::Draw, 0)));
-        let (shared, private) = K::take(&given(), own::<P>(), offer, from).split();
-        let knows = |ids: Vec<Id>| ids.into_iter().any(|id| with_tape(|tape| tape.reads_other(id)));
-        maker.set(match (knows(ids(&shared)), knows(ids(&private))) {
-            (true, _) => Maker::Shown,
-            (_, true) => Maker::Kept,
-            _ => Maker::Forgotten,
-        });
-        zero
-    });
-    with_tape(|tape| *tape = outer);
-    maker.get()
-}
-
-struct Tracer<'a, P> {
-    physics: &'a Physics,
-    stars: &'a [StarShape],
-    traced: Vec<Traced>,
-    names: Vec<&'static str>,
-    fault: Option<String>,
-    program: PhantomData<P>,
-}
-
-impl<P: Kernels> Tracer<'_, P> {
-    /// Runs a kernel on an empty tape and writes down what it leaves there.
-    fn trace<K: Kernel, A>(
-        &mut self,
-        run: impl FnOnce(&Given<P, Expr>, &Recorder) -> A,
-        write: impl FnOnce(&Physics, A) -> Result<Body, String>,
-    ) {
-        // A kernel may build another simulation, which is traced on this thread too.
-        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
-        let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
-        let output = run(&given(), &recorder);
-        let mut fault = recorder.fault.into_inner().map(|fault| format!("kernel {} {fault}", K::NAME));
-        if let Some(broken) = with_tape(|tape| tape.fault()) {
-            fault.get_or_insert(format!("kernel {} would not be the same everywhere: {broken}", K::NAME));
-        }
-        if self.names.contains(&K::NAME) {
-            fault = Some(format!("two kernels are called {}: each needs a name of its own", K::NAME));
-        }
-        self.names.push(K::NAME);
-        if let Some(fault) = fault {
-            self.fault.get_or_insert(fault);
-            with_tape(|tape| *tape = outer);
-            return;
-        }
-        let stars = with_tape(|tape| tape.folds.iter().map(|fold| fold.star).collect());
-        let body = write(self.physics, output);
-        with_tape(|tape| *tape = outer);
-        let reads = |what| body.as_ref().map_or(true, |body| body.function().contains(what));
-        let (reads_vertex, reads_step, draws) = (reads("vertex(place)"), reads("step()"), reads("draw()"));
-        let body = body.map_err(|fault| format!("kernel {} cannot run on a GPU: {fault}", K::NAME));
-        let (is_map, is_relaxation) = (false, false);
-        self.traced.push(Traced { body, reads_vertex, reads_step, draws, is_map, is_relaxation, stars });
-    }
-
-    /// Checks that a vertex holds an offer once it has taken it: otherwise it would take it again and again.
-    fn holds_what_it_takes<K: Relax<P>>(&mut self) {
-        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(self.physics.scalar)));
-        let recorder = Recorder { stars: self.stars, fault: RefCell::default() };
-        let holds = Cell::new(false);
-        let _: Expr =
-            Neighbors::<P, _>::fold(&recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], edge| {
-                let offer = K::offer(&given::<P>(), from, edge);
-                let (taken, _) = K::take(&given(), own::<P>(), offer, from).split();
-                holds.set(ids(&K::held(&taken)) == ids(&offer));
-                zero
-            });
-        with_tape(|tape| *tape = outer);
-        let len = <K::Key<Expr>>::LEN;
-        if len != 1 {
-            let fault = format!("kernel {} compares keys of {len} reals: a key is one real or one integer", K::NAME);
-            self.fault.get_or_insert(fault);
-        } else if !holds.get() {
-            let fault = format!(
-                "kernel {} takes an offer and holds something else: `held` of what it takes must be the offer",
-                K::NAME
-            );
-            self.fault.get_or_insert(fault);
-        }
-    }
-}
-
-impl<P: Kernels> KernelList<P> for Tracer<'_, P> {
-    fn map<K: Map<P>>(&mut self) {
-        self.trace::<K, _>(|given, _| K::map(given, own::<P>()), vertex::<P>);
-        self.traced.iter_mut().last().into_iter().for_each(|kernel| kernel.is_map = true);
-    }
-
-    fn update<K: Update<P>>(&mut self) {
-        self.trace::<K, _>(|given, around| K::update(given, own::<P>(), around), vertex::<P>);
-        if K::QUIET && self.traced.last().is_some_and(|kernel| kernel.reads_step || kernel.draws) {
-            self.fault.get_or_insert(format!(
-                "kernel {} is quiet, but reads the step or draws random numbers: it changes by itself, so leave out `quiet`",
-                K::NAME
-            ));
-        }
-    }
-
-    fn relax<K: Relax<P>>(&mut self) {
-        self.update::<K>();
-        self.traced.iter_mut().last().into_iter().for_each(|kernel| kernel.is_relaxation = true);
-        if self.traced.last().is_some_and(|kernel| kernel.reads_vertex) {
-            self.fault.get_or_insert(format!(
-                "kernel {} reads the number of the vertex, but an offer is the same for all who hear it: keep the number in a field",
-                K::NAME
-            ));
-        }
-        self.holds_what_it_takes::<K>();
-    }
-
-    fn reduce<K: Reduce<P>>(&mut self) {
-        self.trace::<K, _>(
-            |given, around| K::measure(given, own::<P>(), around).0,
-            |physics, output| {
-                let statements = write(physics, &[output], |outputs| outputs[0].clone())?;
-                Ok(Body::measure(statements, K::COMBINE == Combine::Sum))
-            },
-        );
-    }
-
-    fn scalar<K: Scalar<P>>(&mut self) {
-        self.trace::<K, _>(
-            |given, _| ids(&K::compute(given)),
-            |physics, outputs| {
-                let globals = |reals: &[String]| physics.globals.build(|k| reals[k].clone());
-                Ok(Body::scalar(write(physics, &outputs, globals)?))
-            },
-        );
-    }
-
-    fn test<K: Test<P>>(&mut self) {
-        self.trace::<K, _>(
-            |given, _| K::test::<Expr>(given).id(),
-            |physics, output| Ok(Body::test(write(physics, &[output], |outputs| outputs[0].clone())?)),
-        );
-    }
-}
-
-/// The update of a vertex, as WGSL.
-fn vertex<P: Kernels>(physics: &Physics, new: VertexOf<P, Expr>) -> Result<Body, String> {
-    let (shared, private) = new.split();
-    let (shared, private) = (ids(&shared), ids(&private));
-    let outputs: Vec<Id> = shared.iter().chain(&private).copied().collect();
-    let changes = |input, ids: &[Id]| -> Vec<bool> {
-        let is_changed = |(k, &id): (usize, &Id)| with_tape(|tape| tape.node(id)) != Node::Input(input, k);
-        ids.iter().enumerate().map(is_changed).collect()
+    let work = |recorder: &Recorder| {
+        along::<P, K, _>(recorder, |from, _| {
+            // An offer that nothing is known of.
+            let offer = K::Key::<Expr>::build(|_| put(Node::Input(Input::Draw, 0)));
+            let (shared, private) = K::take(&given(), own::<P>(), offer, from).split();
+            [ids(&shared), ids(&private)]
+        })
     };
-    let (shared_changes, private_changes) = (changes(Input::Shared, &shared), changes(Input::Private, &private));
-    let text = write(physics, &outputs, |outputs| {
-        let (own, body) = outputs.split_at(shared.len());
-        // What does not change at all is passed on as it is.
-        let record = |record: &shaders::Record, changes: &[bool], name: &str, reals: &[String]| {
-            if changes.contains(&true) { record.build(|k| reals[k].clone()) } else { name.into() }
-        };
-        let own = record(&physics.shared, &shared_changes, "own", own);
-        format!("New({own}, {})", record(&physics.private, &private_changes, "body", body))
-    })?;
-    Ok(Body::update(text, shared_changes.contains(&true), private_changes))
+    let ([shared, private], _, tape) = record(shaders::Scalar::F32, stars, work);
+    let knows = |ids: &[Id]| tape.reads(ids, |node| matches!(node, Node::Input(Input::Other { .. }, _)));
+    match (knows(&shared), knows(&private)) {
+        (true, _) => Maker::Shown,
+        (_, true) => Maker::Kept,
+        _ => Maker::Forgotten,
+    }
 }
 
-fn write(physics: &Physics, outputs: &[Id], result: impl FnOnce(&[String]) -> String) -> Result<String, String> {
-    with_tape(|tape| Writer::new(tape, physics, outputs).body(outputs, result))
+/// Reals of the key of a relaxation, and whether a vertex holds an offer once it has taken it: otherwise it would take it again
+/// and again.
+fn takes<P: Kernels, K: Relax<P>>(recorder: &Recorder) -> (usize, bool) {
+    let holds = along::<P, K, _>(recorder, |from, edge| {
+        let offer = K::offer(&given::<P>(), from, edge);
+        let (taken, _) = K::take(&given(), own::<P>(), offer, from).split();
+        ids(&K::held(&taken)) == ids(&offer)
+    });
+    (<K::Key<Expr>>::LEN, holds)
+}
+
+/// Works on a neighbor along the star of a relaxation.
+fn along<P: Kernels, K: Relax<P>, A>(
+    recorder: &Recorder,
+    work: impl Fn(SharedOf<P, Expr>, <K::Along as Star<1>>::Data<Expr>) -> A,
+) -> A {
+    let found = Cell::new(None);
+    let _: Expr =
+        Neighbors::<P, _>::fold(recorder, K::ALONG, put(Node::Literal(Type::Real, 0)), |zero, [from], edge| {
+            found.set(Some(work(from, edge)));
+            zero
+        });
+    found.into_inner().expect("a recorder calls the closure of a fold")
+}
+
+/// A vertex, shared reals first.
+fn vertex<P: Kernels>(new: VertexOf<P, Expr>) -> Vec<Id> {
+    let (shared, private) = new.split();
+    [ids(&shared), ids(&private)].concat()
 }
 
 fn ids<A: Record<Expr>>(record: &A) -> Vec<Id> {
@@ -305,7 +342,7 @@ fn own<P: Kernels>() -> VertexOf<P, Expr> {
 }
 
 /// Records each fold once, and checks that it fits the star it names.
-struct Recorder<'a> {
+pub(crate) struct Recorder<'a> {
     stars: &'a [StarShape],
     fault: RefCell<Option<String>>,
 }
@@ -337,7 +374,7 @@ impl<P: Kernels> Neighbors<P, Expr> for Recorder<'_> {
         f: impl Fn(A, [SharedOf<P, Expr>; N], E::Data<Expr>) -> A,
     ) -> A {
         self.check::<N, E>();
-        let names = parts::<A>().into_iter().flat_map(|(name, components)| {
+        let names = A::parts("").into_iter().flat_map(|Part { name, components, .. }| {
             (0..components).map(move |k| match components {
                 1 => name.clone(),
                 2..=4 => format!("{name}_{}", ["x", "y", "z", "w"][k]),
@@ -350,7 +387,7 @@ impl<P: Kernels> Neighbors<P, Expr> for Recorder<'_> {
             name: E::NAME.into(),
             others: N,
             names: names.collect(),
-            types: (0..A::LEN).map(|k| if A::kind(k) == Kind::Real { Type::Real } else { integers }).collect(),
+            types: (0..A::LEN).map(|k| if A::kind(k) == Leaf::Real { Type::Real } else { integers }).collect(),
             init: ids(&init),
             next: Vec::new(),
             parent: None,

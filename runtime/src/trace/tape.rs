@@ -111,7 +111,7 @@ pub(super) enum Binary {
 }
 
 /// A loop over the elements around the vertex.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fold {
     /// Which star, and the name of its type.
     pub(super) star: usize,
@@ -132,7 +132,7 @@ pub(super) struct Fold {
 }
 
 /// All values of one update, each once: an equal node is the same node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tape {
     /// What its numbers are.
     pub(super) scalar: Scalar,
@@ -240,18 +240,25 @@ impl Tape {
         }
     }
 
-    /// Whether a value depends on another vertex.
-    #[cfg(feature = "cluster")]
-    pub(super) fn reads_other(&self, id: Id) -> bool {
-        // Operands come before what is made of them.
-        let mut is_needed = vec![false; id as usize + 1];
-        is_needed[id as usize] = true;
-        (0..=id).rev().any(|id| {
-            if is_needed[id as usize] {
-                self.node(id).operands().for_each(|operand| is_needed[operand as usize] = true);
+    /// Whether some values depend on a node of some kind.
+    pub(super) fn reads(&self, of: &[Id], is_wanted: impl Fn(Node) -> bool) -> bool {
+        let (mut is_seen, mut open) = (vec![false; self.nodes.len()], of.to_vec());
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut is_seen[id as usize], true) {
+                continue;
             }
-            is_needed[id as usize] && matches!(self.node(id), Node::Input(Input::Other { .. }, _))
-        })
+            let node = self.node(id);
+            if is_wanted(node) {
+                return true;
+            }
+            match node {
+                Node::Gathered { fold, k } | Node::Result { fold, k } => {
+                    open.extend([&self.folds[fold].init, &self.folds[fold].next].iter().filter_map(|ids| ids.get(k)));
+                }
+                node => open.extend(node.operands()),
+            }
+        }
+        false
     }
 
     /// What the program did that it must not do.

@@ -4,6 +4,7 @@ use super::*;
 use crate::number::{Integer, Length, Real, random};
 use crate::program::{StarPlan, Stars};
 use crate::{kernels, stars, vertex};
+use std::marker::PhantomData;
 use nalgebra::{Matrix2, Matrix3, Matrix4, SMatrix, Vector3};
 
 vertex! {
@@ -29,11 +30,6 @@ stars! { Edges[1]: R; }
 
 struct Bodies;
 struct Pairs;
-struct Probe;
-
-impl Kernel for Probe {
-    const NAME: &'static str = "probe";
-}
 
 kernels! { for Bodies: Body; }
 kernels! { for Pairs: Mixed; }
@@ -50,19 +46,15 @@ impl<P: Kernels> Around<'_, P> {
 /// The text of a kernel that exists on symbols alone.
 fn traced<P: Kernels>(
     scalar: shaders::Scalar,
-    run: impl FnOnce(VertexOf<P, Expr>, &Around<P>) -> VertexOf<P, Expr>,
+    run: impl Fn(VertexOf<P, Expr>, &Around<P>) -> VertexOf<P, Expr>,
 ) -> Result<String> {
     let mut stars = Stars::default();
     stars.add(Edges, Vec::<[u32; 2]>::new(), |_| 0.0);
     let stars: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
-    let physics = physics::<P>(&stars, scalar);
-    let (traced, names, fault, program) = (Vec::new(), Vec::new(), None, PhantomData::<P>);
-    let mut tracer = Tracer { physics: &physics, stars: &stars, traced, names, fault, program };
-    tracer.trace::<Probe, _>(|_, recorder| run(own::<P>(), &Around(recorder, PhantomData)), vertex::<P>);
-    if let Some(fault) = tracer.fault {
-        return Err(Error::Program(fault));
-    }
-    let body = tracer.traced.remove(0).body.map_err(Error::Program)?;
+    let physics = physics(&Records::of::<P, f32>(&[]), &stars, scalar);
+    let run = |recorder: &Recorder| vertex::<P>(run(own::<P>(), &Around(recorder, PhantomData)));
+    let traced = trace(("probe", Kind::Update { is_quiet: false }), &physics, &stars, &run);
+    let body = traced.map_err(|why| Error::Program(format!("kernel probe {why}")))?.body.map_err(Error::Program)?;
     for entry in [shaders::Entry::Phase, shaders::Entry::Tasks] {
         let harness =
             shaders::Harness { width: 8, rows: true, table: None, fixed: true, phase_size: 64, walk_size: 64 };
@@ -73,7 +65,7 @@ fn traced<P: Kernels>(
 }
 
 fn text(
-    run: impl FnOnce(Vector3<Expr>, Matrix3<Expr>, &Around<Bodies>) -> (Vector3<Expr>, Matrix3<Expr>),
+    run: impl Fn(Vector3<Expr>, Matrix3<Expr>, &Around<Bodies>) -> (Vector3<Expr>, Matrix3<Expr>),
 ) -> Result<String> {
     traced::<Bodies>(shaders::Scalar::F32, |own, around| {
         let (x, m) = run(own.x, own.m, around);
@@ -82,7 +74,7 @@ fn text(
 }
 
 /// A kernel on one real and one integer, which makes another pair.
-fn mixed(run: impl FnOnce(Expr, Integers, &Around<Pairs>) -> (Expr, Integers)) -> Result<String> {
+fn mixed(run: impl Fn(Expr, Integers, &Around<Pairs>) -> (Expr, Integers)) -> Result<String> {
     mixed_over(shaders::Scalar::F32, run)
 }
 
@@ -90,7 +82,7 @@ type Integers = <Expr as Real>::Int;
 
 fn mixed_over(
     scalar: shaders::Scalar,
-    run: impl FnOnce(Expr, Integers, &Around<Pairs>) -> (Expr, Integers),
+    run: impl Fn(Expr, Integers, &Around<Pairs>) -> (Expr, Integers),
 ) -> Result<String> {
     traced::<Pairs>(scalar, |Mixed(x, i), around| {
         let (x, i) = run(x, i, around);

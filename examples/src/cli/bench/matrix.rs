@@ -231,7 +231,7 @@ impl Point {
             is_one_machine: true,
         };
         let (mut run, setup) = plan.start(&mut std::io::sink())?;
-        measure(&plan, run.as_mut(), setup, scale.trials())
+        measure(&plan, &mut run, setup, scale.trials())
     }
 
     /// What the measurement takes, in seconds of some machine.

@@ -85,7 +85,7 @@ pub(super) struct OnGpu {
 }
 
 /// Runs the trials.
-pub(super) fn measure(plan: &Plan, run: &mut dyn Run, setup: Setup, trials: Trials) -> Result<Report> {
+pub(super) fn measure(plan: &Plan, run: &mut Run, setup: Setup, trials: Trials) -> Result<Report> {
     steps(run, WARM_UP)?;
     let digest = run.digest()?;
     let count = match trials.steps {
@@ -193,7 +193,7 @@ impl Report {
 }
 
 /// Takes steps and returns the seconds they took.
-fn steps(run: &mut dyn Run, count: u64) -> Result<f64> {
+fn steps(run: &mut Run, count: u64) -> Result<f64> {
     let clock = Instant::now();
     for _ in 0..count {
         run.step()?;
@@ -203,7 +203,7 @@ fn steps(run: &mut dyn Run, count: u64) -> Result<f64> {
 }
 
 /// Steps that take about as long as a trial should, found by doubling.
-fn enough_steps(run: &mut dyn Run, seconds: f64) -> Result<u64> {
+fn enough_steps(run: &mut Run, seconds: f64) -> Result<u64> {
     let mut count = 1;
     loop {
         let s = steps(run, count)?;

@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let plan = arguments.problem.plan(false)?;
     let (mut run, setup) = plan.start(console.err)?;
     let trials = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
-    let mut report = measure::measure(&plan, run.as_mut(), setup, trials)?;
+    let mut report = measure::measure(&plan, &mut run, setup, trials)?;
     report = match &plan.options.backend {
         _ if arguments.no_probe => report,
         Backend::Gpu { adapter } => report.beside_copy(copy_bandwidth(*adapter)?),

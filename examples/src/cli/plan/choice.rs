@@ -17,14 +17,14 @@ use std::io::Write;
 ///
 /// # Errors
 /// A plan that says itself where updates run; otherwise as [`Plan::start`] and for want of memory or threads of a trial.
-pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Box<dyn Run>, Setup, String)> {
+pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Run, Setup, String)> {
     let Backend::Cpu { threads: asked } = plan.options.backend else {
         bail!("--auto chooses where updates run: leave out --backend, --hosts, --processes and --workers");
     };
     let (run, setup) = plan.start(err)?;
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let gpus = if asked == 0 { gpus(plan) } else { Vec::new() };
-    let mut rows = rows(&mut cache, plan, run.as_ref(), &gpus, err)?;
+    let mut rows = rows(&mut cache, plan, &run, &gpus, err)?;
     cache.save();
     rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
     let ns = |row: &Row| 1e9 * row.prediction.round_s() / run.mesh().points().len().max(1) as f64;
@@ -57,7 +57,7 @@ pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Box
 
 /// All places on this machine: some of its cores, each of some GPUs, and each of them beside the cores. `run`: the one on cores. A GPU
 /// on which a trial fails is no choice, and `err` is told why.
-fn rows(cache: &mut Cache, plan: &Plan, run: &dyn Run, gpus: &[Gpu], err: &mut dyn Write) -> Result<Vec<Row>> {
+fn rows(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn Write) -> Result<Vec<Row>> {
     let machine = cache.machine()?;
     let costs = costs_of(cache, plan, run.mesh(), run.schedule().order(), &machine)?;
     let mut rows = on_threads(run, run.threads(), (&machine, &costs))?;
@@ -72,7 +72,7 @@ fn rows(cache: &mut Cache, plan: &Plan, run: &dyn Run, gpus: &[Gpu], err: &mut d
 }
 
 /// A GPU alone and beside the cores.
-fn on_gpu(cache: &mut Cache, plan: &Plan, run: &dyn Run, on_cores: (&Machine, &Costs), gpu: &Gpu) -> Result<Vec<Row>> {
+fn on_gpu(cache: &mut Cache, plan: &Plan, run: &Run, on_cores: (&Machine, &Costs), gpu: &Gpu) -> Result<Vec<Row>> {
     let gpu = std::slice::from_ref(gpu);
     #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "nothing is beside the cores"))]
     let mut rows = gpus::alone(cache, plan, run, run.schedule().order(), gpu)?;
@@ -131,7 +131,7 @@ mod tests {
         found.truncate(1);
         found.push(missing);
         let (mut cache, mut err) = (Cache::at(None, 2, false), Vec::new());
-        let rows = rows(&mut cache, &plan, run.as_ref(), &found, &mut err).unwrap();
+        let rows = rows(&mut cache, &plan, &run, &found, &mut err).unwrap();
         let places: Vec<_> =
             rows.iter().map(|row| (row.place.threads, row.gpu.is_some(), row.share.is_some())).collect();
         assert_eq!(places, [(1, false, false), (2, false, false), (1, true, false), (2, true, true)]);

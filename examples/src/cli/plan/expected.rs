@@ -39,7 +39,7 @@ impl Expected {
 
 /// What a run should have taken that has taken `wall` for its steps, or why nobody can say. Costs that no command has measured yet are
 /// measured now if that was long.
-pub(in crate::cli) fn expected(plan: &Plan, run: &dyn Run, wall: Duration) -> Result<Expected, String> {
+pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result<Expected, String> {
     if plan.options.verify || matches!(plan.options.backend, Backend::Serial) {
         return Err("not: the oracle takes its time".into());
     }
@@ -61,7 +61,7 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &dyn Run, wall: Duration) -> Re
 type Found = (Prediction, &'static str);
 
 /// None if costs are not known, unless they are to be measured now.
-fn predict(cache: &mut Cache, plan: &Plan, run: &dyn Run, is_tried: bool) -> Result<Option<Found>> {
+fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<Option<Found>> {
     let (mesh, order) = (run.mesh(), run.schedule().order());
     let work = run.workload(run.threads(), &[1.0])?;
     trial::ensure_rounds(plan, &work)?;
@@ -87,7 +87,7 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &dyn Run, is_tried: bool) -> Res
 fn on_hosts(
     cache: &mut Cache,
     plan: &Plan,
-    run: &dyn Run,
+    run: &Run,
     (machine, costs): (&Machine, &Costs),
     is_tried: bool,
 ) -> Result<Option<Found>> {

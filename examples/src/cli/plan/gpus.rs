@@ -55,7 +55,7 @@ pub(super) fn name_on(gpu: &Gpu, plan: &Plan, mesh: &Mesh, order: Order) -> Stri
 }
 
 /// The rows of an order on GPUs alone. `run`: the same on cores.
-pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &dyn Run, order: Order, gpus: &[Gpu]) -> Result<Vec<Row>> {
+pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &Run, order: Order, gpus: &[Gpu]) -> Result<Vec<Row>> {
     let row = |gpu: &Gpu| {
         let costs =
             cache.costs(&name_on(gpu, plan, run.mesh(), order), || trial::gpu_costs(plan, run.mesh(), order, gpu))?;
@@ -72,7 +72,7 @@ pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &dyn Run, order: Order,
 pub(super) fn beside(
     cache: &mut Cache,
     plan: &Plan,
-    run: &dyn Run,
+    run: &Run,
     (machine, costs): (&Machine, &Costs),
     gpus: &[Gpu],
 ) -> Result<Vec<Row>> {

@@ -232,7 +232,7 @@ fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
 }
 
 /// The rows on one thread of this machine, two, four and so on, and on `most`. `run`: the same on whatever threads.
-fn on_threads(run: &dyn Run, most: usize, (machine, costs): (&Machine, &Costs)) -> Result<Vec<Row>> {
+fn on_threads(run: &Run, most: usize, (machine, costs): (&Machine, &Costs)) -> Result<Vec<Row>> {
     let counts = std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|&threads| threads < most);
     let row = |threads: usize| {
         let work = run.workload(threads, &[1.0])?;
@@ -252,7 +252,7 @@ fn of_order(
     arguments: &Arguments,
 ) -> Result<Vec<Row>> {
     let run = trial::start(plan, mesh, order, Backend::Cpu { threads: machine.threads })?;
-    let mut rows = on_threads(run.as_ref(), machine.threads, (machine, costs))?;
+    let mut rows = on_threads(&run, machine.threads, (machine, costs))?;
     #[cfg(feature = "cluster")]
     for &hosts in &arguments.share_among {
         let place =
@@ -264,9 +264,9 @@ fn of_order(
         };
         rows.push(Row::on_hosts(&work, place, (machine, costs), (packed, how)));
     }
-    rows.extend(gpus::alone(cache, plan, run.as_ref(), order, gpus)?);
+    rows.extend(gpus::alone(cache, plan, &run, order, gpus)?);
     #[cfg(feature = "cluster")]
-    rows.extend(gpus::beside(cache, plan, run.as_ref(), (machine, costs), gpus)?);
+    rows.extend(gpus::beside(cache, plan, &run, (machine, costs), gpus)?);
     #[cfg(not(feature = "cluster"))]
     let _ = arguments;
     Ok(rows)
@@ -276,7 +276,7 @@ fn of_order(
 fn measure(rows: &mut [Row], plan: &Plan, mesh: &Mesh) -> Result<()> {
     for _ in 0..trial::TURNS {
         for row in rows.iter_mut().filter(|row| row.place.hosts == 1) {
-            let round_s = trial::round_s(trial::start(plan, mesh, row.order, row.backend()?)?.as_mut())?;
+            let round_s = trial::round_s(&mut trial::start(plan, mesh, row.order, row.backend()?)?)?;
             row.measured_s = Some(row.measured_s.map_or(round_s, |least| least.min(round_s)));
         }
     }

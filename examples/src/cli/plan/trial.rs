@@ -78,8 +78,8 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     // In turn.
     let [mut alone_s, mut shared_s] = [f64::INFINITY; 2];
     for _ in 0..TURNS {
-        alone_s = alone_s.min(round_s(alone.as_mut())?);
-        shared_s = shared_s.min(if threads > 1 { round_s(shared.as_mut())? } else { alone_s });
+        alone_s = alone_s.min(round_s(&mut alone)?);
+        shared_s = shared_s.min(if threads > 1 { round_s(&mut shared)? } else { alone_s });
     }
     // Starting a round from cold caches takes a while of its own, so a piece as large as the caches hold with room to spare.
     let room = last_level_cache().unwrap_or(LEAST_CACHE).clamp(LEAST_CACHE, 4 * LEAST_CACHE) / 3;
@@ -87,7 +87,7 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
     let large = piece(mesh, vertices);
     let mut large = start(plan, &large, order, Backend::Cpu { threads: 1 })?;
     let bytes = large.workload(1, &[1.0])?.load().bytes;
-    let cold_s = cold_s(large.as_mut())? * work.load().bytes / bytes.max(1.0);
+    let cold_s = cold_s(&mut large)? * work.load().bytes / bytes.max(1.0);
     // A program that refuses it is known by its reads alone.
     let one = || Backend::Cpu { threads: 1 };
     let sparse = sparse(mesh).and_then(|mesh| tried(plan, &mesh, order, mesh.points().len(), one()).ok());
@@ -112,8 +112,8 @@ pub(super) fn ensure_rounds(plan: &Plan, work: &Workload) -> Result<()> {
 pub(super) fn packed(plan: &Plan, mesh: &Mesh, order: Order) -> Result<Packed> {
     let mut run = start(plan, &piece(mesh, VERTICES), order, Backend::Cpu { threads: 0 })?;
     // What a program starts with is often the same everywhere.
-    round_s(run.as_mut())?;
-    run.packed()
+    round_s(&mut run)?;
+    Ok(run.packed()?)
 }
 
 /// The same on a GPU, on two pieces: what takes no longer for more vertices is its dispatches.
@@ -154,7 +154,7 @@ pub(super) fn tried(
     backend: Backend,
 ) -> Result<(Workload, f64)> {
     let piece = piece(mesh, vertices);
-    let round_s = round_s(start(plan, &piece, order, backend)?.as_mut())?;
+    let round_s = round_s(&mut start(plan, &piece, order, backend)?)?;
     let work = start(plan, &piece, order, Backend::Cpu { threads: 1 })?.workload(1, &[1.0])?;
     Ok((work, round_s))
 }
@@ -178,7 +178,7 @@ pub(super) fn hybrid_costs(
     let whole = cores.workload(machine.threads, &[1.0])?;
     let share = costs_of_share.share(machine.predict(costs, &whole, here(machine.threads)).round_s(), &whole, 1.0);
     let cluster = Cluster::hybrid(gpu.number, share)?.threads(machine.threads);
-    let measured_s = round_s(start(plan, &small, order, Backend::Cluster(cluster))?.as_mut())?;
+    let measured_s = round_s(&mut start(plan, &small, order, Backend::Cluster(cluster))?)?;
     let work = cores.workload(machine.threads, &[1.0 - share, share])?;
     let hoped_s = costs_of_share.predict(machine, costs, &work, share).round_s();
     let trip_s = (measured_s - hoped_s).max(0.0) / work.levels().max(1.0);
@@ -194,7 +194,7 @@ fn share_costs(plan: &Plan, mesh: &Mesh, order: Order, gpu: &Gpu) -> Result<Hybr
 }
 
 /// Starts the program on a piece, without an oracle beside it.
-pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Box<dyn Run>> {
+pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -> Result<Run> {
     let options = Options { order, backend, verify: false, timeline: false, ..plan.options.clone() };
     plan.entry.start(piece.clone(), &plan.settings, &options)
 }
@@ -203,12 +203,12 @@ pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -
 ///
 /// # Errors
 /// As [`Run::step`]; settings under which nothing is swept.
-pub(super) fn round_s(run: &mut dyn Run) -> Result<f64> {
+pub(super) fn round_s(run: &mut Run) -> Result<f64> {
     let is_open = run.workload(1, &[1.0])?.is_open;
     let mut steps = 1;
     let mut timing = |steps: u64| -> Result<(f64, u64)> {
         let (clock, before) = (Instant::now(), run.rounds());
-        (0..steps).try_for_each(|_| if is_open { run.run_once() } else { run.step() })?;
+        (0..steps).try_for_each(|_| if is_open { Ok(run.run_once()?) } else { run.step() })?;
         run.wait()?;
         Ok((clock.elapsed().as_secs_f64(), run.rounds() - before))
     };
@@ -230,7 +230,7 @@ pub(super) fn round_s(run: &mut dyn Run) -> Result<f64> {
 }
 
 /// By how much longer one round of all sweeps takes when caches hold nothing.
-fn cold_s(run: &mut dyn Run) -> Result<f64> {
+fn cold_s(run: &mut Run) -> Result<f64> {
     let mut flush = Flush::new()?;
     let mut pass = || -> Result<f64> {
         let clock = Instant::now();

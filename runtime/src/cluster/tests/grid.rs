@@ -147,7 +147,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
         let (plans, forms) = (plans(&edges, has_ties, is_cut), if is_cut { Forms::Rows } else { Forms::Tables });
         let mut layout = Layout::<T>::new(schedule.clone(), &numbers, plans, shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
-        let state = State::new(layout.slots(), width, |slot| {
+        let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
             let label = labels[v as usize];
             let way = if label == i32::MAX { f64::from(f32::MAX) } else { f64::from(label) };
@@ -171,7 +171,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
     let table = Arc::new(Table::<T>::of::<Spreading>());
     let compress = random.one_of(&[Compress::Auto, Compress::Always, Compress::Never]);
     let threads = if faults.is_some() { 1 } else { 1 + random.below(3) };
-    let begin = driver::begin::<Spreading, T>(&table, &layout.stars, &[T::from_f64(0.0)], threads);
+    let begin = driver::begin(&table, &layout.stars, &[T::from_f64(0.0)], threads);
     let begin = Begin { compress, grid: Some(grid), ..begin };
     let (world, mut exchanges) = match faults {
         None => (None, exchanges(hosts + 1)),
@@ -186,7 +186,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
         for (host, exchange) in (1..).zip(exchanges.split_off(1)) {
             let world = world.clone();
             scope.spawn(move || {
-                let work = || worker::work::<Spreading, T>(&exchange, &worker::begin(&exchange)?, None);
+                let work = || worker::work(&exchange, &worker::begin(&exchange)?, Table::<T>::of::<Spreading>(), None);
                 // The driver hears of what goes wrong.
                 let _ = lives(world.as_deref(), host, work);
                 exchange.transport().close();

@@ -22,19 +22,19 @@ fn path() -> (Vec<[u32; 2]>, Case, Vec<u32>) {
 fn with_two_workers(folder: Option<&Path>, drive: impl FnOnce(&mut Driver<Int>, &Mesh) -> Result<()>) -> Result<()> {
     let (edges, case, owners) = path();
     let mesh = Mesh::from_graph(64, edges).unwrap();
-    let (table, globals) = (Arc::new(Table::<Int>::of::<Mixing>()), vec![Int(0); 2]);
+    let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let (layout, state) = case.laid_out(8);
     let mut exchanges = exchanges(3);
     std::thread::scope(|scope| {
         for exchange in exchanges.split_off(1) {
             scope.spawn(move || {
                 let begin = worker::begin(&exchange)?;
-                let result = worker::work::<Mixing, Int>(&exchange, &begin, folder.map(Path::to_owned));
+                let result = worker::work(&exchange, &begin, traced_table(), folder.map(Path::to_owned));
                 exchange.transport().close();
                 result
             });
         }
-        let begin = driver::begin::<Mixing, Int>(&table, &layout.stars, &globals, 1);
+        let begin = driver::begin(&table, &layout.stars, &globals, 1);
         let exchange = exchanges.remove(0);
         drive(&mut Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?, &mesh)
     })

@@ -16,7 +16,7 @@ fn on_two<A>(
     work: impl Fn(Host, &Arc<Exchange>) -> Result<()> + Sync,
     drive: impl FnOnce(&mut Driver<Int>) -> Result<A>,
 ) -> Result<A> {
-    let (table, (layout, state)) = (Arc::new(Table::<Int>::of::<Mixing>()), case.laid_out(8));
+    let (table, (layout, state)) = (Arc::new(traced_table()), case.laid_out(8));
     let tasks = case.schedule.graph().len() as u32;
     let owners: Vec<u32> = (0..tasks).map(|t| u32::from(2 * t >= tasks)).collect();
     let (mut exchanges, work) = (exchanges(3), &work);
@@ -28,7 +28,7 @@ fn on_two<A>(
                 exchange.transport().close();
             });
         }
-        let begin = Begin { compress, ..driver::begin::<Mixing, Int>(&table, &layout.stars, &[Int(0); 2], 1) };
+        let begin = Begin { compress, ..driver::begin(&table, &layout.stars, &[Int(0); 2], 1) };
         let mut driver = Driver::new(exchanges.remove(0), layout, owners, &state, &begin, Children::none())?;
         drive(&mut driver)
     })
@@ -36,7 +36,7 @@ fn on_two<A>(
 
 /// A worker as it should be.
 fn honest(_: Host, exchange: &Arc<Exchange>) -> Result<()> {
-    worker::work::<Mixing, Int>(exchange, &worker::begin(exchange)?, None)
+    worker::work(exchange, &worker::begin(exchange)?, traced_table(), None)
 }
 
 /// A square of vertices, its graph cut in blocks of `grain` vertices.
@@ -59,7 +59,7 @@ fn a_host_is_not_sent_again_what_has_not_changed() {
         let step = |number, rounds| Step { number, parameters: Vec::new(), stages: vec![update(SPREAD, rule, rounds)] };
         let steps = [step(0, 6), step(1, 200), step(2, 6)];
         let (plain, state) = case.laid_out(1);
-        let table = Arc::new(Table::<Int>::of::<Mixing>());
+        let table = Arc::new(traced_table());
         let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, vec![Int(0); 2]);
         let layout = case.laid_out(8).0;
         let drive = |driver: &mut Driver<Int>| {
@@ -105,7 +105,7 @@ fn packed_values_are_fewer_bytes_and_the_same_bits() {
     assert!(after < before, "{before} bytes, {after} packed");
     assert!(never.1[0] == never.1[1] && auto.1[0] == auto.1[1], "memory is fast");
     let (layout, state) = case.laid_out(1);
-    let table = Arc::new(Table::<Int>::of::<Mixing>());
+    let table = Arc::new(traced_table());
     let mut oracle = Interpreter::new(Serial::new(layout.domain.clone(), state), table, vec![Int(0); 2]);
     [first, second].iter().for_each(|step| oracle.step(step).unwrap());
     assert_eq!(never.0, words(&layout, oracle.state().unwrap()));
@@ -120,7 +120,7 @@ fn answer(kernel: usize, message: impl Fn(&Share) -> Vec<u8> + Sync) -> Control 
         let begin = worker::begin(exchange)?;
         let mut from = Incoming::new(exchange, 0);
         let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
-        State::<Int>::empty(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
+        State::<Int>::zeros(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
         exchange.set_share(&domain, begin.compress);
         exchange.send(0, Control::Ready(String::new()).encode());
         let is_step = |_: Host, message: &[u8]| matches!(Control::decode(message), Ok(Control::Step { .. }));

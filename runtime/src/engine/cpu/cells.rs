@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     fn memory<Q: Record<f32>>(len: usize, width: usize, private: Q) -> Memory<f32> {
-        Memory::new(State::new(len, width, |_| (0.0f32, private)))
+        Memory::new(State::of(len, width, |_| (0.0f32, private)))
     }
 
     #[test]

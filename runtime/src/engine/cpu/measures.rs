@@ -10,7 +10,7 @@
 use super::tile::Visit;
 use super::walk::Ground;
 use super::{Cpu, table};
-use crate::engine::code::{Code, Measure, MeasureTile};
+use crate::engine::code::{Code, Measure, MeasureTile, Sight};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
 use crate::number::{Lanes, Number};
@@ -123,13 +123,16 @@ struct Look<T> {
     uniform: Uniform<T>,
     /// Which array holds the shared state.
     source: usize,
+    /// Whether it looks at neighbors.
+    sees: bool,
 }
 
 impl<T: Number> Look<T> {
     /// Measures a tile. `values`: one for each of its slots.
     fn tile(&self, tile: usize, values: &mut [T]) {
         let (Ground { domain, memory, .. }, uniform) = (&*self.ground, &self.uniform);
-        let visit = Visit { domain, memory, uniform, audit: None, rule: Rule::Alone, round: 0, source: self.source };
+        let &Look { source, sees, .. } = self;
+        let visit = Visit { domain, memory, uniform, audit: None, rule: Rule::Alone, round: 0, source, sees };
         (self.measure)(&visit, &domain.tiles[tile], values);
     }
 
@@ -251,9 +254,9 @@ impl<T: Number> Cpu<T> {
     }
 
     fn look(&self, code: Code<T>, uniform: Uniform<T>, source: usize) -> (Combine, Look<T>) {
-        let Code::Measure { how, tile, .. } = code else { unreachable!("only measures measure") };
+        let Code::Measure { how, sight, tile, .. } = code else { unreachable!("only measures measure") };
         let measure = tile[usize::from(self.ground.domain.width == T::Full::WIDTH)];
-        (how, Look { ground: self.ground.clone(), measure, uniform, source })
+        (how, Look { ground: self.ground.clone(), measure, uniform, source, sees: sight == Sight::Around })
     }
 
     pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
@@ -290,7 +293,7 @@ impl<T: Number> Cpu<T> {
 mod tests {
     use super::*;
     use crate::engine::cpu::Measure;
-    use crate::engine::cpu::stress::{Case, MOST, Mixing, OWN, STIR, SUM};
+    use crate::engine::cpu::stress::{Case, MOST, OWN, STIR, SUM, traced_table};
     use crate::engine::interpreter::{Host, Interpreter};
     use crate::engine::{Engine, Serial, Table};
     use crate::number::Int;
@@ -313,7 +316,7 @@ mod tests {
             let first = [update(rule, 2), reduce(MOST, 0), reduce(OWN, 1), reduce(MOST, 0)];
             first.into_iter().chain([update(rule, 1), reduce(SUM, 0), reduce(OWN, 1)]).collect::<Vec<_>>()
         };
-        let table = Arc::new(Table::<Int>::of::<Mixing>());
+        let table = Arc::new(traced_table());
         for (order, rule) in [
             (Order::JACOBI, Rule::AtOnce),
             (Order::BLOCKED, Rule::InOrder),
@@ -344,7 +347,7 @@ mod tests {
         let n = 70_000;
         let near = |v: u32| [[v, (v + 1) % n], [v, (v + 300) % n]];
         let edges: Vec<[u32; 2]> = (0..n).flat_map(near).collect();
-        let table = Table::<Int>::of::<Mixing>();
+        let table = traced_table();
         let measure = || measure(&table, SUM);
         let mut met = [false; 2];
         for order in [Order::JACOBI, Order::BLOCKED, Order { key: Key::Color, ..Order::BLOCKED }] {

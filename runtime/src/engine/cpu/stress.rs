@@ -9,7 +9,9 @@ use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
 use crate::schedule::{Key, Order, Rule, Schedule};
 use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, record, stars, vertex};
+use crate::trace;
 use meshweft_mesh::{Graph, Permutation};
+use meshweft_shaders::Scalar;
 
 vertex! { pub(crate) struct Cell<R> { shared word: R, label: R } }
 record! { pub(crate) struct Found<R> { sum: R, count: R } }
@@ -171,7 +173,7 @@ impl Case {
         let mut layout = Layout::new(schedule, &self.numbers, plans, shape, self.forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
-        let state = State::new(layout.slots(), width, |slot| {
+        let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
             Cell { word: Int(v.wrapping_mul(40_503)), label: Int(v) }.split()
         });
@@ -188,6 +190,15 @@ fn plans(edges: &[[u32; 2]]) -> Vec<StarPlan> {
     stars.add(Edges, both, name);
     stars.add_directed(Arrows, Arc::new(arrows), name);
     stars.plans
+}
+
+/// The kernels, with what is known of them.
+pub(crate) fn traced_table() -> Table<Int> {
+    let mut table = Table::of::<Mixing>();
+    let shapes: Vec<_> = plans(&[]).iter().map(StarPlan::common).collect();
+    let physics = trace::physics(&table.records, &shapes, Scalar::I32);
+    table.trace(&physics, &shapes).unwrap();
+    table
 }
 
 /// Word and label of every vertex.
@@ -207,7 +218,7 @@ fn check(seed: u64) -> u64 {
         .collect();
     let forms = random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]);
     let case = Case::new(n, edges, order, grain).of(forms);
-    let (table, globals) = (Arc::new(Table::of::<Mixing>()), vec![Int(0); 2]);
+    let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let audit = Arc::new(Audit::new(case.graph.permuted(case.schedule.permutation())));
     let (layout, state) = case.laid_out(width);
     let cpu = Cpu::new(threads, layout.domain.clone(), Some(audit.clone()), state).unwrap();

@@ -7,7 +7,7 @@ use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gathe
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{
-    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Sight, Uniform, Update, Vertex, VertexOf,
+    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf,
 };
 use crate::schedule::Rule;
 use std::cell::LazyCell;
@@ -28,6 +28,8 @@ pub(crate) struct Visit<'a, T> {
     pub(super) round: u32,
     /// Which array holds the shared state before the update.
     pub(super) source: usize,
+    /// Whether neighbors may be looked at: those of a measure that was traced to look at none may be under way.
+    pub(super) sees: bool,
 }
 
 /// Updates the vertices of a tile. Tells whether all came out finite.
@@ -197,7 +199,7 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
         Form::Rows { vertices, stars } => {
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
-                let row = Row { row: i, stars: seen::<P, K, _>(stars), leaf: |i| cells.leaf(i, stride) };
+                let row = Row { row: i, stars: visit.seen(stars), leaf: |i| cells.leaf(i, stride) };
                 K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
             values.iter_mut().zip((0..*vertices as usize).map(value)).for_each(|(measured, value)| *measured = value);
@@ -211,12 +213,6 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
         }),
         Form::Spread { stars } => measure_groups::<P, T, K, L, _>(visit, tile, stars, cells, values),
     }
-}
-
-/// What a measure may see: neighbors of one that says it looks at none may be under way, so it panics if it does.
-#[inline(always)]
-fn seen<P: Kernels, K: Reduce<P>, S>(stars: &[S]) -> &[S] {
-    if K::SIGHT == Sight::Around { stars } else { &[] }
 }
 
 fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
@@ -234,7 +230,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
             cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
             cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
         );
-        let row = WideRows { group, stars: seen::<P, K, _>(stars), lookup, lanes: PhantomData::<L> };
+        let row = WideRows { group, stars: visit.seen(stars), lookup, lanes: PhantomData::<L> };
         given.visit(tile.numbers(first..first + L::WIDTH));
         K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
@@ -255,6 +251,12 @@ fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
 }
 
 impl<T: Number> Visit<'_, T> {
+    /// What is around a vertex. A measure that looks further than it did on symbols finds no star, and panics.
+    #[inline(always)]
+    fn seen<'a, S>(&self, stars: &'a [S]) -> &'a [S] {
+        if self.sees { stars } else { &[] }
+    }
+
     #[inline(always)]
     fn cells(&self) -> Cells<'_, T> {
         self.memory.open(self.source, self.rule != Rule::AtOnce)

@@ -276,7 +276,7 @@ impl<T: Number> Walk<T> {
         let tile = tile[usize::from(domain.width == T::Full::WIDTH)];
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
-        let visit = Visit { domain, memory, uniform, audit: audit.as_deref(), rule, round, source };
+        let visit = Visit { domain, memory, uniform, audit: audit.as_deref(), rule, round, source, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {

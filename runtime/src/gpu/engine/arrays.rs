@@ -193,7 +193,7 @@ impl Arrays {
     pub(super) fn download<T: Number>(&self, device: &Device, domain: &Domain<T>) -> Result<State<T>> {
         let largest = self.chunks.iter().map(|chunk| chunk.private_bytes).fold(self.shared_bytes, u64::max);
         let staging = device.buffer("staging", largest.min(STAGING), Usage::MAP_READ | Usage::COPY_DST)?;
-        let mut state = State::empty(domain.slots(), domain.shape);
+        let mut state = State::zeros(domain.slots(), domain.shape);
         let shared = &self.shared[usize::from(self.current)];
         device.read(&staging, shared, bytemuck::cast_slice_mut(&mut state.shared))?;
         let mut private: &mut [u8] = bytemuck::cast_slice_mut(&mut state.private);

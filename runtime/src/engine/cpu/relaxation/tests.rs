@@ -76,7 +76,7 @@ fn check(seed: u64) {
         let shape = Shape { width, shared: 2, private: 2 };
         let mut layout = Layout::<Int>::new(schedule.clone(), &numbers, plans(&edges), shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
-        let state = State::new(layout.slots(), width, |slot| {
+        let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
             Place { label: Int(labels[v as usize]), id: Int(v), from: Int(-1), times: Int(0) }.split()
         });

@@ -1,0 +1,64 @@
+//! A program behind a trait object: the one door through which everything that knows no program reaches one.
+
+use super::stages::StageList;
+use super::{Program, Stages, Stars, Vertex, leaves, push};
+use crate::error::Result;
+use crate::number::Number;
+use meshweft_mesh::Mesh;
+use std::any::Any;
+
+/// A program whose state is stored as `T`. Its kernels come apart from it, as a table of functions.
+pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
+    /// See [`Program::time_step`].
+    fn time_step(&self) -> f64;
+
+    /// See [`Program::parameters`]: all reals.
+    fn parameters(&self, time: f64) -> Vec<T>;
+
+    /// See [`Program::globals`]: all reals.
+    fn globals(&self) -> Vec<T>;
+
+    /// See [`Program::stars`].
+    fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()>;
+
+    /// See [`Program::initial`]: all reals, shared ones first.
+    fn initial(&self, mesh: &Mesh, v: u32, reals: &mut Vec<T>);
+
+    /// See [`Program::fixed`].
+    fn fixed(&self, mesh: &Mesh, v: u32) -> bool;
+
+    /// See [`Program::step`]: records the stages.
+    fn step(&self, list: StageList) -> StageList;
+}
+
+impl<P: Program, T: Number> AnyProgram<T> for P {
+    fn time_step(&self) -> f64 {
+        Program::time_step(self)
+    }
+
+    fn parameters(&self, time: f64) -> Vec<T> {
+        leaves(&Program::parameters(self, time))
+    }
+
+    fn globals(&self) -> Vec<T> {
+        leaves(&Program::globals(self))
+    }
+
+    fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+        Program::stars(self, mesh, stars)
+    }
+
+    fn initial(&self, mesh: &Mesh, v: u32, reals: &mut Vec<T>) {
+        let (shared, private) = Program::initial(self, mesh, v).split();
+        push(&shared, reals);
+        push(&private, reals);
+    }
+
+    fn fixed(&self, mesh: &Mesh, v: u32) -> bool {
+        Program::fixed(self, mesh, v)
+    }
+
+    fn step(&self, list: StageList) -> StageList {
+        Stages::<P>::tell(list, |stages| Program::step(self, stages))
+    }
+}

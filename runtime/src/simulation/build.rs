@@ -1,0 +1,253 @@
+//! From a mesh and a program to a simulation.
+
+use super::core::{Clock, Core, Health, Typed};
+use super::{Backend, Simd};
+use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
+use crate::error::{Error, Result};
+use crate::gpu::{self, Device, Shader};
+use crate::layout::{Forms, Layout, Shape, State, check_elements, data_graph, degrees};
+use crate::number::{Int, Number};
+use crate::program::{AnyProgram, StageList, StarPlan, StarShape, Stars};
+use crate::schedule::{Key, Order, Schedule};
+use crate::trace::{self, Traced};
+use meshweft_mesh::{Curve, Mesh, Permutation};
+use meshweft_shaders::{Physics, Scalar};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// An order of the host's own.
+type OwnKey = Box<dyn Fn(u32) -> u64 + Send + Sync>;
+
+/// How to run a program, and on what.
+pub(super) struct Settings {
+    pub(super) mesh: Mesh,
+    pub(super) order: Option<Order>,
+    pub(super) backend: Backend,
+    pub(super) simd: Simd,
+    pub(super) audit: bool,
+    pub(super) timeline: bool,
+    pub(super) key: Option<OwnKey>,
+}
+
+impl Settings {
+    pub(super) fn of(mesh: Mesh) -> Settings {
+        let (backend, simd) = Default::default();
+        Settings { mesh, order: None, backend, simd, audit: false, timeline: false, key: None }
+    }
+}
+
+/// A simulation before it is built.
+pub(super) struct Plan<T> {
+    pub(super) program: Box<dyn AnyProgram<T>>,
+    pub(super) table: Table<T>,
+    pub(super) settings: Settings,
+}
+
+/// Builds a simulation.
+///
+/// What is called here is not generic, so it is compiled in this crate, once for each number type, and not again in every crate
+/// that has a program.
+pub(super) fn start<T: Number>(plan: Plan<T>) -> Result<Box<dyn Typed<T>>> {
+    fn core<T: Number>(plan: Plan<T>) -> Result<Box<dyn Any>> {
+        let core: Box<dyn Typed<T>> = Box::new(build(plan)?);
+        Ok(Box::new(core))
+    }
+    let built = in_its_precision(Box::new(plan), (core::<f32>, core::<f64>, core::<Int>))?;
+    Ok(*built.downcast().expect("a plan in a precision is built in that"))
+}
+
+/// The shaders that it would run on a GPU.
+pub(super) fn shaders<T: Number>(plan: Plan<T>) -> Result<Vec<Shader>> {
+    in_its_precision(Box::new(plan), (written::<f32>, written::<f64>, written::<Int>))
+}
+
+/// What a plan runs by, for each number type.
+type Each<A> = (fn(Plan<f32>) -> A, fn(Plan<f64>) -> A, fn(Plan<Int>) -> A);
+
+fn in_its_precision<A>(plan: Box<dyn Any>, each: Each<A>) -> A {
+    match plan.downcast().map(|plan| each.0(*plan)) {
+        Ok(done) => done,
+        Err(plan) => match plan.downcast().map(|plan| each.1(*plan)) {
+            Ok(done) => done,
+            Err(plan) => each.2(*plan.downcast().expect("there are three number types")),
+        },
+    }
+}
+
+/// What is known of a program on a mesh before anything is laid out.
+struct Outline {
+    stars: Vec<StarPlan>,
+    physics: Physics,
+    traced: Vec<Traced>,
+}
+
+impl Outline {
+    fn of<T: Number>(plan: &mut Plan<T>, scalar: Scalar) -> Result<Outline> {
+        let Plan { program, table, settings } = plan;
+        let mut stars = stars(&**program, &settings.mesh)?;
+        let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
+        let physics = trace::physics(&table.records, &shapes, scalar);
+        let traced = table.trace(&physics, &shapes)?;
+        stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
+        Ok(Outline { stars, physics, traced })
+    }
+}
+
+fn shape<T>(table: &Table<T>, width: usize) -> Shape {
+    let [shared, private, ..] = table.records.lengths();
+    Shape { width, shared, private }
+}
+
+fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
+    /// Vertices of a group: what most GPUs run in lockstep.
+    const WIDTH: usize = 32;
+    let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>()?)?;
+    let Plan { program, table, settings: Settings { mesh, order, key, .. } } = plan;
+    let backend = Backend::Gpu { adapter: 0 };
+    let order = order.unwrap_or_else(|| backend.order());
+    let numbers = number(&mesh, order, key.as_ref(), &stars)?;
+    let kernels = gpu::sources(traced)?;
+    let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
+    let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape(&table, WIDTH), Forms::Tables)?;
+    layout.fix(|v| program.fixed(&mesh, v));
+    gpu::shaders(&kernels, &layout, &physics)
+}
+
+fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
+    let mut setup = Vec::new();
+    let mut clock = Instant::now();
+    let mut lap = |name, setup: &mut Vec<_>| {
+        setup.push((name, clock.elapsed().as_secs_f64()));
+        clock = Instant::now();
+    };
+    meshweft_mesh::start_threads()?;
+    let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
+    let Plan { program, table, settings } = plan;
+    let Settings { mesh, order, backend, simd, audit, timeline, key } = settings;
+    let (order, table) = (order.unwrap_or_else(|| backend.order()), Arc::new(table));
+    program.step(StageList::new::<T>(table.ids(), false)).finish()?;
+    lap("stars", &mut setup);
+    let numbers = number(&mesh, order, key.as_ref(), &stars)?;
+    lap("number", &mut setup);
+    let graph = data_graph(&numbers, &stars)?;
+    lap("graph", &mut setup);
+    let schedule = Schedule::new(&graph, order, backend.grain(numbers.len()))?;
+    let edges = graph.directed_edges();
+    let audit = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
+    drop(graph);
+    lap("schedule", &mut setup);
+    let device = match &backend {
+        &Backend::Gpu { adapter } => Some((Device::open(adapter)?, gpu::scalar::<T>()?).0),
+        _ => None,
+    };
+    let width = match (&device, &backend) {
+        (Some(device), _) => device.width(),
+        (None, Backend::Serial) => 1,
+        (None, _) => simd.width::<T>(),
+    };
+    // A search along some edges finds each list by itself.
+    let is_relaxed = stars.iter().any(|plan| table.relaxed.contains(&plan.index));
+    let forms = match backend.searches() && is_relaxed {
+        true => Forms::Rows,
+        false if backend.has_gpus() => Forms::Tables,
+        false => Forms::Any,
+    };
+    let mut layout = Layout::new(schedule, &numbers, stars, shape(&table, width), forms)?;
+    layout.fix(|v| program.fixed(&mesh, v));
+    if traced.iter().any(|kernel| kernel.reads_vertex) {
+        layout.number();
+    }
+    let layout = Arc::new(layout);
+    lap("layout", &mut setup);
+    let state = State::new(layout.slots(), layout.shape, |slot, reals| {
+        program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32), reals);
+    });
+    let globals = program.globals();
+    let timeline = timeline.then(|| Arc::new(Timeline::new(MOST)));
+    let engine: Box<dyn Engine<T>> = match (device, &backend) {
+        #[cfg(feature = "cluster")]
+        (None, Backend::Cluster(cluster)) => {
+            Box::new(cluster.start(&layout, mesh.points(), &table, state, &globals, timeline.is_some())?)
+        }
+        (Some(device), _) => {
+            let kernels = gpu::sources(traced)?;
+            gpu::engine(device, layout.domain.clone(), (&physics, kernels), state, globals)?
+        }
+        (None, &Backend::Cpu { threads }) => {
+            let mut cpu = Cpu::new(threads, layout.domain.clone(), audit.clone(), state)?;
+            timeline.iter().for_each(|timeline| cpu.record(timeline.clone()));
+            Box::new(Interpreter::new(cpu, table.clone(), globals))
+        }
+        (None, _) => Box::new(Interpreter::new(Serial::new(layout.domain.clone(), state), table.clone(), globals)),
+    };
+    lap("state", &mut setup);
+    let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
+    let (fields, clock, health) = (table.records.state(), Clock::default(), Health::Well);
+    let core = Core { mesh, program, layout, table, edges, engine, audit, timeline, fields, clock, health, setup };
+    check_start(&core)?;
+    Ok(core)
+}
+
+/// Refuses a start that is not finite, with advice that fits the cause.
+fn check_start<T: Number>(core: &Core<T>) -> Result<()> {
+    core.parameters()?;
+    let why = |value: f64| match value.is_nan() {
+        true => "its formula has no value there".to_string(),
+        false => format!("it does not fit into {}; use f64, or scale the mesh to ordinary units", T::NAME),
+    };
+    match core.find_fault(0) {
+        None => Ok(()),
+        Some(Error::Diverged { vertex, field, value, .. }) => {
+            Err(Error::Invalid(format!("{field} of vertex {vertex} is {value} at the start: {}", why(value))))
+        }
+        Some(Error::Global { name, value, .. }) => {
+            Err(Error::Invalid(format!("global {name} is {value} at the start: {}", why(value))))
+        }
+        Some(other) => Err(other),
+    }
+}
+
+/// Numbers the vertices: along the curve, or by a key of the host's own first.
+///
+/// # Errors
+/// An order by a key of the host's own, and no key.
+fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -> Result<Permutation> {
+    let numbers = match order.curve {
+        Curve::Degree => Permutation::by_degree(&degrees(mesh.points().len(), stars)),
+        curve => curve.order(mesh.points()),
+    };
+    match (order.key, key) {
+        (Key::Own, Some(key)) => {
+            Ok(Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])))
+        }
+        (Key::Own, None) => Err(Error::Invalid(format!("order {order}: `Builder::order_by` takes the key"))),
+        _ => Ok(numbers),
+    }
+}
+
+/// The stars that a program adds for a mesh, in the order in which it declares them.
+///
+/// # Errors
+/// Whatever the program says of the mesh; two stars at one rank, or a rank without a star.
+fn stars<T: Number>(program: &dyn AnyProgram<T>, mesh: &Mesh) -> Result<Vec<StarPlan>> {
+    let mut stars = Stars::default();
+    program.stars(mesh, &mut stars)?;
+    let mut plans = stars.plans;
+    plans.sort_by_key(|plan| plan.index);
+    if let Some(pair) = plans.windows(2).find(|pair| pair[0].index == pair[1].index) {
+        let [a, b] = [pair[0].name, pair[1].name];
+        return Err(Error::Program(match a == b {
+            true => format!("star {a} was added twice"),
+            false => format!("stars {a} and {b} were declared apart: declare all stars of a program in one `stars!`"),
+        }));
+    }
+    check_elements(mesh.points().len(), &plans)?;
+    match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
+        None => Ok(plans),
+        Some((i, plan)) => Err(Error::Program(format!(
+            "star {} has rank {}, but no star of rank {i} was added: `Program::stars` adds every star that `stars!` declares",
+            plan.name, plan.index
+        ))),
+    }
+}

@@ -1,0 +1,679 @@
+//! What a simulation is behind its typed face: everything that knows no program, compiled once for each number type.
+
+use super::any::AnySimulation;
+#[cfg(feature = "gpu")]
+use super::fields::DeviceField;
+use super::fields::{FieldView, read_part};
+use super::saved::Saved;
+use super::snapshot::{self, Snapshot};
+use super::{AuditReport, GpuCounters, Metric, pieces, timeline, workload};
+#[cfg(feature = "cluster")]
+use crate::cluster::{self, Sharing};
+use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
+use crate::error::{Error, Result};
+use crate::gpu::Adapter;
+use crate::layout::{Layout, View, ViewMut, shared_stride};
+#[cfg(feature = "cluster")]
+use crate::model::Packed;
+use crate::model::Workload;
+use crate::number::sealed::Sealed;
+use crate::number::{Kind, Number, Part};
+use crate::piece::Placement;
+use crate::program::{AnyProgram, Fields, StageList};
+use crate::schedule::Schedule;
+use crate::step::{Settings, Stage, Step};
+#[cfg(feature = "cluster")]
+use meshweft_mesh::Cut;
+use meshweft_mesh::{Field, Mesh};
+use std::any::{Any, TypeId};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the typed face of a simulation asks for besides.
+pub(super) trait Typed<T: Number>: AnySimulation {
+    /// Where stages are told to.
+    fn list(&self) -> StageList;
+    /// Runs stages that belong to no step.
+    fn run(&mut self, list: StageList) -> Result<()>;
+    /// Measures what a kernel says.
+    fn measure(&mut self, kernel: TypeId, name: &str, settings: Settings) -> Result<f64>;
+    /// The reals of the globals.
+    fn globals(&self) -> Result<Vec<f64>>;
+    /// Replaces them.
+    fn set_globals(&mut self, globals: &[T]) -> Result<()>;
+    /// The reals of a vertex, shared ones first.
+    fn vertex(&self, v: u32) -> Result<Vec<T>>;
+    /// Replaces them.
+    fn set_vertex(&mut self, v: u32, reals: &[T]) -> Result<()>;
+    /// A shared part of the state where it lies.
+    fn view(&self, name: &str) -> Result<FieldView<'_, T>>;
+    /// Reads one part of the state, of which there are `len` values: `into(i, x)` receives value `i`.
+    fn read(&self, name: &str, len: usize, into: &mut dyn FnMut(usize, f64)) -> Result<()>;
+    /// Writes one part of the state, of which there are `len` values: `from(i)` is value `i`.
+    fn write(&mut self, name: &str, len: usize, from: &dyn Fn(usize) -> f64) -> Result<()>;
+}
+
+/// A program on a mesh, with its state.
+pub(super) struct Core<T: Number> {
+    pub(super) mesh: Mesh,
+    pub(super) program: Box<dyn AnyProgram<T>>,
+    pub(super) layout: Arc<Layout<T>>,
+    pub(super) table: Arc<Table<T>>,
+    /// Directed edges of the data graph.
+    pub(super) edges: usize,
+    pub(super) engine: Box<dyn Engine<T>>,
+    pub(super) audit: Option<Arc<Audit>>,
+    /// Where the threads of this process write down what they do.
+    pub(super) timeline: Option<Arc<Timeline>>,
+    /// The parts of the state, shared ones first.
+    pub(super) fields: Fields,
+    pub(super) clock: Clock,
+    pub(super) health: Health,
+    pub(super) setup: Vec<(&'static str, f64)>,
+}
+
+/// How far a simulation is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    pub(super) steps: u64,
+    pub(super) time: f64,
+    /// The time before each step that a device may still be at, and the number of the first of them.
+    pending: Vec<f64>,
+    first_pending: u64,
+    /// What the engine's account started from.
+    engine: Progress,
+}
+
+/// Whether a simulation can go on.
+#[derive(Clone, Debug)]
+pub(super) enum Health {
+    Well,
+    /// The state is not finite since that step.
+    Diverged(u64),
+    /// A kernel panicked in that step.
+    Poisoned(u64),
+}
+
+impl<T: Number> Core<T> {
+    /// The stages of the next step, as the program tells them.
+    pub(super) fn stages(&self) -> Result<Vec<Stage>> {
+        self.program.step(self.list()).finish()
+    }
+
+    /// Runs stages that belong to no step.
+    fn aside(&mut self, stages: Vec<Stage>) -> Result<()> {
+        // Steps that a device has not taken yet have their own numbers.
+        self.wait()?;
+        let (steps, time) = (self.clock.steps, self.clock.time);
+        let result = self.advance(stages, 0.0).and_then(|()| self.wait());
+        (self.clock.steps, self.clock.time, self.clock.first_pending) = (steps, time, steps);
+        result.map_err(|error| match self.health {
+            // It was no step of its own.
+            Health::Diverged(_) => {
+                self.health = Health::Diverged(steps);
+                self.find_fault(steps).unwrap_or(error)
+            }
+            _ => error,
+        })
+    }
+
+    fn advance(&mut self, stages: Vec<Stage>, dt: f64) -> Result<()> {
+        self.check_health()?;
+        let step = Step { number: self.clock.steps as u32, parameters: self.parameters()?, stages };
+        // A panic of a kernel leaves this behind.
+        self.health = Health::Poisoned(self.clock.steps + 1);
+        let result = self.engine.step(&step);
+        self.health = Health::Well;
+        result?;
+        self.clock.pending.push(self.clock.time);
+        self.clock.steps += 1;
+        self.clock.time += dt;
+        let progress = self.engine.progress();
+        if progress.spoilt {
+            return self.look();
+        }
+        if !progress.is_pending {
+            self.settled(progress);
+        }
+        Ok(())
+    }
+
+    /// The parameters of the next step, rounded.
+    pub(super) fn parameters(&self) -> Result<Vec<T>> {
+        let reals = self.program.parameters(self.clock.time);
+        match self.table.records.parameters.first_not_finite(&reals) {
+            None => Ok(reals),
+            Some((name, value)) => {
+                let why = if value.is_nan() { "set it in `Program::parameters`" } else { "use f64, or other units" };
+                Err(Error::Program(format!("parameter {name} is {value}, which is not finite: {why}")))
+            }
+        }
+    }
+
+    fn check_health(&self) -> Result<()> {
+        match self.health {
+            Health::Well => Ok(()),
+            Health::Poisoned(step) => Err(Error::Poisoned { step }),
+            Health::Diverged(step) => self.find_fault(step).map_or(Ok(()), Err),
+        }
+    }
+
+    /// Refuses to read what a kernel that panicked has left.
+    fn check_whole(&self) -> Result<()> {
+        match self.health {
+            Health::Poisoned(step) => Err(Error::Poisoned { step }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Some update was not finite: looks where, and at which step, once the engine is done.
+    fn look(&mut self) -> Result<()> {
+        let progress = self.engine.settle()?;
+        let since = self.clock.engine;
+        // Steps after the one that was not finite were asked for, but not taken.
+        let steps = self.clock.first_pending + progress.steps - since.steps;
+        let lost = self.clock.steps - steps;
+        if let Some(&time) = self.clock.pending.get((steps - self.clock.first_pending) as usize) {
+            (self.clock.steps, self.clock.time) = (steps, time);
+        }
+        self.settled(progress);
+        match self.find_fault(steps) {
+            None if lost == 0 => Ok(()),
+            None => Err(Error::Gpu(format!(
+                "an update was not finite in step {steps}, though a later one mended it: {lost} steps that were asked for after it \
+                 were not taken; ask for them again, or guard the update"
+            ))),
+            Some(error) => {
+                self.health = Health::Diverged(steps);
+                Err(error)
+            }
+        }
+    }
+
+    /// All steps so far are done.
+    pub(super) fn settled(&mut self, progress: Progress) {
+        self.clock.pending.clear();
+        (self.clock.first_pending, self.clock.engine.steps) = (self.clock.steps, progress.steps);
+    }
+
+    fn measure_kernel(&mut self, kernel: usize, settings: Settings) -> Result<f64> {
+        self.wait()?;
+        let parameters = self.parameters()?;
+        self.engine.measure(kernel, &settings, &parameters, self.clock.steps as u32)
+    }
+
+    /// The state after all steps so far.
+    pub(super) fn reals(&self) -> Result<View<'_, T>> {
+        self.check_whole()?;
+        let state = self.engine.state()?;
+        // A device may only now have told that a step was not finite.
+        let progress = self.engine.progress();
+        if matches!(self.health, Health::Well) && progress.spoilt {
+            let step = self.clock.first_pending + progress.steps - self.clock.engine.steps;
+            return self.find_fault(step).map_or(Ok(state), Err);
+        }
+        Ok(state)
+    }
+
+    /// Changes the state. A simulation that diverged goes on if that leaves it finite.
+    fn edit(&mut self, change: &mut dyn FnMut(&mut ViewMut<'_, T>)) -> Result<()> {
+        self.check_whole()?;
+        let progress = self.engine.settle()?;
+        if progress.spoilt && matches!(self.health, Health::Well) {
+            self.look()?;
+        }
+        self.engine.edit(&mut |mut state| change(&mut state))?;
+        let progress = self.engine.settle()?;
+        self.settled(progress);
+        if let Health::Diverged(step) = self.health
+            && self.find_fault(step).is_none()
+        {
+            self.health = Health::Well;
+        }
+        Ok(())
+    }
+
+    /// The error of the first vertex, or global, that is not finite after `step`.
+    pub(super) fn find_fault(&self, step: u64) -> Option<Error> {
+        let state = match self.engine.state() {
+            Ok(state) => state,
+            Err(error) => return Some(error),
+        };
+        let kinds = self.fields.kinds();
+        let is_plain = kinds.iter().all(|&kind| kind == Kind::Real);
+        if !(is_plain && state.is_finite()) {
+            for v in 0..self.vertices() {
+                let slot = self.layout.slot(v);
+                let is_fault = |&k: &usize| kinds[k] == Kind::Real && !state.real(slot, k).finite();
+                if let Some(k) = (0..kinds.len()).find(is_fault) {
+                    let (field, value) = (self.fields.name(k).0.into(), state.real(slot, k).to_f64());
+                    return Some(Error::Diverged { vertex: v, step, field, value });
+                }
+            }
+        }
+        let globals = self.engine.globals().ok()?;
+        let (name, value) = self.table.records.globals.first_not_finite(&globals)?;
+        Some(Error::Global { name: name.into(), step, value })
+    }
+
+    /// The number of a part's first real, and the part.
+    fn locate(&self, name: &str) -> Result<(usize, &Part)> {
+        let mut first = 0;
+        for part in &self.fields.0 {
+            if part.name == name {
+                return Ok((first, part));
+            }
+            first += part.components;
+        }
+        let names: Vec<_> = self.fields.0.iter().map(|part| part.name.as_str()).collect();
+        Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
+    }
+
+    fn refuse(&self, name: &str, vertex: u32, value: f64) -> Error {
+        Error::Invalid(format!("{name} of vertex {vertex} would be {value:?}, which is not a finite {}", T::NAME))
+    }
+
+    fn check_len(&self, name: &str, part: &Part, given: usize) -> Result<()> {
+        let (n, components) = (self.vertices() as usize, part.components);
+        if given == n * components {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")))
+    }
+
+    /// Number of vertices.
+    pub(super) fn vertices(&self) -> u32 {
+        self.mesh.points().len() as u32
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        let shape = self.layout.shape;
+        self.layout.slots() * (shared_stride(shape.shared) + shape.private) * T::BYTES
+    }
+
+    fn facts(&self) -> crate::engine::Facts {
+        self.engine.facts()
+    }
+}
+
+impl<T: Number> Typed<T> for Core<T> {
+    fn list(&self) -> StageList {
+        StageList::new::<T>(self.table.ids(), self.layout.is_double_buffered())
+    }
+
+    fn run(&mut self, list: StageList) -> Result<()> {
+        self.aside(list.finish()?)
+    }
+
+    fn measure(&mut self, kernel: TypeId, name: &str, settings: Settings) -> Result<f64> {
+        match self.table.kernels.iter().position(|known| known.id == kernel) {
+            Some(number) => self.measure_kernel(number, settings),
+            None => Err(Error::Program(format!("kernel {name} is not among the program's kernels"))),
+        }
+    }
+
+    fn globals(&self) -> Result<Vec<f64>> {
+        self.check_whole()?;
+        let globals = self.engine.globals()?;
+        Ok(globals.iter().zip(&self.table.globals).map(|(&x, kind)| kind.decode(x)).collect())
+    }
+
+    fn set_globals(&mut self, globals: &[T]) -> Result<()> {
+        self.wait()?;
+        if let Some((name, value)) = self.table.records.globals.first_not_finite(globals) {
+            return Err(Error::Invalid(format!("global {name} would be {value:?}, which is not a finite {}", T::NAME)));
+        }
+        self.engine.set_globals(globals)
+    }
+
+    fn vertex(&self, v: u32) -> Result<Vec<T>> {
+        let (state, slot) = (self.reals()?, self.layout.slot(v));
+        Ok((0..self.fields.len()).map(|k| state.real(slot, k)).collect())
+    }
+
+    fn set_vertex(&mut self, v: u32, reals: &[T]) -> Result<()> {
+        if let Some((name, value)) = self.fields.first_not_finite(reals) {
+            return Err(self.refuse(name, v, value));
+        }
+        let slots = self.layout.slots_of(v);
+        self.edit(&mut |state| {
+            for slot in slots.clone() {
+                reals.iter().enumerate().for_each(|(k, &x)| state.set(slot, k, x));
+            }
+        })
+    }
+
+    fn view(&self, name: &str) -> Result<FieldView<'_, T>> {
+        let (first, part) = self.locate(name)?;
+        if first >= self.layout.shape.shared || part.kind == Kind::Integer {
+            return Err(Error::Invalid(format!(
+                "the values of {name} do not lie together: copy them with `read_into`"
+            )));
+        }
+        Ok(FieldView { state: self.reals()?, layout: &self.layout, first, components: part.components })
+    }
+
+    fn read(&self, name: &str, len: usize, into: &mut dyn FnMut(usize, f64)) -> Result<()> {
+        let (first, part) = self.locate(name)?;
+        self.check_len(name, part, len)?;
+        let state = self.reals()?;
+        for v in 0..self.vertices() {
+            let slot = self.layout.slot(v);
+            for k in 0..part.components {
+                into(v as usize * part.components + k, part.kind.decode(state.real(slot, first + k)));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, name: &str, len: usize, from: &dyn Fn(usize) -> f64) -> Result<()> {
+        let (first, part) = self.locate(name)?;
+        let (components, kind) = (part.components, part.kind);
+        self.check_len(name, part, len)?;
+        if let Some(i) = (0..len).find(|&i| !T::from_f64(from(i)).finite()) {
+            return Err(self.refuse(name, (i / components) as u32, from(i)));
+        }
+        let layout = self.layout.clone();
+        self.edit(&mut |state| {
+            for v in 0..layout.places.len() {
+                for slot in layout.slots_of(v as u32) {
+                    (0..components).for_each(|k| state.set(slot, first + k, kind.encode(from(v * components + k))));
+                }
+            }
+        })
+    }
+}
+
+impl<T: Number> Sealed for Core<T> {}
+
+impl<T: Number> AnySimulation for Core<T> {
+    fn step(&mut self) -> Result<()> {
+        let dt = self.program.time_step();
+        if !dt.is_finite() {
+            return Err(Error::Program(format!("the time step is {dt}: it must be finite")));
+        }
+        let stages = self.stages()?;
+        self.advance(stages, dt)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.check_health()?;
+        let progress = self.engine.settle()?;
+        if progress.spoilt {
+            return self.look();
+        }
+        self.settled(progress);
+        Ok(())
+    }
+
+    fn is_pending(&self) -> bool {
+        !self.clock.pending.is_empty()
+    }
+
+    fn steps(&self) -> u64 {
+        self.clock.steps
+    }
+
+    fn rounds(&self) -> u64 {
+        self.engine.progress().rounds
+    }
+
+    fn time(&self) -> f64 {
+        self.clock.time
+    }
+
+    fn time_step(&self) -> f64 {
+        self.program.time_step()
+    }
+
+    fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    fn program(&self) -> &dyn Any {
+        &*self.program
+    }
+
+    fn program_mut(&mut self) -> &mut dyn Any {
+        &mut *self.program
+    }
+
+    fn precision(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn schedule(&self) -> &Schedule {
+        &self.layout.schedule
+    }
+
+    fn fields(&self) -> Vec<Part> {
+        self.fields.0.clone()
+    }
+
+    fn field(&self, name: &str) -> Result<Field> {
+        let part = self.locate(name)?.1;
+        let i = self.fields.0.iter().position(|other| other.name == part.name).expect("it was located");
+        Ok(read_part(self.reals()?, &self.layout, &self.fields.0, i))
+    }
+
+    fn state(&self) -> Result<Vec<Field>> {
+        let state = self.reals()?;
+        Ok((0..self.fields.0.len()).map(|i| read_part(state, &self.layout, &self.fields.0, i)).collect())
+    }
+
+    fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
+        self.write(name, values.len(), &|i| values[i])
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        self.wait()?;
+        match self.engine.snapshot()? {
+            Some(state) => Ok(snapshot::coming(state, self.layout.clone(), self.fields.0.clone())),
+            None => Ok(snapshot::here(self.state()?)),
+        }
+    }
+
+    fn save(&mut self) -> Result<Saved> {
+        self.wait()?;
+        let (state, reals) = (self.reals()?, self.fields.len());
+        let slots = (0..self.vertices()).map(|v| self.layout.slot(v));
+        let reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
+        Ok(Saved::new(&reals, &self.engine.globals()?, self.clock.steps, self.clock.time))
+    }
+
+    fn restore(&mut self, saved: &Saved) -> Result<()> {
+        let (vertices, reals) = (self.vertices() as usize, self.fields.len());
+        let (state, globals) = saved.reals::<T>([vertices, reals], self.table.globals.len())?;
+        let layout = self.layout.clone();
+        self.engine.edit(&mut |mut view| {
+            for v in 0..vertices {
+                for slot in layout.slots_of(v as u32) {
+                    (0..reals).for_each(|k| view.set(slot, k, state[v * reals + k]));
+                }
+            }
+        })?;
+        self.engine.set_globals(&globals)?;
+        self.clock = Clock { steps: saved.steps(), time: saved.time(), ..Clock::default() };
+        if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
+            audit.recount(self.engine.progress().rounds as u32);
+        }
+        self.health = Health::Well;
+        let progress = self.engine.settle()?;
+        self.settled(progress);
+        Ok(())
+    }
+
+    fn write_pieces(&mut self, folder: &Path, name: &str, placement: &Placement) -> Result<Vec<PathBuf>> {
+        pieces::write(self, folder, name, placement)
+    }
+
+    fn metrics(&mut self) -> Result<Vec<Metric>> {
+        self.wait()?;
+        let table = self.table.clone();
+        let labeled = table.kernels.iter().enumerate().filter_map(|(i, kernel)| Some((i, kernel.metric?)));
+        labeled
+            .map(|(i, (name, unit))| Ok(Metric { name, unit, value: self.measure_kernel(i, Settings::default())? }))
+            .collect()
+    }
+
+    fn metric(&mut self, name: &str) -> Result<f64> {
+        let labels: Vec<_> = self.table.kernels.iter().map(|kernel| kernel.metric.map(|label| label.0)).collect();
+        match labels.iter().position(|label| *label == Some(name)) {
+            Some(kernel) => self.measure_kernel(kernel, Settings::default()),
+            None => {
+                let known: Vec<_> = labels.into_iter().flatten().collect();
+                Err(Error::Invalid(format!("unknown metric {name:?}: one of {}", known.join(", "))))
+            }
+        }
+    }
+
+    fn digest(&self) -> Result<String> {
+        let (state, kinds) = (self.reals()?, self.fields.kinds());
+        let mut hasher = blake3::Hasher::new();
+        let mut bytes = Vec::new();
+        for v in 0..self.vertices() {
+            let slot = self.layout.slot(v);
+            for (k, &kind) in kinds.iter().enumerate() {
+                bytes.extend_from_slice(&bits(kind, state.real(slot, k)).to_le_bytes()[..T::BYTES]);
+            }
+            if bytes.len() >= 1 << 16 {
+                hasher.update(&bytes);
+                bytes.clear();
+            }
+        }
+        hasher.update(&bytes);
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
+    fn compare(&self, other: &(dyn AnySimulation + 'static)) -> Result<()> {
+        let other: &dyn Any = other;
+        let other: &Core<T> = other.downcast_ref().expect("runs in one precision");
+        assert_eq!(self.vertices(), other.vertices(), "runs on one mesh");
+        let (states, kinds) = ([self.reals()?, other.reals()?], self.fields.kinds());
+        for v in 0..self.vertices() {
+            let slots = [self.layout.slot(v), other.layout.slot(v)];
+            for (k, &kind) in kinds.iter().enumerate() {
+                let [left, right] = [0, 1].map(|i| states[i].real(slots[i], k));
+                if bits(kind, left) != bits(kind, right) {
+                    let (field, component) = self.fields.name(k);
+                    let [left, right] = [left, right].map(|x| kind.decode(x));
+                    let (field, step) = (field.into(), self.steps());
+                    return Err(Error::Mismatch { vertex: v, step, field, component, left, right });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn audit(&self) -> Result<Option<AuditReport>> {
+        let Some(audit) = &self.audit else { return Ok(None) };
+        let name = |place: u32| self.layout.vertex_at(place);
+        if let Some((v, u)) = audit.breach() {
+            return Err(Error::Internal(format!("neighbors {} and {} were updated out of order", name(v), name(u))));
+        }
+        let Progress { rounds, swept, .. } = self.engine.progress();
+        if let Some((place, count)) = audit.miscounted(rounds as u32) {
+            let v = name(place as u32);
+            return Err(Error::Internal(format!("vertex {v} was updated {count} times in {rounds} rounds")));
+        }
+        let updates = rounds * u64::from(self.vertices());
+        let relations = 2 * swept * self.edges as u64;
+        Ok(Some(AuditReport { rounds: rounds as u32, updates, relations }))
+    }
+
+    fn threads(&self) -> usize {
+        self.facts().threads
+    }
+
+    fn hosts(&self) -> Vec<HostReport> {
+        self.facts().hosts
+    }
+
+    fn stalls(&self) -> u64 {
+        self.facts().stalls
+    }
+
+    fn updates_left_out(&self) -> u64 {
+        self.facts().left_out
+    }
+
+    fn adapter(&self) -> Option<Adapter> {
+        self.facts().gpu.map(|gpu| gpu.0)
+    }
+
+    fn gpu_counters(&self) -> Option<GpuCounters> {
+        self.facts().gpu.map(|gpu| gpu.1)
+    }
+
+    #[cfg(feature = "gpu")]
+    fn device_field(&mut self, name: &str) -> Result<DeviceField> {
+        self.wait()?;
+        let (first, part) = self.locate(name)?;
+        let components = part.components;
+        if first >= self.layout.shape.shared {
+            return Err(Error::Invalid(format!(
+                "{name} is private: neighbors cannot see it, nor can the host on the device"
+            )));
+        }
+        let Some(crate::gpu::Shared { device, queue, buffer }) = self.engine.shared()? else {
+            return Err(Error::Invalid("this simulation runs on no GPU: give it `Backend::Gpu`".into()));
+        };
+        let stride = shared_stride(self.layout.shape.shared);
+        let slots = (0..self.vertices()).map(|v| self.layout.slot(v) as u32).collect();
+        Ok(DeviceField { device, queue, buffer, first, components, stride, slots })
+    }
+
+    fn setup(&self) -> &[(&'static str, f64)] {
+        &self.setup
+    }
+
+    fn directed_edges(&self) -> usize {
+        self.edges
+    }
+
+    fn width(&self) -> usize {
+        self.layout.width
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.state_bytes() + self.layout.bytes()
+    }
+
+    fn round_bytes(&self) -> usize {
+        let shared = self.layout.slots() * shared_stride(self.layout.shape.shared) * T::BYTES;
+        let own = || self.layout.round_bytes() + shared + self.state_bytes();
+        self.facts().round_bytes.unwrap_or_else(own)
+    }
+
+    #[cfg(feature = "cluster")]
+    fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing> {
+        cluster::sharing(&self.layout, self.mesh.points(), &cluster::even(hosts)?, cut)
+    }
+
+    fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
+        workload::of(self, threads, parts)
+    }
+
+    #[cfg(feature = "cluster")]
+    fn packed(&self) -> Result<Packed> {
+        cluster::try_packing(&self.layout, self.engine.state()?)
+    }
+
+    fn run_once(&mut self) -> Result<()> {
+        let stages = self.stages()?.into_iter().flat_map(workload::once).collect();
+        self.aside(stages)
+    }
+
+    fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64> {
+        timeline::write(self, out)
+    }
+}
+
+/// The bits that decide whether two values are the same.
+fn bits<T: Number>(kind: Kind, x: T) -> u64 {
+    match kind {
+        Kind::Real => x.canonical_bits(),
+        Kind::Integer => u64::from((kind.decode(x) as i32).cast_unsigned()),
+    }
+}
