@@ -7,7 +7,7 @@
 //! ```
 //! use meshweft::conformance::{Candidate, Near, cases};
 //! use meshweft::{Backend, Simd};
-//! let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd: Simd::Bits256, near: Near::Bits };
+//! let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd: Simd::Auto, near: Near::Bits };
 //! cases().take(20).for_each(|case| candidate.check::<f32>(case));
 //! ```
 

@@ -50,7 +50,7 @@ fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
                     run.unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
                 };
                 let oracle = go(Backend::Serial, Simd::Off);
-                for simd in [Simd::Off, Simd::Bits256, Simd::Bits512] {
+                for &simd in Simd::built() {
                     assert_eq!(go(Backend::Cpu { threads: 2 }, simd), oracle, "{name}, {what}, {order}, {simd:?}");
                 }
             }

@@ -128,10 +128,10 @@ enum Registers {
     Auto,
     /// One vertex after the other
     Off,
-    /// 256 bits: 8 vertices in f32, 4 in f64
+    /// 256 bits: 8 vertices in f32, 4 in f64; if the program was built for it
     #[value(name = "256")]
     Bits256,
-    /// 512 bits: 16 vertices in f32, 8 in f64
+    /// 512 bits: 16 vertices in f32, 8 in f64; likewise
     #[value(name = "512")]
     Bits512,
 }

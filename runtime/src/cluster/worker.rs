@@ -9,7 +9,7 @@ use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use super::transport::Host;
 use crate::engine::{
-    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, round_by_round,
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built, round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -240,6 +240,13 @@ fn serve<T: Number>(
     let globals: Vec<T> = message::numbers(&begin.globals, reals[3])?;
     let mut from = Incoming::new(exchange, DRIVER);
     let domain = Domain::<T>::read(&mut from, message::stars(&begin.stars)?)?;
+    if !is_built::<T>(domain.width) && begin.gpus.get(host_of(exchange) - 1).is_none_or(Option::is_none) {
+        return Err(Error::Cluster(format!(
+            "the driver groups {} vertices, but this worker is built for another processor: start the same binary everywhere, or \
+             build both with the feature `all-widths`",
+            domain.width
+        )));
+    }
     if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) {
         return Err(Error::Cluster("the share of the mesh is for another program".into()));
     }
@@ -253,7 +260,7 @@ fn serve<T: Number>(
     let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, own.0, own.1)).transpose()?;
     exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
-    let host = exchange.transport().host() as usize;
+    let host = host_of(exchange);
     let walker: Box<dyn Walks<T>> = match begin.gpus.get(host - 1) {
         Some(&Some(adapter)) => {
             gpu::scalar::<T>()?;
@@ -289,6 +296,11 @@ fn serve<T: Number>(
     };
     exchange.send(DRIVER, Control::Ready(gpu).encode());
     worker.run()
+}
+
+/// The number of this host.
+fn host_of(exchange: &Exchange) -> usize {
+    exchange.transport().host() as usize
 }
 
 /// A worker that has its share.

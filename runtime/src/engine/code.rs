@@ -7,6 +7,9 @@ use super::grid::{Grid, Sides};
 #[cfg(feature = "cluster")]
 use super::interpreter::Host;
 use super::one::One;
+use crate::number::{Lanes, Number, Widest};
+#[cfg(any(test, feature = "all-widths"))]
+use crate::number::Other;
 use crate::layout::Tile;
 use crate::program::{Combine, Uniform};
 use crate::trace::Script;
@@ -23,6 +26,36 @@ pub(crate) struct Compiled<T> {
     pub(crate) code: Code<T>,
     /// The same on symbols.
     pub(crate) script: Script,
+}
+
+/// A function for each number of lanes that kernels are compiled for.
+#[derive(Clone, Copy)]
+pub(crate) struct ByWidth<F> {
+    pub(super) widest: F,
+    #[cfg(any(test, feature = "all-widths"))]
+    pub(super) other: F,
+}
+
+impl<F: Copy> ByWidth<F> {
+    /// The one for groups of `width` vertices of numbers `T`, as [`is_built`] allows.
+    #[inline]
+    pub(super) fn at<T: Number>(self, width: usize) -> F {
+        #[cfg(any(test, feature = "all-widths"))]
+        if width == <Other<T> as Lanes>::WIDTH {
+            return self.other;
+        }
+        debug_assert!(is_built::<T>(width), "kernels are compiled for groups of {width}");
+        self.widest
+    }
+}
+
+/// Whether kernels are compiled for groups of `width` vertices: one by one always.
+pub(crate) fn is_built<T: Number>(width: usize) -> bool {
+    #[cfg(any(test, feature = "all-widths"))]
+    if width == <Other<T> as Lanes>::WIDTH {
+        return true;
+    }
+    width == 1 || width == <Widest<T> as Lanes>::WIDTH
 }
 
 /// What updates a tile. Tells whether all came out finite.
@@ -62,16 +95,16 @@ pub(crate) enum Sight {
 /// Its functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Code<T> {
-    /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile at half and full width, whether all
+    /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile, whether all
     /// came out finite; whether it may be left out where nothing has changed; of a relaxation, its fixed point.
     Vertex {
         one: fn(&One<T>, &mut Vec<T>) -> bool,
-        tile: [UpdateTile<T>; 2],
+        tile: ByWidth<UpdateTile<T>>,
         is_quiet: bool,
         relax: Option<Relaxation<T>>,
     },
     /// Of a measure: how values are combined; how far it looks; that of one vertex; those of a tile.
-    Measure { how: Combine, sight: Sight, one: fn(&One<T>) -> T, tile: [MeasureTile<T>; 2] },
+    Measure { how: Combine, sight: Sight, one: fn(&One<T>) -> T, tile: ByWidth<MeasureTile<T>> },
     /// New globals.
     Scalar(fn(&Uniform<T>) -> Vec<T>),
     /// Whether a test holds.

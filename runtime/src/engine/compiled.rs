@@ -1,10 +1,10 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled, Relaxation, Sight};
+use super::code::{ByWidth, Code, Compiled, Relaxation, Sight};
 use super::cpu::{relaxation, tile};
 use super::one;
 use crate::error::{Error, Result};
-use crate::number::{Int, Number};
+use crate::number::{Int, Number, Widest};
 use crate::program::{
     Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test, Uniform,
     Update, lengths,
@@ -88,6 +88,17 @@ impl<T: Number> Table<T> {
     }
 }
 
+/// A function of tiles for each number of lanes.
+macro_rules! by_width {
+    ($what:ident, $p:ty, $t:ty, $k:ty) => {
+        ByWidth {
+            widest: tile::$what::<$p, $t, $k, Widest<$t>>,
+            #[cfg(any(test, feature = "all-widths"))]
+            other: tile::$what::<$p, $t, $k, crate::number::Other<$t>>,
+        }
+    };
+}
+
 struct List<P, T> {
     table: Table<T>,
     program: PhantomData<P>,
@@ -99,7 +110,7 @@ impl<P: Kernels, T: Number> List<P, T> {
     }
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
-        let tile = [tile::update::<P, T, K, T::Half>, tile::update::<P, T, K, T::Full>];
+        let tile = by_width!(update, P, T, K);
         let code = Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax };
         self.push::<K>(None, script, code);
     }
@@ -107,7 +118,7 @@ impl<P: Kernels, T: Number> List<P, T> {
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
-        let tile = [tile::map::<P, T, K, T::Half>, tile::map::<P, T, K, T::Full>];
+        let tile = by_width!(map, P, T, K);
         let code = Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false, relax: None };
         self.push::<K>(None, Script::map::<P, K>(), code);
     }
@@ -129,7 +140,7 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
-        let tile = [tile::measure::<P, T, K, T::Half>, tile::measure::<P, T, K, T::Full>];
+        let tile = by_width!(measure, P, T, K);
         let code = Code::Measure { how: K::COMBINE, sight: Sight::Around, one: one::measure::<P, T, K>, tile };
         self.push::<K>(K::METRIC, Script::measure::<P, K>(), code);
     }

@@ -19,6 +19,7 @@ mod serial;
 mod timeline;
 
 pub(crate) use audit::Audit;
+pub(crate) use code::is_built;
 pub(crate) use compiled::Table;
 pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;

@@ -18,6 +18,9 @@ mod tests;
 pub(crate) use int::TOO_FAR;
 pub use int::{Int, Integer};
 pub(crate) use ints::Ints;
+#[cfg(any(test, feature = "all-widths"))]
+pub(crate) use precision::Other;
+pub(crate) use precision::Widest;
 pub use precision::{Lanes, Number};
 pub use real::{Kind, Length, Part, Real, Record};
 

@@ -32,6 +32,17 @@ pub trait Number: Real<Mask = bool, Int = Int> + PartialOrd + bytemuck::Pod {
     fn finite(self) -> bool;
 }
 
+/// The packs of a build: kernels are compiled for the widest registers of the processor that it is for.
+#[cfg(target_feature = "avx512f")]
+pub(crate) type Widest<T> = <T as Number>::Full;
+#[cfg(not(target_feature = "avx512f"))]
+pub(crate) type Widest<T> = <T as Number>::Half;
+/// The other ones, which tests and the feature `all-widths` add.
+#[cfg(all(target_feature = "avx512f", any(test, feature = "all-widths")))]
+pub(crate) type Other<T> = <T as Number>::Half;
+#[cfg(all(not(target_feature = "avx512f"), any(test, feature = "all-widths")))]
+pub(crate) type Other<T> = <T as Number>::Full;
+
 /// Rows of a table that [`Lanes::pick`] and [`Lanes::pick_quads`] read: one for every 16-bit index.
 #[doc(hidden)]
 pub const TABLE: usize = 1 << 16;

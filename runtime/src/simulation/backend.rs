@@ -1,6 +1,7 @@
 //! What updates vertices.
 
-use crate::number::{Lanes, Number};
+use crate::error::{Error, Result};
+use crate::number::{Lanes, Number, Widest};
 use crate::schedule::Order;
 
 /// Where updates run.
@@ -103,14 +104,37 @@ pub enum Simd {
 }
 
 impl Simd {
+    /// Those that kernels of this build are compiled for: the widest registers of the processor that it is for, and none; all with
+    /// the feature `all-widths`.
+    ///
+    /// ```
+    /// use meshweft::Simd;
+    /// assert!(Simd::built().contains(&Simd::Auto) && Simd::built().contains(&Simd::Off));
+    /// ```
+    pub fn built() -> &'static [Simd] {
+        match (cfg!(any(test, feature = "all-widths")), cfg!(target_feature = "avx512f")) {
+            (true, _) => &[Simd::Auto, Simd::Off, Simd::Bits256, Simd::Bits512],
+            (false, true) => &[Simd::Auto, Simd::Off, Simd::Bits512],
+            (false, false) => &[Simd::Auto, Simd::Off, Simd::Bits256],
+        }
+    }
+
     /// Vertices side by side.
-    pub(super) fn width<T: Number>(self) -> usize {
-        match self {
+    ///
+    /// # Errors
+    /// Kernels of this build are compiled for another number.
+    pub(super) fn width<T: Number>(self) -> Result<usize> {
+        if !Simd::built().contains(&self) {
+            return Err(Error::Invalid(format!(
+                "this build has kernels for registers of {} bits alone: build it with the feature `all-widths`",
+                if cfg!(target_feature = "avx512f") { 512 } else { 256 }
+            )));
+        }
+        Ok(match self {
             Simd::Off => 1,
             Simd::Bits256 => T::Half::WIDTH,
             Simd::Bits512 => T::Full::WIDTH,
-            Simd::Auto if cfg!(target_feature = "avx512f") => T::Full::WIDTH,
-            Simd::Auto => T::Half::WIDTH,
-        }
+            Simd::Auto => Widest::<T>::WIDTH,
+        })
     }
 }

@@ -45,33 +45,43 @@ pub(super) struct Plan<T> {
 }
 
 /// Builds a simulation.
-///
-/// What is called here is not generic, so it is compiled in this crate, once for each number type, and not again in every crate
-/// that has a program.
 pub(super) fn start<T: Number>(plan: Plan<T>) -> Result<Box<dyn Typed<T>>> {
-    fn core<T: Number>(plan: Plan<T>) -> Result<Box<dyn Any>> {
-        let core: Box<dyn Typed<T>> = Box::new(build(plan)?);
-        Ok(Box::new(core))
-    }
-    let built = in_its_precision(Box::new(plan), (core::<f32>, core::<f64>, core::<Int>))?;
-    Ok(*built.downcast().expect("a plan in a precision is built in that"))
+    Ok(*build_any(Box::new(plan))?.downcast().expect("a plan in a precision is built in that"))
 }
 
 /// The shaders that it would run on a GPU.
 pub(super) fn shaders<T: Number>(plan: Plan<T>) -> Result<Vec<Shader>> {
-    in_its_precision(Box::new(plan), (written::<f32>, written::<f64>, written::<Int>))
+    write_any(Box::new(plan))
 }
 
-/// What a plan runs by, for each number type.
+// These two are not generic, so what they call is compiled in this crate, once for each number type, and not again in every crate
+// that has a program.
+
+#[inline(never)]
+fn build_any(plan: Box<dyn Any>) -> Result<Box<dyn Any>> {
+    fn core<T: Number>(plan: Plan<T>) -> Result<Box<dyn Any>> {
+        let core: Box<dyn Typed<T>> = Box::new(build(plan)?);
+        Ok(Box::new(core))
+    }
+    in_its_precision(plan, (core::<f32>, core::<f64>, core::<Int>))
+}
+
+#[inline(never)]
+fn write_any(plan: Box<dyn Any>) -> Result<Vec<Shader>> {
+    in_its_precision(plan, (written::<f32>, written::<f64>, written::<Int>))
+}
+
+/// A function of plans for each number type.
 type Each<A> = (fn(Plan<f32>) -> A, fn(Plan<f64>) -> A, fn(Plan<Int>) -> A);
 
 fn in_its_precision<A>(plan: Box<dyn Any>, each: Each<A>) -> A {
-    match plan.downcast().map(|plan| each.0(*plan)) {
-        Ok(done) => done,
-        Err(plan) => match plan.downcast().map(|plan| each.1(*plan)) {
-            Ok(done) => done,
-            Err(plan) => each.2(*plan.downcast().expect("there are three number types")),
-        },
+    let plan = match plan.downcast() {
+        Ok(plan) => return each.0(*plan),
+        Err(plan) => plan,
+    };
+    match plan.downcast() {
+        Ok(plan) => each.1(*plan),
+        Err(plan) => each.2(*plan.downcast().expect("there are three number types")),
     }
 }
 
@@ -144,7 +154,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     let width = match (&device, &backend) {
         (Some(device), _) => device.width(),
         (None, Backend::Serial) => 1,
-        (None, _) => simd.width::<T>(),
+        (None, _) => simd.width::<T>()?,
     };
     // A search along some edges finds each list by itself.
     let is_relaxed = stars.iter().any(|plan| table.relaxed.contains(&plan.index));

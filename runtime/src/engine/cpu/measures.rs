@@ -255,7 +255,7 @@ impl<T: Number> Cpu<T> {
 
     fn look(&self, code: Code<T>, uniform: Uniform<T>, source: usize) -> (Combine, Look<T>) {
         let Code::Measure { how, sight, tile, .. } = code else { unreachable!("only measures measure") };
-        let measure = tile[usize::from(self.ground.domain.width == T::Full::WIDTH)];
+        let measure = tile.at::<T>(self.ground.domain.width);
         (how, Look { ground: self.ground.clone(), measure, uniform, source, sees: sight == Sight::Around })
     }
 

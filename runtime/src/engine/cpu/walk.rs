@@ -273,7 +273,7 @@ impl<T: Number> Walk<T> {
         let Ground { domain, memory, audit, .. } = &*self.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
         let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
-        let tile = tile[usize::from(domain.width == T::Full::WIDTH)];
+        let tile = tile.at::<T>(domain.width);
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
         let visit = Visit { domain, memory, uniform, audit: audit.as_deref(), rule, round, source, sees: true };
