@@ -15,6 +15,10 @@ pub(super) fn read_points(dataset: Dataset, piece: &Piece, store: &mut Store, dr
     if dataset == Dataset::Structured {
         return read_given(piece, store, draft);
     }
+    // Where an axis is empty, the others are bounded by nothing.
+    if piece.points == 0 {
+        return Ok(());
+    }
     store.check_implied(piece.at, piece.points)?;
     let axes = match dataset {
         Dataset::Rectilinear => read_axes(piece, store)?,

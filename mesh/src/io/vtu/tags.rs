@@ -257,9 +257,11 @@ impl Piece {
             *size = u64::try_from(ends[1].checked_sub(ends[0])?.checked_add(1)?).ok()?;
         }
         let product = |sizes: [u64; 3]| sizes[0].checked_mul(sizes[1])?.checked_mul(sizes[2]);
-        let points = product(size)?;
-        // An axis of one point has no length: the cells have a dimension less.
-        let cells = if points == 0 { 0 } else { product(size.map(|n| (n - 1).max(1)))? };
+        let (points, cells) = match size.contains(&0) {
+            true => (0, 0),
+            // An axis of one point has no length: the cells have a dimension less.
+            false => (product(size)?, product(size.map(|n| (n - 1).max(1)))?),
+        };
         let first = [extent[0], extent[2], extent[4]];
         Some(Piece { points, cells, first, size, at, arrays: Vec::new() })
     }

@@ -435,6 +435,15 @@ fn grids_of_one_axis_are_edges_and_wrong_extents_say_where() {
     assert_eq!(parsed(Format::VtkGrid, bare("0 0 3 5 0 0")).cells().corners(1), [1, 2]);
     assert_eq!(parsed(Format::VtkGrid, bare("0 0 0 0 0 0")).cells().counts(), [(CellKind::Vertex, 1)]);
     assert_eq!(parsed(Format::VtkGrid, bare("0 -1 0 5 0 5")).points().len(), 0);
+    // An axis without points leaves none on the others, however long these are.
+    for last in [i64::MAX - 1, i64::from(i32::MAX), (1 << 28) - 1] {
+        let long = format!("0 {last}");
+        for extent in [format!("{long} 0 -1 0 0"), format!("0 -1 0 0 {long}"), format!("{long} {long} 0 -1")] {
+            assert_eq!(parsed(Format::VtkGrid, bare(&extent)), Mesh::default(), "{extent}");
+            let text = format!("<VTKFile type=\"RectilinearGrid\"><Piece Extent=\"{extent}\"></Piece></VTKFile>");
+            assert_eq!(parsed(Format::VtkGrid, text), Mesh::default(), "{extent}");
+        }
+    }
     fails(Format::VtkGrid, bare("0 2 0 1"), "a:2: \"0 2 0 1\" is no value of Extent: it must be 6 numbers");
     fails(Format::VtkGrid, bare("0 9 9 0 0 1"), "a:2: the piece lacks its Extent");
     fails(Format::VtkGrid, bare("-9223372036854775808 9223372036854775807 0 1 0 1"), "a:2: the piece lacks its Extent");
