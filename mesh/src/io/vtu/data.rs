@@ -15,22 +15,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::bufread::ZlibDecoder;
 
-use super::super::binary::{Order, Scalar};
+use super::super::binary::Order;
 use super::super::text::{line_of, too_many};
-use super::tags::{Array, Data, Section};
+use super::outline::{Array, Compressor, Data, Encoding, Section, Storage};
 use crate::error::{Error, Place, Result, shown_name};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Raw,
-    Base64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compressor {
-    Zlib,
-    Lz4,
-}
 
 /// What a file may grow to: so many bytes of numbers, of 8 bytes each, and so many times its size.
 struct Bound {
@@ -57,29 +45,18 @@ impl Bound {
 /// The most that one byte can become: 1032 in zlib, 255 in lz4.
 const MAX_RATIO: u64 = 1040;
 
-/// Where the arrays are and how to decode them.
+/// Decodes the arrays of a file.
 pub(super) struct Store<'a> {
     name: &'a Path,
     file: &'a [u8],
-    order: Order,
-    header: Scalar,
-    compressor: Option<Compressor>,
-    appended: Option<(Encoding, usize)>,
+    storage: Storage,
     /// Bytes of numbers that may still be made: of points and cells, and of fields.
     budgets: [u64; 2],
 }
 
 impl<'a> Store<'a> {
-    pub(super) fn new(
-        name: &'a Path,
-        file: &'a [u8],
-        order: Order,
-        header: Scalar,
-        compressor: Option<Compressor>,
-        appended: Option<(Encoding, usize)>,
-    ) -> Store<'a> {
-        let budgets = [SKELETON.of(file), FIELDS.of(file)];
-        Store { name, file, order, header, compressor, appended, budgets }
+    pub(super) fn new(name: &'a Path, file: &'a [u8], storage: Storage) -> Store<'a> {
+        Store { name, file, storage, budgets: [SKELETON.of(file), FIELDS.of(file)] }
     }
 
     pub(super) fn name(&self) -> &'a Path {
@@ -91,11 +68,11 @@ impl<'a> Store<'a> {
     }
 
     pub(super) fn order(&self) -> Order {
-        self.order
+        self.storage.order
     }
 
     /// An error at the line of the tag that starts at `at`.
-    pub(super) fn error(&self, at: usize, message: String) -> Error {
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Error {
         Error::file(self.name, line_of(self.file, at), message)
     }
 
@@ -125,7 +102,8 @@ impl<'a> Store<'a> {
                 (Stream::base64(self.file[range.clone()].trim_ascii()), Err(range.start))
             }
             &Data::Appended(offset) => {
-                let (encoding, start) = self.appended.ok_or_else(|| what("the file has no appended data".into()))?;
+                let (encoding, start) =
+                    self.storage.appended.ok_or_else(|| what("the file has no appended data".into()))?;
                 let place = (start as u64).saturating_add(offset);
                 let rest = usize::try_from(place).ok().and_then(|at| self.file.get(at..)).ok_or_else(|| {
                     what(format!("offset {offset} lies behind the end of the file: it was cut short"))
@@ -137,7 +115,7 @@ impl<'a> Store<'a> {
                 (stream, Ok(Place::Byte(place)))
             }
         };
-        let decoded = match self.compressor {
+        let decoded = match self.storage.compressor {
             None => self.plain(&mut stream, size),
             Some(compressor) => self.blocks(&mut stream, size, compressor),
         };
@@ -194,9 +172,9 @@ impl<'a> Store<'a> {
     }
 
     fn headers(&self, stream: &mut Stream<'a>, count: u64) -> Result<Vec<u64>, String> {
-        let size = count.checked_mul(self.header.size() as u64);
+        let size = count.checked_mul(self.storage.header.size() as u64);
         let bytes = stream.take(size.ok_or_else(|| format!("{count} blocks do not fit in any file"))?)?;
-        Ok(self.header.integers(self.order, &bytes).into_iter().map(|x| x as u64).collect())
+        Ok(self.storage.header.integers(self.storage.order, &bytes).into_iter().map(|x| x as u64).collect())
     }
 }
 

@@ -14,6 +14,8 @@
 
 mod data;
 mod grid;
+mod numbers;
+mod outline;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -21,15 +23,14 @@ mod write;
 
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::Path;
 
 use self::data::Store;
-use self::tags::{Array, Data, Dataset, Piece, Section};
+use self::numbers::{floats, integers, stored};
+use self::outline::{Data, Dataset, Piece, Section};
 pub(super) use self::write::{check_names, write, write_index};
-use super::binary::{PIECE, Scalar, Stored};
+use super::binary::{PIECE, Scalar};
 use super::draft::Draft;
-use super::text::{Text, number, shown};
 use super::vtk_cells::{self, Integers};
 use crate::error::{Error, Place, Result, shown_name};
 
@@ -43,7 +44,7 @@ struct Joined {
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let outline = tags::outline(name, bytes)?;
-    let mut store = Store::new(name, bytes, outline.order, outline.header, outline.compressor, outline.appended);
+    let mut store = Store::new(name, bytes, outline.storage);
     let mut draft = Draft::default();
     let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
     let mut known: HashMap<(bool, &str), usize> = HashMap::new();
@@ -52,16 +53,20 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     }
     let mut cells = 0;
     for piece in &outline.pieces {
-        if outline.dataset == Dataset::Unstructured {
-            let base = draft.points.len();
-            read_points(piece, &mut store, &mut draft)?;
-            read_cells(piece, base, &mut store, &mut draft)?;
-        } else {
-            if !draft.points.is_empty() {
-                return Err(store.error(piece.at, "a grid of several pieces is not supported: save it as one".into()));
-            }
-            grid::read_points(outline.dataset, piece, &mut store, &mut draft)?;
-            grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?;
+        let base = draft.points.len();
+        if outline.dataset != Dataset::Unstructured && base > 0 {
+            return Err(store.error(piece.at, "a grid of several pieces is not supported: save it as one"));
+        }
+        match outline.dataset {
+            Dataset::Unstructured | Dataset::Structured => read_points(piece, &mut store, &mut draft)?,
+            // Its other axes may have any number of places.
+            _ if piece.points == 0 => {}
+            Dataset::Rectilinear => grid::add_rectilinear(piece, &mut store, &mut draft)?,
+            Dataset::Image(lattice) => grid::add_image(lattice, piece, &mut store, &mut draft)?,
+        }
+        match outline.dataset {
+            Dataset::Unstructured => read_cells(piece, base, &mut store, &mut draft)?,
+            _ => grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?,
         }
         cells += piece.cells;
         for array in &piece.arrays {
@@ -148,11 +153,7 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
         if !array.scalar.is_integer() || array.components != 1 {
             return Err(store.error(array.at, format!("array {name:?} must hold single integers")));
         }
-        let integers = match &array.data {
-            Data::Ascii(range) => Integers::Plain(words(store, array, range, count)?.into()),
-            _ => Integers::Stored(stored(array, count, store)?),
-        };
-        Ok((integers, array.at))
+        Ok((integers(array, count, store)?, array.at))
     };
     let (ends, _) = read("offsets", piece.cells)?;
     let count = ends.len().checked_sub(1).map_or(0, |last| ends.piece(last..last + 1)[0]);
@@ -165,41 +166,4 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
         [types, ends, connectivity].map(|integers| integers.piece(0..integers.len()).into_owned());
     let offsets = [&[0], &ends[..]].concat();
     vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))
-}
-
-/// The `count` numbers of an array that is not text, as they lie in the file.
-fn stored<'a>(array: &Array, count: u64, store: &mut Store<'a>) -> Result<Stored<'a>> {
-    Ok(Stored::new(array.scalar, store.order(), store.bytes(array, count)?))
-}
-
-/// The numbers of an array of `count` tuples.
-fn floats(array: &Array, count: u64, store: &mut Store) -> Result<Vec<f64>> {
-    let count = count.saturating_mul(array.components as u64);
-    match &array.data {
-        Data::Ascii(range) => words(store, array, range, count),
-        _ => {
-            let stored = stored(array, count, store)?;
-            Ok(stored.floats(0..stored.len()))
-        }
-    }
-}
-
-/// The `count` words of an ASCII array.
-fn words<T: std::str::FromStr>(store: &Store, array: &Array, range: &Range<usize>, count: u64) -> Result<Vec<T>> {
-    let name = shown_name(&array.name);
-    let mut text = Text::new(store.name(), &store.file()[..range.end]);
-    text.seek(range.start);
-    // Two bytes a number bound what the text can hold, whatever the tags say.
-    let mut numbers = Vec::with_capacity(count.min(range.len() as u64 / 2 + 1) as usize);
-    while let Some(word) = text.word() {
-        if numbers.len() as u64 == count {
-            return Err(text.error(format!("array {name} has more than its {count} numbers")));
-        }
-        let value = number(word);
-        numbers.push(value.ok_or_else(|| text.error(format!("{} is no number of its type", shown(word))))?);
-    }
-    match numbers.len() {
-        n if n as u64 == count => Ok(numbers),
-        n => Err(text.error(format!("array {name} has {n} numbers and not {count}: a count is wrong"))),
-    }
 }

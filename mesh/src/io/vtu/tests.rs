@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use super::super::binary::Order;
 use super::super::testing::{fails, fuzz, mixed_surface, noted, parsed};
 use super::super::{Format, parse};
-use super::data::{Compressor, Encoding};
+use super::outline::{Array, Compressor, Encoding, Storage};
 use super::*;
 use crate::cell::{CellKind, Cells};
 use crate::mesh::{Field, Group, Mesh};
@@ -331,8 +331,9 @@ fn bombs_do_not_go_off() {
     let honest = way.packed(&[7; 32]);
     let mut lying = honest.clone();
     lying[16] = 16; // the last block, and thus the array, now has 16 bytes
-    let mut store =
-        Store::new(Path::new("a"), &lying, Order::Little, Scalar::U64, way.compressor, Some((Encoding::Raw, 0)));
+    let appended = Some((Encoding::Raw, 0));
+    let storage = Storage { order: Order::Little, header: Scalar::U64, compressor: way.compressor, appended };
+    let mut store = Store::new(Path::new("a"), &lying, storage);
     let data = Data::Appended(0);
     let array = Array { section: Section::Points, name: "b".into(), scalar: Scalar::U8, components: 1, at: 0, data };
     let error = store.bytes(&array, 16).unwrap_err().to_string();
