@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use super::text::too_many;
+use super::bounds::too_many;
 use crate::error::{Error, Place, Result};
 use rayon::prelude::*;
 

@@ -15,7 +15,8 @@
 //! | Matrix Market, `.mtx` | coordinate | |
 //! | METIS's graphs, `.graph` | yes | |
 //!
-//! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
+//! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill; what needs no bytes, such as
+//! the points of a uniform grid, may be about a million in any file, and a few for each of its bytes. Indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
 //! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points
 //! and cells; of cells of higher order the corners are read. Each format's file says what it leaves out; what a reader
@@ -25,6 +26,7 @@
 //! nor a stopped program leaves half a file under the name asked for.
 
 mod binary;
+mod bounds;
 mod content;
 mod draft;
 mod gmsh;

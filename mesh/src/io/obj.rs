@@ -51,7 +51,7 @@ pub(super) fn is_keyword(word: &[u8]) -> bool {
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes).with_comments(b'#');
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     let mut points = Vec::new();
     let mut elements: Vec<(u8, usize)> = Vec::new(); // keyword and number of corners
     let mut corners: Vec<u32> = Vec::new();

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use super::bounds::too_many;
 use crate::error::{Error, Place, Result, shown_name};
 
 /// Reads words and numbers from bytes. Lines are counted only for messages, so that the way there costs nothing.
@@ -170,11 +171,6 @@ impl<'a> Text<'a> {
 /// The line that holds the byte at `at`.
 pub(super) fn line_of(bytes: &[u8], at: usize) -> Place {
     Place::Line(1 + bytes[..at.min(bytes.len())].iter().filter(|&&b| b == b'\n').count() as u64)
-}
-
-/// The message about a count that the file is too short for.
-pub(super) fn too_many(count: u64, what: &str, left: usize) -> String {
-    format!("{count} {what} do not fit in the {left} bytes left of the file: it was cut short or the count is wrong")
 }
 
 /// A word as a number.

@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         if is_binary {
             text.count_bytes();
         }
-        let (draft, fields, owner) = (Draft::default(), Vec::new(), Owner::File);
+        let (draft, fields, owner) = (Draft::new(bytes.len()), Vec::new(), Owner::File);
         let has_offsets = version >= 5.0;
         Ok(Reader { text, is_binary, has_offsets, owner, count: 0, has_data: false, draft, fields })
     }

@@ -40,7 +40,6 @@ enum Version {
 type Tag = (i32, i32);
 
 /// What the sections say, put together at the end since they may come in any order.
-#[derive(Default)]
 struct File {
     draft: Draft,
     nodes: Tags,
@@ -58,9 +57,6 @@ struct File {
     blocks: Vec<(Tag, u32, u32)>,
     /// Fields so far: whether of nodes, and their names.
     fields: HashSet<(bool, String)>,
-    /// Numbers that sections of data tell, and that the fields of them have.
-    told: usize,
-    filled: usize,
 }
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
@@ -73,7 +69,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
         text.count_bytes();
     }
     end_section(&mut text, b"MeshFormat")?;
-    let mut file = File::default();
+    let mut file = File::new(bytes.len());
     let mut found = [false; 2];
     while let Some(word) = text.word() {
         let Some(section) = word.strip_prefix(b"$") else {
@@ -180,6 +176,21 @@ fn entity(numbers: &mut Numbers, version: Version) -> Result<[i32; 2]> {
 }
 
 impl File {
+    /// Nothing yet, of a file of so many bytes.
+    fn new(bytes: usize) -> File {
+        File {
+            draft: Draft::new(bytes),
+            nodes: Tags::default(),
+            elements: Vec::new(),
+            twins: HashMap::new(),
+            element_tags: None,
+            names: HashMap::new(),
+            physicals: HashMap::new(),
+            blocks: Vec::new(),
+            fields: HashSet::new(),
+        }
+    }
+
     fn read_names(&mut self, text: &mut Text) -> Result<()> {
         for _ in 0..text.count("physical names", 4)? {
             let first = text.number("the dimension of a physical group")?;

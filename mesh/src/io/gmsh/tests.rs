@@ -264,7 +264,11 @@ fn data_that_make_no_sense_say_where() {
     let nodes: String = (1..=10_000).map(|tag| format!("{tag} 0 0 0\n")).collect();
     let many = TWO.replace("5\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n50 5 5 5\n", &format!("10000\n{nodes}"));
     let many = many.replace("$EndElements\n", &format!("$EndElements\n{}", empty.repeat(400)));
-    fails(Format::Gmsh, many.replace("50 5", "5 5"), "a:11512: field \"data\" tells of too few nodes");
+    fails(
+        Format::Gmsh,
+        many.replace("50 5", "5 5"),
+        "a:10384: field \"data\" has values for too few nodes: 90000 values are more",
+    );
 }
 
 #[test]

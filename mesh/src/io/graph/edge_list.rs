@@ -37,7 +37,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8], weighted: bool) -> Resu
     let text = Text::new(name, bytes);
     let ids = Ids::of(&edges);
     let edges = edges.into_par_iter().map(|e| e.map(|id| ids.place(id))).collect();
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     add(&mut draft, &text, ids.count(), edges, weights)?;
     if let Some(numbers) = ids.numbers() {
         draft.point_field(ID, 1, numbers).map_err(|message| text.error(message))?;

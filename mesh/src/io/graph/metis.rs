@@ -33,7 +33,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     // Each vertex has a line, if an empty one.
     let n = text.check_count(n, "vertices", 1)?;
     let ends = text.check_count(count.saturating_mul(2), "ends of edges", if has_weights { 4 } else { 2 })?;
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     let (mut edges, mut weights) = (Vec::with_capacity(ends), Vec::new());
     let mut columns = vec![Vec::new(); usize::from(has_sizes) + constraints];
     for v in 0..n {

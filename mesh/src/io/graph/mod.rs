@@ -23,11 +23,6 @@ const WEIGHT: &str = "weight";
 /// The point field with the numbers that the file gives to vertices.
 const ID: &str = "id";
 
-/// Vertices that any file may have, however short: 24 MiB of points.
-const FREE_VERTICES: u64 = 1 << 20;
-/// Vertices that it may have beyond those for each of its bytes. Files of real graphs have several bytes a vertex.
-const VERTICES_A_BYTE: u64 = 4;
-
 /// Adds a graph of `n` vertices to an empty draft. `weights`: one for each edge, or none at all.
 fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: Vec<f64>) -> Result<()> {
     let corners = edges.into_flattened();
@@ -46,18 +41,6 @@ fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: 
 fn count_from_one(draft: &mut Draft, text: &Text, n: usize) -> Result<()> {
     let ids = (1..=n).map(|id| id as f64).collect();
     draft.point_field(ID, 1, ids).map_err(|message| text.error(message))
-}
-
-/// Refuses more vertices than a file of that size can mean, before memory is set aside for them.
-fn check_vertices(text: &Text, n: u64) -> Result<usize> {
-    let most = FREE_VERTICES + VERTICES_A_BYTE * text.bytes().len() as u64;
-    match n {
-        n if n <= most.min(u64::from(u32::MAX) - 1) => Ok(n as usize),
-        n => Err(text.error(format!(
-            "{n} vertices in a file of {} bytes: at most {most} are believed: the count is wrong, or most vertices have no edge",
-            text.bytes().len()
-        ))),
-    }
 }
 
 /// The next word of the line as a weight: a number that is finite.

@@ -8,6 +8,7 @@ use super::numbers::floats;
 use super::outline::{Lattice, Piece, Section};
 use crate::cell::CellKind;
 use crate::error::Result;
+use crate::io::bounds::GRID_POINTS;
 use crate::io::draft::Draft;
 
 /// Adds the points of an image, all of which its extent tells of.
@@ -28,7 +29,9 @@ pub(super) fn add_rectilinear(piece: &Piece, store: &mut Store, draft: &mut Draf
 
 /// Adds the points of a grid that has some, by their indices along its axes.
 fn add_points(piece: &Piece, store: &mut Store, draft: &mut Draft, point: impl Fn([u64; 3]) -> [f64; 3]) -> Result<()> {
-    store.check_implied(piece.at, piece.points)?;
+    let mut room = GRID_POINTS.of(store.file().len());
+    let taken = room.take(piece.points, "points of a grid", "its extent is wrong, or save its data uncompressed");
+    taken.map_err(|message| store.error(piece.at, message))?;
     draft.points.reserve(piece.points as usize);
     for k in 0..piece.size[2] {
         for j in 0..piece.size[1] {

@@ -45,7 +45,7 @@ struct Joined {
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let outline = tags::outline(name, bytes)?;
     let mut store = Store::new(name, bytes, outline.storage);
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
     let mut known: HashMap<(bool, &str), usize> = HashMap::new();
     for (at, array) in &outline.skipped {

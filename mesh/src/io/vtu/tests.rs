@@ -451,7 +451,7 @@ fn grids_of_one_axis_are_edges_and_wrong_extents_say_where() {
     fails(
         Format::VtkGrid,
         bare("0 999 0 999 0 999"),
-        "a:2: a grid of 1000000000 points is more than a file of this size",
+        "a:2: 1000000000 points of a grid are more than a file of this size",
     );
     let text = grid("ImageData", "Spacing=\"1e308 1 inf\"", 1, "");
     fails(Format::VtkGrid, text, "a:2: point 0 has a coordinate that is not finite");
