@@ -34,24 +34,14 @@ use super::draft::Draft;
 use super::vtk_cells::{self, Integers};
 use crate::error::{Error, Place, Result, shown_name};
 
-/// A field while pieces are joined.
-#[derive(Default)]
-struct Joined {
-    components: usize,
-    values: Vec<f64>,
-    is_bytes: bool,
-}
-
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let outline = tags::outline(name, bytes)?;
     let mut store = Store::new(name, bytes, outline.storage);
     let mut draft = Draft::new(bytes.len());
-    let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
-    let mut known: HashMap<(bool, &str), usize> = HashMap::new();
     for (at, array) in &outline.skipped {
         draft.note(store.error(*at, format!("array {} holds strings or bits and is left out", shown_name(array))));
     }
-    let mut cells = 0;
+    let mut fields = Fields::default();
     for piece in &outline.pieces {
         let base = draft.points.len();
         if outline.dataset != Dataset::Unstructured && base > 0 {
@@ -68,19 +58,43 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             Dataset::Unstructured => read_cells(piece, base, &mut store, &mut draft)?,
             _ => grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?,
         }
-        cells += piece.cells;
+        fields.read(piece, &mut store)?;
+    }
+    let cells = outline.pieces.iter().map(|piece| piece.cells).sum();
+    fields.finish(cells, &mut draft).map_err(|message| Error::file(name, Place::Whole, message))?;
+    Ok(draft)
+}
+
+/// The fields over points and those over cells, while pieces are joined.
+#[derive(Default)]
+struct Fields<'a> {
+    all: [Vec<(&'a str, Joined)>; 2],
+    /// Where the one of a name is; `true`: over cells.
+    known: HashMap<(bool, &'a str), usize>,
+}
+
+/// A field while pieces are joined.
+#[derive(Default)]
+struct Joined {
+    components: usize,
+    values: Vec<f64>,
+    is_bytes: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Appends what a piece has of each field.
+    fn read(&mut self, piece: &'a Piece, store: &mut Store) -> Result<()> {
         for array in &piece.arrays {
-            let of_cells = match array.section {
-                Section::PointData => false,
-                Section::CellData => true,
+            let (of_cells, count) = match array.section {
+                Section::PointData => (false, piece.points),
+                Section::CellData => (true, piece.cells),
                 _ => continue,
             };
-            let count = if of_cells { piece.cells } else { piece.points };
-            let values = floats(array, count, &mut store)?;
-            let all = &mut fields[usize::from(of_cells)];
-            let k = *known.entry((of_cells, &array.name)).or_insert(all.len());
+            let values = floats(array, count, store)?;
+            let all = &mut self.all[usize::from(of_cells)];
+            let k = *self.known.entry((of_cells, &array.name)).or_insert(all.len());
             if k == all.len() {
-                all.push((array.name.clone(), Joined::default()));
+                all.push((&array.name, Joined::default()));
             }
             let joined = &mut all[k].1;
             if joined.components > 0 && joined.components != array.components {
@@ -91,20 +105,23 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             joined.components = array.components;
             joined.values.extend(values);
         }
+        Ok(())
     }
-    let [point_fields, cell_fields] = fields;
-    let whole = |message| Error::file(name, Place::Whole, message);
-    for (name, Joined { components, values, .. }) in point_fields {
-        draft.point_field(&name, components, values).map_err(whole)?;
-    }
-    for (name, Joined { components, values, is_bytes }) in cell_fields {
-        match group_of(&name).filter(|_| is_bytes && components == 1 && values.len() as u64 == cells) {
-            Some((dimension, group)) => draft.group(group, dimension, draft.cells_marked(&values)),
-            None => draft.cell_field(&name, components, values),
+
+    /// Adds them to a mesh of so many cells.
+    fn finish(self, cells: u64, draft: &mut Draft) -> Result<(), String> {
+        let [of_points, of_cells] = self.all;
+        for (name, Joined { components, values, .. }) in of_points {
+            draft.point_field(name, components, values)?;
         }
-        .map_err(whole)?;
+        for (name, Joined { components, values, is_bytes }) in of_cells {
+            match group_of(name).filter(|_| is_bytes && components == 1 && values.len() as u64 == cells) {
+                Some((dimension, group)) => draft.group(group, dimension, draft.cells_marked(&values))?,
+                None => draft.cell_field(name, components, values)?,
+            }
+        }
+        Ok(())
     }
-    Ok(draft)
 }
 
 /// Dimension and name of the group that is stored as the cell array `name`.
