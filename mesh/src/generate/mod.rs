@@ -282,7 +282,7 @@ fn number(spec: &str, generator: &Generator, word: &str) -> Result<usize> {
         let what = match error.kind() {
             IntErrorKind::Empty => "a number is missing".to_owned(),
             IntErrorKind::PosOverflow => format!("{word} is too large"),
-            _ => format!("`{word}` is not a positive whole number"),
+            _ => format!("`{word}` is not a positive integer"),
         };
         invalid(spec, generator, &what)
     })
@@ -337,15 +337,14 @@ pub struct Size {
 struct Wanted<'a> {
     name: &'a str,
     counts: &'a [usize],
-    /// The smallest count that makes sense.
+    /// The smallest valid count.
     least: usize,
     vertices: u128,
     cells: u128,
     kind: CellKind,
 }
 
-/// Larger than any mesh whose corners are counted in 32 bits needs to be, and more than a slip of the finger should
-/// get.
+/// Larger than any mesh whose corners are counted in 32 bits needs to be; more is surely a typo.
 const MOST_GIB: u128 = 32;
 
 impl Wanted<'_> {

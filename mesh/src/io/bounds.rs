@@ -1,14 +1,14 @@
 //! What a file may become in memory: the one rule of all readers.
 //!
-//! A count of things that have bytes of their own is held against the bytes that are left of the file, before memory is
-//! set aside for them: [`Text::check_count`](super::text::Text::check_count) and
+//! A count of items that have bytes of their own is held against the bytes that are left of the file, before memory is
+//! allocated for them: [`Text::check_count`](super::text::Text::check_count) and
 //! [`Binary::check_count`](super::binary::Binary::check_count). Each becomes at most 64 times its bytes.
 //!
-//! A few things have none: points that only the extent of a grid or the size of a matrix gives, numbers that are
+//! A few have none: points that only the extent of a grid or the size of a matrix gives, numbers that are
 //! unpacked from compressed ones, values that are repeated or filled in. Of these any file may have some, and some more
 //! for each of its bytes: an [`Allowance`]. All of them are listed here.
 
-/// So many things for any file, so many more for each of its bytes, but never more than the last.
+/// So many items for any file, so many more for each of its bytes, but never more than the last.
 pub(super) struct Allowance {
     free: u64,
     per_byte: u64,
@@ -49,7 +49,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Takes room for `count` of `what`, before memory is set aside for them; `way_out` ends the message if there is none.
+    /// Takes room for `count` of `what`, before memory is allocated for them; `way_out` ends the message if there is none.
     pub(super) fn take(&mut self, count: u64, what: &str, way_out: &str) -> Result<(), String> {
         let left = self.left;
         self.left = left.checked_sub(count).ok_or_else(|| {

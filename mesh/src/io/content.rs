@@ -1,4 +1,4 @@
-//! The format of bytes that have no name to tell it, such as those of a pipe.
+//! The format of bytes without a file name, such as those of a pipe.
 
 use super::text::BYTE_ORDER_MARK;
 use super::{Format, obj, stl};

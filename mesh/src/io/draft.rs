@@ -11,7 +11,7 @@ use crate::mesh::{Field, Group, Mesh};
 const MAX_FIELDS: usize = 4096;
 /// The same for groups.
 const MAX_GROUPS: usize = 16_384;
-/// More notes than these are more than anybody reads.
+/// More notes than these would hide one another.
 const MAX_NOTES: usize = 16;
 
 /// Collects points, cells, fields and groups. Its messages lack the place, which the caller adds.
@@ -171,7 +171,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The mesh, checked as a whole; `say` is told what was left out.
+    /// The mesh, checked as a whole; `say` gets a line for each kind of data that was left out.
     pub(super) fn finish(mut self, name: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
         self.leave_out_between(name);
         self.notes.iter().for_each(|note| say(note));

@@ -179,7 +179,7 @@ pub fn read(path: &Path) -> Result<Mesh> {
     read_with(path, &mut |_| {})
 }
 
-/// Reads a mesh file as [`read`] does, and tells `say` what the user may want to know meanwhile, line by line: what is
+/// Reads a mesh file as [`read`] does, and passes `say` what the user may want to know meanwhile, line by line: what is
 /// in the file and left out, and that a pipe has been silent for a second.
 ///
 /// Devices are refused but for `/dev/null`, which is empty; a pipe may give 1 GiB.
@@ -200,14 +200,14 @@ pub fn read(path: &Path) -> Result<Mesh> {
 /// ```
 pub fn read_with(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
     let named = match Format::from_path(path) {
-        // Before anything is read, unless the name has nothing to say.
+        // Before anything is read, unless the name has no extension.
         Err(error) if path.extension().is_some() => return Err(error),
         named => named,
     };
     if !matches!(named, Ok(Format::TetGen)) {
         let bytes = source::load(path, say)?;
         let unknown = || {
-            let message = format!("neither an extension nor the first bytes tell the format: can {}", known());
+            let message = format!("neither an extension nor the first bytes show the format: can {}", known());
             Error::file(path, Place::Whole, message)
         };
         let format = named.or_else(|_| content::format(&bytes).ok_or_else(unknown))?;

@@ -16,7 +16,7 @@ use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
 
-/// Statements that say nothing about the geometry.
+/// Statements without geometry.
 const DROPPED: [&[u8]; 20] = [
     b"vt",
     b"vn",

@@ -48,7 +48,7 @@ impl Source<'_> {
 
     fn integer(&mut self, scalar: Scalar) -> Result<i64> {
         match self {
-            Source::Ascii(text) => text.number("a whole number"),
+            Source::Ascii(text) => text.number("an integer"),
             Source::Binary(file) => file.integer(scalar, "a property"),
         }
     }
@@ -67,7 +67,7 @@ impl Source<'_> {
         }
     }
 
-    /// Refuses what the header does not count; blanks at the end mean nothing.
+    /// Refuses what the header does not count; blanks at the end are ignored.
     fn end(&mut self) -> Result<()> {
         match self {
             Source::Ascii(text) => text.end("the elements that the header counts"),
@@ -295,7 +295,7 @@ struct Part<'a> {
     fields: Vec<(&'a [u8], Vec<f64>)>,
 }
 
-/// Notes the lists of an element that nobody reads.
+/// Notes the lists of an element that are not read.
 fn note_lists(source: &Source, element: &Element, is_read: impl Fn(&Property) -> bool, draft: &mut Draft) {
     for property in element.properties.iter().filter(|p| p.length.is_some() && !is_read(p) && element.count > 0) {
         let (list, owner) = (shown(property.name), shown(element.name));

@@ -3,7 +3,7 @@
 //! Read: nodes with any tags; elements of first and second order (types 1 to 19) of all dimensions, of the latter the
 //! corners; physical groups as [`Group`](crate::Group)s, where a group without a name is called by its tag, such as
 //! `3`;
-//! `$NodeData` and `$ElementData` as fields, NaN where they tell nothing. Partitioned files are read as one mesh. Parametric
+//! `$NodeData` and `$ElementData` as fields, NaN where they have no value. Partitioned files are read as one mesh. Parametric
 //! coordinates, periodic links and ghost elements are skipped; sections of other data are left out with a note. Version
 //! 1 is refused.
 //!
@@ -47,7 +47,7 @@ struct File {
     elements: Vec<u64>,
     /// Tags of elements that are cells already, and these.
     twins: HashMap<u64, u32>,
-    /// Where they are, once data have asked.
+    /// Where they are, once data need it.
     element_tags: Option<Tags>,
     /// Names of physical groups.
     names: HashMap<Tag, String>,

@@ -1,6 +1,6 @@
 //! Lists of edges, `.el` and `.wel`, read only: a line `from to` for each edge, or `from to weight`.
 //!
-//! Ids are whole numbers from 0 to 2^53, in any order and with any gaps. The vertices are those that some edge names, by ascending id;
+//! Ids are integers from 0 to 2^53, in any order and with any gaps. The vertices are those that some edge names, by ascending id;
 //! if some are missing up to the largest, the point field `id` has the numbers of the file. Lines that start with `#` or
 //! `%` are comments. So the files of the GAP benchmark suite, of SNAP and of networkx's `write_edgelist` are read alike.
 //!
@@ -88,7 +88,7 @@ fn id(text: &Text, word: &[u8]) -> Result<u64> {
     };
     match word.iter().try_fold(0, digit) {
         Some(id) if id <= LARGEST => Ok(id),
-        _ => Err(text.error(format!("{} is no id of a vertex: a whole number from 0 to 2^53", shown(word)))),
+        _ => Err(text.error(format!("{} is no id of a vertex: an integer from 0 to 2^53", shown(word)))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Matrix Market, `.mtx`, read only: entry (i, j) is an edge from vertex i to vertex j.
 //!
-//! Square coordinate matrices of real or whole numbers, which become weights, or of a pattern alone. Of symmetric and skew-symmetric ones
+//! Square coordinate matrices of real or integer numbers, which become weights, or of a pattern alone. Of symmetric and skew-symmetric ones
 //! the file holds one half; the other is added behind it, so that the edges are those of the matrix. Complex and dense ones
 //! are refused.
 //!

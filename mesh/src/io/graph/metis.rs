@@ -12,7 +12,7 @@ use super::super::text::{Text, number, shown};
 use super::{add, count_from_one, weight};
 use crate::error::Result;
 
-/// More weights than anybody balances.
+/// More weights than any real file balances.
 const MOST_CONSTRAINTS: usize = 64;
 
 pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {

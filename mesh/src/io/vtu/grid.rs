@@ -1,4 +1,4 @@
-//! Points and cells of VTK's structured grids, whose neighborhood is told by an extent alone.
+//! Points and cells of VTK's structured grids, whose cells follow from an extent alone.
 //!
 //! Points and cells count along the first axis first. An axis of one point has no length: the cells are then quads,
 //! edges or one vertex.
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::io::bounds::GRID_POINTS;
 use crate::io::draft::Draft;
 
-/// Adds the points of an image, all of which its extent tells of.
+/// Adds the points of an image, all of which follow from its extent.
 pub(super) fn add_image(lattice: Lattice, piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()> {
     let Lattice { origin, axes } = lattice;
     let place = |k: usize, i: u64| piece.first[k].saturating_add(i as i64) as f64;

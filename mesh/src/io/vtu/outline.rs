@@ -13,7 +13,7 @@ pub(super) struct Outline {
     pub(super) skipped: Vec<(usize, String)>,
 }
 
-/// How points and cells are told.
+/// How points and cells are given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Dataset {
     Unstructured,
