@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 
+use super::size::{Size, Wanted};
 use super::stream::Stream;
-use super::{Size, Wanted};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;

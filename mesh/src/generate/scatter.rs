@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Wanted;
+use super::size::Wanted;
 use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;

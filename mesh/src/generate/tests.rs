@@ -1,6 +1,7 @@
 //! Counts, shapes and orientation of every generator, and what specs are refused with.
 
 use super::*;
+use crate::cell::CellKind;
 
 fn made(spec: &str) -> Mesh {
     generate(spec, 1).unwrap_or_else(|error| panic!("{spec}: {error}"))

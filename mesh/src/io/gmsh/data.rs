@@ -2,9 +2,9 @@
 
 use super::super::binary::Order;
 use super::super::text::{Text, shown};
-use super::numbers::Numbers;
+use super::file::File;
+use super::numbers::{Numbers, Version};
 use super::tags::Tags;
-use super::{File, Version};
 use crate::error::{Error, Place, Result, shown_name};
 
 /// What the numbers of a section belong to.

@@ -2,8 +2,15 @@
 
 use super::super::binary::{Binary, Order};
 use super::super::text::Text;
-use super::Version;
 use crate::error::{Error, Result};
+
+/// The versions whose numbers lie differently.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Version {
+    Two,
+    FourZero,
+    FourOne,
+}
 
 pub(super) enum Numbers<'a> {
     Ascii(Text<'a>),
@@ -54,6 +61,12 @@ impl<'a> Numbers<'a> {
                 u64::try_from(tag).map_err(|_| file.error(format!("{tag} is not {what}")))
             }
         }
+    }
+
+    /// Dimension and tag of an entity, which changed places with version 4.1.
+    pub(super) fn entity(&mut self, version: Version) -> Result<[i32; 2]> {
+        let (first, second) = (self.int("an entity")?, self.int("an entity")?);
+        Ok(if version == Version::FourOne { [first, second] } else { [second, first] })
     }
 
     pub(super) fn float(&mut self, what: &str) -> Result<f64> {

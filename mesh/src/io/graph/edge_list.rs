@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{ID, add, weight};
+use super::edges::{ID, add, weight};
 use crate::error::Result;
 
 /// Larger ids would be rounded as numbers of a field.

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::super::bounds::VERTICES;
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{add, count_from_one, weight};
+use super::edges::{add, count_from_one, weight};
 use crate::error::Result;
 
 pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, number, shown};
-use super::{add, count_from_one, weight};
+use super::edges::{add, count_from_one, weight};
 use crate::error::Result;
 
 /// More weights than any real file balances.
