@@ -344,6 +344,42 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn devices_are_refused_but_the_empty_one() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let link = |name: &str, target: &str| {
+            let path = folder.path().join(name);
+            symlink(target, &path).unwrap();
+            path
+        };
+        let error = read(&link("zero.obj", "/dev/zero")).unwrap_err().to_string();
+        assert!(error.ends_with("zero.obj: a device is no mesh file"), "{error}");
+        assert_eq!(read(&link("null.obj", "/dev/null")).unwrap(), Mesh::default());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_silent_pipe_is_noted() {
+        use std::process::Command;
+        const TRIANGLE: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.obj");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut said = Vec::new();
+        let mut writer = None;
+        // The writer starts at the note.
+        let mesh = read_with(&path, &mut |note| {
+            said.push(note.to_owned());
+            let path = path.clone();
+            writer = Some(std::thread::spawn(move || std::fs::write(path, TRIANGLE).unwrap()));
+        });
+        assert_eq!(mesh.unwrap().points().len(), 3);
+        writer.unwrap().join().unwrap();
+        assert_eq!(said, [format!("{}: waiting for another program to write to this pipe", path.display())]);
+    }
+
+    #[test]
     fn failed_writes_leave_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         let count = || std::fs::read_dir(folder.path()).unwrap().count();
