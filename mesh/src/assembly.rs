@@ -115,7 +115,7 @@ impl<const K: usize> Batch<K> {
 
     /// Works the elements out and adds their terms.
     fn finish(&mut self, terms: &impl Fn([[f64; 3]; K]) -> Terms<K>, rows: &mut Rows) {
-        // All of them, also those that are not filled: nobody reads what becomes of these.
+        // All of them, also those that are not filled, whose results are not read.
         for i in 0..BATCH {
             let (mass, weights) = terms(std::array::from_fn(|k| std::array::from_fn(|d| self.points[k][d][i])));
             self.masses[i] = mass;
@@ -187,7 +187,7 @@ impl Table {
         Table { ids: [NONE; PLACES], lengths: [0; PLACES], terms: [[0; DEPTH]; PLACES] }
     }
 
-    /// Asks for the sum of the terms of each id, ascending, and tells `put` the ids.
+    /// Queues the sum of the terms of each id, ascending, and passes the ids to `put`.
     #[inline(always)]
     fn add_up(&mut self, terms: &mut [(u32, u64)], adder: &mut Adder, mut put: impl FnMut(u32)) {
         self.ids.fill(NONE);

@@ -73,7 +73,7 @@ impl Coloring {
     }
 }
 
-/// A color that no vertex has yet; its bit says nothing.
+/// A color that no vertex has yet; its bit has no meaning.
 const UNCOLORED: u8 = 63;
 
 /// The coloring if it takes fewer than 64 colors, the usual case: what the neighbors have then is one word of bits.

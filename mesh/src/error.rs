@@ -25,7 +25,7 @@ pub enum Error {
         /// What is wrong and how to mend it.
         message: String,
     },
-    /// A mesh, field, group or generator that makes no sense.
+    /// An invalid mesh, field, group or generator.
     #[error("{0}")]
     Invalid(String),
 }

@@ -217,7 +217,7 @@ impl Graph {
         members: impl Fn(usize) -> M + Sync,
     ) -> Graph {
         // `met[other] == own` says that the row of a group has the other: no clearing between groups. Before its first
-        // row, a thread has met nobody.
+        // row, a thread has met none.
         let row_of = |met: &mut Vec<u32>, own: usize| {
             let own = own as u32;
             met[own as usize] = own; // so that a group is never its own neighbor

@@ -102,7 +102,7 @@ impl Laplacian {
 
 /// Mean length of some edges of a mesh, such as [`Mesh::edges`], in meters; 0 without edges.
 ///
-/// Lengths are added as whole numbers of 2^-62 of the longest, which depends on no order. Cost O(edges), in parallel.
+/// Lengths are added as integer multiples of 2^-62 of the longest, which depends on no order. Cost O(edges), in parallel.
 ///
 /// ```
 /// use meshweft_mesh::{CellKind, Cells, Mesh, mean_edge_length};

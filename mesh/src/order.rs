@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
-/// A one-to-one renaming of `n` things, kept in both directions.
+/// A permutation of `n` elements, kept in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     order: Vec<u32>,
@@ -101,7 +101,7 @@ impl Permutation {
         &self.rank
     }
 
-    /// Number of things renamed.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -337,7 +337,7 @@ mod tests {
         let scattered = |n: u32, scale: f64| -> Vec<[f64; 3]> {
             (0..n).map(|i| [3 * i, 3 * i + 1, 3 * i + 2].map(|k| (random(k) * scale).floor())).collect()
         };
-        // Whole numbers of few values make coincident points; a far point puts all others into few cells.
+        // Integers of few values make coincident points; a far point puts all others into few cells.
         let mut far = scattered(5000, 1e-3);
         far.push([1e12, -1e12, 0.0]);
         for points in [grid(20), scattered(40_000, 1.0), scattered(40_000, 1e-6), far] {

@@ -127,7 +127,7 @@ impl<const M: usize> Network<M> {
     }
 }
 
-/// A whole number for a float, in the order of [`f64::total_cmp`]: whole numbers are sorted without branches.
+/// An integer for a float, in the order of [`f64::total_cmp`]: integers are sorted without branches.
 #[inline(always)]
 pub(crate) fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_in_the_order_of_their_floats() {
+    fn integers_are_in_the_order_of_their_floats() {
         let floats = [-f64::INFINITY, -2.0, -1e-310, -0.0, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
         assert!(floats.map(ordered).is_sorted());
         assert_eq!(floats.map(|x| unordered(ordered(x)).to_bits()), floats.map(f64::to_bits));

@@ -1,7 +1,8 @@
 //! Structured meshes: a grid of vertices, x fastest, cut into triangles, quads, tets or hexes.
 
+use super::size::{Wanted, product};
 use super::stream::Stream;
-use super::{Wanted, product};
+
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::{Group, Mesh};

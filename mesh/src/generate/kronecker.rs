@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 
+use super::size::{Size, Wanted};
 use super::stream::Stream;
-use super::{Size, Wanted};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
@@ -20,7 +20,7 @@ const LEFT: [f64; 2] = [0.57 / UPPER, 0.19 / (1.0 - UPPER)];
 ///
 /// For each edge, row and column of the adjacency matrix are halved `scale` times, with chances 0.57, 0.19, 0.19 and 0.05
 /// for the quarters; then the vertices are renamed at random. As there, edges repeat, some join a vertex to itself, and many vertices
-/// have none. The order of the edges says nothing. Cost O(edges · scale), in parallel; no memory beside the mesh.
+/// have none. The order of the edges has no meaning. Cost O(edges · scale), in parallel; no memory beside the mesh.
 ///
 /// Source: Graph500 steering committee, "Graph 500 benchmark 1", version 2; Leskovec et al., "Kronecker graphs: an approach to modeling networks", JMLR
 /// 11, 2010.

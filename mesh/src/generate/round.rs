@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::grid::{kuhn_tets, vertices};
-use super::{Wanted, product};
+use super::size::{Wanted, product};
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;

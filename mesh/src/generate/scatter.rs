@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Wanted;
+use super::size::Wanted;
 use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
@@ -77,7 +77,7 @@ pub fn random(n: usize, seed: u64) -> Result<Mesh> {
     Mesh::new(points, Cells::of(CellKind::Edge, edges.into_flattened()))
 }
 
-/// What [`random`] makes of this count: at most so many edges, about 7 in 12, since most are asked for by both ends.
+/// What [`random`] makes of this count: at most so many edges, about 7 in 12, since most are drawn by both ends.
 pub(super) fn wanted_random(counts: &[usize]) -> Wanted<'_> {
     let vertices = counts[0] as u128;
     Wanted { name: "random", counts, least: 1, vertices, cells: vertices * NEAREST as u128, kind: CellKind::Edge }

@@ -2,8 +2,8 @@
 
 /// Numbers of SplitMix64, reached by index instead of one after the other.
 ///
-/// The generator adds a constant to its state and mixes the state, so its output number `i` is a hash of `i`: whoever
-/// asks, in whatever order and on whatever thread, gets the same number. Source: G. L. Steele, D. Lea and C. H. Flood,
+/// The generator adds a constant to its state and mixes the state, so its output number `i` is a hash of `i`: it
+/// does not depend on the order of calls or on the thread. Source: G. L. Steele, D. Lea and C. H. Flood,
 /// "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #[derive(Clone, Copy)]
 pub(super) struct Stream(u64);

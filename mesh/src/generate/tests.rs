@@ -1,6 +1,7 @@
 //! Counts, shapes and orientation of every generator, and what specs are refused with.
 
 use super::*;
+use crate::cell::CellKind;
 
 fn made(spec: &str) -> Mesh {
     generate(spec, 1).unwrap_or_else(|error| panic!("{spec}: {error}"))
@@ -412,9 +413,9 @@ fn numbers_that_make_no_sense_are_refused() {
         ("uniform:0", "mesh `uniform:0x16`: every number must be at least 1"),
         ("uniform:99999999999", "mesh `uniform:99999999999x16` is too large"),
         ("torus:2", "mesh `torus:2x2`: every number must be at least 3"),
-        ("sheet:-3", "mesh `sheet:-3`: `-3` is not a positive whole number: write sheet:NXxNY, such as sheet:256x256"),
-        ("ball:1.5", "`1.5` is not a positive whole number"),
-        ("ball:big", "`big` is not a positive whole number"),
+        ("sheet:-3", "mesh `sheet:-3`: `-3` is not a positive integer: write sheet:NXxNY, such as sheet:256x256"),
+        ("ball:1.5", "`1.5` is not a positive integer"),
+        ("ball:big", "`big` is not a positive integer"),
         ("sheet:", "a number is missing"),
         ("sheet:3x", "a number is missing"),
         ("chain:99999999999999999999999", "is too large: write chain:N"),

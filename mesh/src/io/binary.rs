@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use super::text::too_many;
+use super::bounds::too_many;
 use crate::error::{Error, Place, Result};
 use rayon::prelude::*;
 
@@ -105,7 +105,7 @@ pub(super) struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// `bytes`: whole numbers.
+    /// `bytes`: of complete numbers.
     pub(super) fn new(scalar: Scalar, order: Order, bytes: Cow<'a, [u8]>) -> Stored<'a> {
         Stored { scalar, order, bytes }
     }
@@ -223,7 +223,7 @@ impl<'a> Binary<'a> {
         }
     }
 
-    /// Refuses a number of things of `bytes_each` bytes that what is left cannot hold.
+    /// Refuses a count of items of `bytes_each` bytes that what is left cannot hold.
     pub(super) fn check_count(&self, count: u64, what: &str, bytes_each: usize) -> Result<usize> {
         match count.checked_mul(bytes_each as u64) {
             Some(bytes) if bytes <= self.left() as u64 => Ok(count as usize),

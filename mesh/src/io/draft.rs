@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::bounds::{Budget, FILLED};
 use crate::cell::{CellKind, Cells};
 use crate::error::{Error, Place, Result, shown_name};
 use crate::mesh::{Field, Group, Mesh};
@@ -10,21 +11,17 @@ use crate::mesh::{Field, Group, Mesh};
 const MAX_FIELDS: usize = 4096;
 /// The same for groups.
 const MAX_GROUPS: usize = 16_384;
-/// Polygons of real files have few corners: a file whose cut polygons multiply its values by more is an attack.
-const MAX_SPREAD: usize = 64;
-
-/// More notes than these are more than anybody reads.
+/// More notes than these would hide one another.
 const MAX_NOTES: usize = 16;
 
 /// Collects points, cells, fields and groups. Its messages lack the place, which the caller adds.
-#[derive(Default)]
 pub(super) struct Draft {
     pub(super) points: Vec<[f64; 3]>,
     cells: Cells,
     /// Cells that each element of the file became: more than one for polygons that were cut.
     parts: Vec<u32>,
-    /// Values of cell fields as read, and as repeated for the pieces of polygons.
-    spread: [usize; 2],
+    /// Values of fields that may still be repeated or filled in.
+    filled: Budget,
     point_fields: Vec<Field>,
     cell_fields: Vec<Field>,
     groups: Vec<Group>,
@@ -36,6 +33,22 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Nothing yet, of a file of so many bytes.
+    pub(super) fn new(bytes: usize) -> Draft {
+        Draft {
+            points: Vec::new(),
+            cells: Cells::new(),
+            parts: Vec::new(),
+            filled: FILLED.of(bytes),
+            point_fields: Vec::new(),
+            cell_fields: Vec::new(),
+            groups: Vec::new(),
+            curved: 0,
+            between: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Notes something that the reader leaves out, in the words of an error at that place.
     pub(super) fn note(&mut self, note: Error) {
         let note = note.to_string();
@@ -121,12 +134,10 @@ impl Draft {
     pub(super) fn cell_field(&mut self, name: &str, components: usize, values: Vec<f64>) -> Result<(), String> {
         push_field(&mut self.cell_fields, self.parts.len(), "cells", name, components, values)?;
         if self.parts.iter().any(|&n| n != 1) {
-            let repeated = self.cells.len().saturating_mul(components);
-            self.spread = [self.spread[0] + self.parts.len() * components, self.spread[1].saturating_add(repeated)];
-            if self.spread[1] > MAX_SPREAD * self.spread[0] + (1 << 20) {
-                let name = shown_name(name);
-                return Err(format!("field {name} over polygons of too many corners: cut them into triangles"));
-            }
+            let repeated = self.cells.len().saturating_mul(components) as u64;
+            self.filled.take(repeated, "values", "cut them into triangles").map_err(|message| {
+                format!("field {} over polygons of too many corners: {message}", shown_name(name))
+            })?;
             let field = self.cell_fields.last_mut().expect("just added");
             field.values = self
                 .parts
@@ -137,6 +148,12 @@ impl Draft {
                 .collect();
         }
         Ok(())
+    }
+
+    /// Takes room for the values of a field that are filled in because it has only some of the points or cells.
+    pub(super) fn fill(&mut self, name: &str, what: &str, values: usize) -> Result<(), String> {
+        let taken = self.filled.take(values as u64, "values", "leave it out");
+        taken.map_err(|message| format!("field {} has values for too few {what}: {message}", shown_name(name)))
     }
 
     /// Cells that became of the elements with a value other than 0.
@@ -154,7 +171,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The mesh, checked as a whole; `say` is told what was left out.
+    /// The mesh, checked as a whole; `say` gets a line for each kind of data that was left out.
     pub(super) fn finish(mut self, name: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
         self.leave_out_between(name);
         self.notes.iter().for_each(|note| say(note));

@@ -15,7 +15,8 @@
 //! | Matrix Market, `.mtx` | coordinate | |
 //! | METIS's graphs, `.graph` | yes | |
 //!
-//! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill, indices and
+//! **Reading** trusts no file. Counts set aside no more memory than the bytes behind them can fill; what needs no bytes, such as
+//! the points of a uniform grid, may be about a million in any file, and a few for each of its bytes. Indices and
 //! coordinates are checked, and whatever is wrong is one [`Error`] with the line, the byte or the element. Numbers
 //! become `f64`; integers above 2^53 are rounded. Points that no cell uses are kept, and so are the orders of points
 //! and cells; of cells of higher order the corners are read. Each format's file says what it leaves out; what a reader
@@ -25,8 +26,10 @@
 //! nor a stopped program leaves half a file under the name asked for.
 
 mod binary;
+mod bounds;
 mod content;
 mod draft;
+mod format;
 mod gmsh;
 mod graph;
 mod obj;
@@ -47,111 +50,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use self::draft::Draft;
+use self::format::known;
 use crate::error::{Error, Place, Result};
 use crate::mesh::Mesh;
 
+pub use format::Format;
 pub use temporary::{probe, replace, sweep};
-
-/// The file formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// Wavefront OBJ: surfaces and lines.
-    Obj,
-    /// PLY: surfaces, lines and point clouds, with fields.
-    Ply,
-    /// STL: triangles without connectivity.
-    Stl,
-    /// Gmsh's mesh file, versions 2 to 4.1.
-    Gmsh,
-    /// The pair of files of TetGen: points in `.node`, cells in `.ele`.
-    TetGen,
-    /// VTK's legacy file, versions 2 to 5.1.
-    Vtk,
-    /// VTK's XML file of an unstructured grid.
-    Vtu,
-    /// VTK's XML file of an image, a rectilinear grid or a structured grid.
-    VtkGrid,
-    /// A graph, an edge `from to` a line.
-    EdgeList,
-    /// The same with a weight behind each edge.
-    WeightedEdgeList,
-    /// Matrix Market's file of a sparse matrix, read as a graph.
-    MatrixMarket,
-    /// METIS's file of a graph.
-    Metis,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Format; 12] = [
-        Format::Obj,
-        Format::Ply,
-        Format::Stl,
-        Format::Gmsh,
-        Format::TetGen,
-        Format::Vtk,
-        Format::Vtu,
-        Format::VtkGrid,
-        Format::EdgeList,
-        Format::WeightedEdgeList,
-        Format::MatrixMarket,
-        Format::Metis,
-    ];
-
-    /// The format that the extension of `path` names, in upper or lower case.
-    ///
-    /// # Errors
-    /// An extension that names none; the message lists those that do.
-    pub fn from_path(path: &Path) -> Result<Format> {
-        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        Format::ALL.into_iter().find(|format| format.extensions().contains(&&*extension)).ok_or_else(|| {
-            let message = match extension.is_empty() {
-                true => "a file without an extension is no mesh file".to_owned(),
-                false => {
-                    let shown: String = extension.chars().take(20).flat_map(char::escape_debug).collect();
-                    format!(".{shown} is no mesh file")
-                }
-            };
-            Error::file(path, Place::Whole, format!("{message}: can {}", known()))
-        })
-    }
-
-    /// The extensions of the format, in lower case and without the dot.
-    pub const fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Format::Obj => &["obj"],
-            Format::Ply => &["ply"],
-            Format::Stl => &["stl"],
-            Format::Gmsh => &["msh"],
-            Format::TetGen => &["node", "ele"],
-            Format::Vtk => &["vtk"],
-            Format::Vtu => &["vtu"],
-            Format::VtkGrid => &["vti", "vtr", "vts"],
-            Format::EdgeList => &["el"],
-            Format::WeightedEdgeList => &["wel"],
-            Format::MatrixMarket => &["mtx"],
-            Format::Metis => &["graph"],
-        }
-    }
-
-    /// Whether [`write()`] knows it; [`read`] knows all.
-    pub const fn can_write(self) -> bool {
-        matches!(self, Format::Obj | Format::Ply | Format::Vtu)
-    }
-}
-
-/// What can be read and written, for messages.
-fn known() -> String {
-    let list = |formats: &mut dyn Iterator<Item = Format>| {
-        formats.flat_map(Format::extensions).map(|e| format!(".{e}")).collect::<Vec<_>>().join(" ")
-    };
-    format!(
-        "read {}; write {}",
-        list(&mut Format::ALL.into_iter()),
-        list(&mut Format::ALL.into_iter().filter(|f| f.can_write()))
-    )
-}
 
 /// Reads a mesh file in the format that its extension names, or, where it has none, in the one that its first bytes show: so what
 /// another program writes to `/dev/stdin` or to `<(…)` of a shell can be read, too.
@@ -177,7 +81,7 @@ pub fn read(path: &Path) -> Result<Mesh> {
     read_with(path, &mut |_| {})
 }
 
-/// Reads a mesh file as [`read`] does, and tells `say` what the user may want to know meanwhile, line by line: what is
+/// Reads a mesh file as [`read`] does, and passes `say` what the user may want to know meanwhile, line by line: what is
 /// in the file and left out, and that a pipe has been silent for a second.
 ///
 /// Devices are refused but for `/dev/null`, which is empty; a pipe may give 1 GiB.
@@ -198,14 +102,14 @@ pub fn read(path: &Path) -> Result<Mesh> {
 /// ```
 pub fn read_with(path: &Path, say: &mut dyn FnMut(&str)) -> Result<Mesh> {
     let named = match Format::from_path(path) {
-        // Before anything is read, unless the name has nothing to say.
+        // Before anything is read, unless the name has no extension.
         Err(error) if path.extension().is_some() => return Err(error),
         named => named,
     };
     if !matches!(named, Ok(Format::TetGen)) {
         let bytes = source::load(path, say)?;
         let unknown = || {
-            let message = format!("neither an extension nor the first bytes tell the format: can {}", known());
+            let message = format!("neither an extension nor the first bytes show the format: can {}", known());
             Error::file(path, Place::Whole, message)
         };
         let format = named.or_else(|_| content::format(&bytes).ok_or_else(unknown))?;
@@ -369,13 +273,11 @@ mod tests {
     use crate::mesh::{Field, Group};
 
     #[test]
-    fn extensions_name_formats() {
-        assert_eq!(Format::from_path(Path::new("a/B.VTU")).unwrap(), Format::Vtu);
-        for path in ["a.xyz", "a", "", ".vtu"] {
-            let error = Format::from_path(Path::new(path)).unwrap_err().to_string();
-            let end = "can read .obj .ply .stl .msh .node .ele .vtk .vtu .vti .vtr .vts .el .wel .mtx .graph; \
-                write .obj .ply .vtu";
-            assert!(error.ends_with(end), "{error}");
+    fn what_is_written_is_known_again() {
+        for written in Format::ALL.into_iter().filter(|format| format.can_write()) {
+            let mut bytes = Vec::new();
+            encode(written, &mixed_surface(), &mut bytes).unwrap();
+            assert_eq!(content::format(&bytes), Some(written));
         }
     }
 
@@ -439,6 +341,42 @@ mod tests {
         assert!(read(&path).unwrap_err().to_string().ends_with("a folder is no mesh file"));
         std::fs::create_dir(folder.path().join("b.node")).unwrap();
         assert!(read(&folder.path().join("b.node")).unwrap_err().to_string().ends_with("a folder is no mesh file"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn devices_are_refused_but_the_empty_one() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let link = |name: &str, target: &str| {
+            let path = folder.path().join(name);
+            symlink(target, &path).unwrap();
+            path
+        };
+        let error = read(&link("zero.obj", "/dev/zero")).unwrap_err().to_string();
+        assert!(error.ends_with("zero.obj: a device is no mesh file"), "{error}");
+        assert_eq!(read(&link("null.obj", "/dev/null")).unwrap(), Mesh::default());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_silent_pipe_is_noted() {
+        use std::process::Command;
+        const TRIANGLE: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.obj");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut said = Vec::new();
+        let mut writer = None;
+        // The writer starts at the note.
+        let mesh = read_with(&path, &mut |note| {
+            said.push(note.to_owned());
+            let path = path.clone();
+            writer = Some(std::thread::spawn(move || std::fs::write(path, TRIANGLE).unwrap()));
+        });
+        assert_eq!(mesh.unwrap().points().len(), 3);
+        writer.unwrap().join().unwrap();
+        assert_eq!(said, [format!("{}: waiting for another program to write to this pipe", path.display())]);
     }
 
     #[test]

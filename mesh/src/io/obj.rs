@@ -16,7 +16,7 @@ use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
 
-/// Statements that say nothing about the geometry.
+/// Statements without geometry.
 const DROPPED: [&[u8]; 20] = [
     b"vt",
     b"vn",
@@ -50,74 +50,100 @@ pub(super) fn is_keyword(word: &[u8]) -> bool {
 }
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
-    let mut text = Text::new(name, bytes).with_comments(b'#');
-    let mut draft = Draft::default();
-    let mut points = Vec::new();
-    let mut elements: Vec<(u8, usize)> = Vec::new(); // keyword and number of corners
-    let mut corners: Vec<u32> = Vec::new();
-    let mut highest = (0, text.clone()); // highest point named, and where: faces may come before their points
+    let text = Text::new(name, bytes).with_comments(b'#');
+    let highest = (0, text.clone());
+    let mut file = File { text, points: Vec::new(), corners: Vec::new(), elements: Vec::new(), highest };
     loop {
-        match word(&mut text) {
-            None => {}
-            Some(b"v") => {
-                points.push([coordinate(&mut text)?, coordinate(&mut text)?, coordinate(&mut text)?]);
-                let mut extra = 0;
-                while let Some(word) = word(&mut text) {
-                    extra += 1;
-                    if number::<f64>(word).is_none() || extra > 4 {
-                        return Err(text.error(format!("{} is too much for the coordinates of a point", shown(word))));
-                    }
-                }
-            }
-            Some(keyword @ (b"f" | b"l" | b"p")) => {
-                let before = corners.len();
-                while let Some(word) = word(&mut text) {
-                    let v = corner(word, points.len()).map_err(|message| text.error(message))?;
-                    corners.push(v);
-                    if v as usize + 1 > highest.0 {
-                        highest = (v as usize + 1, text.clone());
-                    }
-                }
-                let count = corners.len() - before;
-                let least = match keyword[0] {
-                    b'f' => 3,
-                    b'l' => 2,
-                    _ => 1,
-                };
-                if count < least {
-                    return Err(text.error(format!("{} needs {least} corners, has {count}", shown(keyword))));
-                }
-                elements.push((keyword[0], count));
-            }
-            Some(keyword) if DROPPED.contains(&keyword) => while word(&mut text).is_some() {},
-            Some(keyword) if FREE_FORM.contains(&keyword) => {
-                return Err(text.error(format!(
-                    "free-form geometry ({}) is not supported: export polygons instead",
-                    shown(keyword)
-                )));
-            }
-            Some(other) => return Err(text.error(format!("{} starts no statement of an OBJ file", shown(other)))),
-        }
-        if !text.next_line() {
+        file.statement()?;
+        if !file.text.next_line() {
             break;
         }
     }
-    if highest.0 > points.len() {
-        return Err(highest.1.error(format!("corner {} is no point: the file has {}", highest.0, points.len())));
+    file.finish(Draft::new(bytes.len()))
+}
+
+/// What the statements say, put together at the end: faces may come before their points.
+struct File<'a> {
+    text: Text<'a>,
+    points: Vec<[f64; 3]>,
+    corners: Vec<u32>,
+    /// Keyword and number of corners of each.
+    elements: Vec<(u8, usize)>,
+    /// The highest point that a corner names, counted from 1, and where.
+    highest: (usize, Text<'a>),
+}
+
+impl File<'_> {
+    fn statement(&mut self) -> Result<()> {
+        let text = &mut self.text;
+        match word(text) {
+            None => Ok(()),
+            Some(b"v") => self.point(),
+            Some(keyword @ (b"f" | b"l" | b"p")) => self.element(keyword),
+            Some(keyword) if DROPPED.contains(&keyword) => {
+                while word(text).is_some() {}
+                Ok(())
+            }
+            Some(keyword) if FREE_FORM.contains(&keyword) => Err(text
+                .error(format!("free-form geometry ({}) is not supported: export polygons instead", shown(keyword)))),
+            Some(other) => Err(text.error(format!("{} starts no statement of an OBJ file", shown(other)))),
+        }
     }
-    draft.points = points;
-    let mut rest = &corners[..];
-    for (keyword, count) in elements {
-        let (element, others) = rest.split_at(count);
-        rest = others;
-        let added = match keyword {
-            b'f' => draft.polygon(element),
-            b'l' => draft.pieces(CellKind::Edge, element.windows(2)),
-            _ => draft.pieces(CellKind::Vertex, element.chunks(1)),
+
+    fn point(&mut self) -> Result<()> {
+        let text = &mut self.text;
+        self.points.push([coordinate(text)?, coordinate(text)?, coordinate(text)?]);
+        let mut extra = 0;
+        while let Some(word) = word(text) {
+            extra += 1;
+            if number::<f64>(word).is_none() || extra > 4 {
+                return Err(text.error(format!("{} is too much for the coordinates of a point", shown(word))));
+            }
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, keyword: &[u8]) -> Result<()> {
+        let before = self.corners.len();
+        while let Some(word) = word(&mut self.text) {
+            let v = corner(word, self.points.len()).map_err(|message| self.text.error(message))?;
+            self.corners.push(v);
+            if v as usize + 1 > self.highest.0 {
+                self.highest = (v as usize + 1, self.text.clone());
+            }
+        }
+        let count = self.corners.len() - before;
+        let least = match keyword[0] {
+            b'f' => 3,
+            b'l' => 2,
+            _ => 1,
         };
-        added.map_err(|message| text.error(message))?;
+        if count < least {
+            return Err(self.text.error(format!("{} needs {least} corners, has {count}", shown(keyword))));
+        }
+        self.elements.push((keyword[0], count));
+        Ok(())
     }
-    Ok(draft)
+
+    fn finish(self, mut draft: Draft) -> Result<Draft> {
+        let (highest, place) = self.highest;
+        if highest > self.points.len() {
+            return Err(place.error(format!("corner {highest} is no point: the file has {}", self.points.len())));
+        }
+        draft.points = self.points;
+        let mut rest = &self.corners[..];
+        for (keyword, count) in self.elements {
+            let (element, others) = rest.split_at(count);
+            rest = others;
+            let added = match keyword {
+                b'f' => draft.polygon(element),
+                b'l' => draft.pieces(CellKind::Edge, element.windows(2)),
+                _ => draft.pieces(CellKind::Vertex, element.chunks(1)),
+            };
+            added.map_err(|message| self.text.error(message))?;
+        }
+        Ok(draft)
+    }
 }
 
 /// The next word of this statement; a backslash at the end of a line continues it on the next.

@@ -48,7 +48,7 @@ impl Source<'_> {
 
     fn integer(&mut self, scalar: Scalar) -> Result<i64> {
         match self {
-            Source::Ascii(text) => text.number("a whole number"),
+            Source::Ascii(text) => text.number("an integer"),
             Source::Binary(file) => file.integer(scalar, "a property"),
         }
     }
@@ -67,7 +67,7 @@ impl Source<'_> {
         }
     }
 
-    /// Refuses what the header does not count; blanks at the end mean nothing.
+    /// Refuses what the header does not count; blanks at the end are ignored.
     fn end(&mut self) -> Result<()> {
         match self {
             Source::Ascii(text) => text.end("the elements that the header counts"),
@@ -118,7 +118,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
         None => Source::Ascii(text),
         Some(order) => Source::Binary(Binary::new(name, bytes, text.at(), order)),
     };
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     let mut parts: Vec<Part> = Vec::new();
     for element in &elements {
         check_element(&source, element)?;
@@ -145,12 +145,16 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             if parts[..k].iter().any(|earlier| earlier.fields.iter().any(|f| f.0 == *field)) {
                 continue;
             }
+            let has = |part: &&Part| part.fields.iter().any(|f| f.0 == *field);
+            let missing = parts.iter().filter(|part| !has(part)).map(|part| part.count).sum();
             let values = parts.iter().flat_map(|part| match part.fields.iter().find(|f| f.0 == *field) {
                 Some((_, values)) => values.clone(),
                 None => vec![f64::NAN; part.count],
             });
-            let field = String::from_utf8_lossy(field);
-            draft.cell_field(&field, 1, values.collect()).map_err(|message| source.error(message))?;
+            let name = String::from_utf8_lossy(field);
+            let room = draft.fill(&name, "cells", missing);
+            let added = room.and_then(|()| draft.cell_field(&name, 1, values.collect()));
+            added.map_err(|message| source.error(message))?;
         }
     }
     Ok(draft)
@@ -291,7 +295,7 @@ struct Part<'a> {
     fields: Vec<(&'a [u8], Vec<f64>)>,
 }
 
-/// Notes the lists of an element that nobody reads.
+/// Notes the lists of an element that are not read.
 fn note_lists(source: &Source, element: &Element, is_read: impl Fn(&Property) -> bool, draft: &mut Draft) {
     for property in element.properties.iter().filter(|p| p.length.is_some() && !is_read(p) && element.count > 0) {
         let (list, owner) = (shown(property.name), shown(element.name));
@@ -467,6 +471,23 @@ mod tests {
         assert_eq!(notes, expected);
         fails(Format::Ply, text.replace("4 0 1 2 3 0.5", "3 0 1 2 0.5"), "a:22: tetrahedra 0: a tet has 4 corners");
         assert_eq!(noted(Format::Ply, binary(Order::Little)).1, [""; 0]);
+    }
+
+    #[test]
+    fn values_of_a_few_cells_do_not_fill_fields_over_many() {
+        let names: String = (0..3000).map(|k| format!("property uchar p{k}\n")).collect();
+        let text = format!(
+            "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n\
+             element face 1\nproperty list uchar int vertex_indices\n{names}element edge 20000\nproperty int vertex1\n\
+             property int vertex2\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2{}\n{}",
+            " 1".repeat(3000),
+            "0 1\n".repeat(20_000)
+        );
+        fails(
+            Format::Ply,
+            text,
+            "a:23017: field \"p223\" has values for too few cells: 20000 values are more than a file",
+        );
     }
 
     #[test]

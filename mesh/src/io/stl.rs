@@ -62,7 +62,7 @@ fn parse_binary(name: &Path, bytes: &[u8]) -> Result<Draft> {
         let message = format!("the header says {count} facets, but the file has room for {}", file.left() / FACET);
         return Err(start.error(message));
     }
-    let (mut draft, mut weld) = (Draft::default(), Weld::default());
+    let (mut draft, mut weld) = (Draft::new(bytes.len()), Weld::default());
     for facet in 0..count {
         let place = file.clone();
         let numbers = file.take(FACET, "a facet")?[12..48].as_chunks::<4>().0;
@@ -82,7 +82,7 @@ fn parse_binary(name: &Path, bytes: &[u8]) -> Result<Draft> {
 
 fn parse_text(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes);
-    let (mut draft, mut weld) = (Draft::default(), Weld::default());
+    let (mut draft, mut weld) = (Draft::new(bytes.len()), Weld::default());
     let mut solids: Vec<(&[u8], u32)> = Vec::new(); // name and first cell
     while let Some(word) = text.word() {
         if !word.eq_ignore_ascii_case(b"solid") {

@@ -60,8 +60,8 @@ pub fn probe(folder: &Path) -> io::Result<()> {
     create(folder)?.write_all(b"x")
 }
 
-/// Removes the temporary files that programs left in a folder when they were killed. Only when nobody writes to it: those of
-/// others who do would be gone too.
+/// Removes the temporary files that programs left in a folder when they were killed. Call it only while no program writes there: its
+/// files would be removed, too.
 ///
 /// # Errors
 /// What the system says.
@@ -93,7 +93,7 @@ pub fn sweep(folder: &Path) -> io::Result<()> {
 
 /// An empty temporary file.
 fn create(folder: &Path) -> io::Result<NamedTempFile> {
-    // The library tells of its own path, which is no news to the user, and of little else.
+    // The library reports its own path, which the user knows, and little else.
     let mut reason = None;
     let open = |path: &Path| {
         let file = File::options().read(true).write(true).create_new(true).open(path);

@@ -16,7 +16,7 @@ use crate::error::{Error, Place, Result};
 
 /// Reads the points of a `.node` file and, if given, the cells of its `.ele` file.
 pub(super) fn parse(nodes: (&Path, &[u8]), elements: Option<(&Path, &[u8])>) -> Result<Draft> {
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(nodes.1.len() + elements.map_or(0, |(_, bytes)| bytes.len()));
     let base = read_nodes(&mut draft, &mut Text::new(nodes.0, nodes.1).with_comments(b'#'))?;
     if let Some((name, bytes)) = elements {
         read_elements(&mut draft, &mut Text::new(name, bytes).with_comments(b'#'), base)?;

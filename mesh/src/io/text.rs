@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use super::bounds::too_many;
 use crate::error::{Error, Place, Result, shown_name};
 
 /// Reads words and numbers from bytes. Lines are counted only for messages, so that the way there costs nothing.
@@ -15,7 +16,7 @@ pub(super) struct Text<'a> {
     in_bytes: bool,
 }
 
-/// What some editors put in front of a text; it says nothing.
+/// What some editors put in front of a text; it has no meaning.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl<'a> Text<'a> {
@@ -31,7 +32,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Reports places as bytes from now on: lines mean nothing once binary numbers are mixed in.
+    /// Reports places as bytes from now on: lines have no meaning once binary numbers are mixed in.
     pub(super) fn count_bytes(&mut self) {
         self.in_bytes = true;
     }
@@ -151,13 +152,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The next word as a number of things that take at least `bytes_each` bytes each of what is left of the text.
+    /// The next word as a count of items that take at least `bytes_each` bytes each of what is left of the text.
     pub(super) fn count(&mut self, what: &str, bytes_each: usize) -> Result<usize> {
         let count: usize = self.number(&format!("a number of {what}"))?;
         self.check_count(count as u64, what, bytes_each)
     }
 
-    /// Refuses a number of things that what is left of the text cannot hold, before memory is set aside for them.
+    /// Refuses a count of items that what is left of the text cannot hold, before memory is allocated for them.
     pub(super) fn check_count(&self, count: u64, what: &str, bytes_each: usize) -> Result<usize> {
         // The last word needs no blank behind it, hence the one byte more.
         match count.checked_mul(bytes_each as u64) {
@@ -170,11 +171,6 @@ impl<'a> Text<'a> {
 /// The line that holds the byte at `at`.
 pub(super) fn line_of(bytes: &[u8], at: usize) -> Place {
     Place::Line(1 + bytes[..at.min(bytes.len())].iter().filter(|&&b| b == b'\n').count() as u64)
-}
-
-/// The message about a count that the file is too short for.
-pub(super) fn too_many(count: u64, what: &str, left: usize) -> String {
-    format!("{count} {what} do not fit in the {left} bytes left of the file: it was cut short or the count is wrong")
 }
 
 /// A word as a number.
@@ -207,9 +203,9 @@ mod tests {
     fn counts_are_bounded_by_the_text() {
         for count in ["9223372036854775808", "2147483648", "-1", "4"] {
             let text = format!("{count} a b c");
-            let error = Text::new(Path::new("a.txt"), text.as_bytes()).count("things", 2).unwrap_err().to_string();
+            let error = Text::new(Path::new("a.txt"), text.as_bytes()).count("items", 2).unwrap_err().to_string();
             assert!(error.starts_with("a.txt:1: "), "{error}");
         }
-        assert_eq!(Text::new(Path::new("a.txt"), b"3 a b c").count("things", 2).unwrap(), 3);
+        assert_eq!(Text::new(Path::new("a.txt"), b"3 a b c").count("items", 2).unwrap(), 3);
     }
 }

@@ -44,7 +44,7 @@ struct Reader<'a> {
     /// Cells in the new form: `OFFSETS` and `CONNECTIVITY`.
     has_offsets: bool,
     owner: Owner,
-    /// Number of things that the owner has.
+    /// Number of points or cells of the owner.
     count: usize,
     /// Whether data of the owner have been found.
     has_data: bool,
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         if is_binary {
             text.count_bytes();
         }
-        let (draft, fields, owner) = (Draft::default(), Vec::new(), Owner::File);
+        let (draft, fields, owner) = (Draft::new(bytes.len()), Vec::new(), Owner::File);
         let has_offsets = version >= 5.0;
         Ok(Reader { text, is_binary, has_offsets, owner, count: 0, has_data: false, draft, fields })
     }
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
         a.checked_mul(b).ok_or_else(|| self.text.error(format!("{a} times {b} numbers do not fit in any file")))
     }
 
-    /// Strings are lines in ASCII files, and in binary ones have a length in front, whose two highest bits tell its size.
+    /// Strings are lines in ASCII files, and in binary ones have a length in front, whose two highest bits are its size.
     fn skip_strings(&mut self, count: usize) -> Result<()> {
         let count = self.text.check_count(count as u64, "strings", 1)?;
         self.text.next_line();

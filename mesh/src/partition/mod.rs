@@ -5,8 +5,10 @@
 //! *boundary* vertices. With either [`Cut`] the parts keep the curve's order inside, so memory is read as before.
 
 mod bisection;
+mod neighbors;
 mod refinement;
 
+use self::neighbors::{boundary, other_parts};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use rayon::prelude::*;
@@ -333,29 +335,6 @@ const LISTS: [&str; 3] = ["owned vertices", "boundary vertices", "ghosts"];
 /// The most vertices a part of a bisection has: 3 % above the mean, as METIS allows its k-way parts.
 fn capacity(n: usize, parts: usize) -> usize {
     n.div_ceil(parts).max((n as u128 * 103 / 100 / parts as u128) as usize)
-}
-
-/// Those of the vertices that have a neighbor in another part, in the order given.
-fn boundary(graph: &Graph, owners: &[u32], vertices: impl IndexedParallelIterator<Item = u32>) -> Vec<u32> {
-    /// Vertices that are looked at as one piece of work.
-    const PIECE: usize = 1 << 12;
-    let is_outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
-    // No early exit, since that is a branch.
-    let meets = |&v: &u32| graph.neighbors(v).iter().fold(false, |any, &u| any | is_outside(v, u));
-    let pieces: Vec<Vec<u32>> =
-        vertices.chunks(PIECE).map(|vertices| vertices.into_iter().filter(meets).collect()).collect();
-    pieces.concat()
-}
-
-/// The parts, other than its own, in which `v` has neighbors: each once.
-fn other_parts(graph: &Graph, owners: &[u32], v: u32, others: &mut Vec<u32>) {
-    others.clear();
-    for &u in graph.neighbors(v) {
-        let k = owners[u as usize];
-        if k != owners[v as usize] && !others.contains(&k) {
-            others.push(k);
-        }
-    }
 }
 
 #[cfg(test)]

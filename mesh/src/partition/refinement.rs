@@ -7,7 +7,7 @@
 //! the moves before it, so that every move counts and the result does not depend on threads. Source: the greedy
 //! refinement of G. Karypis and V. Kumar, "Multilevel k-way partitioning scheme for irregular graphs", 1998.
 
-use super::boundary;
+use super::neighbors::boundary;
 use crate::graph::Graph;
 use rayon::prelude::*;
 

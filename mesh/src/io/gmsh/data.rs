@@ -2,15 +2,10 @@
 
 use super::super::binary::Order;
 use super::super::text::{Text, shown};
-use super::numbers::Numbers;
+use super::file::File;
+use super::numbers::{Numbers, Version};
 use super::tags::Tags;
-use super::{File, Version};
 use crate::error::{Error, Place, Result, shown_name};
-
-/// A section tells of some nodes, but the field has values for all: so many numbers may be filled in ...
-const FREE_VALUES: usize = 1 << 24;
-/// ... and so many for each that a section tells. Real sections tell of most nodes, or of all cells of one dimension.
-const MAX_SPREAD: usize = 64;
 
 /// What the numbers of a section belong to.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,12 +28,9 @@ impl File {
         }
         let mut numbers = Numbers::behind(text, order);
         let rows = numbers.check_count(rows, "values", 1 + components, 4 + 8 * components)?;
-        self.told = self.told.saturating_add(rows * components);
-        self.filled = self.filled.saturating_add(count.saturating_mul(components));
-        if self.filled > FREE_VALUES.saturating_add(MAX_SPREAD.saturating_mul(self.told)) {
-            let name = shown_name(&name);
-            return Err(numbers.error(format!("field {name} tells of too few {what}s: leave it out")));
-        }
+        // The section has some nodes or elements, but the field needs values for all.
+        let room = self.draft.fill(&name, &format!("{what}s"), count.saturating_mul(components));
+        room.map_err(|message| numbers.error(message))?;
         let mut values = vec![f64::NAN; count * components];
         for _ in 0..rows {
             let tag = numbers.tag(Version::Two, &format!("the tag of a {what}"))?; // 32 bits in every version

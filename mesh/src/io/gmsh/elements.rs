@@ -1,8 +1,8 @@
 //! The section `$Elements`.
 
-use super::numbers::{Numbers, Words};
+use super::file::File;
+use super::numbers::{Numbers, Version, Words};
 use super::tags::Tags;
-use super::{File, Version};
 use crate::cell::CellKind;
 use crate::error::Result;
 use rayon::prelude::*;
@@ -77,7 +77,7 @@ impl File {
             numbers.size("the greatest element tag")?;
         }
         for _ in 0..blocks {
-            let [dimension, tag] = super::entity(numbers, version)?;
+            let [dimension, tag] = numbers.entity(version)?;
             let (kind, nodes) =
                 element_kind(numbers.int("an element type")?).map_err(|message| numbers.error(message))?;
             let size = if version == Version::FourOne { 8 } else { 4 };

@@ -3,7 +3,7 @@
 //! Read: nodes with any tags; elements of first and second order (types 1 to 19) of all dimensions, of the latter the
 //! corners; physical groups as [`Group`](crate::Group)s, where a group without a name is called by its tag, such as
 //! `3`;
-//! `$NodeData` and `$ElementData` as fields, NaN where they tell nothing. Partitioned files are read as one mesh. Parametric
+//! `$NodeData` and `$ElementData` as fields, NaN where they have no value. Partitioned files are read as one mesh. Parametric
 //! coordinates, periodic links and ghost elements are skipped; sections of other data are left out with a note. Version
 //! 1 is refused.
 //!
@@ -11,57 +11,22 @@
 
 mod data;
 mod elements;
+mod file;
 mod nodes;
 mod numbers;
 mod tags;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use self::data::Owner;
-use self::numbers::Numbers;
-use self::tags::Tags;
+use self::file::File;
+use self::numbers::{Numbers, Version};
 use super::binary::{Binary, Order};
 use super::draft::Draft;
 use super::text::{Text, shown};
 use crate::error::Result;
-
-/// The versions that differ.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Version {
-    Two,
-    FourZero,
-    FourOne,
-}
-
-/// Dimension and tag of an entity or of a physical group.
-type Tag = (i32, i32);
-
-/// What the sections say, put together at the end since they may come in any order.
-#[derive(Default)]
-struct File {
-    draft: Draft,
-    nodes: Tags,
-    /// Tags of elements.
-    elements: Vec<u64>,
-    /// Tags of elements that are cells already, and these.
-    twins: HashMap<u64, u32>,
-    /// Where they are, once data have asked.
-    element_tags: Option<Tags>,
-    /// Names of physical groups.
-    names: HashMap<Tag, String>,
-    /// Physical groups of each entity.
-    physicals: HashMap<Tag, Vec<i32>>,
-    /// Runs of cells: entity, first cell, end.
-    blocks: Vec<(Tag, u32, u32)>,
-    /// Fields so far: whether of nodes, and their names.
-    fields: HashSet<(bool, String)>,
-    /// Numbers that sections of data tell, and that the fields of them have.
-    told: usize,
-    filled: usize,
-}
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let mut text = Text::new(name, bytes);
@@ -73,7 +38,7 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
         text.count_bytes();
     }
     end_section(&mut text, b"MeshFormat")?;
-    let mut file = File::default();
+    let mut file = File::new(bytes.len());
     let mut found = [false; 2];
     while let Some(word) = text.word() {
         let Some(section) = word.strip_prefix(b"$") else {
@@ -173,12 +138,6 @@ fn skip_section(text: &mut Text, section: &[u8]) -> Result<()> {
     }
 }
 
-/// Dimension and tag of an entity, which changed places with version 4.1.
-fn entity(numbers: &mut Numbers, version: Version) -> Result<[i32; 2]> {
-    let (first, second) = (numbers.int("an entity")?, numbers.int("an entity")?);
-    Ok(if version == Version::FourOne { [first, second] } else { [second, first] })
-}
-
 impl File {
     fn read_names(&mut self, text: &mut Text) -> Result<()> {
         for _ in 0..text.count("physical names", 4)? {
@@ -267,25 +226,5 @@ impl File {
             }
         }
         Ok(())
-    }
-
-    fn finish(mut self, text: &Text) -> Result<Draft> {
-        let mut groups: BTreeMap<Tag, Vec<u32>> = BTreeMap::new();
-        // Real cells are in a few groups; without a limit a small file could ask for a huge number of memberships.
-        let mut left = 64 * self.draft.cell_count();
-        for &(entity, start, end) in &self.blocks {
-            for &tag in self.physicals.get(&entity).into_iter().flatten() {
-                left = left.checked_sub((end - start) as usize).ok_or_else(|| {
-                    text.error("the cells are in more than 64 physical groups each: remove those not needed")
-                })?;
-                groups.entry((entity.0, tag)).or_default().extend(start..end);
-            }
-        }
-        for ((dimension, tag), cells) in groups {
-            let name = self.names.remove(&(dimension, tag)).unwrap_or_else(|| tag.to_string());
-            let added = self.draft.group(&name, dimension as usize, cells);
-            added.map_err(|message| text.error(message))?;
-        }
-        Ok(self.draft)
     }
 }

@@ -1,8 +1,7 @@
 //! The section `$Nodes`.
 
 use super::super::draft::Draft;
-use super::Version;
-use super::numbers::{Numbers, Words};
+use super::numbers::{Numbers, Version, Words};
 use super::tags::Tags;
 use crate::error::Result;
 use rayon::prelude::*;
@@ -25,7 +24,7 @@ pub(super) fn read_blocks(numbers: &mut Numbers, version: Version, draft: &mut D
     }
     let mut tags: Vec<u64> = Vec::new();
     for _ in 0..blocks {
-        let [dimension, _] = super::entity(numbers, version)?;
+        let [dimension, _] = numbers.entity(version)?;
         let parametric = numbers.int("whether nodes have parameters, 0 or 1")?;
         if !(0..=3).contains(&dimension) || !(0..=1).contains(&parametric) {
             return Err(numbers.error(format!("nodes of dimension {dimension}, parametric {parametric}")));

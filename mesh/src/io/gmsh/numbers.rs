@@ -2,8 +2,15 @@
 
 use super::super::binary::{Binary, Order};
 use super::super::text::Text;
-use super::Version;
 use crate::error::{Error, Result};
+
+/// The versions whose numbers lie differently.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Version {
+    Two,
+    FourZero,
+    FourOne,
+}
 
 pub(super) enum Numbers<'a> {
     Ascii(Text<'a>),
@@ -56,6 +63,12 @@ impl<'a> Numbers<'a> {
         }
     }
 
+    /// Dimension and tag of an entity, which changed places with version 4.1.
+    pub(super) fn entity(&mut self, version: Version) -> Result<[i32; 2]> {
+        let (first, second) = (self.int("an entity")?, self.int("an entity")?);
+        Ok(if version == Version::FourOne { [first, second] } else { [second, first] })
+    }
+
     pub(super) fn float(&mut self, what: &str) -> Result<f64> {
         match self {
             Numbers::Ascii(text) => text.number(what),
@@ -63,7 +76,7 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// A number of things of so many words, or bytes, each.
+    /// A count of items of so many words, or bytes, each.
     pub(super) fn count(&mut self, what: &str, words: usize, bytes: usize) -> Result<usize> {
         match self {
             Numbers::Ascii(text) => text.count(what, 2 * words),
@@ -85,7 +98,7 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Refuses a number of things that what is left of the file cannot hold.
+    /// Refuses a count of items that what is left of the file cannot hold.
     pub(super) fn check_count(&self, count: u64, what: &str, words: usize, bytes: usize) -> Result<usize> {
         match self {
             Numbers::Ascii(text) => text.check_count(count, what, 2 * words),
@@ -93,8 +106,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// What `read` makes of the next `count` things of `bytes` bytes each, if they are binary and nothing is wrong with
-    /// them. Nothing is skipped: who reads the same numbers one by one finds what is wrong, and where.
+    /// What `read` makes of the next `count` items of `bytes` bytes each, if they are binary and nothing is wrong with
+    /// them. Nothing is skipped: reading the same numbers one by one then finds what is wrong, and where.
     pub(super) fn block<T>(&self, count: usize, bytes: usize, read: impl FnOnce(Words) -> Option<T>) -> Option<T> {
         let Numbers::Binary(file) = self else { return None };
         let mut ahead = file.clone();

@@ -248,7 +248,7 @@ fn data_of_nodes_and_elements_are_fields() {
 }
 
 #[test]
-fn data_that_make_no_sense_say_where() {
+fn malformed_data_say_where() {
     let with = |from: &str, to: &str| format!("{TWO}{}", DATA.replace(from, to));
     fails(Format::Gmsh, with("50 2.5", "51 2.5"), "a:34: node 51 is not in $Nodes");
     fails(Format::Gmsh, with("3 7 8 9", "4 7 8 9"), "a:46: element 4 is not in $Elements");
@@ -259,12 +259,16 @@ fn data_that_make_no_sense_say_where() {
         format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n{DATA}"),
         "a:4: \"$NodeData\" comes twice or before",
     );
-    // Many sections that tell nothing do not fill the memory.
+    // Many sections without values do not fill the memory.
     let empty = "$NodeData\n0\n0\n3\n0\n9\n0\n$EndNodeData\n";
     let nodes: String = (1..=10_000).map(|tag| format!("{tag} 0 0 0\n")).collect();
     let many = TWO.replace("5\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n50 5 5 5\n", &format!("10000\n{nodes}"));
     let many = many.replace("$EndElements\n", &format!("$EndElements\n{}", empty.repeat(400)));
-    fails(Format::Gmsh, many.replace("50 5", "5 5"), "a:11512: field \"data\" tells of too few nodes");
+    fails(
+        Format::Gmsh,
+        many.replace("50 5", "5 5"),
+        "a:10384: field \"data\" has values for too few nodes: 90000 values are more",
+    );
 }
 
 #[test]

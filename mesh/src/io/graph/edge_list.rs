@@ -1,6 +1,6 @@
 //! Lists of edges, `.el` and `.wel`, read only: a line `from to` for each edge, or `from to weight`.
 //!
-//! Ids are whole numbers from 0 to 2^53, in any order and with any gaps. The vertices are those that some edge names, by ascending id;
+//! Ids are integers from 0 to 2^53, in any order and with any gaps. The vertices are those that some edge names, by ascending id;
 //! if some are missing up to the largest, the point field `id` has the numbers of the file. Lines that start with `#` or
 //! `%` are comments. So the files of the GAP benchmark suite, of SNAP and of networkx's `write_edgelist` are read alike.
 //!
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{ID, add, weight};
+use super::edges::{ID, add, weight};
 use crate::error::Result;
 
 /// Larger ids would be rounded as numbers of a field.
@@ -37,7 +37,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8], weighted: bool) -> Resu
     let text = Text::new(name, bytes);
     let ids = Ids::of(&edges);
     let edges = edges.into_par_iter().map(|e| e.map(|id| ids.place(id))).collect();
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     add(&mut draft, &text, ids.count(), edges, weights)?;
     if let Some(numbers) = ids.numbers() {
         draft.point_field(ID, 1, numbers).map_err(|message| text.error(message))?;
@@ -88,7 +88,7 @@ fn id(text: &Text, word: &[u8]) -> Result<u64> {
     };
     match word.iter().try_fold(0, digit) {
         Some(id) if id <= LARGEST => Ok(id),
-        _ => Err(text.error(format!("{} is no id of a vertex: a whole number from 0 to 2^53", shown(word)))),
+        _ => Err(text.error(format!("{} is no id of a vertex: an integer from 0 to 2^53", shown(word)))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Matrix Market, `.mtx`, read only: entry (i, j) is an edge from vertex i to vertex j.
 //!
-//! Square coordinate matrices of real or whole numbers, which become weights, or of a pattern alone. Of symmetric and skew-symmetric ones
+//! Square coordinate matrices of real or integer numbers, which become weights, or of a pattern alone. Of symmetric and skew-symmetric ones
 //! the file holds one half; the other is added behind it, so that the edges are those of the matrix. Complex and dense ones
 //! are refused.
 //!
@@ -8,9 +8,10 @@
 
 use std::path::Path;
 
+use super::super::bounds::VERTICES;
 use super::super::draft::Draft;
 use super::super::text::{Text, shown};
-use super::{add, check_vertices, count_from_one, weight};
+use super::edges::{add, count_from_one, weight};
 use crate::error::Result;
 
 pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
@@ -24,7 +25,11 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     }
     let count: u64 = text.number_in_line("the number of entries")?;
     text.end_line("the line with the sizes")?;
-    let (n, count) = (check_vertices(&text, rows)?, text.check_count(count, "entries", 4)?);
+    // A vertex without an edge takes no byte of the file.
+    let room =
+        VERTICES.of(bytes.len()).take(rows, "vertices", "the count is wrong, or leave out those without an edge");
+    room.map_err(|message| text.error(message))?;
+    let (n, count) = (rows as usize, text.check_count(count, "entries", 4)?);
     let (mut edges, mut weights) = (Vec::with_capacity(count), Vec::new());
     for _ in 0..count {
         let edge = [vertex(&mut text, n, "the row of an entry")?, vertex(&mut text, n, "the column of an entry")?];
@@ -47,7 +52,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             }
         }
     }
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     add(&mut draft, &text, n, edges, weights)?;
     count_from_one(&mut draft, &text, n)?;
     Ok(draft)
@@ -142,7 +147,7 @@ mod tests {
         fails(
             f,
             format!("{HEAD} pattern general\n2147483648 2147483648 1\n1 1\n"),
-            "a:2: 2147483648 vertices in a file of",
+            "a:2: 2147483648 vertices are more than a file of this size can plausibly hold, at most 1048884: the count is wrong",
         );
     }
 

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use super::super::draft::Draft;
 use super::super::text::{Text, number, shown};
-use super::{add, count_from_one, weight};
+use super::edges::{add, count_from_one, weight};
 use crate::error::Result;
 
-/// More weights than anybody balances.
+/// More weights than any real file balances.
 const MOST_CONSTRAINTS: usize = 64;
 
 pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
@@ -33,7 +33,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     // Each vertex has a line, if an empty one.
     let n = text.check_count(n, "vertices", 1)?;
     let ends = text.check_count(count.saturating_mul(2), "ends of edges", if has_weights { 4 } else { 2 })?;
-    let mut draft = Draft::default();
+    let mut draft = Draft::new(bytes.len());
     let (mut edges, mut weights) = (Vec::with_capacity(ends), Vec::new());
     let mut columns = vec![Vec::new(); usize::from(has_sizes) + constraints];
     for v in 0..n {

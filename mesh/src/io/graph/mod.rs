@@ -6,65 +6,10 @@
 //! field `id` has its name.
 
 mod edge_list;
+mod edges;
 mod matrix_market;
 mod metis;
 
 pub(super) use edge_list::parse as parse_edge_list;
 pub(super) use matrix_market::parse as parse_matrix_market;
 pub(super) use metis::parse as parse_metis;
-
-use super::draft::Draft;
-use super::text::Text;
-use crate::cell::CellKind;
-use crate::error::Result;
-
-/// The cell field with the weights of edges.
-const WEIGHT: &str = "weight";
-/// The point field with the numbers that the file gives to vertices.
-const ID: &str = "id";
-
-/// Vertices that any file may have, however short: 24 MiB of points.
-const FREE_VERTICES: u64 = 1 << 20;
-/// Vertices that it may have beyond those for each of its bytes. Files of real graphs have several bytes a vertex.
-const VERTICES_A_BYTE: u64 = 4;
-
-/// Adds a graph of `n` vertices to an empty draft. `weights`: one for each edge, or none at all.
-fn add(draft: &mut Draft, text: &Text, n: usize, edges: Vec<[u32; 2]>, weights: Vec<f64>) -> Result<()> {
-    let corners = edges.into_flattened();
-    if !draft.has_room(corners.len()) {
-        return Err(text.error(format!("more than {} ends of edges: split the graph", u32::MAX)));
-    }
-    draft.points = vec![[0.0; 3]; n];
-    draft.cells(CellKind::Edge, corners);
-    if !weights.is_empty() {
-        draft.cell_field(WEIGHT, 1, weights).map_err(|message| text.error(message))?;
-    }
-    Ok(())
-}
-
-/// Adds the numbers of vertices that a file counts from 1.
-fn count_from_one(draft: &mut Draft, text: &Text, n: usize) -> Result<()> {
-    let ids = (1..=n).map(|id| id as f64).collect();
-    draft.point_field(ID, 1, ids).map_err(|message| text.error(message))
-}
-
-/// Refuses more vertices than a file of that size can mean, before memory is set aside for them.
-fn check_vertices(text: &Text, n: u64) -> Result<usize> {
-    let most = FREE_VERTICES + VERTICES_A_BYTE * text.bytes().len() as u64;
-    match n {
-        n if n <= most.min(u64::from(u32::MAX) - 1) => Ok(n as usize),
-        n => Err(text.error(format!(
-            "{n} vertices in a file of {} bytes: at most {most} are believed: the count is wrong, or most vertices have no edge",
-            text.bytes().len()
-        ))),
-    }
-}
-
-/// The next word of the line as a weight: a number that is finite.
-fn weight(text: &mut Text) -> Result<f64> {
-    let weight: f64 = text.number_in_line("a weight")?;
-    match weight.is_finite() {
-        true => Ok(weight),
-        false => Err(text.error(format!("weight {weight} is not finite"))),
-    }
-}

@@ -5,7 +5,7 @@
 //! headers may end with padding, so that decoding starts anew behind them; both ways are found in files.
 //!
 //! The mesh says how many bytes an array must have. Nothing larger is ever decoded. Before anything is, what the tags
-//! promise is held against a [`Bound`] that depends on the size of the file alone.
+//! promise is held against what a file of this size may become: see `bounds`.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -15,71 +15,27 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::bufread::ZlibDecoder;
 
-use super::super::binary::{Order, Scalar};
-use super::super::text::{line_of, too_many};
-use super::tags::{Array, Data, Section};
+use super::super::binary::Order;
+use super::super::bounds::{Budget, FIELDS, SKELETON, too_many};
+use super::super::text::line_of;
+use super::outline::{Array, Compressor, Data, Encoding, Section, Storage};
 use crate::error::{Error, Place, Result, shown_name};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Raw,
-    Base64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compressor {
-    Zlib,
-    Lz4,
-}
-
-/// What a file may grow to: so many bytes of numbers, of 8 bytes each, and so many times its size.
-struct Bound {
-    free: u64,
-    growth: u64,
-}
-
-/// Points and cells. They hardly shrink: the hexes of a regular grid grow sevenfold when read, equally spaced points of
-/// a line, the most regular there are, fifteenfold (zlib at its best, as measured).
-const SKELETON: Bound = Bound { free: 1 << 20, growth: 32 };
-/// Fields. Constant ones shrink to nothing, so that dozens of them make a file grow a hundredfold, each as long as the
-/// skeleton allows. But zlib could grow a file a thousandfold, and any number of arrays may share a place.
-const FIELDS: Bound = Bound { free: 16 << 20, growth: 128 };
-/// Points that nothing but the extent of a grid tells of: so many, and so many a byte of the file. Each takes about 70
-/// bytes with its cell. A scan of one byte a point that shrinks to a tenth has 10 points a byte.
-const IMPLIED_POINTS: Bound = Bound { free: 1 << 20, growth: 32 };
-
-impl Bound {
-    fn of(&self, file: &[u8]) -> u64 {
-        self.free + self.growth * file.len() as u64
-    }
-}
 
 /// The most that one byte can become: 1032 in zlib, 255 in lz4.
 const MAX_RATIO: u64 = 1040;
 
-/// Where the arrays are and how to decode them.
+/// Decodes the arrays of a file.
 pub(super) struct Store<'a> {
     name: &'a Path,
     file: &'a [u8],
-    order: Order,
-    header: Scalar,
-    compressor: Option<Compressor>,
-    appended: Option<(Encoding, usize)>,
-    /// Bytes of numbers that may still be made: of points and cells, and of fields.
-    budgets: [u64; 2],
+    storage: Storage,
+    /// Numbers that may still be made: of points and cells, and of fields.
+    budgets: [Budget; 2],
 }
 
 impl<'a> Store<'a> {
-    pub(super) fn new(
-        name: &'a Path,
-        file: &'a [u8],
-        order: Order,
-        header: Scalar,
-        compressor: Option<Compressor>,
-        appended: Option<(Encoding, usize)>,
-    ) -> Store<'a> {
-        let budgets = [SKELETON.of(file), FIELDS.of(file)];
-        Store { name, file, order, header, compressor, appended, budgets }
+    pub(super) fn new(name: &'a Path, file: &'a [u8], storage: Storage) -> Store<'a> {
+        Store { name, file, storage, budgets: [SKELETON, FIELDS].map(|allowance| allowance.of(file.len())) }
     }
 
     pub(super) fn name(&self) -> &'a Path {
@@ -91,41 +47,32 @@ impl<'a> Store<'a> {
     }
 
     pub(super) fn order(&self) -> Order {
-        self.order
+        self.storage.order
     }
 
     /// An error at the line of the tag that starts at `at`.
-    pub(super) fn error(&self, at: usize, message: String) -> Error {
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Error {
         Error::file(self.name, line_of(self.file, at), message)
-    }
-
-    /// Refuses more points of a grid than a file of this size can plausibly tell of.
-    pub(super) fn check_implied(&self, at: usize, points: u64) -> Result<()> {
-        match points <= IMPLIED_POINTS.of(self.file) {
-            true => Ok(()),
-            false => Err(self.error(at, implausible(&format!("a grid of {points} points is")))),
-        }
     }
 
     /// The bytes of an array of `count` numbers.
     pub(super) fn bytes(&mut self, array: &Array, count: u64) -> Result<Cow<'a, [u8]>> {
         let name = shown_name(&array.name);
-        let what = |message: String| self.error(array.at, format!("array {name}: {message}"));
         if count == 0 {
             return Ok(Cow::Borrowed(&[]));
         }
         let kind = usize::from(matches!(array.section, Section::PointData | Section::CellData));
-        let size = count.checked_mul(8).map(|_| count * array.scalar.size() as u64);
-        // Every number becomes 8 bytes, whatever it was.
-        let budget = size.and_then(|_| self.budgets[kind].checked_sub(count * 8));
-        let budget = budget.ok_or_else(|| what(implausible(&format!("{count} numbers are"))))?;
-        let size = size.unwrap_or(0);
+        let room = self.budgets[kind].take(count, "numbers", "save it uncompressed");
+        let what = |message: String| self.error(array.at, format!("array {name}: {message}"));
+        room.map_err(what)?;
+        let size = count * array.scalar.size() as u64;
         let (mut stream, place) = match &array.data {
             Data::Inline(range) | Data::Ascii(range) => {
                 (Stream::base64(self.file[range.clone()].trim_ascii()), Err(range.start))
             }
             &Data::Appended(offset) => {
-                let (encoding, start) = self.appended.ok_or_else(|| what("the file has no appended data".into()))?;
+                let (encoding, start) =
+                    self.storage.appended.ok_or_else(|| what("the file has no appended data".into()))?;
                 let place = (start as u64).saturating_add(offset);
                 let rest = usize::try_from(place).ok().and_then(|at| self.file.get(at..)).ok_or_else(|| {
                     what(format!("offset {offset} lies behind the end of the file: it was cut short"))
@@ -137,7 +84,7 @@ impl<'a> Store<'a> {
                 (stream, Ok(Place::Byte(place)))
             }
         };
-        let decoded = match self.compressor {
+        let decoded = match self.storage.compressor {
             None => self.plain(&mut stream, size),
             Some(compressor) => self.blocks(&mut stream, size, compressor),
         };
@@ -145,7 +92,6 @@ impl<'a> Store<'a> {
             let place = place.unwrap_or_else(|start| line_of(self.file, start));
             Error::file(self.name, place, format!("array {name}: {message}"))
         })?;
-        self.budgets[kind] = budget;
         Ok(decoded)
     }
 
@@ -194,14 +140,10 @@ impl<'a> Store<'a> {
     }
 
     fn headers(&self, stream: &mut Stream<'a>, count: u64) -> Result<Vec<u64>, String> {
-        let size = count.checked_mul(self.header.size() as u64);
+        let size = count.checked_mul(self.storage.header.size() as u64);
         let bytes = stream.take(size.ok_or_else(|| format!("{count} blocks do not fit in any file"))?)?;
-        Ok(self.header.integers(self.order, &bytes).into_iter().map(|x| x as u64).collect())
+        Ok(self.storage.header.integers(self.storage.order, &bytes).into_iter().map(|x| x as u64).collect())
     }
-}
-
-fn implausible(much: &str) -> String {
-    format!("{much} more than a file of this size can plausibly hold; save it uncompressed")
 }
 
 /// Bytes one after the other.

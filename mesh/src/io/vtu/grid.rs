@@ -1,39 +1,41 @@
-//! Points and cells of VTK's structured grids, whose neighborhood is told by an extent alone.
+//! Points and cells of VTK's structured grids, whose cells follow from an extent alone.
 //!
 //! Points and cells count along the first axis first. An axis of one point has no length: the cells are then quads,
 //! edges or one vertex.
 
 use super::data::Store;
-use super::tags::{Dataset, Piece, Section};
-use super::{floats, read_points as read_given};
+use super::numbers::floats;
+use super::outline::{Lattice, Piece, Section};
 use crate::cell::CellKind;
 use crate::error::Result;
+use crate::io::bounds::GRID_POINTS;
 use crate::io::draft::Draft;
 
-/// Adds the points of a grid.
-pub(super) fn read_points(dataset: Dataset, piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()> {
-    if dataset == Dataset::Structured {
-        return read_given(piece, store, draft);
-    }
-    store.check_implied(piece.at, piece.points)?;
-    let axes = match dataset {
-        Dataset::Rectilinear => read_axes(piece, store)?,
-        _ => [0, 1, 2].map(|k| (0..piece.size[k]).map(|i| piece.first[k].saturating_add(i as i64) as f64).collect()),
+/// Adds the points of an image, all of which follow from its extent.
+pub(super) fn add_image(lattice: Lattice, piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()> {
+    let Lattice { origin, axes } = lattice;
+    let place = |k: usize, i: u64| piece.first[k].saturating_add(i as i64) as f64;
+    let along = |row: usize, [i, j, k]: [u64; 3]| {
+        origin[row] + axes[row][0] * place(0, i) + axes[row][1] * place(1, j) + axes[row][2] * place(2, k)
     };
+    add_points(piece, store, draft, |point| [along(0, point), along(1, point), along(2, point)])
+}
+
+/// Adds the points of a rectilinear grid, at every place along one axis with every place along the others.
+pub(super) fn add_rectilinear(piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()> {
+    let axes = read_axes(piece, store)?;
+    add_points(piece, store, draft, |point| [0, 1, 2].map(|k| axes[k][point[k] as usize]))
+}
+
+/// Adds the points of a grid that has some, by their indices along its axes.
+fn add_points(piece: &Piece, store: &mut Store, draft: &mut Draft, point: impl Fn([u64; 3]) -> [f64; 3]) -> Result<()> {
+    let mut room = GRID_POINTS.of(store.file().len());
+    let taken = room.take(piece.points, "points of a grid", "its extent is wrong, or save its data uncompressed");
+    taken.map_err(|message| store.error(piece.at, message))?;
     draft.points.reserve(piece.points as usize);
-    for &z in &axes[2] {
-        for &y in &axes[1] {
-            draft.points.extend(axes[0].iter().map(|&x| [x, y, z]));
-        }
-    }
-    if let Dataset::Image(lattice) = dataset {
-        for point in &mut draft.points {
-            let [i, j, k] = *point;
-            let along = |row: usize| {
-                let axes = lattice.axes[row];
-                lattice.origin[row] + axes[0] * i + axes[1] * j + axes[2] * k
-            };
-            *point = [along(0), along(1), along(2)];
+    for k in 0..piece.size[2] {
+        for j in 0..piece.size[1] {
+            draft.points.extend((0..piece.size[0]).map(|i| point([i, j, k])));
         }
     }
     match draft.points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {

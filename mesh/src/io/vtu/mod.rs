@@ -14,6 +14,8 @@
 
 mod data;
 mod grid;
+mod numbers;
+mod outline;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -21,17 +23,55 @@ mod write;
 
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::Path;
 
 use self::data::Store;
-use self::tags::{Array, Data, Dataset, Piece, Section};
+use self::numbers::{floats, integers, stored};
+use self::outline::{Data, Dataset, Piece, Section};
 pub(super) use self::write::{check_names, write, write_index};
-use super::binary::{PIECE, Scalar, Stored};
+use super::binary::{PIECE, Scalar};
 use super::draft::Draft;
-use super::text::{Text, number, shown};
 use super::vtk_cells::{self, Integers};
 use crate::error::{Error, Place, Result, shown_name};
+
+pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
+    let outline = tags::outline(name, bytes)?;
+    let mut store = Store::new(name, bytes, outline.storage);
+    let mut draft = Draft::new(bytes.len());
+    for (at, array) in &outline.skipped {
+        draft.note(store.error(*at, format!("array {} holds strings or bits and is left out", shown_name(array))));
+    }
+    let mut fields = Fields::default();
+    for piece in &outline.pieces {
+        let base = draft.points.len();
+        if outline.dataset != Dataset::Unstructured && base > 0 {
+            return Err(store.error(piece.at, "a grid of several pieces is not supported: save it as one"));
+        }
+        match outline.dataset {
+            Dataset::Unstructured | Dataset::Structured => read_points(piece, &mut store, &mut draft)?,
+            // Its other axes may have any number of places.
+            _ if piece.points == 0 => {}
+            Dataset::Rectilinear => grid::add_rectilinear(piece, &mut store, &mut draft)?,
+            Dataset::Image(lattice) => grid::add_image(lattice, piece, &mut store, &mut draft)?,
+        }
+        match outline.dataset {
+            Dataset::Unstructured => read_cells(piece, base, &mut store, &mut draft)?,
+            _ => grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?,
+        }
+        fields.read(piece, &mut store)?;
+    }
+    let cells = outline.pieces.iter().map(|piece| piece.cells).sum();
+    fields.finish(cells, &mut draft).map_err(|message| Error::file(name, Place::Whole, message))?;
+    Ok(draft)
+}
+
+/// The fields over points and those over cells, while pieces are joined.
+#[derive(Default)]
+struct Fields<'a> {
+    all: [Vec<(&'a str, Joined)>; 2],
+    /// Where the one of a name is; `true`: over cells.
+    known: HashMap<(bool, &'a str), usize>,
+}
 
 /// A field while pieces are joined.
 #[derive(Default)]
@@ -41,41 +81,20 @@ struct Joined {
     is_bytes: bool,
 }
 
-pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
-    let outline = tags::outline(name, bytes)?;
-    let mut store = Store::new(name, bytes, outline.order, outline.header, outline.compressor, outline.appended);
-    let mut draft = Draft::default();
-    let mut fields: [Vec<(String, Joined)>; 2] = Default::default();
-    let mut known: HashMap<(bool, &str), usize> = HashMap::new();
-    for (at, array) in &outline.skipped {
-        draft.note(store.error(*at, format!("array {} holds strings or bits and is left out", shown_name(array))));
-    }
-    let mut cells = 0;
-    for piece in &outline.pieces {
-        if outline.dataset == Dataset::Unstructured {
-            let base = draft.points.len();
-            read_points(piece, &mut store, &mut draft)?;
-            read_cells(piece, base, &mut store, &mut draft)?;
-        } else {
-            if !draft.points.is_empty() {
-                return Err(store.error(piece.at, "a grid of several pieces is not supported: save it as one".into()));
-            }
-            grid::read_points(outline.dataset, piece, &mut store, &mut draft)?;
-            grid::add_cells(piece.size, &mut draft).map_err(|message| store.error(piece.at, message))?;
-        }
-        cells += piece.cells;
+impl<'a> Fields<'a> {
+    /// Appends what a piece has of each field.
+    fn read(&mut self, piece: &'a Piece, store: &mut Store) -> Result<()> {
         for array in &piece.arrays {
-            let of_cells = match array.section {
-                Section::PointData => false,
-                Section::CellData => true,
+            let (of_cells, count) = match array.section {
+                Section::PointData => (false, piece.points),
+                Section::CellData => (true, piece.cells),
                 _ => continue,
             };
-            let count = if of_cells { piece.cells } else { piece.points };
-            let values = floats(array, count, &mut store)?;
-            let all = &mut fields[usize::from(of_cells)];
-            let k = *known.entry((of_cells, &array.name)).or_insert(all.len());
+            let values = floats(array, count, store)?;
+            let all = &mut self.all[usize::from(of_cells)];
+            let k = *self.known.entry((of_cells, &array.name)).or_insert(all.len());
             if k == all.len() {
-                all.push((array.name.clone(), Joined::default()));
+                all.push((&array.name, Joined::default()));
             }
             let joined = &mut all[k].1;
             if joined.components > 0 && joined.components != array.components {
@@ -86,20 +105,23 @@ pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
             joined.components = array.components;
             joined.values.extend(values);
         }
+        Ok(())
     }
-    let [point_fields, cell_fields] = fields;
-    let whole = |message| Error::file(name, Place::Whole, message);
-    for (name, Joined { components, values, .. }) in point_fields {
-        draft.point_field(&name, components, values).map_err(whole)?;
-    }
-    for (name, Joined { components, values, is_bytes }) in cell_fields {
-        match group_of(&name).filter(|_| is_bytes && components == 1 && values.len() as u64 == cells) {
-            Some((dimension, group)) => draft.group(group, dimension, draft.cells_marked(&values)),
-            None => draft.cell_field(&name, components, values),
+
+    /// Adds them to a mesh of so many cells.
+    fn finish(self, cells: u64, draft: &mut Draft) -> Result<(), String> {
+        let [of_points, of_cells] = self.all;
+        for (name, Joined { components, values, .. }) in of_points {
+            draft.point_field(name, components, values)?;
         }
-        .map_err(whole)?;
+        for (name, Joined { components, values, is_bytes }) in of_cells {
+            match group_of(name).filter(|_| is_bytes && components == 1 && values.len() as u64 == cells) {
+                Some((dimension, group)) => draft.group(group, dimension, draft.cells_marked(&values))?,
+                None => draft.cell_field(name, components, values)?,
+            }
+        }
+        Ok(())
     }
-    Ok(draft)
 }
 
 /// Dimension and name of the group that is stored as the cell array `name`.
@@ -148,11 +170,7 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
         if !array.scalar.is_integer() || array.components != 1 {
             return Err(store.error(array.at, format!("array {name:?} must hold single integers")));
         }
-        let integers = match &array.data {
-            Data::Ascii(range) => Integers::Plain(words(store, array, range, count)?.into()),
-            _ => Integers::Stored(stored(array, count, store)?),
-        };
-        Ok((integers, array.at))
+        Ok((integers(array, count, store)?, array.at))
     };
     let (ends, _) = read("offsets", piece.cells)?;
     let count = ends.len().checked_sub(1).map_or(0, |last| ends.piece(last..last + 1)[0]);
@@ -165,41 +183,4 @@ fn read_cells(piece: &Piece, base: usize, store: &mut Store, draft: &mut Draft) 
         [types, ends, connectivity].map(|integers| integers.piece(0..integers.len()).into_owned());
     let offsets = [&[0], &ends[..]].concat();
     vtk_cells::add(draft, base, &types, &offsets, &connectivity).map_err(|message| store.error(at, message))
-}
-
-/// The `count` numbers of an array that is not text, as they lie in the file.
-fn stored<'a>(array: &Array, count: u64, store: &mut Store<'a>) -> Result<Stored<'a>> {
-    Ok(Stored::new(array.scalar, store.order(), store.bytes(array, count)?))
-}
-
-/// The numbers of an array of `count` tuples.
-fn floats(array: &Array, count: u64, store: &mut Store) -> Result<Vec<f64>> {
-    let count = count.saturating_mul(array.components as u64);
-    match &array.data {
-        Data::Ascii(range) => words(store, array, range, count),
-        _ => {
-            let stored = stored(array, count, store)?;
-            Ok(stored.floats(0..stored.len()))
-        }
-    }
-}
-
-/// The `count` words of an ASCII array.
-fn words<T: std::str::FromStr>(store: &Store, array: &Array, range: &Range<usize>, count: u64) -> Result<Vec<T>> {
-    let name = shown_name(&array.name);
-    let mut text = Text::new(store.name(), &store.file()[..range.end]);
-    text.seek(range.start);
-    // Two bytes a number bound what the text can hold, whatever the tags say.
-    let mut numbers = Vec::with_capacity(count.min(range.len() as u64 / 2 + 1) as usize);
-    while let Some(word) = text.word() {
-        if numbers.len() as u64 == count {
-            return Err(text.error(format!("array {name} has more than its {count} numbers")));
-        }
-        let value = number(word);
-        numbers.push(value.ok_or_else(|| text.error(format!("{} is no number of its type", shown(word))))?);
-    }
-    match numbers.len() {
-        n if n as u64 == count => Ok(numbers),
-        n => Err(text.error(format!("array {name} has {n} numbers and not {count}: a count is wrong"))),
-    }
 }

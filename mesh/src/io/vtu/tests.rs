@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use super::super::binary::Order;
 use super::super::testing::{fails, fuzz, mixed_surface, noted, parsed};
 use super::super::{Format, parse};
-use super::data::{Compressor, Encoding};
+use super::outline::{Array, Compressor, Encoding, Storage};
 use super::*;
 use crate::cell::{CellKind, Cells};
 use crate::mesh::{Field, Group, Mesh};
@@ -331,8 +331,9 @@ fn bombs_do_not_go_off() {
     let honest = way.packed(&[7; 32]);
     let mut lying = honest.clone();
     lying[16] = 16; // the last block, and thus the array, now has 16 bytes
-    let mut store =
-        Store::new(Path::new("a"), &lying, Order::Little, Scalar::U64, way.compressor, Some((Encoding::Raw, 0)));
+    let appended = Some((Encoding::Raw, 0));
+    let storage = Storage { order: Order::Little, header: Scalar::U64, compressor: way.compressor, appended };
+    let mut store = Store::new(Path::new("a"), &lying, storage);
     let data = Data::Appended(0);
     let array = Array { section: Section::Points, name: "b".into(), scalar: Scalar::U8, components: 1, at: 0, data };
     let error = store.bytes(&array, 16).unwrap_err().to_string();
@@ -435,13 +436,22 @@ fn grids_of_one_axis_are_edges_and_wrong_extents_say_where() {
     assert_eq!(parsed(Format::VtkGrid, bare("0 0 3 5 0 0")).cells().corners(1), [1, 2]);
     assert_eq!(parsed(Format::VtkGrid, bare("0 0 0 0 0 0")).cells().counts(), [(CellKind::Vertex, 1)]);
     assert_eq!(parsed(Format::VtkGrid, bare("0 -1 0 5 0 5")).points().len(), 0);
+    // An axis without points leaves none on the others, however long these are.
+    for last in [i64::MAX - 1, i64::from(i32::MAX), (1 << 28) - 1] {
+        let long = format!("0 {last}");
+        for extent in [format!("{long} 0 -1 0 0"), format!("0 -1 0 0 {long}"), format!("{long} {long} 0 -1")] {
+            assert_eq!(parsed(Format::VtkGrid, bare(&extent)), Mesh::default(), "{extent}");
+            let text = format!("<VTKFile type=\"RectilinearGrid\"><Piece Extent=\"{extent}\"></Piece></VTKFile>");
+            assert_eq!(parsed(Format::VtkGrid, text), Mesh::default(), "{extent}");
+        }
+    }
     fails(Format::VtkGrid, bare("0 2 0 1"), "a:2: \"0 2 0 1\" is no value of Extent: it must be 6 numbers");
     fails(Format::VtkGrid, bare("0 9 9 0 0 1"), "a:2: the piece lacks its Extent");
     fails(Format::VtkGrid, bare("-9223372036854775808 9223372036854775807 0 1 0 1"), "a:2: the piece lacks its Extent");
     fails(
         Format::VtkGrid,
         bare("0 999 0 999 0 999"),
-        "a:2: a grid of 1000000000 points is more than a file of this size",
+        "a:2: 1000000000 points of a grid are more than a file of this size",
     );
     let text = grid("ImageData", "Spacing=\"1e308 1 inf\"", 1, "");
     fails(Format::VtkGrid, text, "a:2: point 0 has a coordinate that is not finite");
