@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Redoes the tables and plots of docs/seeds.md on this machine, and puts them there: docs/seeds.sh [BINARY] [PART...].
+# Redoes the tables and plots of docs/seeds/tables.md on this machine, and puts them there: docs/seeds.sh [BINARY] [PART...].
 # BINARY: the command [target/release/meshweft]. PART: border, lists, search, times, shares, plans [all]. Some ten minutes; the machine is to
 # do nothing else. Links of 1 Gbit/s and 100 Mbit/s need root, ip and tc, for a network namespace whose loopback a token bucket
 # limits, and are left out without. Where there is no other GPU a software one is taken, with a core of its own.
@@ -38,7 +38,7 @@ for part in "${parts[@]}"; do
         /^<!-- end -->$/ { inside = 0 }
         !inside { print }
         $0 == "<!-- " part " -->" { inside = 1; while ((getline line < file) > 0) print line }
-    ' docs/seeds.md >"$out/page"
-    cp "$out/page" docs/seeds.md
+    ' docs/seeds/tables.md >"$out/page"
+    cp "$out/page" docs/seeds/tables.md
 done
 echo "done after $SECONDS s" >&2

@@ -15,7 +15,7 @@
 //! Nothing here changes a result: packing is without loss, and a message says itself whether it is packed.
 //!
 //! Source: Young, Romera, Hauck and Fröning, "Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016: what they exchanged, packed,
-//! made runs on Ethernet 76 to 93 % shorter, and runs on InfiniBand 5 to 24 % longer. Our figures: docs/perf/notes.md.
+//! made runs on Ethernet 76 to 93 % shorter, and runs on InfiniBand 5 to 24 % longer. Our figures: docs/perf/decisions/packing.md.
 
 use super::codec::Form;
 use super::transport::Host;

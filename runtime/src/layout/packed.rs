@@ -49,7 +49,7 @@ impl<A> Packed<A> {
 }
 
 /// Moves lists into one piece of memory, on large pages where the system grants them: a sweep reads all of it, and on pages of
-/// 4 KiB a tenth of its time went into finding them (docs/perf/notes.md). Less than a large page is left where it is, and so is
+/// 4 KiB a tenth of its time went into finding them (docs/perf/decisions/large-pages.md). Less than a large page is left where it is, and so is
 /// all of it if the system has no memory for a copy. Cost: a copy, and the memory of both until it is made.
 pub(super) fn pack(lists: Vec<&mut Bytes>) {
     /// Lists start at a cache line.

@@ -9,7 +9,7 @@ use crate::number::lanes::TABLE;
 use crate::program::StarPlan;
 use std::ops::Range;
 
-/// A tile reads the state itself if it would read what it copies no more often than this on average: measured, docs/perf/notes.md.
+/// A tile reads the state itself if it would read what it copies no more often than this on average: measured, docs/perf/decisions/tiles.md.
 const REUSE: usize = 8;
 
 /// A piece of a task that one thread works through, with everything that it reads besides the state.

@@ -2,7 +2,7 @@
 //!
 //! A list takes `bytes / rate + ids * (write + read)` seconds: `rate` is what the transport measures of the slowest link that it goes
 //! along, the times are what this host took last, and the other end's are taken for the same. Until something was measured they are
-//! those of docs/seeds.md.
+//! those of docs/seeds/tables.md.
 
 use super::super::packing::Compress;
 use super::ids::{Form, List};

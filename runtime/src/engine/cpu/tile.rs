@@ -14,7 +14,7 @@ use std::cell::LazyCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Groups whose rows are fetched ahead while one is updated, some ten kilobytes: measured, docs/perf/notes.md.
+/// Groups whose rows are fetched ahead while one is updated, some ten kilobytes: measured, docs/perf/decisions/prefetch.md.
 const AHEAD: usize = 8;
 
 /// What the update of a tile reads and writes.

@@ -8,7 +8,7 @@
 //!   task has, then by number. It draws them in that order once they are ready, and takes from another thread when its own
 //!   next one is not ready for a while. So memory is read in order, and what a task wrote in the last round is still in the
 //!   caches of the core that did: both were measured to be worth more than taking whatever became ready last
-//!   (docs/perf/notes.md).
+//!   (docs/perf/decisions/threads.md).
 //! - In **rounds**: each thread does whole rounds, a few tasks behind the thread that does the round before. For orders whose
 //!   neighbors are never far apart, such as levels: a wave of those has no work for two, but rounds have.
 //! - In **waves**: one sequence for all, in which the tasks of a wave have no edge between them; a wave may begin when all

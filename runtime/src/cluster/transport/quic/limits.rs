@@ -43,7 +43,7 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
 pub(super) const LAST_PACKETS: Duration = Duration::from_millis(200);
 /// The largest packet that quinn may hand over ten at a time: a call takes 65,507 bytes, and larger ones are lost without a word.
 const SEGMENTED_MTU: u16 = 6500;
-/// Bytes of a packet where hosts talk through memory: the largest that is still handed over ten at a time (docs/perf/notes.md).
+/// Bytes of a packet where hosts talk through memory: the largest that is still handed over ten at a time (docs/perf/decisions/packets.md).
 const LOOPBACK_MTU: u16 = SEGMENTED_MTU;
 /// The largest packet that is taken.
 const LARGEST_MTU: u16 = 9000;

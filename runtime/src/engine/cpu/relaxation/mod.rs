@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex};
 
 /// A round pulls once the frontier has more than one of so many of the edges that were not looked at yet, and until it is less than
 /// one of so many of the vertices and shrinks. The source has 15 and 18; a push costs more here, since offers are compared
-/// (docs/perf/notes.md).
+/// (docs/perf/decisions/searches.md).
 const PULL: usize = 60;
 const PUSH: usize = 18;
 /// A round pushes along fewer edges than one for so many vertices: less than a pull takes to find out who is left.
