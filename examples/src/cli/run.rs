@@ -292,13 +292,7 @@ fn advance(
 }
 
 /// Writes what is left of a run that a signal ended or none, and draws the pictures: one more signal ends the film.
-fn draw(
-    output: Output,
-    run: &Run,
-    stopped_by: Option<Signal>,
-    quiet: bool,
-    console: &mut Console,
-) -> Result<Files> {
+fn draw(output: Output, run: &Run, stopped_by: Option<Signal>, quiet: bool, console: &mut Console) -> Result<Files> {
     let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", quiet, console);
     let (mut drawn, enough) = (0, usize::from(stopped_by.is_some()));
     let files = output.finish(run, &mut || {

@@ -9,7 +9,8 @@ use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use super::transport::Host;
 use crate::engine::{
-    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built, round_by_round,
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built,
+    round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;

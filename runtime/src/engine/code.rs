@@ -7,13 +7,13 @@ use super::grid::{Grid, Sides};
 #[cfg(feature = "cluster")]
 use super::interpreter::Host;
 use super::one::One;
-use crate::number::{Lanes, Number, Widest};
+use crate::layout::Tile;
 #[cfg(any(test, feature = "all-widths"))]
 use crate::number::Other;
-use crate::layout::Tile;
+use crate::number::{Lanes, Number, Widest};
 use crate::program::{Combine, Uniform};
-use crate::trace::Script;
 use crate::schedule::Rule;
+use crate::trace::Script;
 use std::any::TypeId;
 
 /// One kernel.

@@ -6,8 +6,8 @@ use super::one;
 use crate::error::{Error, Result};
 use crate::number::{Int, Number, Widest};
 use crate::program::{
-    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test, Uniform,
-    Update, lengths,
+    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test,
+    Uniform, Update, lengths,
 };
 use crate::trace::{self, Expr, Script, Traced};
 use meshweft_shaders::Physics;
@@ -110,16 +110,16 @@ impl<P: Kernels, T: Number> List<P, T> {
     }
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
-        let tile = by_width!(update, P, T, K);
-        let code = Code::Vertex { one: one::update::<P, T, K>, tile, is_quiet: K::QUIET, relax };
+        let code =
+            Code::Vertex { one: one::update::<P, T, K>, tile: by_width!(update, P, T, K), is_quiet: K::QUIET, relax };
         self.push::<K>(None, script, code);
     }
 }
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
-        let tile = by_width!(map, P, T, K);
-        let code = Code::Vertex { one: one::map::<P, T, K>, tile, is_quiet: false, relax: None };
+        let code =
+            Code::Vertex { one: one::map::<P, T, K>, tile: by_width!(map, P, T, K), is_quiet: false, relax: None };
         self.push::<K>(None, Script::map::<P, K>(), code);
     }
 
@@ -140,8 +140,12 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     }
 
     fn reduce<K: Reduce<P>>(&mut self) {
-        let tile = by_width!(measure, P, T, K);
-        let code = Code::Measure { how: K::COMBINE, sight: Sight::Around, one: one::measure::<P, T, K>, tile };
+        let code = Code::Measure {
+            how: K::COMBINE,
+            sight: Sight::Around,
+            one: one::measure::<P, T, K>,
+            tile: by_width!(measure, P, T, K),
+        };
         self.push::<K>(K::METRIC, Script::measure::<P, K>(), code);
     }
 

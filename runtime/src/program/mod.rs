@@ -22,11 +22,11 @@ mod stages;
 mod star;
 
 pub use crate::number::{Kind, Part, Record};
+pub(crate) use any::AnyProgram;
 pub use given::Given;
 pub(crate) use given::Uniform;
 pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
 pub use record::Vertex;
-pub(crate) use any::AnyProgram;
 pub(crate) use record::{integers, leaves, push};
 pub(crate) use records::{Fields, Records, lengths};
 pub use relax::Relax;

@@ -19,7 +19,7 @@ pub(crate) struct Records {
 }
 
 impl Fields {
-    fn of<A: Record<f64>>() -> Fields {
+    fn of<A: Record<T>, T: Number>() -> Fields {
         Fields(A::parts(""))
     }
 
@@ -59,16 +59,16 @@ impl Records {
     /// Those of a program whose state is stored as `T`. `others`: their [`lengths`] over the other number types that kernels run on.
     pub(crate) fn of<P: Kernels, T: Number>(others: &[[usize; 4]]) -> Records {
         let lies = [
-            lie::<SharedOf<P, f64>, SharedOf<P, T>, T>(),
-            lie::<PrivateOf<P, f64>, PrivateOf<P, T>, T>(),
-            lie::<P::Parameters<f64>, P::Parameters<T>, T>(),
-            lie::<P::Globals<f64>, P::Globals<T>, T>(),
+            lie::<SharedOf<P, T>, T>(),
+            lie::<PrivateOf<P, T>, T>(),
+            lie::<P::Parameters<T>, T>(),
+            lie::<P::Globals<T>, T>(),
         ];
         Records {
-            shared: Fields::of::<SharedOf<P, f64>>(),
-            private: Fields::of::<PrivateOf<P, f64>>(),
-            parameters: Fields::of::<P::Parameters<f64>>(),
-            globals: Fields::of::<P::Globals<f64>>(),
+            shared: Fields::of::<SharedOf<P, T>, T>(),
+            private: Fields::of::<PrivateOf<P, T>, T>(),
+            parameters: Fields::of::<P::Parameters<T>, T>(),
+            globals: Fields::of::<P::Globals<T>, T>(),
             fault: None,
         }
         .checked(lengths::<P, f64>(), others, lies)
@@ -79,9 +79,12 @@ impl Records {
         let varies = |i: &usize| others.iter().any(|other| other[*i] != lengths[*i]);
         let of_type = (0..4).find(varies).map(|i| {
             let what = NAMES[i];
-            format!("the number of reals of the {what} depends on the number type: `Record::LEN` must be the same for all")
+            format!(
+                "the number of reals of the {what} depends on the number type: `Record::LEN` must be the same for all"
+            )
         });
-        let of_record = NAMES.iter().zip(lies).find_map(|(what, lie)| Some(format!("the record of the {what} {}", lie?)));
+        let of_record =
+            NAMES.iter().zip(lies).find_map(|(what, lie)| Some(format!("the record of the {what} {}", lie?)));
         self.fault = of_type.or(of_record).or_else(|| self.twice());
         self
     }
@@ -106,17 +109,17 @@ impl Records {
 }
 
 /// What a record written by hand says of itself that is not so: engines cut the state by its length, and name reals by its parts.
-fn lie<A: Record<f64>, B: Record<T>, T: Number>() -> Option<String> {
+fn lie<A: Record<T>, T: Number>() -> Option<String> {
     let (mut asked, mut given) = (Vec::new(), Vec::new());
-    let ones = B::build(|k| {
+    let ones = A::build(|k| {
         asked.push(k);
         T::from_f64(1.0)
     });
     ones.each(|k, _| given.push(k));
-    lie_of(A::LEN, &Fields::of::<A>(), [&asked, &given], &|k| [A::kind(k), B::kind(k)])
+    lie_of(A::LEN, &Fields::of::<A, T>(), [&asked, &given], &A::kind)
 }
 
-fn lie_of(len: usize, fields: &Fields, visits: [&[usize]; 2], kind: &dyn Fn(usize) -> [Kind; 2]) -> Option<String> {
+fn lie_of(len: usize, fields: &Fields, visits: [&[usize]; 2], kind: &dyn Fn(usize) -> Kind) -> Option<String> {
     if len != fields.len() {
         return Some(format!("has {len} reals by `Record::LEN`, but {} by `Record::parts`", fields.len()));
     }
@@ -125,7 +128,7 @@ fn lie_of(len: usize, fields: &Fields, visits: [&[usize]; 2], kind: &dyn Fn(usiz
         let (what, seen) = (["build", "each"][i], visits[i]);
         return Some(format!("has {len} reals, but `Record::{what}` visits {seen:?}: each once, in ascending order"));
     }
-    let k = fields.kinds().iter().enumerate().position(|(k, &known)| kind(k) != [known; 2])?;
+    let k = fields.kinds().iter().enumerate().position(|(k, &known)| kind(k) != known)?;
     Some(format!("says another kind of real {k} by `Record::kind` than by `Record::parts`"))
 }
 

@@ -39,7 +39,9 @@ impl Saved {
     pub(super) fn reals<T: Number>(&self, [vertices, reals]: [usize; 2], globals: usize) -> Result<(Vec<T>, Vec<T>)> {
         if self.precision != T::NAME {
             let (given, own) = (self.precision, T::NAME);
-            return Err(Error::Invalid(format!("the saved state is in {given}, but this simulation computes in {own}")));
+            return Err(Error::Invalid(format!(
+                "the saved state is in {given}, but this simulation computes in {own}"
+            )));
         }
         let given = self.reals.len() / T::BYTES;
         if given != vertices * reals || self.globals.len() != globals * T::BYTES {

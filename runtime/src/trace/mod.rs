@@ -18,8 +18,8 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernels, Kind as Leaf, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar,
-    SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
+    Combine, Given, Kernels, Kind as Leaf, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar, SharedOf,
+    Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 use expr::{put, with_tape};
@@ -176,7 +176,9 @@ impl Script {
         }
         match record(physics.scalar, stars, takes).0 {
             (1, true) => Ok(Traced { is_relaxation: true, ..traced }),
-            (1, false) => Err("takes an offer and holds something else: `held` of what it takes must be the offer".into()),
+            (1, false) => {
+                Err("takes an offer and holds something else: `held` of what it takes must be the offer".into())
+            }
             (len, _) => Err(format!("compares keys of {len} reals: a key is one real or one integer")),
         }
     }

@@ -4,8 +4,8 @@ use super::*;
 use crate::number::{Integer, Length, Real, random};
 use crate::program::{StarPlan, Stars};
 use crate::{kernels, stars, vertex};
-use std::marker::PhantomData;
 use nalgebra::{Matrix2, Matrix3, Matrix4, SMatrix, Vector3};
+use std::marker::PhantomData;
 
 vertex! {
     struct Body<R> { shared x: Vector3<R>, m: Matrix3<R> }

@@ -13,7 +13,7 @@ use super::{Cpu, table};
 use crate::engine::code::{Code, Measure, MeasureTile, Sight};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
-use crate::number::{Lanes, Number};
+use crate::number::Number;
 use crate::program::{Combine, Uniform};
 use crate::schedule::Rule;
 use std::sync::Arc;

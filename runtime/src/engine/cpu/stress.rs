@@ -8,8 +8,8 @@ use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
 use crate::schedule::{Key, Order, Rule, Schedule};
 use crate::step::{Stage, Step};
-use crate::{Mesh, kernels, record, stars, vertex};
 use crate::trace;
+use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::{Graph, Permutation};
 use meshweft_shaders::Scalar;
 

@@ -6,9 +6,7 @@ use crate::engine::Audit;
 use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
-use crate::program::{
-    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf,
-};
+use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use crate::schedule::Rule;
 use std::cell::LazyCell;
 use std::marker::PhantomData;

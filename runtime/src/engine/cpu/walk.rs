@@ -29,7 +29,7 @@ use crate::engine::reduce::Reduction;
 use crate::engine::{Audit, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
-use crate::number::{Lanes, Number};
+use crate::number::Number;
 use crate::schedule::{Rule, is_ready};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
