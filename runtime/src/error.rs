@@ -74,5 +74,18 @@ pub enum Error {
     },
 }
 
+#[cfg(feature = "cluster")]
+impl From<meshweft_net::Error> for Error {
+    fn from(error: meshweft_net::Error) -> Error {
+        match error {
+            meshweft_net::Error::Invalid(what) => Error::Invalid(what),
+            meshweft_net::Error::Secret(what) | meshweft_net::Error::Hosts(what) => Error::Cluster(what),
+            meshweft_net::Error::Internal(what) => Error::Internal(what),
+            // The enum may grow.
+            other => Error::Cluster(other.to_string()),
+        }
+    }
+}
+
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,7 +1,7 @@
 //! When messages of values were taken in, for the timeline.
 
-use super::transport::Host;
 use crate::engine::{NETWORK, Timeline, What};
+use meshweft_net::Host;
 use std::sync::Arc;
 
 /// A message of values that is taken in.

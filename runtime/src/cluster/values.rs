@@ -8,9 +8,9 @@
 //! Numbers have four bytes, the epoch has eight. Tasks are named by their numbers in the whole mesh. No bits: the values are as they
 //! were in the epoch before. A message says itself whether it is packed, so both kinds mix, and nobody agrees on anything.
 
-use super::codec::{self, Form};
 use super::kind::VALUES;
-use super::transport::MAX_MESSAGE;
+use meshweft_net::MAX_MESSAGE;
+use meshweft_net::codec::{self, Form};
 use std::borrow::Cow;
 
 /// Bytes before the first task.

@@ -7,7 +7,6 @@ use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpect
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
-use super::transport::Host;
 use crate::engine::{
     Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, round_by_round,
 };
@@ -20,6 +19,7 @@ use crate::program::{Kernels, Part, parts};
 use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
+use meshweft_net::Host;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -12,8 +12,6 @@
 //! Source: Young, Romera, Hauck and Fröning, "Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016.
 
 mod cost;
-mod ids;
-mod measure;
 mod reals;
 #[cfg(test)]
 mod tests;
@@ -23,8 +21,7 @@ use crate::engine::Offers;
 use crate::model::Packed;
 use crate::number::Number;
 use cost::{Costs, Way};
-use ids::{Form, List};
-pub use measure::{ListCost, list_costs};
+use meshweft_net::ids::{self, Form, List};
 use reals::Reals;
 use std::ops::Range;
 use std::time::Duration;

@@ -1,14 +1,14 @@
 //! Reals of the vertices of a list.
 //!
 //! What the other end knows already is not said again, and what is the same for all is said once: of a breadth-first search nothing is
-//! left. The rest goes out vertex after vertex, as it is or packed ([`codec`](super::super::codec)).
+//! left. The rest goes out vertex after vertex, as it is or packed ([`codec`]).
 //!
 //! ```text
 //! how each real stands | those that are the same for all | whether the rest is packed | the rest
 //! ```
 
-use super::super::codec;
 use crate::number::Number;
+use meshweft_net::codec;
 
 const VARYING: u8 = 0;
 const SAME: u8 = 1;
