@@ -1,6 +1,6 @@
 //! Processes that a driver started as its workers.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};

@@ -17,6 +17,7 @@
 //! Source: Lemire and Boytsov, "Decoding billions of integers per second through vectorization", 2015 (the packing of 128);
 //! Lindstrom and Isenburg, "Fast and efficient compression of floating-point data", 2006 (order-preserving integers).
 
+use crate::wire::Reader;
 use bitpacking::{BitPacker, BitPacker4x};
 
 /// Numbers that are packed at once.
@@ -51,21 +52,15 @@ pub fn pack(form: Form, values: &[u8], packed: &mut Vec<u8>) {
     }
 }
 
-/// What [`pack`] made `packed` of, if that is so many bytes: `values` is filled with it. Returns whether it is.
+/// Fills `values` with what [`pack`] packed, and goes on behind it. None if that is malformed, or not so many bytes.
 #[must_use]
-pub fn unpack(form: Form, packed: &[u8], values: &mut [u8]) -> bool {
-    unpack_first(form, packed, values).is_some_and(<[u8]>::is_empty)
-}
-
-/// The same where more may follow, which is returned.
-#[must_use]
-pub fn unpack_first<'a>(form: Form, packed: &'a [u8], values: &mut [u8]) -> Option<&'a [u8]> {
+pub fn unpack(form: Form, from: &mut Reader, values: &mut [u8]) -> Option<()> {
     if !values.len().is_multiple_of(form.vertex()) {
         return None;
     }
     match form.bytes {
-        4 => unpack_words::<u32>(form, packed, values),
-        8 => unpack_words::<u64>(form, packed, values),
+        4 => unpack_words::<u32>(form, from, values),
+        8 => unpack_words::<u64>(form, from, values),
         _ => None,
     }
 }
@@ -151,20 +146,18 @@ fn pack_words<W: Word>(form: Form, values: &[u8], packed: &mut Vec<u8>) {
     }
 }
 
-fn unpack_words<'a, W: Word>(form: Form, mut packed: &'a [u8], values: &mut [u8]) -> Option<&'a [u8]> {
+fn unpack_words<W: Word>(form: Form, from: &mut Reader, values: &mut [u8]) -> Option<()> {
     if values.is_empty() {
-        return Some(packed);
+        return Some(());
     }
     for real in 0..form.reals {
         let at = real * W::BYTES..(real + 1) * W::BYTES;
-        let (first, rest) = packed.split_at_checked(W::BYTES)?;
-        packed = rest;
-        let mut before = W::read(first).rank();
+        let mut before = W::read(from.bytes(W::BYTES)?).rank();
         for vertices in values.chunks_mut(BLOCK * form.vertex()) {
             let count = vertices.len() / form.vertex();
             let (mut words, mut halves) = ([W::default(); BLOCK], [0; BLOCK]);
             for half in 0..W::BYTES / 4 {
-                packed = unpack_block(packed, &mut halves[..count])?;
+                unpack_block(from, &mut halves[..count])?;
                 words.iter_mut().zip(halves).for_each(|(word, bits)| *word = word.with(half, bits));
             }
             for (word, vertex) in words.into_iter().zip(vertices.chunks_exact_mut(form.vertex())) {
@@ -173,7 +166,7 @@ fn unpack_words<'a, W: Word>(form: Form, mut packed: &'a [u8], values: &mut [u8]
             }
         }
     }
-    Some(packed)
+    Some(())
 }
 
 /// Packs a block, or the rest of one, with the width that it takes in front.
@@ -204,12 +197,10 @@ pub(crate) fn pack_bits(words: &[u32], width: u32, packed: &mut Vec<u8>) {
     bytes.for_each(|byte| *byte = bits as u8);
 }
 
-/// Unpacks a block. Returns what follows it; none if it is cut short, or no width is in front.
-fn unpack_block<'a>(packed: &'a [u8], words: &mut [u32]) -> Option<&'a [u8]> {
-    let (&width, rest) = packed.split_first().filter(|(width, _)| **width <= 32)?;
-    let (own, rest) = rest.split_at_checked(bytes_of(words.len(), width.into()))?;
-    unpack_bits(own, width.into(), words)?;
-    Some(rest)
+/// Unpacks a block. None if it is cut short, or no width is in front.
+fn unpack_block(from: &mut Reader, words: &mut [u32]) -> Option<()> {
+    let width = from.byte().filter(|width| *width <= 32)?;
+    unpack_bits(from.bytes(bytes_of(words.len(), width.into()))?, width.into(), words)
 }
 
 /// Unpacks as many numbers of `width` bits, 32 at most, as there is room for: a block, or fewer. None if there are not as many.
@@ -245,13 +236,19 @@ mod tests {
         Form { bytes: random.one_of(&[4, 8]), reals: 1 + random.below(7) }
     }
 
+    /// Whether all of `packed` unpacks to so many values.
+    fn unpacks(form: Form, packed: &[u8], values: &mut [u8]) -> bool {
+        let mut from = Reader(packed);
+        unpack(form, &mut from, values).and_then(|()| from.end()).is_some()
+    }
+
     /// Packs and unpacks: every bit must come back. Returns how many bytes it took.
     fn check(form: Form, values: &[u8]) -> usize {
         let mut packed = vec![7];
         pack(form, values, &mut packed);
         assert_eq!(packed[0], 7, "it is appended");
         let mut back = vec![0xaa; values.len()];
-        assert!(unpack(form, &packed[1..], &mut back), "{form:?}, {} bytes", values.len());
+        assert!(unpacks(form, &packed[1..], &mut back), "{form:?}, {} bytes", values.len());
         assert!(back == values, "{form:?}, {} bytes", values.len());
         packed.len() - 1
     }
@@ -342,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_nonsense_is_refused_and_panics_nowhere() {
+    fn what_is_cut_short_or_malformed_is_refused_and_panics_nowhere() {
         let random = &mut Random(3);
         for _ in 0..400 {
             let form = form(random);
@@ -353,11 +350,11 @@ mod tests {
             let mut back = vec![0; values.len()];
             if !packed.is_empty() {
                 let end = random.below(packed.len());
-                assert!(!unpack(form, &packed[..end], &mut back), "cut short");
+                assert!(!unpacks(form, &packed[..end], &mut back), "cut short");
             }
-            assert!(!unpack(form, &[&packed[..], &[0]].concat(), &mut back), "a byte behind the end");
-            assert!(!unpack(form, &packed, &mut vec![0; values.len() + 1]), "no whole number");
-            assert!(!unpack(Form { bytes: 5, ..form }, &packed, &mut vec![0; 10 * form.reals]), "no number");
+            assert!(!unpacks(form, &[&packed[..], &[0]].concat(), &mut back), "a byte behind the end");
+            assert!(!unpacks(form, &packed, &mut vec![0; values.len() + 1]), "no whole number");
+            assert!(!unpacks(Form { bytes: 5, ..form }, &packed, &mut vec![0; 10 * form.reals]), "no number");
             // Other bytes may be other numbers; they are all that is touched.
             for _ in 0..1 + random.below(4) {
                 let at = random.below(packed.len().max(1));
@@ -365,10 +362,10 @@ mod tests {
                     *byte = random.below(256) as u8;
                 }
             }
-            let _ = unpack(form, &packed, &mut back);
+            let _ = unpacks(form, &packed, &mut back);
             let junk: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
-            let _ = unpack(form, &junk, &mut back);
+            let _ = unpacks(form, &junk, &mut back);
         }
-        assert!(!unpack(Form { bytes: 4, reals: 1 }, &[0, 0, 0, 0, 33], &mut [0; 4]), "no width");
+        assert!(!unpacks(Form { bytes: 4, reals: 1 }, &[0, 0, 0, 0, 33], &mut [0; 4]), "no width");
     }
 }

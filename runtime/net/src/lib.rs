@@ -20,6 +20,7 @@ pub mod codec;
 mod error;
 mod identity;
 pub mod ids;
+mod list_cost;
 pub mod memory;
 pub mod peer;
 pub mod quic;
@@ -33,5 +34,7 @@ pub mod wire;
 
 pub use error::{Error, Result};
 pub use identity::{RunKey, Token, write_secret};
+#[doc(hidden)]
+pub use list_cost::{ListCost, list_costs};
 pub use ranks::Rank;
 pub use transport::{Event, Host, MAX_MESSAGE, Sink, Traffic, Transport};

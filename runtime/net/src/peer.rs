@@ -10,6 +10,7 @@
 //! one that keeps order and loses nothing ([`Network::Reliable`], such as a QUIC stream) needs neither.
 
 use crate::transport::Host;
+use crate::wire::{Reader, Writer};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -236,30 +237,22 @@ impl Header {
     }
 
     fn write(&self, message: &[u8]) -> Vec<u8> {
-        let mut frame = Vec::with_capacity(HEADER + message.len());
-        frame.extend(MAGIC.to_le_bytes());
-        frame.extend(self.from.to_le_bytes());
-        frame.extend(self.run.to_le_bytes());
-        frame.extend(self.incarnation.to_le_bytes());
-        frame.extend(u32::from(self.has_message).to_le_bytes());
-        frame.extend(self.number.to_le_bytes());
-        frame.extend(self.acknowledged.to_le_bytes());
-        frame.extend(message);
-        frame
+        let frame = Writer(Vec::with_capacity(HEADER + message.len())).number(MAGIC).number(self.from).long(self.run);
+        let frame = frame.number(self.incarnation).number(self.has_message.into());
+        frame.long(self.number).long(self.acknowledged).fixed(message).0
     }
 
     /// None if it is no frame of this protocol.
     fn read(frame: &[u8]) -> Option<Header> {
-        let word = |at: usize| Some(u32::from_le_bytes(frame.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_le_bytes(frame.get(at..at + 8)?.try_into().ok()?));
-        let header = Header {
-            from: word(4)?,
-            run: long(8)?,
-            incarnation: word(16)?,
-            has_message: word(20)? == 1,
-            number: long(24)?,
-            acknowledged: long(32)?,
-        };
-        (word(0)? == MAGIC && word(20)? <= 1).then_some(header)
+        let mut frame = Reader(frame);
+        frame.number().filter(|magic| *magic == MAGIC)?;
+        Some(Header {
+            from: frame.number()?,
+            run: frame.long()?,
+            incarnation: frame.number()?,
+            has_message: frame.number().filter(|count| *count <= 1)? == 1,
+            number: frame.long()?,
+            acknowledged: frame.long()?,
+        })
     }
 }

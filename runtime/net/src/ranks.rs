@@ -9,8 +9,8 @@
 //! The token is a file that all ranks can read. Rank 0 writes it when it has begun to listen, and the others wait for it, unless
 //! `MESHWEFT_KEY` names the key that it was made with ahead of the run. `MESHWEFT_DRIVER=HOST:PORT` is where rank 0 listens.
 
+use crate::error::{Error, Result};
 use crate::identity::{Token, read_secret};
-use crate::{Error, Result};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

@@ -10,6 +10,11 @@ impl Writer {
         self.fixed(&number.to_le_bytes())
     }
 
+    /// Appends a number of eight bytes.
+    pub fn long(self, number: u64) -> Writer {
+        self.fixed(&number.to_le_bytes())
+    }
+
     /// Appends bytes whose number both sides know.
     pub fn fixed(mut self, bytes: &[u8]) -> Writer {
         self.0.extend(bytes);
@@ -31,9 +36,19 @@ impl Writer {
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// Reads a byte.
+    pub fn byte(&mut self) -> Option<u8> {
+        self.fixed().map(|[byte]| byte)
+    }
+
     /// Reads a number of four bytes.
     pub fn number(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.fixed()?))
+    }
+
+    /// Reads a number of eight bytes.
+    pub fn long(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.fixed()?))
     }
 
     /// Reads as many bytes as both sides know that there are.
@@ -43,12 +58,17 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
+    /// Reads so many bytes.
+    pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
     /// Reads bytes behind their number.
     pub fn text(&mut self) -> Option<&'a [u8]> {
-        let length = self.number()? as usize;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(text)
+        let count = self.number()? as usize;
+        self.bytes(count)
     }
 
     /// Reads a list of `most` items at most.
@@ -63,5 +83,26 @@ impl<'a> Reader<'a> {
     /// Whether all was read.
     pub fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_as_they_are_written_and_no_further() {
+        let bytes = Writer::default().number(7).long(1 << 40).fixed(&[3, 4]).text(b"ab");
+        let bytes = bytes.list(&[5, 6], |writer, item| writer.number(*item)).0;
+        let read = |bytes: &[u8]| {
+            let mut reader = Reader(bytes);
+            let numbers = (reader.number()?, reader.long()?, reader.byte()?, reader.fixed::<1>()?);
+            let rest = (reader.text()?.to_vec(), reader.list(2, Reader::number)?);
+            reader.end().map(|()| (numbers, rest))
+        };
+        assert_eq!(read(&bytes), Some(((7, 1 << 40, 3, [4]), (b"ab".to_vec(), vec![5, 6]))));
+        assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_none()), "cut short");
+        assert_eq!(read(&[&bytes[..], &[0]].concat()), None, "a byte behind the end");
+        assert!(Reader(&9u32.to_le_bytes()).list(2, Reader::number).is_none(), "more items than there may be");
     }
 }

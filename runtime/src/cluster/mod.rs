@@ -61,7 +61,7 @@ mod worker;
 pub use launch::{Cluster, Gathering, Worker};
 pub use meshweft_net::RunKey;
 #[doc(hidden)]
-pub use meshweft_net::ids::{ListCost, list_costs};
+pub use meshweft_net::{ListCost, list_costs};
 pub use packing::Compress;
 pub(crate) use packing::tried as try_packing;
 pub use partition::Sharing;

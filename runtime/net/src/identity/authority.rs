@@ -1,7 +1,7 @@
 //! The authority of a run, and what it signs.
 
 use super::name::{Name, RunId, hex};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SanType,

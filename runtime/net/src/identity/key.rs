@@ -2,7 +2,7 @@
 
 use super::authority::{Authority, digest};
 use super::token::Token;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;

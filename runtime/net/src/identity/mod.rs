@@ -1,7 +1,8 @@
 //! Who belongs to a run.
 //!
 //! Every run has an authority of its own: a key that is made when the driver starts, never leaves its memory, and is gone
-//! with it; or one that was made ahead, and lies in a file until it expires. A host is who its certificate says: signed by that authority, for this run, this number and this incarnation.
+//! with it; or one that was made ahead, and lies in a file until it expires. A host is who its certificate says: signed by that
+//! authority, for this run, this number and this incarnation.
 //!
 //! ```text
 //!  driver                                              worker
@@ -34,12 +35,3 @@ pub(crate) use name::Name;
 pub(crate) use tls::ALPN;
 pub(crate) use tls::{JOIN_ALPN, client, join_client, key_of, name_of, server};
 pub use token::Token;
-
-/// Random bytes from the system.
-fn random<const N: usize>() -> crate::Result<[u8; N]> {
-    use ring::rand::SecureRandom;
-    let mut bytes = [0; N];
-    let failed = |_| crate::Error::Secret("the system gives no random numbers, so there can be no keys".into());
-    ring::rand::SystemRandom::new().fill(&mut bytes).map_err(failed)?;
-    Ok(bytes)
-}

@@ -1,6 +1,8 @@
 //! What a certificate says: which run, which host of it, which incarnation.
 
+use crate::error::{Error, Result};
 use crate::transport::Host;
+use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
 
 /// Tells runs apart: 128 random bits.
@@ -8,8 +10,8 @@ use std::fmt;
 pub(crate) struct RunId(pub(super) [u8; 16]);
 
 impl RunId {
-    pub(super) fn random() -> crate::Result<RunId> {
-        super::random().map(RunId)
+    pub(super) fn random() -> Result<RunId> {
+        random().map(RunId)
     }
 }
 
@@ -50,6 +52,14 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "meshweft://run/{}/host/{}/incarnation/{}", self.run, self.host, self.incarnation)
     }
+}
+
+/// Draws N random bytes from the system.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let failed = |_| Error::Secret("the system gives no random numbers, so there can be no keys".into());
+    SystemRandom::new().fill(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 /// Reads N bytes in hexadecimal, in lower case.

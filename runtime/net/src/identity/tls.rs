@@ -2,7 +2,7 @@
 
 use super::authority::{Credentials, Digest, digest};
 use super::name::{Name, RunId};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::{cipher_suite, default_provider, kx_group};

@@ -1,8 +1,8 @@
 //! What a worker needs to join a run: one line of text.
 
 use super::authority::{Authority, Digest, digest};
-use super::name::{RunId, hex};
-use crate::{Error, Result};
+use super::name::{RunId, hex, random};
+use crate::error::{Error, Result};
 use ring::hmac;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -41,7 +41,7 @@ impl Token {
     pub(crate) fn new(authority: &Authority, workers: u32, addresses: Vec<SocketAddr>) -> Result<Token> {
         let expiry = authority.ends().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let digest = digest(authority.certificate());
-        let (secret, names) = (super::random()?, Vec::new());
+        let (secret, names) = (random()?, Vec::new());
         Ok(Token { run: authority.run, authority: digest, secret, expiry, workers, addresses, names })
     }
 

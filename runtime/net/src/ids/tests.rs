@@ -1,7 +1,7 @@
 //! Lists of ids in every form, and malformed ones.
 
-use super::measure::{entropy, list_costs};
 use super::*;
+use crate::list_cost::{entropy, list_costs};
 use crate::random::Random;
 
 /// Some ids below `end`: anywhere, in a run, thick in one place, or all but some.
@@ -29,9 +29,9 @@ fn a_list_comes_back_in_every_form_and_takes_what_was_said() {
             list.write(form, &mut out);
             assert_eq!(out.len() - 1, list.bytes[form as usize], "{form:?} of {} below {end}", ids.len());
             out.push(7);
-            let mut rest = &out[1..];
+            let mut rest = Reader(&out[1..]);
             assert_eq!(read(&mut rest, end), Some((form, ids.clone())), "{form:?} of {} below {end}", ids.len());
-            assert_eq!(rest, [7], "it ends where it ends");
+            assert_eq!(rest.0, [7], "it ends where it ends");
         }
     }
     // Far apart, up to the last number that there is.
@@ -40,7 +40,7 @@ fn a_list_comes_back_in_every_form_and_takes_what_was_said() {
         for form in [Form::Plain, Form::Packed, Form::Rice] {
             let mut out = Vec::new();
             list.write(form, &mut out);
-            assert_eq!(read(&mut &out[..], u32::MAX), Some((form, ids.to_vec())), "{form:?}");
+            assert_eq!(read(&mut Reader(&out), u32::MAX), Some((form, ids.to_vec())), "{form:?}");
         }
     }
 }
@@ -73,10 +73,10 @@ fn numbers_come_back_and_a_few_large_ones_cost_the_others_nothing() {
             out.len()
         );
         let (mut back, cut) = (vec![0; numbers.len()], random.below(out.len().max(1)));
-        let mut rest = &out[..];
-        assert_eq!((read_numbers(&mut rest, &mut back), rest.len()), (Some(()), 0));
+        let mut rest = Reader(&out);
+        assert_eq!((read_numbers(&mut rest, &mut back), rest.0.len()), (Some(()), 0));
         assert_eq!(back, numbers);
-        assert!(out.is_empty() || read_numbers(&mut &out[..cut], &mut back).is_none(), "cut short");
+        assert!(out.is_empty() || read_numbers(&mut Reader(&out[..cut]), &mut back).is_none(), "cut short");
     }
     let few: Vec<u32> = (0..5120).map(|i| if i % 100 == 0 { 40 } else { i % 7 }).collect();
     let mut out = Vec::new();
@@ -85,7 +85,7 @@ fn numbers_come_back_and_a_few_large_ones_cost_the_others_nothing() {
 }
 
 #[test]
-fn a_list_that_makes_no_sense_is_refused_and_panics_nowhere() {
+fn a_malformed_list_is_refused_and_panics_nowhere() {
     let random = &mut Random(3);
     for _ in 0..1000 {
         let end = 1 + random.below(3000) as u32;
@@ -93,18 +93,18 @@ fn a_list_that_makes_no_sense_is_refused_and_panics_nowhere() {
         let mut out = Vec::new();
         List::new(&ids, end).write(random.one_of(&Form::ALL), &mut out);
         let cut = random.below(out.len());
-        assert_eq!(read(&mut &out[..cut], end), None, "cut short");
+        assert_eq!(read(&mut Reader(&out[..cut]), end), None, "cut short");
         for _ in 0..1 + random.below(3) {
             let at = random.below(out.len());
             out[at] ^= 1 << random.below(8);
         }
-        if let Some((_, ids)) = read(&mut &out[..], end) {
+        if let Some((_, ids)) = read(&mut Reader(&out), end) {
             assert!(ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&last| last < end));
         }
     }
     // As many as nobody has.
     let huge = [&[Form::Packed as u8][..], &u32::MAX.to_le_bytes(), &[0; 64]].concat();
-    assert_eq!(read(&mut &huge[..], 1000), None);
+    assert_eq!(read(&mut Reader(&huge), 1000), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! writer went away, or that a reader lost its place.
 
 use crate::transport::MAX_MESSAGE;
+use crate::wire::Reader;
 use std::fmt;
 
 /// Bytes before each message.
@@ -128,15 +129,16 @@ struct Frame {
 impl Frame {
     /// Checks a header, and makes room for what it announces.
     fn open(header: &[u8; HEADER]) -> Result<Frame, Violation> {
-        let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let kind = *Kind::ALL.get(usize::from(header[8])).ok_or(Violation::Unknown(header[8]))?;
-        let length = word(0) as usize;
+        let mut reader = Reader(header);
+        let mut fields = || Some((reader.number()? as usize, reader.number()?, reader.byte()?));
+        let (length, crc, kind) = fields().expect("a header has a length, a checksum and a kind");
+        let kind = *Kind::ALL.get(usize::from(kind)).ok_or(Violation::Unknown(kind))?;
         if length > kind.longest() {
             return Err(Violation::Oversize(kind, length));
         }
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&[kind as u8]);
-        Ok(Frame { kind, crc: word(4), hasher, length, bytes: Vec::with_capacity(length) })
+        Ok(Frame { kind, crc, hasher, length, bytes: Vec::with_capacity(length) })
     }
 }
 

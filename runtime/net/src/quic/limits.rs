@@ -2,8 +2,8 @@
 
 use super::rate::Measuring;
 use super::settings::Settings;
+use crate::error::{Error, Result};
 use crate::identity::{Credentials, client, server};
-use crate::{Error, Result};
 use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};

@@ -1,7 +1,7 @@
 //! The thread that runs the network, and nothing else: physics on all cores must not keep packets waiting.
 
 use super::limits::{self, LAST_PACKETS, SOCKET_BUFFER, code};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, mpsc};

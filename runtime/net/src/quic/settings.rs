@@ -1,6 +1,6 @@
 //! How a host takes part in a run.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 

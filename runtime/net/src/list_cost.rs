@@ -1,7 +1,8 @@
 //! What lists take in each form: for benchmarks, which see nothing else of how searches are said.
 
-use super::{Form, List, read, write_plain};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::ids::{Form, List, read, write_plain};
+use crate::wire::Reader;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -42,7 +43,7 @@ pub fn list_costs(ids: &[u32], end: u32, times: usize) -> Result<(f64, Vec<ListC
                 _ => List::new(ids, end).write(form, &mut out),
             }
             cost.write_s = cost.write_s.min(clock.elapsed().as_secs_f64());
-            let (clock, mut rest) = (Instant::now(), &out[..]);
+            let (clock, mut rest) = (Instant::now(), Reader(&out));
             let found = read(&mut rest, end);
             cost.read_s = cost.read_s.min(clock.elapsed().as_secs_f64());
             assert!(found.is_some_and(|found| found.1 == ids), "a list in the form {form:?} comes back");
@@ -62,7 +63,7 @@ fn name(form: Form) -> &'static str {
 }
 
 /// Entropy of the gaps, taken one by one, in bits an id; 0 of no ids.
-pub(super) fn entropy(ids: &[u32]) -> f64 {
+pub(crate) fn entropy(ids: &[u32]) -> f64 {
     let mut counts = BTreeMap::<u32, f64>::new();
     let mut next = 0;
     for &id in ids {

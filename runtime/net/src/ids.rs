@@ -17,13 +17,12 @@
 //! Sources: Lemire and Boytsov, "Decoding billions of integers per second through vectorization", 2015; Rice and Plaunt, "Adaptive
 //! variable-length coding", 1971.
 
-mod measure;
 #[cfg(test)]
 mod tests;
 
 use crate::codec::{BLOCK, pack_bits, unpack_bits};
+use crate::wire::Reader;
 use bitpacking::{BitPacker, BitPacker4x};
-pub use measure::{ListCost, list_costs};
 
 /// How a list of ids is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,27 +107,23 @@ pub fn write_plain(ids: &[u32], out: &mut Vec<u8>) {
     List { ids, missing: None, bytes: [0; Form::ALL.len()] }.write(Form::Plain, out);
 }
 
-/// Reads a list of ids below `end` and in which form it was, and goes on behind it. None if it is none; it takes no more memory than
-/// all ids would.
-pub fn read(from: &mut &[u8], end: u32) -> Option<(Form, Vec<u32>)> {
-    let (head, rest) = from.split_at_checked(HEAD)?;
-    let count = word(head, 1)?;
+/// Reads a list of ids below `end` and in which form it was, and goes on behind it. None if it is malformed; it takes no more memory
+/// than all ids would.
+pub fn read(from: &mut Reader, end: u32) -> Option<(Form, Vec<u32>)> {
+    let (head, count) = (from.byte()?, from.number()?);
     if count > end {
         return None;
     }
-    *from = rest;
-    let (form, count) = (*Form::ALL.get(usize::from(head[0] & !MISSING))?, count as usize);
+    let (form, count) = (*Form::ALL.get(usize::from(head & !MISSING))?, count as usize);
     let mut ids = Vec::with_capacity(count);
     match form {
         Form::Plain => {
-            let (own, rest) = from.split_at_checked(4 * count)?;
-            ids.extend(own.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)));
-            *from = rest;
+            ids.extend(from.bytes(4 * count)?.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)));
         }
         Form::Bitmap => {
-            let (first, bytes) = (word(from, 0)?, word(from, 4)? as usize);
-            let (map, rest) = from[8..].split_at_checked(bytes)?;
-            if u64::from(first) + bytes as u64 > u64::from(end.div_ceil(8)) {
+            let first = from.number()?;
+            let map = from.text()?;
+            if u64::from(first) + map.len() as u64 > u64::from(end.div_ceil(8)) {
                 return None;
             }
             for (i, word) in map.chunks(8).enumerate() {
@@ -139,7 +134,6 @@ pub fn read(from: &mut &[u8], end: u32) -> Option<(Form, Vec<u32>)> {
                     return None;
                 }
             }
-            *from = rest;
         }
         Form::Packed => unpack(from, count, &mut ids)?,
         Form::Rice => {
@@ -157,12 +151,7 @@ pub fn read(from: &mut &[u8], end: u32) -> Option<(Form, Vec<u32>)> {
     }
     let is_sound = ids.len() == count && ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&last| last < end);
     let ids = is_sound.then_some(ids)?;
-    Some((form, if head[0] & MISSING == 0 { ids } else { missing(&ids, end) }))
-}
-
-/// The four bytes at `at`.
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some((form, if head & MISSING == 0 { ids } else { missing(&ids, end) }))
 }
 
 /// The ids below `end` that are not in a list.
@@ -245,13 +234,12 @@ fn pack(ids: &[u32], out: &mut Vec<u8>) {
     }
 }
 
-fn unpack(from: &mut &[u8], count: usize, ids: &mut Vec<u32>) -> Option<()> {
+fn unpack(from: &mut Reader, count: usize, ids: &mut Vec<u32>) -> Option<()> {
     let (packer, mut before) = (BitPacker4x::new(), None);
     ids.resize(count, 0);
     for block in ids.chunks_mut(BLOCK) {
-        let (&width, rest) = from.split_first().filter(|(width, _)| **width <= 32)?;
-        let (own, rest) = rest.split_at_checked((block.len() * usize::from(width)).div_ceil(8))?;
-        *from = rest;
+        let width = from.byte().filter(|width| *width <= 32)?;
+        let own = from.bytes((block.len() * usize::from(width)).div_ceil(8))?;
         if block.len() == BLOCK {
             packer.decompress_strictly_sorted(before, own, block, width);
         } else {
@@ -286,17 +274,14 @@ pub fn write_numbers(numbers: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Reads as many numbers as there is room for, and goes on behind them. None if there are not as many.
-pub fn read_numbers(from: &mut &[u8], numbers: &mut [u32]) -> Option<()> {
+pub fn read_numbers(from: &mut Reader, numbers: &mut [u32]) -> Option<()> {
     for group in numbers.chunks_mut(GROUP) {
-        let (&head, rest) = from.split_first()?;
-        *from = rest;
-        match head {
+        match from.byte()? {
             RICE => read_rice(from, group)?,
-            0..=32 => {
+            width @ 0..=32 => {
                 for block in group.chunks_mut(BLOCK) {
-                    let (own, rest) = from.split_at_checked((block.len() * usize::from(head)).div_ceil(8))?;
-                    unpack_bits(own, head.into(), block)?;
-                    *from = rest;
+                    let own = from.bytes((block.len() * usize::from(width)).div_ceil(8))?;
+                    unpack_bits(own, width.into(), block)?;
                 }
             }
             _ => return None,
@@ -352,27 +337,26 @@ fn write_rice(gaps: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Reads a group of as many as there is room for.
-fn read_rice(from: &mut &[u8], gaps: &mut [u32]) -> Option<()> {
-    let (&low, rest) = from.split_first().filter(|(low, _)| **low < 32 || **low == RUN)?;
-    *from = rest;
+fn read_rice(from: &mut Reader, gaps: &mut [u32]) -> Option<()> {
+    let low = from.byte().filter(|low| *low < 32 || *low == RUN)?;
     if low == RUN {
         gaps.fill(0);
         return Some(());
     }
     let count = gaps.len();
     for gaps in gaps.chunks_mut(BLOCK) {
-        let (own, rest) = from.split_at_checked((gaps.len() * usize::from(low)).div_ceil(8))?;
+        let own = from.bytes((gaps.len() * usize::from(low)).div_ceil(8))?;
         unpack_bits(own, low.into(), gaps)?;
-        *from = rest;
     }
     let (mut found, mut zeros) = (0, 0u32);
     while found < count {
-        let (word, bytes) = match from.split_first_chunk::<8>() {
-            Some((word, _)) => (u64::from_le_bytes(*word), 8),
+        let rest = from.0;
+        let (word, bytes) = match rest.first_chunk::<8>() {
+            Some(word) => (u64::from_le_bytes(*word), 8),
             None => {
                 let mut word = [0; 8];
-                word[..from.len()].copy_from_slice(from);
-                (u64::from_le_bytes(word), from.len())
+                word[..rest.len()].copy_from_slice(rest);
+                (u64::from_le_bytes(word), rest.len())
             }
         };
         if bytes == 0 {
@@ -388,7 +372,7 @@ fn read_rice(from: &mut &[u8], gaps: &mut [u32]) -> Option<()> {
             }
         }
         zeros = zeros.wrapping_add(8 * bytes as u32 - last);
-        *from = &from[used..];
+        from.bytes(used)?;
     }
     Some(())
 }
