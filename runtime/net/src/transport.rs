@@ -40,7 +40,7 @@ pub enum Event {
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// What went between this host and another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// Messages handed to the network.
     pub sent_messages: u64,
@@ -50,6 +50,8 @@ pub struct Traffic {
     pub received_messages: u64,
     /// Their bytes.
     pub received_bytes: u64,
+    /// Bytes a second that the way there carries, measured on what went there: infinity within a process. None: not known yet.
+    pub rate: Option<f64>,
 }
 
 /// Carries whole messages between the hosts of a run: in order between two hosts, each once, or the loss is told.
@@ -70,14 +72,6 @@ pub trait Transport: Send + Sync {
 
     /// What went between this host and another.
     fn traffic(&self, with: Host) -> Traffic;
-
-    /// Bytes a second that the way to a host carries, measured on what went there. None: not known, or as fast as memory.
-    fn rate(&self, to: Host) -> Option<f64>;
-
-    /// Whether messages leave the process.
-    fn is_network(&self) -> bool {
-        true
-    }
 
     /// Says goodbye: waits until every host that is left has said so too and both sides have read everything, then closes.
     /// After the goodbye's deadline it closes anyway, and hosts that did not say goodbye learn of a loss.

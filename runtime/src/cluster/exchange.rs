@@ -427,7 +427,7 @@ impl Border for Exchange {
         }
         let packing = &self.border.get().expect("a walk has a share").packing;
         for (to, message) in outbox.messages.drain(..) {
-            let rate = || self.transport().rate(to);
+            let rate = || self.transport().traffic(to).rate;
             let (message, said) = packing.prepare(to, message, rate, || self.time.now());
             self.send(to, message);
             if let Some(said) = said {

@@ -280,10 +280,6 @@ impl Transport for Simulation {
         Traffic::default()
     }
 
-    fn rate(&self, _: Host) -> Option<f64> {
-        None
-    }
-
     fn close(&self) {
         let mut state = self.world.state();
         let until = state.now + GOODBYE;

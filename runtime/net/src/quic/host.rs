@@ -101,10 +101,6 @@ impl Transport for Quic {
         self.link(with).traffic()
     }
 
-    fn rate(&self, to: Host) -> Option<f64> {
-        self.link(to).rate()
-    }
-
     fn close(&self) {
         let Some(network) = self.take_network() else { return };
         let deadline = Instant::now() + self.goodbye;

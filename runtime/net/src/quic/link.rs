@@ -203,12 +203,7 @@ impl Link {
         let count = |counter: &Counter| (counter.messages.load(Relaxed), counter.bytes.load(Relaxed));
         let ((sent_messages, sent_bytes), (received_messages, received_bytes)) =
             (count(&self.sent), count(&self.received));
-        Traffic { sent_messages, sent_bytes, received_messages, received_bytes }
-    }
-
-    /// Bytes a second that the connection carries, once it was busy enough to tell.
-    pub(super) fn rate(&self) -> Option<f64> {
-        rate::of(&self.connection)
+        Traffic { sent_messages, sent_bytes, received_messages, received_bytes, rate: rate::of(&self.connection) }
     }
 
     /// Says that nothing more will come.
