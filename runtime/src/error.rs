@@ -89,3 +89,19 @@ impl From<meshweft_net::Error> for Error {
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+    use meshweft_net::Error as Net;
+
+    #[test]
+    fn errors_of_hosts_say_the_same_as_errors_of_the_runtime() {
+        let makers: [fn(String) -> Net; 4] = [Net::Invalid, Net::Secret, Net::Hosts, Net::Internal];
+        for make in makers {
+            let error = make("3 of 4 workers joined".into());
+            let said = error.to_string();
+            assert_eq!(Error::from(error).to_string(), said);
+        }
+    }
+}

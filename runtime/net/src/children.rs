@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Tells a process that it was started as a worker, and where to listen.
+/// The variable that tells a process that it was started as a worker, and where to listen.
 pub const WORKER: &str = "MESHWEFT_WORKER";
 /// How long a process may take to end once the run is over.
 pub const FAREWELL: Duration = Duration::from_secs(5);
@@ -31,7 +31,10 @@ struct Voice {
     reader: JoinHandle<()>,
 }
 
-/// This very program as a worker that listens there.
+/// Makes the command of this very program as a worker that listens there.
+///
+/// # Errors
+/// This process is such a worker itself.
 pub fn this_program(listen: SocketAddr) -> Result<Command> {
     if std::env::var_os(WORKER).is_some() {
         return Err(Error::Invalid(
@@ -46,13 +49,16 @@ pub fn this_program(listen: SocketAddr) -> Result<Command> {
 }
 
 impl Children {
-    /// No processes.
+    /// Makes a list of no processes.
     pub fn none() -> Children {
         Children(Vec::new())
     }
 
     /// Starts a worker that reads the token from its standard input, and ends when that does. `name`: what to show before each
     /// line of its standard error, which is this process's otherwise.
+    ///
+    /// # Errors
+    /// A program that cannot be started.
     pub fn start(&mut self, mut command: Command, name: Option<&str>, token: &str) -> Result<()> {
         // Ctrl-C is for the driver alone, which ends its workers in good order.
         #[cfg(unix)]
@@ -62,9 +68,9 @@ impl Children {
         }
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|error| failed(&program, error))?;
-        // The secret goes where nobody else can read it. The pipe stays open: its end tells the worker that the driver is gone.
+        // The secret goes where no other process can read it. The pipe stays open: its end tells the worker that the driver is gone.
         if let Some(stdin) = &mut child.stdin {
-            // Whoever does not read it has ended already, which `fault` reports with its reason.
+            // A process that does not read it has ended already, which `fault` reports with its reason.
             let _ = writeln!(stdin, "{token}");
         }
         let voice = name.zip(child.stderr.take()).map(|(name, stderr)| Voice::show(name, stderr));
@@ -72,7 +78,7 @@ impl Children {
         Ok(())
     }
 
-    /// The error of a process that has ended.
+    /// Returns the error of a process that has ended.
     pub fn fault(&mut self) -> Option<Error> {
         self.0.iter_mut().zip(1..).find_map(|(Started { child, voice }, host)| {
             let status = child.try_wait().ok()??;

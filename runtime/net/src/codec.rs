@@ -33,7 +33,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Bytes of a vertex.
+    /// Returns the bytes of a vertex.
     pub fn vertex(self) -> usize {
         self.bytes * self.reals
     }
@@ -70,7 +70,7 @@ trait Word: Copy + Default {
     const BYTES: usize;
     fn read(bytes: &[u8]) -> Self;
     fn write(self, bytes: &mut [u8]);
-    /// Its place in the order of floating-point numbers, as a whole number with a sign; and the number at a place.
+    /// Its place in the order of floating-point numbers, as an integer with a sign; and the number at a place.
     fn rank(self) -> Self;
     /// How far a place is from another, with the sign in the last bit.
     fn apart(self, before: Self) -> Self;

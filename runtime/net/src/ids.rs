@@ -59,7 +59,7 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Of ids below `end`. Cost O(ids).
+    /// Finds out what a list of ascending ids below `end` takes. Cost O(ids).
     pub fn new(ids: &'a [u32], end: u32) -> List<'a> {
         let missing = (ids.len() > end as usize / 2).then(|| missing(ids, end));
         let shorter = missing.as_deref().unwrap_or(ids);
@@ -73,7 +73,7 @@ impl<'a> List<'a> {
         List { ids, missing, bytes: [4 * ids.len(), bitmap, packed, rice].map(|bytes| HEAD + bytes) }
     }
 
-    /// Appends it.
+    /// Appends the list in that form.
     pub fn write(&self, form: Form, out: &mut Vec<u8>) {
         let is_short = matches!(form, Form::Packed | Form::Rice);
         let (ids, mark) = match &self.missing {
@@ -102,7 +102,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Appends a list of which nothing is known.
+/// Appends a list of ids as they are, without a thought about its length.
 pub fn write_plain(ids: &[u32], out: &mut Vec<u8>) {
     List { ids, missing: None, bytes: [0; Form::ALL.len()] }.write(Form::Plain, out);
 }

@@ -102,7 +102,7 @@ impl State {
     }
 }
 
-/// Makes a host for every sink, the driver first.
+/// Makes a host for every sink, the driver first, and starts a thread for each.
 pub fn hosts(sinks: Vec<Sink>) -> Vec<Memory> {
     let inboxes: Vec<_> = sinks.iter().map(|_| Inbox { here: true, ..Inbox::default() }).collect();
     let pairs = vec![Pair::default(); sinks.len() * sinks.len()];

@@ -28,7 +28,7 @@ pub enum Network {
     },
 }
 
-/// Who speaks, and in which run.
+/// A host, and the run in which it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Tells runs apart.
@@ -81,13 +81,13 @@ struct Link {
 }
 
 impl Peer {
-    /// One end among `hosts` hosts, at time zero.
+    /// Makes one end among `hosts` hosts, at time zero.
     pub fn new(identity: Identity, hosts: u32, network: Network) -> Peer {
         let links = (0..hosts).map(|_| Link::default()).collect();
         Peer { identity, network, links, messages: VecDeque::new(), lost: VecDeque::new() }
     }
 
-    /// Has a message for another host; what is said to one that is lost is dropped.
+    /// Queues a message for another host; one for a host that is lost is dropped.
     pub fn send(&mut self, to: Host, message: Vec<u8>) {
         let link = &mut self.links[to as usize];
         if !link.is_lost {
@@ -95,7 +95,7 @@ impl Peer {
         }
     }
 
-    /// A frame has come. One that is no frame of this run is dropped, one that cannot be right loses its sender.
+    /// Takes in a frame that has come. One of another run is dropped, one that breaks the protocol loses its sender.
     pub fn handle(&mut self, now: Duration, from: Host, frame: Vec<u8>) {
         let Some(header) = Header::read(&frame) else { return };
         let Identity { run, incarnation, .. } = self.identity;
@@ -132,7 +132,7 @@ impl Peer {
         }
     }
 
-    /// The next frame to send, and to whom.
+    /// Returns the next frame to send, and to whom.
     pub fn poll_transmit(&mut self, now: Duration) -> Option<(Host, Vec<u8>)> {
         let (identity, network) = (self.identity, self.network);
         for (to, link) in (0..).zip(&mut self.links).filter(|(to, link)| *to != identity.host && !link.is_lost) {
@@ -148,17 +148,17 @@ impl Peer {
         None
     }
 
-    /// The next message that has come, and from whom.
+    /// Returns the next message that has come, and from whom.
     pub fn poll_message(&mut self) -> Option<(Host, Vec<u8>)> {
         self.messages.pop_front()
     }
 
-    /// The next host that was lost, and why.
+    /// Returns the next host that was lost, and why.
     pub fn poll_lost(&mut self) -> Option<(Host, String)> {
         self.lost.pop_front()
     }
 
-    /// Time has passed: gives up hosts that were silent for too long.
+    /// Gives up hosts that were silent for too long.
     pub fn handle_timeout(&mut self, now: Duration) {
         let Network::Lossy { dead, .. } = self.network else { return };
         for host in 0..self.links.len() as u32 {
@@ -169,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// When time matters next.
+    /// Returns when to call [`Peer::handle_timeout`] next, if at all.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let Network::Lossy { resend, dead } = self.network else { return None };
         let others = (0..).zip(&self.links).filter(|(host, link)| *host != self.identity.host && !link.is_lost);
@@ -181,7 +181,7 @@ impl Peer {
         others.map(|(_, link)| next(link)).min()
     }
 
-    /// A host is gone.
+    /// Takes note that a host is gone.
     pub fn lose(&mut self, host: Host, why: String) {
         let link = &mut self.links[host as usize];
         if !link.is_lost {
@@ -242,7 +242,7 @@ impl Header {
         frame.long(self.number).long(self.acknowledged).fixed(message).0
     }
 
-    /// None if it is no frame of this protocol.
+    /// None if it is malformed.
     fn read(frame: &[u8]) -> Option<Header> {
         let mut frame = Reader(frame);
         frame.number().filter(|magic| *magic == MAGIC)?;

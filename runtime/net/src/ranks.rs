@@ -28,20 +28,20 @@ pub struct Rank {
     /// The file with the key of the driver, if the token was made ahead.
     pub key: Option<PathBuf>,
     /// Where the driver is to be reached, if the token does not say it.
-    pub driver: Option<String>,
+    driver: Option<String>,
 }
 
 /// How long a rank waits before it says so.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// What Slurm calls steps that are none of `srun`: of a batch script, an interactive shell, and the like.
+/// What Slurm calls steps that `srun` did not start: of a batch script, an interactive shell, and the like.
 const NO_STEPS: std::ops::RangeFrom<u32> = 0xffff_fff0..;
 
 impl Rank {
-    /// The rank that the environment of this process states. None: this process is alone.
+    /// Reads the rank that the environment of this process states. None: this process is alone.
     ///
     /// # Errors
-    /// A variable that is missing beside others, or makes no sense.
+    /// A variable that is missing beside others, or invalid.
     pub fn from_env() -> Result<Option<Rank>> {
         Rank::read(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }
@@ -84,7 +84,7 @@ impl Rank {
         Ok(Some(Rank { rank, world, token: token.into(), key: variable("MESHWEFT_KEY").map(PathBuf::from), driver }))
     }
 
-    /// Where the driver listens: on all addresses. Port 0: no one has said which.
+    /// Returns where the driver listens: on all addresses. Port 0: any free one.
     pub fn listen(&self) -> SocketAddr {
         let driver = self.driver.as_deref().unwrap_or_default();
         let port = port(driver).unwrap_or(0);
@@ -95,6 +95,9 @@ impl Rank {
     }
 
     /// Waits for the file with the token, and reads it.
+    ///
+    /// # Errors
+    /// No such file, or none that can be read, until the deadline.
     pub fn wait_for_token(&self, deadline: Instant) -> Result<Token> {
         let mut told_at = Some(Instant::now() + QUIET);
         loop {

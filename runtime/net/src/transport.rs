@@ -56,21 +56,22 @@ pub struct Traffic {
 
 /// Carries whole messages between the hosts of a run: in order between two hosts, each once, or the loss is told.
 pub trait Transport: Send + Sync {
-    /// The number of this host.
+    /// Returns the number of this host.
     fn host(&self) -> Host;
 
-    /// How many hosts there are, the driver included.
+    /// Returns how many hosts there are, the driver included.
     fn hosts(&self) -> u32;
 
     /// Queues a message and returns at once. After a loss, or a goodbye, it is dropped.
     ///
-    /// Panics if it is longer than [`MAX_MESSAGE`], or if `to` is this host or none of the run.
+    /// # Panics
+    /// If it is longer than [`MAX_MESSAGE`], or if `to` is this host or none of the run.
     fn send(&self, to: Host, message: Vec<u8>);
 
     /// Waits until at most `bytes` are queued for `to`. Returns false if that host was lost or the deadline passed.
     fn wait_for_room(&self, to: Host, bytes: usize, deadline: Instant) -> bool;
 
-    /// What went between this host and another.
+    /// Returns what went between this host and another.
     fn traffic(&self, with: Host) -> Traffic;
 
     /// Says goodbye: waits until every host that is left has said so too and both sides have read everything, then closes.

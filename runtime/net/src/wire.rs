@@ -2,7 +2,7 @@
 
 /// Writes fields one after the other.
 #[derive(Default)]
-pub struct Writer(pub Vec<u8>);
+pub(crate) struct Writer(pub(crate) Vec<u8>);
 
 impl Writer {
     /// Appends a number of four bytes.

@@ -41,7 +41,7 @@ pub(crate) struct Credentials {
 /// A key that has no certificate yet.
 pub(crate) struct Applicant(KeyPair);
 
-/// An Ed25519 key that someone sent.
+/// An Ed25519 key of another host.
 struct PublicKey([u8; 32]);
 
 impl rcgen::PublicKeyData for PublicKey {
@@ -80,7 +80,7 @@ impl Authority {
     }
 
     /// Reads what [`reveal`](Authority::reveal) wrote. Its certificate is made again, with the same bits: a signature by Ed25519
-    /// has nothing random, and whoever reads compares the digest.
+    /// has nothing random, and the reader compares the digest.
     pub(crate) fn parse(text: &str) -> Option<Authority> {
         let [run, key, from, until] = text.split('/').collect::<Vec<_>>()[..] else { return None };
         let pairs = (0..key.len() / 2).map(|i| Some(hex::<1>(key.get(2 * i..2 * i + 2)?)?[0]));

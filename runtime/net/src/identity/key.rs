@@ -1,4 +1,4 @@
-//! What lets a driver and its workers find each other that is made before the run.
+//! A key and a token made before the run, by which its driver and its workers find each other.
 
 use super::authority::{Authority, digest};
 use super::token::Token;
@@ -19,8 +19,8 @@ pub(crate) struct Run {
 
 /// The authority of a run, made ahead of it: the key is for the driver alone, the token for its workers.
 ///
-/// Whoever starts both at once, such as Kubernetes, hands them out as secrets. Runs may use them one after the other until they
-/// expire.
+/// A scheduler that starts both at once, such as Kubernetes, hands them out as secrets. Runs may use them one after the other until
+/// they expire.
 ///
 /// ```
 /// use meshweft_net::RunKey;
@@ -53,12 +53,12 @@ impl RunKey {
         Ok(RunKey(Run { authority, token, incarnation: 1 }))
     }
 
-    /// What workers join with: one line, a secret.
+    /// Returns what workers join with: one line, a secret.
     pub fn token(&self) -> String {
         self.0.token.reveal()
     }
 
-    /// Writes the key, with its token in a second line: whoever holds it can be the driver.
+    /// Writes the key, with its token in a second line: its holder can be the driver.
     pub fn reveal(&self) -> String {
         let text = format!("{KIND}{}", self.0.authority.reveal());
         format!("{text}/{:08x}\n{}", crc32fast::hash(text.as_bytes()), self.token())
@@ -108,7 +108,7 @@ impl RunKey {
         Run { token: self.0.token.for_workers(workers), ..self.0 }
     }
 
-    /// The port at which workers will look for the driver.
+    /// Returns the port at which workers will look for the driver, if the token says where that is.
     pub fn port(&self) -> Option<u16> {
         self.0.token.port()
     }
@@ -131,6 +131,9 @@ pub(crate) fn read_secret(path: &Path) -> Result<String> {
 }
 
 /// Writes a secret to a new file, which only its owner may read.
+///
+/// # Errors
+/// A file that exists already, or cannot be written.
 pub fn write_secret(path: &Path, text: &str) -> Result<()> {
     let mut options = std::fs::OpenOptions::new();
     // Never through a link, and never over something that others may read already.

@@ -1,4 +1,4 @@
-//! Who belongs to a run.
+//! Membership of a run.
 //!
 //! Every run has an authority of its own: a key that is made when the driver starts, never leaves its memory, and is gone
 //! with it; or one that was made ahead, and lies in a file until it expires. A host is who its certificate says: signed by that
@@ -14,9 +14,9 @@
 //!  compares in constant time, counts, signs     ────►  certificate: run, number, incarnation
 //! ```
 //!
-//! From then on both sides show certificates on every connection. Who listens in learns no secret, and a proof that was
-//! recorded fits no other session. A number's certificate is known by its key too: when a number is given to someone
-//! else, the former holder's certificate, though signed and valid, is refused. A recovered run has a higher incarnation, so
+//! From then on both sides show certificates on every connection. An eavesdropper learns no secret, and a recorded proof fits
+//! no other session. A number's certificate is known by its key too: when a number is given to another worker, the former
+//! holder's certificate, though signed and valid, is refused. A recovered run has a higher incarnation, so
 //! hosts that slept through the recovery are kept out.
 //!
 //! What it does not do: a host that holds a valid certificate is believed. It can lie about its results.

@@ -66,7 +66,7 @@ pub(crate) fn join_client(run: RunId, authority: Digest) -> Result<rustls::Clien
     Ok(config)
 }
 
-/// Makes what a host answers with. `joins`: whether those are heard out too who show no certificate.
+/// Makes what a host answers with. `joins`: whether hosts without a certificate are heard too.
 pub(crate) fn server(own: &Credentials, joins: bool) -> Result<rustls::ServerConfig> {
     let builder = rustls::ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -211,13 +211,15 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let authority = intermediates
-            .iter()
-            .find(|shown| digest(shown) == self.authority)
-            .ok_or_else(|| rustls::Error::General("who answered is not the driver that made the token".into()))?;
+        let authority = intermediates.iter().find(|shown| digest(shown) == self.authority).ok_or_else(|| {
+            rustls::Error::General("the host that answered is not the driver that made the token".into())
+        })?;
         let name = check(self.run, authority, certificate, now, KeyUsage::server_auth(), &self.provider)?;
         if name.host != 0 {
-            return Err(rustls::Error::General(format!("who answered is host {} and not the driver", name.host)));
+            return Err(rustls::Error::General(format!(
+                "the host that answered is host {} and not the driver",
+                name.host
+            )));
         }
         Ok(ServerCertVerified::assertion())
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Lets its holder join one run, as one of so many workers, until it expires.
 ///
 /// As text it is `meshweft1/RUN/AUTHORITY/SECRET/EXPIRY/WORKERS/ADDRESSES/CHECK`: hexadecimal numbers, seconds since 1970, a number,
-/// addresses or host names with commas between, and a checksum against typing errors. Whoever holds it can join: keep it in a file that
+/// addresses or host names with commas between, and a checksum against typing errors. Its holder can join: keep it in a file that
 /// others cannot read, and pass it by a file or the standard input, since others can see the arguments of a command.
 #[derive(Clone)]
 pub struct Token {
@@ -25,7 +25,7 @@ pub struct Token {
     pub(crate) workers: u32,
     /// Where the driver listens.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Where it does too, as `HOST:PORT`: names that are looked up by who joins.
+    /// Where it listens too, as `HOST:PORT`: names that a worker looks up when it joins.
     names: Vec<String>,
 }
 
@@ -55,7 +55,10 @@ impl Token {
         format!("{text}/{:08x}", crc32fast::hash(text.as_bytes()))
     }
 
-    /// Reads a token. Errors say what is wrong with it, and never repeat it.
+    /// Reads a token.
+    ///
+    /// # Errors
+    /// A text that is no token, of another version, or altered. Errors say what is wrong with it, and never repeat it.
     pub fn parse(text: &str) -> Result<Token> {
         let wrong = |what: &str| Error::Secret(format!("the join token {what}"));
         let text = text.trim();
@@ -93,7 +96,7 @@ impl Token {
         if words.len() > MOST_ADDRESSES {
             return Err(wrong("has more addresses than a driver writes"));
         }
-        let (addresses, names) = sort(&words).ok_or_else(|| wrong("has an address that is none"))?;
+        let (addresses, names) = sort(&words).ok_or_else(|| wrong("has an invalid address"))?;
         Ok(Token { run, authority, secret, expiry, workers, addresses, names })
     }
 

@@ -102,7 +102,7 @@ fn a_malformed_list_is_refused_and_panics_nowhere() {
             assert!(ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&last| last < end));
         }
     }
-    // As many as nobody has.
+    // More than there are.
     let huge = [&[Form::Packed as u8][..], &u32::MAX.to_le_bytes(), &[0; 64]].concat();
     assert_eq!(read(&mut Reader(&huge), 1000), None);
 }

@@ -40,7 +40,7 @@ pub(super) struct Channel {
     pub(super) incoming: Incoming,
 }
 
-/// Why a channel is of no use any more, for people.
+/// Why a channel is of no use any more, in words.
 pub(super) type Why = String;
 
 impl Channel {
@@ -123,7 +123,7 @@ pub(super) fn soon(deadline: Instant) -> Instant {
     deadline.min(Instant::now() + HANDSHAKE)
 }
 
-/// Who is at the other end, as the certificate says it: name, digest of the key.
+/// The host at the other end, as its certificate says: name, digest of the key.
 pub(super) fn peer(connection: &Connection) -> Option<(Name, Digest)> {
     let identity = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
     let certificate = identity.first()?;
@@ -135,7 +135,7 @@ pub(super) fn protocol(connection: &Connection) -> Option<Vec<u8>> {
     connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?.protocol
 }
 
-/// What both ends of a TLS session know, and no one else: a proof is bound to it.
+/// The secret that both ends of a TLS session alone know: a proof is bound to it.
 pub(super) fn session(connection: &Connection) -> Result<[u8; 32], Why> {
     let mut session = [0; 32];
     let exported = connection.export_keying_material(&mut session, b"EXPORTER-meshweft-join", b"");
@@ -146,7 +146,7 @@ pub(super) fn session(connection: &Connection) -> Result<[u8; 32], Why> {
 /// Why a connection ended that the other side had no more use for.
 pub(super) const GAVE_UP: &str = "it gave up";
 
-/// Says why a connection ended, for people.
+/// Says why a connection ended, in words.
 pub(super) fn lost(error: &ConnectionError) -> Why {
     match error {
         ConnectionError::TimedOut => "nothing was heard of it for too long".into(),

@@ -1,4 +1,4 @@
-//! Who calls, and calling others: connections up to the point where it is known who is at the other end.
+//! Callers, and calling others: connections up to the point where the other end has shown a certificate.
 
 use super::channel::{Why, by, lost, soon};
 use super::limits::{self, HANDSHAKES, UNVALIDATED};
@@ -19,7 +19,7 @@ pub(super) struct Door {
     doorway: Arc<()>,
 }
 
-/// Someone who calls. While this lives, a place in the doorway is taken.
+/// A host that calls. While this lives, a place in the doorway is taken.
 pub(super) struct Caller {
     pub(super) address: SocketAddr,
     incoming: Incoming,
@@ -33,13 +33,13 @@ impl Door {
         Door { endpoint, config, settings, doorway: Arc::default() }
     }
 
-    /// Waits for the next who calls. None: the endpoint is closed.
+    /// Waits for the next caller. None: the endpoint is closed.
     pub(super) async fn next(&self) -> Option<Caller> {
         loop {
             let incoming = self.endpoint.accept().await?;
             let under_way = Arc::strong_count(&self.doorway) - 1;
             if under_way >= HANDSHAKES {
-                // No answer costs nothing; whoever is serious calls again.
+                // No answer costs nothing; a worker calls again.
                 incoming.ignore();
             } else if under_way >= UNVALIDATED && incoming.may_retry() && !incoming.remote_address_validated() {
                 let _ = incoming.retry();
@@ -64,7 +64,7 @@ impl Caller {
 /// How long to wait before calling once more those who did not answer.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How to call someone.
+/// How to call a host.
 #[derive(Clone)]
 pub(super) struct Dialer {
     pub(super) endpoint: Endpoint,
@@ -72,16 +72,16 @@ pub(super) struct Dialer {
     pub(super) settings: Settings,
 }
 
-/// Why no one was reached.
+/// Why a host was not reached.
 pub(super) enum Unreached {
-    /// No one answered before the deadline.
+    /// It did not answer before the deadline.
     Silent,
-    /// Someone did, who is not who was called, or who refused.
+    /// A host answered that is another, or refused.
     Refused(SocketAddr, Why),
 }
 
 impl Dialer {
-    /// Calls someone at all addresses at once, again and again until the deadline, and takes the first connection that `is_right`.
+    /// Calls a host at all its addresses at once, again and again until the deadline, and takes the first connection that `is_right`.
     pub(super) async fn dial(
         &self,
         addresses: &[SocketAddr],
@@ -114,7 +114,7 @@ impl Dialer {
         Err(Unreached::Silent)
     }
 
-    /// Calls one address once. `Err(None)`: no one is there.
+    /// Calls one address once. `Err(None)`: no answer.
     async fn call(&self, address: SocketAddr, deadline: Instant) -> Result<Connection, Option<Why>> {
         let config = limits::call(&self.tls, &self.settings, address.ip());
         // Certificates name hosts of a run and not names of the network, so this one is not looked at.
@@ -122,7 +122,7 @@ impl Dialer {
             self.endpoint.connect_with(config, address, "meshweft").map_err(|error| Some(error.to_string()))?;
         match by(deadline, connecting).await {
             Err(_) | Ok(Err(ConnectionError::TimedOut | ConnectionError::Reset)) => Err(None),
-            // What QUIC says by itself when no one lets anyone in.
+            // What QUIC says by itself where no host is let in.
             Ok(Err(ConnectionError::ConnectionClosed(close))) if close.error_code == REFUSED => Err(None),
             Ok(Err(error)) => Err(Some(lost(&error))),
             Ok(Ok(connection)) => Ok(connection),

@@ -71,8 +71,7 @@ impl Listening {
         Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
     }
 
-    /// Begins a run again: the same token lets as many workers in, at the same port, and whoever still has a certificate of before
-    /// is kept out. The transport of before must be closed or dropped.
+    /// Begins a run again: the same token lets as many workers in, at the same port, and certificates of before are refused. The transport of before must be closed or dropped.
     #[cfg_attr(not(test), expect(dead_code, reason = "runs do not go on by themselves yet"))]
     pub(crate) fn resume(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
         let mut settings = settings;
@@ -108,7 +107,7 @@ impl Listening {
         }
         if addresses.is_empty() {
             return Err(Error::Hosts(format!(
-                "no one can reach this host at {bound}: say at which address it listens"
+                "this host cannot be reached at {bound}: say at which address it listens"
             )));
         }
         let run = Run { token: run.token.at(addresses), ..run };
@@ -117,7 +116,7 @@ impl Listening {
         Ok(Listening { network, door, own, run, settings, sink })
     }
 
-    /// What workers join with.
+    /// Returns what workers join with.
     pub fn token(&self) -> &Token {
         &self.run.token
     }
@@ -271,7 +270,7 @@ impl Gathering {
         self.admission.lock().expect("no holder of the lock panics")
     }
 
-    /// Deals with one who calls: someone who wants to join, or a member. Returns a member.
+    /// Deals with a caller: a worker that wants to join, or a member. Returns a member.
     async fn meet(&self, caller: Caller) -> Result<Option<(Host, Channel, Vec<SocketAddr>)>, Why> {
         let (connection, _place) = caller.enter(self.deadline).await?;
         if protocol(&connection).as_deref() == Some(JOIN_ALPN) {
@@ -298,7 +297,7 @@ impl Gathering {
         }
     }
 
-    /// Compares who calls with whom this run let in, and notes that it is here.
+    /// Compares a caller with the workers that this run let in, and notes that it is here.
     fn recognize(&self, connection: &Connection) -> Result<Host, Why> {
         let (name, key) = peer(connection).ok_or("it shows no certificate: join with the token first")?;
         if name.run != self.own.run {
@@ -317,11 +316,11 @@ impl Gathering {
                 Ok(name.host)
             }
             Some(place) if place.key == key => Err(format!("host {} is here already", name.host)),
-            _ => Err(format!("host {} is someone else now: join again", name.host)),
+            _ => Err(format!("host {} is another worker now: join again", name.host)),
         }
     }
 
-    /// Lets someone in who can prove that it holds the token.
+    /// Lets a worker in that proves to hold the token.
     async fn admit(&self, connection: Connection) -> Result<(), Why> {
         let deadline = soon(self.deadline);
         let streams = by(deadline, connection.accept_bi()).await?.map_err(|error| lost(&error))?;
@@ -363,14 +362,14 @@ impl Gathering {
         Ok(Admitted { host: name.host, incarnation: name.incarnation, left, certificate }.write())
     }
 
-    /// Tells everyone who the others are, and waits until they are connected.
+    /// Sends the roster to all workers, and waits until they are connected.
     async fn connect(&self, workers: Vec<Worker>) -> Result<Vec<Option<Channel>>> {
         let roster: Vec<Member> = (1..)
             .zip(&workers)
             .zip(&*self.places())
             .map(|((host, worker), place)| Member {
                 host,
-                key: place.as_ref().expect("who is here has a place").key,
+                key: place.as_ref().expect("a worker that is here has a place").key,
                 addresses: worker.addresses.clone(),
             })
             .collect();

@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Roster,
     /// To the driver: connected with all of them.
     Ready,
-    /// From the driver: everyone is.
+    /// From the driver: all are.
     Go,
     /// Nothing more will come.
     Bye,
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Join,
     /// From the driver: the certificate.
     Admitted,
-    /// From the driver: why there is none.
+    /// From the driver: why it gets no certificate.
     Refused,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum Violation {
     Checksum(Kind),
     /// Something at the wrong time.
     Unexpected(Kind),
-    /// Bytes that do not mean anything.
+    /// Malformed bytes.
     Malformed(Kind),
     /// The end of the stream before a goodbye.
     Ended,
@@ -91,7 +91,7 @@ impl fmt::Display for Violation {
             }
             Violation::Checksum(kind) => write!(f, "it sent a frame {kind:?} whose checksum does not fit"),
             Violation::Unexpected(kind) => write!(f, "it sent a frame {kind:?} out of turn"),
-            Violation::Malformed(kind) => write!(f, "it sent a frame {kind:?} that makes no sense"),
+            Violation::Malformed(kind) => write!(f, "it sent a malformed frame {kind:?}"),
             Violation::Ended => write!(f, "its stream ended before a goodbye"),
         }
     }
@@ -181,6 +181,7 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn frame(kind: Kind, bytes: &[u8]) -> Vec<u8> {
         [&header(kind, bytes)[..], bytes].concat()
@@ -243,13 +244,10 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_or_refused() {
-        let mut state = 1_u64;
-        let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) as u8
-        };
+        let mut random = Random(1);
         for _ in 0..2000 {
-            let bytes: Vec<u8> = (0..64).map(|_| if next() < 128 { 0 } else { next() % 12 }).collect();
+            let mut byte = || if random.below(2) == 0 { 0 } else { random.below(12) as u8 };
+            let bytes: Vec<u8> = (0..64).map(|_| byte()).collect();
             let _ = FrameReader::default().push(&bytes, |_, _| Ok(()));
         }
     }

@@ -33,7 +33,7 @@ impl Quic {
         settings: &Settings,
         sink: &Sink,
     ) -> Quic {
-        // Everyone is here: from now on no one is let in.
+        // All are here: from now on no host is let in.
         endpoint.set_server_config(None);
         let inside = network.handle().enter();
         let link = |(host, channel): (usize, Option<Channel>)| {

@@ -22,7 +22,7 @@ const STREAMS: u32 = 2;
 const BOTH_WAYS: u32 = 1;
 /// Bytes of TLS that may arrive out of order: our certificates take less than two thousand.
 const CRYPTO_BUFFER: usize = 16 << 10;
-/// Who nothing is heard of so often is alive.
+/// How often a silent host says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// What a round trip is taken for before one was measured: hosts of a run are close to each other. With quinn's third of a second a lost
 /// first packet costs a second.
@@ -101,7 +101,7 @@ pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfi
     Arc::new(config)
 }
 
-/// What a socket takes from anyone.
+/// What a socket takes from any address.
 pub(super) fn endpoint() -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(LARGEST_MTU).expect("QUIC allows it");

@@ -241,7 +241,7 @@ impl Link {
     fn end(&self, error: Option<&ConnectionError>) -> bool {
         let mut queue = self.queue();
         let known = std::mem::replace(&mut queue.ended, true);
-        // Who closes with a goodbye heard ours and had ours read: all that it has to say with it is that it read ours.
+        // A host that closes with a goodbye knows that its own was read, and has read ours: closing stands for saying so.
         let left =
             matches!(error, Some(ConnectionError::ApplicationClosed(close)) if close.error_code == code::GOODBYE);
         let fine = left && queue.goodbye.said && queue.goodbye.heard;
@@ -349,7 +349,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // A sink that panicked must not leave others waiting for a host that no one listens to.
+        // A sink that panicked must not leave others waiting for a host that is not read any more.
         if !self.ended && std::thread::panicking() {
             self.link.refuse(code::LEFT, "");
             self.link.end(None);

@@ -40,7 +40,7 @@ impl Network {
         result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))
     }
 
-    /// Closes an endpoint, so that whoever waits at the other end learns of it at once.
+    /// Closes an endpoint, so that the other end learns of it at once.
     pub(super) fn give_up(&self, endpoint: quinn::Endpoint) -> Result<()> {
         self.run(async move {
             endpoint.close(code::LEFT, b"");
@@ -77,7 +77,7 @@ impl Drop for Network {
     }
 }
 
-/// The addresses at which others may reach a socket that is bound to `bound`. `towards`: whom to reach, for sockets on all addresses.
+/// The addresses at which others may reach a socket that is bound to `bound`. `towards`: what to reach, for sockets on all addresses.
 pub(super) fn reachable_at(bound: SocketAddr, towards: &[SocketAddr]) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
@@ -109,7 +109,7 @@ pub(super) fn reachable_at(bound: SocketAddr, towards: &[SocketAddr]) -> Vec<Soc
     found
 }
 
-/// Addresses that stand for the way out of this host (reserved for documentation, so no one is there), and this host itself.
+/// Addresses that stand for the way out of this host (reserved for documentation, so no host has them), and this host itself.
 pub(super) fn anywhere() -> [SocketAddr; 3] {
     [
         SocketAddr::from(([192, 0, 2, 1], 9)),

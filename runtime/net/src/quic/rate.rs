@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Packets on their way below which nobody can tell a slow link from a host with little to say: a receiver may keep back its word on
+/// Packets on their way below which a slow link looks like a host with little to say: a receiver may keep back its word on
 /// two for a while.
 const REST: u64 = 3;
 /// Packets of a burst that say something.

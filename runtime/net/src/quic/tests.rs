@@ -1,4 +1,4 @@
-//! QUIC alone: losses, peers that break the rules, and those that are none.
+//! QUIC alone: losses, peers that break the rules, and intruders.
 
 mod intruders;
 mod violations;
@@ -8,6 +8,7 @@ use super::worker::{Arrived, Joining};
 use super::{Listening, Progress, Settings, join};
 use crate::Result;
 use crate::identity::{Credentials, Token};
+use crate::random::Random;
 use crate::tests::{Inbox, SOON, exchange, gather, quic, settings};
 use crate::transport::{Event, Transport};
 use std::net::UdpSocket;
@@ -26,7 +27,7 @@ fn who_vanishes_is_lost_within_twice_the_timeout() {
     let (inbox, other) = (inbox(), inbox());
     let mut hosts = quic(vec![inbox.sink(), other.sink(), other.sink()], &settings);
     hosts[0].send(1, vec![1]);
-    // Nothing is sent for longer than the timeout, and no one is lost: they show that they are alive.
+    // Nothing is sent for longer than the timeout, and no host is lost: they show that they are alive.
     assert_eq!(inbox.next(2 * dead_timeout), None);
     let gone = hosts.remove(1);
     let begun = Instant::now();
@@ -50,14 +51,9 @@ fn junk_at_the_sockets_does_not_stop_a_run() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let mut state = 1_u64;
+            let mut random = Random(1);
             while !stop.load(Relaxed) {
-                let junk: Vec<u8> = (0..1200)
-                    .map(|_| {
-                        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                        (state >> 40) as u8
-                    })
-                    .collect();
+                let junk: Vec<u8> = (0..1200).map(|_| random.below(256) as u8).collect();
                 for first in [junk[0], 0xc0, 0x40, 0xff] {
                     let packet = [&[first][..], &junk[1..usize::from(junk[1]) * 4 + 2]].concat();
                     let _ = socket.send_to(&packet, driver);
@@ -98,10 +94,10 @@ fn a_driver_without_workers_and_a_worker_without_driver_give_up_in_time() {
     let listening = Listening::start(2, settings(), inbox().sink()).unwrap();
     let token = listening.token().clone();
     let begun = Instant::now();
-    let error = listening.wait_for_workers(begun + soon, |_| {}, || Ok(())).err().expect("no one came").to_string();
+    let error = listening.wait_for_workers(begun + soon, |_| {}, || Ok(())).err().expect("no worker came").to_string();
     assert!(error.contains("0 of 2 workers joined before the deadline"), "{error}");
     let impatient = Settings { join_deadline: soon, ..settings() };
-    let error = join(&token, impatient, inbox().sink()).err().expect("no one is there").to_string();
+    let error = join(&token, impatient, inbox().sink()).err().expect("no driver is there").to_string();
     assert!(error.contains(&format!("no answer from the driver at {}", token.addresses[0])), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// A driver may still be telling everyone the result when its deadline passes.
+/// A driver may still be telling all workers the result when its deadline passes.
 const LATE: Duration = Duration::from_secs(5);
 
 /// Joins a run, and waits until all its hosts are connected. Events go to `sink`, which may hear of the first before this
@@ -132,7 +132,7 @@ impl Joining {
         Ok(Arrived { own, driver, deadline, door, dialer })
     }
 
-    /// Says why no one was reached.
+    /// Says why the driver was not reached.
     fn unreached(&self, error: Unreached) -> Error {
         let addresses: Vec<_> = self.driver.iter().map(SocketAddr::to_string).collect();
         Error::Hosts(match error {
@@ -221,7 +221,7 @@ impl Arrived {
     }
 }
 
-/// Refuses a peer that is not who it should be.
+/// Refuses a peer that is not the host it should be.
 fn expect(connection: &Connection, name: Name, key: Option<Digest>) -> Result<(), Why> {
     match peer(connection) {
         Some((found, its_key)) if found == name && key.is_none_or(|key| key == its_key) => Ok(()),
@@ -268,7 +268,7 @@ async fn meet(
             Some(called) = calls.join_next() => called.map_err(|error| error.to_string())??,
             Some(answered) = callers.join_next() => match answered {
                 Ok(Ok(met)) => met,
-                // Who is not let in is no reason to stop; who should have come will be missed at the deadline.
+                // A caller that is refused is no reason to stop; a worker that is missing is noticed at the deadline.
                 _ => continue,
             },
             caller = door.next() => {
@@ -303,7 +303,7 @@ async fn call(dialer: &Dialer, name: Name, member: &Member, deadline: Instant) -
     Channel::open(connection, &hello(&[]), soon(deadline)).await.map(|(channel, _)| channel)
 }
 
-/// Finds who calls in the roster: only those with higher numbers do.
+/// Finds a caller in the roster: only hosts with higher numbers call.
 fn recognize(connection: &Connection, own: Name, roster: &[Member]) -> Result<Host, Why> {
     let known = peer(connection).and_then(|(name, key)| {
         let member = roster.iter().find(|member| member.host == name.host)?;

@@ -1,4 +1,4 @@
-//! Those who do not belong to a run: none gets in, and none sees a byte of it.
+//! Hosts that do not belong to a run: none gets in, and none sees a byte of it.
 
 use super::super::channel::lost;
 use super::super::frame::{Kind, header};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Believes anyone: an intruder does not care who is there.
+/// Believes any certificate: an intruder does not care.
 #[derive(Debug)]
 struct Anyone;
 
@@ -129,7 +129,7 @@ fn intrude(address: SocketAddr, tls: rustls::ClientConfig, proof: Option<[u8; 32
     network.run(job).unwrap()
 }
 
-/// A certificate that someone signed.
+/// A certificate that any authority signed.
 fn signed(
     authority: &Authority,
     uri: &str,
@@ -142,7 +142,7 @@ fn signed(
     applicant.accept(name, certificate, authority.certificate().clone())
 }
 
-/// Those who have no right to be in the run, and what each is told. `name`: one that the run gave to someone else.
+/// Hosts without a right to be in the run, and what each is told. `name`: one that the run gave to another.
 fn strangers(run: &Run, name: Name) -> Vec<(&'static str, rustls::ClientConfig, &'static str)> {
     let hour = Duration::from_secs(3600);
     let now = SystemTime::now();
@@ -267,7 +267,7 @@ fn tokens_of_others_old_ones_and_repeated_proofs_let_no_one_in() {
         let foreign = Token::new(&Authority::new(Duration::from_secs(60)).unwrap(), 1, vec![driver]).unwrap();
         let error = refused(&foreign);
         assert!(error.contains("not the driver that made the token"), "{error}");
-        // A token with another secret, made up by someone who saw the driver's certificate.
+        // A token with another secret, made up by a host that saw the driver's certificate.
         let error = refused(&Token::new(&run.authority, 1, vec![driver]).unwrap());
         assert!(error.contains("token is not of this run"), "{error}");
         // A proof that was made in another session.

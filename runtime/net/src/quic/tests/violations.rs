@@ -1,4 +1,4 @@
-//! Members that break the rules: each is closed with a code, told as lost, and can make no one hold much for it.
+//! Members that break the rules: each is closed with a code, told as lost, and cannot make another host hold much.
 
 use super::super::channel::{Channel, Outgoing};
 use super::super::frame::{Kind, header};
