@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Roster,
     /// To the driver: connected with all of them.
     Ready,
-    /// From the driver: all are.
+    /// From the driver: all workers are connected.
     Go,
     /// Nothing more will come.
     Bye,
