@@ -74,5 +74,34 @@ pub enum Error {
     },
 }
 
+#[cfg(feature = "cluster")]
+impl From<meshweft_net::Error> for Error {
+    fn from(error: meshweft_net::Error) -> Error {
+        match error {
+            meshweft_net::Error::Invalid(what) => Error::Invalid(what),
+            meshweft_net::Error::Secret(what) | meshweft_net::Error::Hosts(what) => Error::Cluster(what),
+            meshweft_net::Error::Internal(what) => Error::Internal(what),
+            // The enum may grow.
+            other => Error::Cluster(other.to_string()),
+        }
+    }
+}
+
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+    use meshweft_net::Error as Net;
+
+    #[test]
+    fn errors_of_hosts_say_the_same_as_errors_of_the_runtime() {
+        let makers: [fn(String) -> Net; 4] = [Net::Invalid, Net::Secret, Net::Hosts, Net::Internal];
+        for make in makers {
+            let error = make("3 of 4 workers joined".into());
+            let said = error.to_string();
+            assert_eq!(Error::from(error).to_string(), said);
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! When messages of values were taken in, for the timeline.
 
-use super::transport::Host;
+use super::values;
 use crate::engine::{NETWORK, Timeline, What};
+use meshweft_net::Host;
 use std::sync::Arc;
 
 /// A message of values that is taken in.
@@ -16,9 +17,8 @@ impl Arrival<'_> {
     /// It was taken in: what has come is not packed.
     pub(super) fn end(self, from: Host, message: &[u8]) {
         let Some((timeline, start)) = self.0 else { return };
-        let word = |at: usize| Some(u32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?));
-        if let (Some(low), Some(high), Some(task)) = (word(4), word(8), word(12)) {
-            let round = u64::from(low) | u64::from(high) << 32;
+        let task = values::tasks(message).next().flatten();
+        if let (Some(round), Some((task, _))) = (values::epoch(message), task) {
             timeline.add(NETWORK, What::Receive { from, task }, round, start);
         }
     }

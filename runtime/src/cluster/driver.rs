@@ -4,7 +4,6 @@
 //! measures; the state, when somebody asks. Workers exchange values among themselves.
 
 use super::balance::Balance;
-use super::children::Children;
 use super::exchange::Exchange;
 use super::kind::CONTROL;
 use super::message::{self, Account, Begin, Control, DRIVER, unexpected};
@@ -16,7 +15,6 @@ use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
-use super::transport::Host;
 use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
@@ -25,6 +23,8 @@ use crate::piece::Frame;
 use crate::program::StarShape;
 use crate::step::{Settings, Step};
 use meshweft_mesh::Mesh;
+use meshweft_net::Host;
+use meshweft_net::children::Children;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

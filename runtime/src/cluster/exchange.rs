@@ -4,19 +4,19 @@
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
 use super::arrival::Arrival;
-use super::codec::Form;
 use super::kind::{VALUES, WATCH};
 use super::message::{Control, Standing};
 use super::overlap::Overlap;
 use super::packing::{Compress, Packing};
-use super::peer::Peer;
 use super::time::{Clock, Time};
-use super::transport::{Event, Host, Transport};
 use super::values;
 use crate::engine::{Arrivals, Border, Haste, Lag, Outbox, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
+use meshweft_net::codec::Form;
+use meshweft_net::peer::Peer;
+use meshweft_net::{Event, Host, Transport};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -427,7 +427,7 @@ impl Border for Exchange {
         }
         let packing = &self.border.get().expect("a walk has a share").packing;
         for (to, message) in outbox.messages.drain(..) {
-            let rate = || self.transport().rate(to);
+            let rate = || self.transport().traffic(to).rate;
             let (message, said) = packing.prepare(to, message, rate, || self.time.now());
             self.send(to, message);
             if let Some(said) = said {

@@ -18,12 +18,12 @@ use super::exchange::Exchange;
 use super::frontier::{Packer, Sent, To};
 use super::kind::SEARCH;
 use super::packing::Compress;
-use super::transport::Host;
 use super::worker::{PATIENCE, vote};
 use crate::engine::{Folding, Less, Offers, Sides};
 use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain, Share, View};
 use crate::number::Number;
+use meshweft_net::Host;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,8 +87,8 @@ impl Lines {
     /// Where a message to some hosts goes.
     fn to(&self, hosts: &[Host]) -> To {
         let transport = self.exchange.transport();
-        let rates = hosts.iter().filter_map(|&host| transport.rate(host));
-        let rate = rates.min_by(f64::total_cmp).or(transport.is_network().then_some(GIGABIT));
+        let rates = hosts.iter().filter_map(|&host| transport.traffic(host).rate);
+        let rate = rates.min_by(f64::total_cmp).or((!hosts.is_empty()).then_some(GIGABIT));
         To { hosts: hosts.len(), rate }
     }
 

@@ -1,19 +1,12 @@
 //! How a run on several hosts comes together.
 
 use super::balance::{Balance, Restart};
-use super::children::{self, Children, FAREWELL};
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
-use super::key::{self, RunKey};
 use super::message::{self, Begin};
 use super::packing::Compress;
 use super::partition;
-use super::peer::{Identity, Network, Peer};
-use super::ranks::Rank;
-use super::transport::memory;
-use super::transport::quic::{self, Listening, Progress, Settings};
 use super::worker;
-use crate::cluster::identity::Token;
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -21,6 +14,10 @@ use crate::layout::{Layout, State};
 use crate::number::Number;
 use crate::program::Program;
 use meshweft_mesh::Cut;
+use meshweft_net::children::{self, Children, FAREWELL};
+use meshweft_net::peer::{Identity, Network, Peer};
+use meshweft_net::quic::{self, Listening, Progress, Settings};
+use meshweft_net::{Rank, RunKey, Token, Transport, memory, write_secret};
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -129,7 +126,7 @@ impl Cluster {
         }
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
-        let listening = Listening::begin(key.run(workers), settings, exchange.sink())?;
+        let listening = Listening::with_key(key, workers, settings, exchange.sink())?;
         Ok(Gathering { listening, exchange, workers, children: Children::none() })
     }
 
@@ -394,7 +391,8 @@ struct Shared<'a>(&'a Path);
 
 impl Shared<'_> {
     fn write<'a>(path: &'a Path, token: &str) -> Result<Shared<'a>> {
-        key::write_secret(path, token).map(|()| Shared(path))
+        write_secret(path, token)?;
+        Ok(Shared(path))
     }
 }
 
@@ -428,13 +426,13 @@ impl Gathering {
     /// A command that cannot be started.
     pub fn start(&mut self, name: &str, command: Command) -> Result<()> {
         let token = self.token();
-        self.children.start(command, Some(name), &token)
+        Ok(self.children.start(command, Some(name), &token)?)
     }
 
     /// Starts this very program as a worker beside the driver.
     fn start_here(&mut self, listen: SocketAddr) -> Result<()> {
         let token = self.token();
-        self.children.start(children::this_program(listen)?, None, &token)
+        Ok(self.children.start(children::this_program(listen)?, None, &token)?)
     }
 
     /// Waits until all workers are here. `said` is told of each that comes, leaves, or is refused.
@@ -465,7 +463,7 @@ impl Gathering {
 }
 
 /// Who speaks in the peer of a host.
-fn peer(transport: &dyn super::transport::Transport) -> Peer {
+fn peer(transport: &dyn Transport) -> Peer {
     let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
     Peer::new(identity, transport.hosts(), Network::Reliable)
 }

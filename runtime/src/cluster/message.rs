@@ -5,7 +5,6 @@
 
 use super::kind::CONTROL;
 use super::packing::Compress;
-use super::transport::Host;
 use crate::engine::{Code, Table};
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -13,6 +12,7 @@ use crate::piece::{Frame, Placement};
 use crate::program::{CORNERS, StarShape};
 use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
+use meshweft_net::Host;
 use rkyv::{Archive, Deserialize, Serialize, rancor};
 
 /// The driver of a run.

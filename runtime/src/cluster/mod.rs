@@ -26,7 +26,8 @@
 //! [worker](worker) that is told of steps in time walks several of them as one. Values go between workers directly. Measures are
 //! combined by the first worker in the tree that one host would use.
 //!
-//! [`peer`] makes whole messages out of whatever a network does to them; [`transport`] carries them.
+//! [`peer`](meshweft_net::peer) makes whole messages out of whatever a network does to them; a
+//! [`Transport`](meshweft_net::Transport) carries them.
 //!
 //! # What it does not do
 //!
@@ -34,23 +35,17 @@
 
 mod arrival;
 mod balance;
-mod children;
-mod codec;
 mod driver;
 mod exchange;
 mod frontier;
 mod grid;
-mod identity;
-mod key;
 mod kind;
 mod launch;
 mod message;
 mod overlap;
 mod packing;
 mod partition;
-mod peer;
 mod pieces;
-mod ranks;
 #[cfg(test)]
 mod simulated;
 mod snapshot;
@@ -60,14 +55,13 @@ mod stream;
 mod tests;
 mod time;
 mod timeline;
-mod transport;
 mod values;
 mod worker;
 
-#[doc(hidden)]
-pub use frontier::{ListCost, list_costs};
-pub use key::RunKey;
 pub use launch::{Cluster, Gathering, Worker};
+pub use meshweft_net::RunKey;
+#[doc(hidden)]
+pub use meshweft_net::{ListCost, list_costs};
 pub use packing::Compress;
 pub(crate) use packing::tried as try_packing;
 pub use partition::Sharing;

@@ -4,11 +4,11 @@
 //! values a link to another host
 //!
 //! - saves `(1 - share) / rate` seconds: `share` is what is left of a byte once it is packed, `rate` the bytes a second that the link
-//!   carries, as the transport measures it ([`Transport::rate`](super::transport::Transport::rate));
+//!   carries, as the transport measures it ([`Traffic::rate`](meshweft_net::Traffic::rate));
 //! - costs `pack + unpack` seconds, measured on this host, for which the receiver's is taken too.
 //!
 //! A link packs when it saves more than it costs, by a quarter, and stops when it costs more than it saves by as much, so that it does
-//! not flap. A link whose rate nobody knows, such as memory, carries at once whatever it is given, and packs nothing. Share and times
+//! not flap. A link whose rate is not known yet packs nothing, nor does memory, whose rate is infinite. Share and times
 //! come from *probes*: messages that are packed and unpacked on the side. These are the first, second, fourth, eighth and so on, then
 //! one in 256. Of the last eight the quickest counts: what was slower was interrupted.
 //!
@@ -17,14 +17,14 @@
 //! Source: Young, Romera, Hauck and Fröning, "Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016: what they exchanged, packed,
 //! made runs on Ethernet 76 to 93 % shorter, and runs on InfiniBand 5 to 24 % longer. Our figures: docs/perf/decisions/packing.md.
 
-use super::codec::Form;
-use super::transport::Host;
 use super::values;
 use crate::error::Result;
 use crate::layout::{Layout, Shares, View};
 use crate::model::Packed;
 use crate::number::Number;
 use meshweft_mesh::Cut;
+use meshweft_net::Host;
+use meshweft_net::codec::Form;
 use rkyv::{Archive, Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,12 +3,12 @@
 //! A partition decides where updates run and how much is sent, never what comes out: tasks, order and sums are those of the whole
 //! mesh.
 
-use super::transport::Host;
 use crate::engine::HostReport;
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, Share, Shares, Tile};
 use crate::number::Number;
 use meshweft_mesh::{Cut, Partition};
+use meshweft_net::Host;
 
 /// How hosts would share a mesh: what [`Simulation::shares`](crate::Simulation::shares) finds.
 #[derive(Clone, Debug, Default, PartialEq)]

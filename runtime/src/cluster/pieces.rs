@@ -6,13 +6,13 @@
 
 use super::exchange::Exchange;
 use super::stream::{Incoming, Outgoing};
-use super::transport::Host;
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, View, get, put};
 use crate::number::{Number, Part};
 use crate::piece::{Frame, Piece, file_name};
 use meshweft_mesh::Mesh;
 use meshweft_mesh::io::{Format, encode, parse};
+use meshweft_net::Host;
 use std::io::{Read, Write};
 use std::path::Path;
 

@@ -4,9 +4,9 @@
 //! runs on, chosen by the seed; if none has, time jumps to the next frame that arrives or the next time-out. So a seed is
 //! a run: the same choices, frames and times whenever it is repeated, told by [`Simulated::trace`].
 
-use super::transport::{Event, Host, Traffic, Transport};
 use crate::cluster::exchange::Exchange;
 use crate::cluster::time::Time;
+use meshweft_net::{Event, Host, Traffic, Transport};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -278,10 +278,6 @@ impl Transport for Simulation {
 
     fn traffic(&self, _: Host) -> Traffic {
         Traffic::default()
-    }
-
-    fn rate(&self, _: Host) -> Option<f64> {
-        None
     }
 
     fn close(&self) {

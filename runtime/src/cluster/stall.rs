@@ -6,8 +6,8 @@
 use super::exchange::Exchange;
 use super::kind::{CONTROL, WATCH};
 use super::message::{Control, Standing};
-use super::transport::Host;
 use crate::error::{Error, Result};
+use meshweft_net::Host;
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::exchange::Exchange;
 use super::kind::STREAM;
-use super::transport::Host;
+use meshweft_net::Host;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 

@@ -4,15 +4,12 @@ mod grid;
 mod pieces;
 mod values;
 
-use super::children::Children;
 use super::driver::{self, Driver};
 use super::exchange::Exchange;
 use super::message::{self, Begin, Control};
 use super::packing::Compress;
-use super::peer::{Identity, Network, Peer};
 use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
-use super::transport::{Host, memory};
 use super::worker;
 use crate::engine::cpu::stress::{Case, Random, traced_table, words};
 use crate::engine::{Engine, Interpreter, Serial, Table};
@@ -21,6 +18,9 @@ use crate::layout::{Domain, Forms, Layout, State, ViewMut};
 use crate::number::Int;
 use crate::schedule::Order;
 use crate::step::Step;
+use meshweft_net::children::Children;
+use meshweft_net::peer::{Identity, Network, Peer};
+use meshweft_net::{Host, memory};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,9 +7,9 @@
 use super::exchange::Exchange;
 use super::message::{Control, DRIVER, unexpected};
 use super::stream::{Incoming, Outgoing};
-use super::transport::Host;
 use crate::engine::{Event, MOST, NETWORK, Recording, What};
 use crate::error::{Error, Result};
+use meshweft_net::Host;
 use std::io::{Read, Write};
 use std::time::Instant;
 

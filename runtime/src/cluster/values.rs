@@ -8,9 +8,10 @@
 //! Numbers have four bytes, the epoch has eight. Tasks are named by their numbers in the whole mesh. No bits: the values are as they
 //! were in the epoch before. A message says itself whether it is packed, so both kinds mix, and nobody agrees on anything.
 
-use super::codec::{self, Form};
 use super::kind::VALUES;
-use super::transport::MAX_MESSAGE;
+use meshweft_net::MAX_MESSAGE;
+use meshweft_net::codec::{self, Form};
+use meshweft_net::wire::Reader;
 use std::borrow::Cow;
 
 /// Bytes before the first task.
@@ -19,11 +20,6 @@ const HEAD: usize = 12;
 const ENTRY: usize = 8;
 /// Where a message says whether it is packed.
 const PACKED: usize = 1;
-
-/// The four bytes at `at`.
-fn word(message: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(message.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
 
 /// A message about no task yet.
 pub(super) fn begin(epoch: u64) -> Vec<u8> {
@@ -42,25 +38,20 @@ pub(super) fn add(message: &mut Vec<u8>, name: u32, gather: impl FnOnce(&mut Vec
 
 /// The epoch of a message, if it is long enough for one.
 pub(super) fn epoch(message: &[u8]) -> Option<u64> {
-    Some(u64::from(word(message, 4)?) | u64::from(word(message, 8)?) << 32)
+    Reader(message.get(4..)?).long()
 }
 
 /// Name and bits of each task of a message that is not packed; none where it is cut short, and nothing after that.
 pub(super) fn tasks(message: &[u8]) -> impl Iterator<Item = Option<(u32, &[u8])>> {
-    let mut rest = message.get(HEAD..).unwrap_or_default();
+    let mut rest = Reader(message.get(HEAD..).unwrap_or_default());
     std::iter::from_fn(move || {
-        if rest.is_empty() {
+        if rest.0.is_empty() {
             return None;
         }
-        let mut next = || {
-            let (name, len) = (word(rest, 0)?, word(rest, 4)?);
-            let (bits, after) = rest[ENTRY..].split_at_checked(len as usize)?;
-            rest = after;
-            Some((name, bits))
-        };
+        let mut next = || Some((rest.number()?, rest.text()?));
         let task = next();
         if task.is_none() {
-            rest = &[];
+            rest = Reader(&[]);
         }
         Some(task)
     })
@@ -94,17 +85,17 @@ pub(super) fn unpack(form: Form, message: &[u8]) -> Option<Cow<'_, [u8]>> {
         1 => {}
         _ => return None,
     }
-    let (count, rest) = (word(message, HEAD)?, &message[HEAD + 4..]);
-    let (entries, packed) = rest.split_at_checked((count as usize).checked_mul(ENTRY)?)?;
-    let lengths = entries.chunks_exact(ENTRY).map(|entry| word(entry, 4).map_or(0, |len| len as usize));
+    let mut rest = Reader(message.get(HEAD..)?);
+    let count = rest.number()? as usize;
+    let entries = rest.bytes(count.checked_mul(ENTRY)?)?;
+    let lengths = entries.chunks_exact(ENTRY).map(|entry| Reader(&entry[4..]).number().map_or(0, |len| len as usize));
     let total = lengths.clone().try_fold(0usize, |total, len| total.checked_add(len))?;
     if HEAD + entries.len() + total > MAX_MESSAGE {
         return None;
     }
     let mut values = vec![0; total];
-    if !codec::unpack(form, packed, &mut values) {
-        return None;
-    }
+    codec::unpack(form, &mut rest, &mut values)?;
+    rest.end()?;
     let mut plain = message[..HEAD].to_vec();
     plain.reserve_exact(entries.len() + total);
     plain[PACKED] = 0;

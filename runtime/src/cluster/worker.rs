@@ -7,7 +7,6 @@ use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpect
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
-use super::transport::Host;
 use crate::engine::{
     Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built,
     round_by_round,
@@ -21,6 +20,7 @@ use crate::program::Part;
 use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
+use meshweft_net::Host;
 use meshweft_shaders::Scalar;
 use std::io::Write;
 use std::path::{Path, PathBuf};

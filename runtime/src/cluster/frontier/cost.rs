@@ -5,7 +5,7 @@
 //! those of docs/seeds/tables.md.
 
 use super::super::packing::Compress;
-use super::ids::{Form, List};
+use meshweft_net::ids::{Form, List};
 use std::time::Duration;
 
 /// Lists that are too short to measure times on.

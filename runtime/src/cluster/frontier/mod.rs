@@ -12,8 +12,6 @@
 //! Source: Young, Romera, Hauck and Fröning, "Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016.
 
 mod cost;
-mod ids;
-mod measure;
 mod reals;
 #[cfg(test)]
 mod tests;
@@ -23,8 +21,8 @@ use crate::engine::Offers;
 use crate::model::Packed;
 use crate::number::Number;
 use cost::{Costs, Way};
-use ids::{Form, List};
-pub use measure::{ListCost, list_costs};
+use meshweft_net::ids::{self, Form, List};
+use meshweft_net::wire::Reader;
 use reals::Reals;
 use std::ops::Range;
 use std::time::Duration;
@@ -104,16 +102,17 @@ impl<C: Fn() -> Duration> Packer<C> {
     /// no sense.
     pub(super) fn read_frontier<T: Number>(
         &mut self,
-        mut message: &[u8],
+        message: &[u8],
         end: u32,
         reals: usize,
         known: impl Fn(u32, usize) -> T,
     ) -> Option<(Vec<u32>, Vec<T>)> {
+        let mut message = Reader(message);
         let ids = self.read_ids(&mut message, end)?;
         let reals = if ids.is_empty() { 0 } else { reals };
         let states =
             self.timed(&mut message, |message| reals::read(message, ids.len(), reals, Some(&|i, k| known(ids[i], k))))?;
-        message.is_empty().then_some((ids, states))
+        message.end().map(|()| (ids, states))
     }
 
     /// Offers to vertices of a range. `vertices`: those of the whole mesh.
@@ -155,30 +154,28 @@ impl<C: Fn() -> Duration> Packer<C> {
     /// Reads them. `reals`: what neighbors see of a vertex. None if they make no sense.
     pub(super) fn read_offers<T: Number>(
         &mut self,
-        mut message: &[u8],
+        message: &[u8],
         range: Range<u32>,
         vertices: u32,
         reals: usize,
     ) -> Option<Offers<T>> {
+        let mut message = Reader(message);
         let mut ids = self.read_ids(&mut message, range.end - range.start)?;
         ids.iter_mut().for_each(|id| *id += range.start);
         let keys = self.timed(&mut message, |message| reals::read(message, ids.len(), 1, None))?;
         let numbers = self.read_ids(&mut message, vertices)?;
         let reals = if numbers.is_empty() { 0 } else { reals };
         let states = self.timed(&mut message, |message| reals::read(message, numbers.len(), reals, None))?;
-        let (&packs, rest) = message.split_first()?;
         let mut from = vec![0; ids.len()];
-        message = rest;
-        match packs {
+        match message.byte()? {
             0 => {
-                let (own, rest) = message.split_at_checked(ID * from.len())?;
+                let own = message.bytes(ID * from.len())?;
                 from.iter_mut().zip(own.as_chunks().0).for_each(|(by, bytes)| *by = u32::from_le_bytes(*bytes));
-                message = rest;
             }
             1 => ids::read_numbers(&mut message, &mut from)?,
             _ => return None,
         }
-        let is_sound = message.is_empty() && from.iter().all(|&by| (by as usize) < numbers.len());
+        let is_sound = message.end().is_some() && from.iter().all(|&by| (by as usize) < numbers.len());
         is_sound.then_some(Offers { ids, keys, from, numbers, states })
     }
 
@@ -196,7 +193,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         self.costs.note(form, Way::Write, ids.len(), (self.now)() - start);
     }
 
-    fn read_ids(&mut self, message: &mut &[u8], end: u32) -> Option<Vec<u32>> {
+    fn read_ids(&mut self, message: &mut Reader, end: u32) -> Option<Vec<u32>> {
         let start = (self.now)();
         let (form, ids) = ids::read(message, end)?;
         self.costs.note(form, Way::Read, ids.len(), (self.now)() - start);
@@ -204,10 +201,10 @@ impl<C: Fn() -> Duration> Packer<C> {
     }
 
     /// Reads reals, and takes note of how long that takes where they are packed.
-    fn timed<A>(&mut self, message: &mut &[u8], read: impl FnOnce(&mut &[u8]) -> Option<A>) -> Option<A> {
-        let (start, before) = ((self.now)(), message.len());
+    fn timed<A>(&mut self, message: &mut Reader, read: impl FnOnce(&mut Reader) -> Option<A>) -> Option<A> {
+        let (start, before) = ((self.now)(), message.0.len());
         let found = read(message);
-        let (took, bytes) = ((self.now)() - start, before - message.len());
+        let (took, bytes) = ((self.now)() - start, before - message.0.len());
         if bytes >= Packed::SMALL && !took.is_zero() {
             self.unpacking = Some(took.as_secs_f64() / bytes as f64);
         }

@@ -1,14 +1,15 @@
 //! Reals of the vertices of a list.
 //!
 //! What the other end knows already is not said again, and what is the same for all is said once: of a breadth-first search nothing is
-//! left. The rest goes out vertex after vertex, as it is or packed ([`codec`](super::super::codec)).
+//! left. The rest goes out vertex after vertex, as it is or packed ([`codec`]).
 //!
 //! ```text
 //! how each real stands | those that are the same for all | whether the rest is packed | the rest
 //! ```
 
-use super::super::codec;
 use crate::number::Number;
+use meshweft_net::codec;
+use meshweft_net::wire::Reader;
 
 const VARYING: u8 = 0;
 const SAME: u8 = 1;
@@ -73,29 +74,26 @@ fn form<T: Number>(reals: usize) -> codec::Form {
 /// Reads the reals of so many vertices, and goes on behind them: shape [vertices × reals]. `known`: real `k` of the `i`-th of them, if
 /// anything is. None if they make no sense.
 pub(super) fn read<T: Number>(
-    from: &mut &[u8],
+    from: &mut Reader,
     vertices: usize,
     reals: usize,
     known: Option<&dyn Fn(usize, usize) -> T>,
 ) -> Option<Vec<T>> {
-    let (how, rest) = from.split_at_checked(reals)?;
+    let how = from.bytes(reals)?;
     let count = |kind| how.iter().filter(|how| **how == kind).count();
     let (varying, is_known) = (count(VARYING), count(KNOWN));
     if count(SAME) + varying + is_known != reals || (is_known > 0 && known.is_none()) {
         return None;
     }
-    let (same, rest) = rest.split_at_checked(count(SAME) * T::BYTES)?;
-    let (&packs, rest) = rest.split_first()?;
-    let mut values = vec![0; vertices.checked_mul(varying * T::BYTES)?];
-    *from = match packs {
-        0 => {
-            let (own, rest) = rest.split_at_checked(values.len())?;
-            values.copy_from_slice(own);
-            rest
-        }
-        1 => codec::unpack_first(form::<T>(varying), rest, &mut values)?,
+    let same = from.bytes(count(SAME) * T::BYTES)?;
+    let packs = from.byte()?;
+    let bytes = vertices.checked_mul(varying * T::BYTES)?;
+    let mut values = vec![0; bytes];
+    match packs {
+        0 => values.copy_from_slice(from.bytes(bytes)?),
+        1 => codec::unpack(form::<T>(varying), from, &mut values)?,
         _ => return None,
-    };
+    }
     let (same, values): (Vec<T>, Vec<T>) = (bytemuck::pod_collect_to_vec(same), bytemuck::pod_collect_to_vec(&values));
     let mut all = vec![T::from_f64(0.0); vertices * reals];
     let (mut same, mut column) = (same.into_iter(), 0);

@@ -1,13 +1,13 @@
 //! Values on their way: those that have not changed, packed ones, and those that make no sense.
 
 use super::*;
-use crate::cluster::codec::Form;
 use crate::cluster::values;
 use crate::engine::HostReport;
 use crate::engine::cpu::stress::{SPREAD, STIR};
 use crate::layout::Share;
 use crate::schedule::Rule;
 use crate::step::Stage;
+use meshweft_net::codec::Form;
 
 /// A run on two workers that pass messages through memory, each with half of the tasks. `work`: what a worker does.
 fn on_two<A>(

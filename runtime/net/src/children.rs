@@ -1,0 +1,146 @@
+//! Processes that a driver started as its workers.
+
+use crate::error::{Error, Result};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The variable that tells a process that it was started as a worker, and where to listen.
+pub const WORKER: &str = "MESHWEFT_WORKER";
+/// How long a process may take to end once the run is over.
+pub const FAREWELL: Duration = Duration::from_secs(5);
+/// Bytes of a line of a worker that are shown.
+const LONGEST_LINE: u64 = 4096;
+
+/// Processes that were started here. They end with the run, and are ended if they do not.
+pub struct Children(Vec<Started>);
+
+struct Started {
+    child: Child,
+    /// What it says, if it has a name to be shown with that.
+    voice: Option<Voice>,
+}
+
+/// Shows what a process writes to its standard error.
+struct Voice {
+    name: String,
+    last: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
+}
+
+/// Makes the command of this very program as a worker that listens there.
+///
+/// # Errors
+/// This process is such a worker itself.
+pub fn this_program(listen: SocketAddr) -> Result<Command> {
+    if std::env::var_os(WORKER).is_some() {
+        return Err(Error::Invalid(
+            "this process was started as a worker, and starts workers itself: begin `main` with `Worker::from_env`"
+                .into(),
+        ));
+    }
+    let program = std::env::current_exe().map_err(|error| failed("this program", error))?;
+    let mut command = Command::new(program);
+    command.env(WORKER, listen.to_string());
+    Ok(command)
+}
+
+impl Children {
+    /// Makes a list of no processes.
+    pub fn none() -> Children {
+        Children(Vec::new())
+    }
+
+    /// Starts a worker that reads the token from its standard input, and ends when that does. `name`: what to show before each
+    /// line of its standard error, which is this process's otherwise.
+    ///
+    /// # Errors
+    /// A program that cannot be started.
+    pub fn start(&mut self, mut command: Command, name: Option<&str>, token: &str) -> Result<()> {
+        // Ctrl-C is for the driver alone, which ends its workers in good order.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        if name.is_some() {
+            command.stderr(Stdio::piped()).stdout(Stdio::null());
+        }
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.stdin(Stdio::piped()).spawn().map_err(|error| failed(&program, error))?;
+        // The secret goes where no other process can read it. The pipe stays open: its end tells the worker that the driver is gone.
+        if let Some(stdin) = &mut child.stdin {
+            // A process that does not read it has ended already, which `fault` reports with its reason.
+            let _ = writeln!(stdin, "{token}");
+        }
+        let voice = name.zip(child.stderr.take()).map(|(name, stderr)| Voice::show(name, stderr));
+        self.0.push(Started { child, voice });
+        Ok(())
+    }
+
+    /// Returns the error of a process that has ended.
+    pub fn fault(&mut self) -> Option<Error> {
+        self.0.iter_mut().zip(1..).find_map(|(Started { child, voice }, host)| {
+            let status = child.try_wait().ok()??;
+            Some(Error::Hosts(match voice {
+                Some(voice) => format!("the worker on {} ended before the run began: {}", voice.name, voice.reason(status)),
+                None => format!(
+                    "worker process {host} ended with {status} before it joined: does `main` begin with `Worker::from_env`?"
+                ),
+            }))
+        })
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + FAREWELL;
+        // All are told before any is waited for.
+        self.0.iter_mut().for_each(|started| drop(started.child.stdin.take()));
+        for Started { child, .. } in &mut self.0 {
+            while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Voice {
+    fn show(name: &str, stderr: ChildStderr) -> Voice {
+        let (name, last) = (name.to_string(), Arc::<Mutex<String>>::default());
+        let (label, heard) = (name.clone(), last.clone());
+        let reader = std::thread::spawn(move || {
+            let mut lines = BufReader::new(stderr);
+            let mut line = Vec::new();
+            while (&mut lines).take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+                let text: String = String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control()).collect();
+                if !text.trim().is_empty() {
+                    // Nothing can be done if even that cannot be written.
+                    let _ = writeln!(std::io::stderr(), "{label}: {text}");
+                    *heard.lock().unwrap_or_else(PoisonError::into_inner) = text;
+                }
+                line.clear();
+            }
+        });
+        Voice { name, last, reader }
+    }
+
+    /// Why a process ended: what it said last, or else its status.
+    fn reason(&self, status: std::process::ExitStatus) -> String {
+        // Its last line may still be on the way. A process of its own that lives on may keep the stream open.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        match &*self.last.lock().unwrap_or_else(PoisonError::into_inner) {
+            last if last.is_empty() => status.to_string(),
+            last => last.clone(),
+        }
+    }
+}
+
+fn failed(program: &str, error: std::io::Error) -> Error {
+    Error::Hosts(format!("cannot start {program} for a worker: {error}"))
+}

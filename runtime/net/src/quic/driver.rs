@@ -1,0 +1,406 @@
+//! The driver's side of putting a run together.
+
+use super::channel::{Channel, GAVE_UP, Incoming, Outgoing, Why, by, lost, peer, protocol, session, soon};
+use super::door::{Caller, Door};
+use super::frame::{Kind, Violation};
+use super::host::Quic;
+use super::limits::{self, code};
+use super::network::{Network, anywhere, reachable_at};
+use super::settings::Settings;
+use super::words::{Admitted, JoinRequest, MOST_WORKERS, Member, addresses, hello, write_roster};
+use crate::error::{Error, Result};
+use crate::identity::{Authority, Credentials, Digest, JOIN_ALPN, Name, Run, RunKey, Token, key_of};
+use crate::transport::{Host, Sink};
+use quinn::Connection;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self as std_mpsc, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// A worker that was let in and then does not come back for so long loses its number.
+const COMES_BACK: Duration = Duration::from_secs(10);
+/// How long it may take to notice that waiting has become pointless.
+const WATCHES: Duration = Duration::from_millis(50);
+
+/// What happens while a run comes together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A worker has joined.
+    Joined {
+        /// Its number.
+        host: Host,
+        /// Where it was seen.
+        address: SocketAddr,
+    },
+    /// A caller was not let in.
+    Refused {
+        /// Where it was seen.
+        address: SocketAddr,
+        /// The reason, in words.
+        why: String,
+    },
+    /// A worker left before the run began; another may have its number.
+    Left {
+        /// Its number.
+        host: Host,
+        /// The reason, in words.
+        why: String,
+    },
+}
+
+/// A driver that workers can reach.
+pub struct Listening {
+    network: Network,
+    door: Door,
+    own: Credentials,
+    pub(super) run: Run,
+    settings: Settings,
+    sink: Sink,
+}
+
+impl Listening {
+    /// Makes a run for so many workers. Events of it will go to `sink`.
+    ///
+    /// # Errors
+    /// None or too many workers; a setting that cannot work; an address that is not this host's.
+    pub fn start(workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
+        let authority = Arc::new(Authority::new(settings.run_length)?);
+        let token = Token::new(&authority, workers, Vec::new())?;
+        Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
+    }
+
+    /// Begins a run again: the same token lets as many workers in, at the same port, and certificates of before are refused. The transport of before must be closed or dropped.
+    #[cfg_attr(not(test), expect(dead_code, reason = "runs do not go on by themselves yet"))]
+    pub(crate) fn resume(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        let mut settings = settings;
+        if let Some(address) = run.token.addresses.first()
+            && settings.listen.port() == 0
+        {
+            settings.listen.set_port(address.port());
+        }
+        Listening::begin(Run { incarnation: run.incarnation + 1, ..run }, settings, sink)
+    }
+
+    /// Makes a run of a key that was made ahead, for so many workers.
+    ///
+    /// # Errors
+    /// Those of [`start`](Listening::start).
+    pub fn with_key(key: RunKey, workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
+        Listening::begin(key.run(workers), settings, sink)
+    }
+
+    /// Begins a run whose authority and token there are.
+    fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+        let workers = run.token.workers;
+        if !(1..=MOST_WORKERS).contains(&workers) {
+            return Err(Error::Hosts(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
+        }
+        settings.check()?;
+        let network = Network::start()?;
+        let endpoint = network.endpoint(settings.listen)?;
+        let bound = endpoint.local_addr().map_err(|error| Error::Hosts(error.to_string()))?;
+        let mut addresses = settings.addresses.clone();
+        if addresses.is_empty() {
+            addresses = reachable_at(bound, &anywhere());
+        }
+        if addresses.is_empty() {
+            return Err(Error::Hosts(format!(
+                "this host cannot be reached at {bound}: say at which address it listens"
+            )));
+        }
+        let run = Run { token: run.token.at(addresses), ..run };
+        let own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
+        let door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
+        Ok(Listening { network, door, own, run, settings, sink })
+    }
+
+    /// Returns what workers join with.
+    pub fn token(&self) -> &Token {
+        &self.run.token
+    }
+
+    /// Waits until all workers are here and connected with each other. `watch` is asked many times a second: its error ends
+    /// the waiting.
+    ///
+    /// # Errors
+    /// Not all have joined by then; two that cannot reach each other; the error of `watch`.
+    pub fn wait_for_workers(
+        self,
+        deadline: Instant,
+        mut progress: impl FnMut(Progress),
+        mut watch: impl FnMut() -> Result<()>,
+    ) -> Result<Quic> {
+        let Listening { network, door, own, run, settings, sink } = self;
+        let (report, reports) = std_mpsc::channel();
+        let (done, result) = std_mpsc::channel();
+        let endpoint = door.endpoint.clone();
+        let gathering = Gathering {
+            own: own.name,
+            admission: Mutex::new((0..run.token.workers).map(|_| None).collect()),
+            run: run.clone(),
+            deadline,
+        };
+        network.handle().spawn(async move {
+            let _ = done.send(Arc::new(gathering).gather(door, report).await);
+        });
+        // Reports end when gathering does.
+        loop {
+            match reports.recv_timeout(WATCHES) {
+                Ok(report) => progress(report),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Err(error) = watch() {
+                network.give_up(endpoint)?;
+                return Err(error);
+            }
+        }
+        let gathered = result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))?;
+        match gathered {
+            Ok(channels) => {
+                let mut quic = Quic::start(0, channels, endpoint, network, &settings, &sink);
+                quic.run = Some(run);
+                Ok(quic)
+            }
+            Err(error) => {
+                network.give_up(endpoint)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A number that was given to a worker.
+struct Place {
+    /// Of the worker's key.
+    key: Digest,
+    since: Instant,
+    connected: bool,
+}
+
+/// A run that comes together.
+struct Gathering {
+    own: Name,
+    run: Run,
+    deadline: Instant,
+    /// Numbers from 1 on.
+    admission: Mutex<Vec<Option<Place>>>,
+}
+
+/// What the tasks for single callers tell the one that gathers.
+enum News {
+    Here(Host, Box<Channel>, Vec<SocketAddr>),
+    Refused(SocketAddr, Why),
+    Left(Host, Why),
+}
+
+/// A worker that is here.
+struct Worker {
+    channel: Channel,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Gathering {
+    /// Lets workers in until all are connected with each other. Returns channels by number.
+    async fn gather(self: Arc<Self>, door: Door, report: std_mpsc::Sender<Progress>) -> Result<Vec<Option<Channel>>> {
+        let expected = self.run.token.workers as usize;
+        let mut workers: Vec<Option<Worker>> = (0..expected).map(|_| None).collect();
+        let (tell, mut news) = mpsc::unbounded_channel();
+        // Callers that are still in the doorway when all are here are let go.
+        let mut callers = JoinSet::new();
+        while workers.iter().any(Option::is_none) {
+            tokio::select! {
+                biased;
+                heard = news.recv() => match heard.expect("this task holds a sender") {
+                    News::Here(host, channel, addresses) => {
+                        let address = channel.connection.remote_address();
+                        let connection = channel.connection.clone();
+                        workers[host as usize - 1] = Some(Worker { channel: *channel, addresses });
+                        let _ = report.send(Progress::Joined { host, address });
+                        let tell = tell.clone();
+                        callers.spawn(async move {
+                            let error = connection.closed().await;
+                            let _ = tell.send(News::Left(host, lost(&error)));
+                        });
+                    }
+                    News::Left(host, why) => {
+                        workers[host as usize - 1] = None;
+                        self.places()[host as usize - 1] = None;
+                        let _ = report.send(Progress::Left { host, why });
+                    }
+                    News::Refused(address, why) => {
+                        let _ = report.send(Progress::Refused { address, why });
+                    }
+                },
+                caller = door.next() => {
+                    let caller = caller.ok_or_else(|| Error::Hosts("the socket was closed".into()))?;
+                    let (this, tell) = (self.clone(), tell.clone());
+                    callers.spawn(async move {
+                        let address = caller.address;
+                        match this.meet(caller).await {
+                            Ok(Some((host, channel, addresses))) => {
+                                let _ = tell.send(News::Here(host, Box::new(channel), addresses));
+                            }
+                            Ok(None) => {}
+                            // A worker calls at all addresses of the token, and hangs up where another was quicker.
+                            Err(why) if why == GAVE_UP => {}
+                            Err(why) => {
+                                let _ = tell.send(News::Refused(address, why));
+                            }
+                        }
+                    });
+                }
+                () = tokio::time::sleep_until(self.deadline.into()) => {
+                    let here = workers.iter().flatten().count();
+                    return Err(Error::Hosts(format!(
+                        "{here} of {expected} workers joined before the deadline: start the others, or give them more time"
+                    )));
+                }
+            }
+            // Tasks that are done are let go of.
+            while callers.try_join_next().is_some() {}
+        }
+        callers.abort_all();
+        self.connect(workers.into_iter().flatten().collect()).await
+    }
+
+    fn places(&self) -> std::sync::MutexGuard<'_, Vec<Option<Place>>> {
+        self.admission.lock().expect("no holder of the lock panics")
+    }
+
+    /// Deals with a caller: a worker that wants to join, or a member. Returns a member.
+    async fn meet(&self, caller: Caller) -> Result<Option<(Host, Channel, Vec<SocketAddr>)>, Why> {
+        let (connection, _place) = caller.enter(self.deadline).await?;
+        if protocol(&connection).as_deref() == Some(JOIN_ALPN) {
+            return self.admit(connection).await.map(|()| None);
+        }
+        let host = self.recognize(&connection).inspect_err(|why| connection.close(code::REFUSED, why.as_bytes()))?;
+        let seen = connection.remote_address();
+        let opened = Channel::open(connection, &hello(&[]), soon(self.deadline)).await;
+        let opened = opened.and_then(|(channel, hello)| {
+            let addresses = addresses(&hello).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Hello)))?;
+            Ok((channel, addresses))
+        });
+        match opened {
+            Ok((channel, mut addresses)) => {
+                if !addresses.contains(&seen) {
+                    addresses.push(seen);
+                }
+                Ok(Some((host, channel, addresses)))
+            }
+            Err(why) => {
+                self.places()[host as usize - 1] = None;
+                Err(why)
+            }
+        }
+    }
+
+    /// Compares a caller with the workers that this run let in, and notes that it is here.
+    fn recognize(&self, connection: &Connection) -> Result<Host, Why> {
+        let (name, key) = peer(connection).ok_or("it shows no certificate: join with the token first")?;
+        if name.run != self.own.run {
+            return Err("its certificate is for another run".into());
+        }
+        if name.incarnation != self.own.incarnation {
+            let (theirs, ours) = (name.incarnation, self.own.incarnation);
+            return Err(format!("it belongs to incarnation {theirs} of the run, which is in its {ours}: join again"));
+        }
+        let mut places = self.places();
+        let place =
+            (name.host as usize).checked_sub(1).and_then(|place| places.get_mut(place)).and_then(Option::as_mut);
+        match place {
+            Some(place) if place.key == key && !place.connected => {
+                place.connected = true;
+                Ok(name.host)
+            }
+            Some(place) if place.key == key => Err(format!("host {} is here already", name.host)),
+            _ => Err(format!("host {} is another worker now: join again", name.host)),
+        }
+    }
+
+    /// Lets a worker in that proves to hold the token.
+    async fn admit(&self, connection: Connection) -> Result<(), Why> {
+        let deadline = soon(self.deadline);
+        let streams = by(deadline, connection.accept_bi()).await?.map_err(|error| lost(&error))?;
+        let mut channel = Channel { connection, outgoing: Outgoing(streams.0), incoming: Incoming::new(streams.1) };
+        let asked = channel.expect(Kind::Join, deadline).await?;
+        let request = JoinRequest::read(&asked).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Join)))?;
+        let session = session(&channel.connection)?;
+        let answer = match self.give_place(&request, &session) {
+            Ok(answer) => (Kind::Admitted, answer, Ok(())),
+            Err(why) => (Kind::Refused, why.clone().into_bytes(), Err(why)),
+        };
+        channel.send(answer.0, &answer.1, deadline).await?;
+        // The worker closes once it has read the answer; closing here might take the answer back.
+        let _ = by(deadline, channel.connection.closed()).await;
+        channel.connection.close(code::GOODBYE, b"");
+        answer.2
+    }
+
+    /// Checks a proof, and signs the key for the lowest number that is free.
+    fn give_place(&self, request: &JoinRequest, session: &[u8; 32]) -> Result<Vec<u8>, Why> {
+        if !self.run.token.verify(session, &request.public_key, &request.proof) {
+            return Err("the token is not of this run: take the one that this driver wrote".into());
+        }
+        if self.run.token.check_time().is_err() {
+            return Err("the token has expired".into());
+        }
+        let mut places = self.places();
+        let is_free = |place: &Option<Place>| {
+            place.as_ref().is_none_or(|place| !place.connected && place.since.elapsed() > COMES_BACK)
+        };
+        let Some(free) = places.iter().position(is_free) else {
+            return Err(format!("all {} places of the run are taken", places.len()));
+        };
+        let name = Name { host: free as Host + 1, ..self.own };
+        let certificate = self.run.authority.sign(request.public_key, &name).map_err(|error| error.to_string())?;
+        let key = key_of(&certificate).ok_or("the certificate has a key")?;
+        places[free] = Some(Place { key, since: Instant::now(), connected: false });
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Ok(Admitted { host: name.host, incarnation: name.incarnation, left, certificate }.write())
+    }
+
+    /// Sends the roster to all workers, and waits until they are connected.
+    async fn connect(&self, workers: Vec<Worker>) -> Result<Vec<Option<Channel>>> {
+        let roster: Vec<Member> = (1..)
+            .zip(&workers)
+            .zip(&*self.places())
+            .map(|((host, worker), place)| Member {
+                host,
+                key: place.as_ref().expect("a worker that is here has a place").key,
+                addresses: worker.addresses.clone(),
+            })
+            .collect();
+        let bytes = write_roster(&roster);
+        let deadline = self.deadline;
+        let mut waiting = JoinSet::new();
+        for (host, worker) in (1..).zip(workers) {
+            let bytes = bytes.clone();
+            waiting.spawn(async move {
+                let mut channel = worker.channel;
+                let address = channel.connection.remote_address();
+                let ready = async {
+                    channel.send(Kind::Roster, &bytes, deadline).await?;
+                    channel.expect(Kind::Ready, deadline).await
+                };
+                let failed = |why| format!("worker {host} at {address} is not connected with the others: {why}");
+                ready.await.map_err(failed)?;
+                Ok::<_, Why>((host as usize, channel))
+            });
+        }
+        let mut channels: Vec<Option<Channel>> = (0..=waiting.len()).map(|_| None).collect();
+        while let Some(ready) = waiting.join_next().await {
+            let ready = ready.map_err(|error| Error::Internal(error.to_string()))?;
+            let (host, channel) = ready.map_err(Error::Hosts)?;
+            channels[host] = Some(channel);
+        }
+        for channel in channels.iter_mut().flatten() {
+            let address = channel.connection.remote_address();
+            let failed = |why| Error::Hosts(format!("the worker at {address} left before the run began: {why}"));
+            channel.send(Kind::Go, &[], deadline).await.map_err(failed)?;
+        }
+        Ok(channels)
+    }
+}

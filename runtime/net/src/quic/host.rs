@@ -1,0 +1,121 @@
+//! A host of a run that has begun.
+
+use super::channel::Channel;
+use super::limits::LAST_PACKETS;
+use super::link::Link;
+use super::network::Network;
+use super::settings::Settings;
+use crate::identity::Run;
+use crate::transport::{Host, Sink, Traffic, Transport, check};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A host of a run, connected with all the others.
+pub struct Quic {
+    host: Host,
+    /// By number; none for this host.
+    links: Vec<Option<Arc<Link>>>,
+    endpoint: quinn::Endpoint,
+    /// None once it is closed.
+    network: Mutex<Option<Network>>,
+    goodbye: Duration,
+    /// What the driver would begin it again with.
+    pub(super) run: Option<Run>,
+}
+
+impl Quic {
+    /// Begins to read and write. `channels`: by number, none for this host.
+    pub(super) fn start(
+        host: Host,
+        channels: Vec<Option<Channel>>,
+        endpoint: quinn::Endpoint,
+        network: Network,
+        settings: &Settings,
+        sink: &Sink,
+    ) -> Quic {
+        // All are here: from now on no host is let in.
+        endpoint.set_server_config(None);
+        let inside = network.handle().enter();
+        let link = |(host, channel): (usize, Option<Channel>)| {
+            Some(Link::start(host as Host, channel?, sink, settings.dead_timeout))
+        };
+        let links = channels.into_iter().enumerate().map(link).collect();
+        drop(inside);
+        Quic { host, links, endpoint, network: Mutex::new(Some(network)), goodbye: settings.goodbye, run: None }
+    }
+
+    /// What it takes to begin the run again after a host was lost. The driver's alone.
+    #[cfg_attr(not(test), expect(dead_code, reason = "runs do not go on by themselves yet"))]
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    fn link(&self, host: Host) -> &Link {
+        self.links[host as usize].as_ref().expect("a host asks about others")
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.links.iter().flatten()
+    }
+
+    /// Closes all connections, and gives the packets that say so until the deadline to leave.
+    fn leave(&self, network: &Network, deadline: Instant) {
+        self.others().for_each(|link| link.close());
+        let endpoint = self.endpoint.clone();
+        let deadline = deadline.max(Instant::now() + LAST_PACKETS);
+        let _ = network.run(async move {
+            let _ = tokio::time::timeout_at(deadline.into(), endpoint.wait_idle()).await;
+        });
+    }
+
+    fn take_network(&self) -> Option<Network> {
+        self.network.lock().expect("no holder of the lock panics").take()
+    }
+
+    /// Ends without a word, as a host does whose power fails.
+    #[cfg(test)]
+    pub(super) fn vanish(self) {
+        drop(self.take_network());
+    }
+}
+
+impl Transport for Quic {
+    fn host(&self) -> Host {
+        self.host
+    }
+
+    fn hosts(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    fn send(&self, to: Host, message: Vec<u8>) {
+        check(self, to, &message);
+        self.link(to).send(message);
+    }
+
+    fn wait_for_room(&self, to: Host, bytes: usize, deadline: Instant) -> bool {
+        self.link(to).wait_for_room(bytes, deadline)
+    }
+
+    fn traffic(&self, with: Host) -> Traffic {
+        self.link(with).traffic()
+    }
+
+    fn close(&self) {
+        let Some(network) = self.take_network() else { return };
+        let deadline = Instant::now() + self.goodbye;
+        self.others().for_each(|link| link.say_goodbye());
+        for link in self.others() {
+            link.wait_for_goodbye(deadline);
+        }
+        self.leave(&network, deadline);
+    }
+}
+
+impl Drop for Quic {
+    fn drop(&mut self) {
+        if let Some(network) = self.take_network() {
+            self.leave(&network, Instant::now());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! QUIC alone: losses, peers that break the rules, and intruders.
+
+mod intruders;
+mod violations;
+
+use super::network::Network;
+use super::worker::{Arrived, Joining};
+use super::{Listening, Progress, Settings, join};
+use crate::Result;
+use crate::identity::{Credentials, Token};
+use crate::random::Random;
+use crate::tests::{Inbox, SOON, exchange, gather, quic, settings};
+use crate::transport::{Event, Transport};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+fn inbox() -> Arc<Inbox> {
+    Arc::default()
+}
+
+#[test]
+fn who_vanishes_is_lost_within_twice_the_timeout() {
+    let dead_timeout = Duration::from_millis(1500);
+    let settings = Settings { dead_timeout, ..settings() };
+    let (inbox, other) = (inbox(), inbox());
+    let mut hosts = quic(vec![inbox.sink(), other.sink(), other.sink()], &settings);
+    hosts[0].send(1, vec![1]);
+    // Nothing is sent for longer than the timeout, and no host is lost: they show that they are alive.
+    assert_eq!(inbox.next(2 * dead_timeout), None);
+    let gone = hosts.remove(1);
+    let begun = Instant::now();
+    gone.vanish();
+    let (host, why) = inbox.lost(2 * dead_timeout);
+    assert_eq!(host, 1);
+    assert!(why.contains("host 1 at 127.0.0.1:") && why.contains("nothing was heard"), "{why}");
+    assert!(begun.elapsed() > dead_timeout / 2, "it could have been asleep");
+    assert!(!hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
+    hosts[0].send(2, vec![2]);
+    assert_eq!(inbox.next(Duration::from_millis(100)), None, "a loss is told once");
+}
+
+#[test]
+fn junk_at_the_sockets_does_not_stop_a_run() {
+    let inboxes = [inbox(), inbox()];
+    let settings = settings();
+    let listening = Listening::start(1, settings.clone(), inboxes[0].sink()).unwrap();
+    let driver = listening.token().addresses[0];
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut random = Random(1);
+            while !stop.load(Relaxed) {
+                let junk: Vec<u8> = (0..1200).map(|_| random.below(256) as u8).collect();
+                for first in [junk[0], 0xc0, 0x40, 0xff] {
+                    let packet = [&[first][..], &junk[1..usize::from(junk[1]) * 4 + 2]].concat();
+                    let _ = socket.send_to(&packet, driver);
+                }
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+        let hosts = gather(listening, vec![inboxes[1].sink()], &settings);
+        exchange(&[&hosts[0], &hosts[1]], &inboxes, 1000);
+        std::thread::scope(|scope| hosts.iter().for_each(|host| drop(scope.spawn(|| host.close()))));
+        stop.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_run_is_begun_again_with_the_same_token_and_the_next_incarnation() {
+    let settings = settings();
+    let inbox = inbox();
+    let mut hosts = quic(vec![inbox.sink(), inbox.sink(), inbox.sink()], &settings);
+    let run = hosts[0].run().expect("the driver can").clone();
+    assert!(hosts[1].run().is_none());
+    hosts.remove(2).vanish();
+    drop(hosts);
+    let inboxes = [self::inbox(), self::inbox(), self::inbox()];
+    let listening = Listening::resume(run.clone(), settings.clone(), inboxes[0].sink()).unwrap();
+    assert_eq!(listening.token().reveal(), run.token.reveal(), "workers that know the token find the driver with it");
+    let hosts = gather(listening, vec![inboxes[1].sink(), inboxes[2].sink()], &settings);
+    hosts[0].send(1, vec![1]);
+    hosts[0].send(2, vec![1]);
+    for inbox in &inboxes[1..] {
+        assert_eq!(inbox.next(SOON), Some(Event::Message { from: 0, bytes: vec![1] }));
+    }
+}
+
+#[test]
+fn a_driver_without_workers_and_a_worker_without_driver_give_up_in_time() {
+    let soon = Duration::from_millis(400);
+    let listening = Listening::start(2, settings(), inbox().sink()).unwrap();
+    let token = listening.token().clone();
+    let begun = Instant::now();
+    let error = listening.wait_for_workers(begun + soon, |_| {}, || Ok(())).err().expect("no worker came").to_string();
+    assert!(error.contains("0 of 2 workers joined before the deadline"), "{error}");
+    let impatient = Settings { join_deadline: soon, ..settings() };
+    let error = join(&token, impatient, inbox().sink()).err().expect("no driver is there").to_string();
+    assert!(error.contains(&format!("no answer from the driver at {}", token.addresses[0])), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_worker_that_waits_learns_that_the_driver_gave_up() {
+    let listening = Listening::start(2, settings(), inbox().sink()).unwrap();
+    let token = listening.token().clone();
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| join(&token, settings(), inbox().sink()).err().expect("the run never began"));
+        let mut told = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let error = listening
+            .wait_for_workers(deadline, |progress| told.push(progress), || Ok(()))
+            .err()
+            .expect("one is missing");
+        assert!(error.to_string().contains("1 of 2 workers"), "{error}");
+        assert!(matches!(told[..], [Progress::Joined { host: 1, .. }]), "{told:?}");
+        let error = worker.join().unwrap().to_string();
+        assert!(error.contains("the driver at 127.0.0.1:") && error.contains("gave up"), "{error}");
+    });
+}
+
+#[test]
+fn the_number_of_a_worker_that_left_before_the_run_began_is_free_again() {
+    let settings = settings();
+    let inboxes = [inbox(), inbox(), inbox()];
+    let listening = Listening::start(2, settings.clone(), inboxes[0].sink()).unwrap();
+    let token = listening.token().clone();
+    std::thread::scope(|scope| {
+        let (told, hear) = std::sync::mpsc::channel();
+        let driver = scope.spawn(move || {
+            listening.wait_for_workers(Instant::now() + SOON, |progress| drop(told.send(progress)), || Ok(())).unwrap()
+        });
+        let early = arrive(&token, &settings);
+        assert!(matches!(hear.recv().unwrap(), Progress::Joined { host: 1, .. }));
+        early.leave();
+        assert!(matches!(hear.recv().unwrap(), Progress::Left { host: 1, .. }));
+        let workers: Vec<_> = inboxes[1..]
+            .iter()
+            .map(|inbox| scope.spawn(|| join(&token, settings.clone(), inbox.sink()).unwrap()))
+            .collect();
+        let mut hosts: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap().host()).collect();
+        hosts.sort_unstable();
+        assert_eq!(hosts, [1, 2]);
+        drop(driver.join().unwrap());
+    });
+}
+
+#[test]
+fn a_third_worker_finds_a_run_of_two_full() {
+    let settings = settings();
+    let listening = Listening::start(2, settings.clone(), inbox().sink()).unwrap();
+    let token = listening.token().clone();
+    std::thread::scope(|scope| {
+        let deadline = Instant::now() + Duration::from_secs(3);
+        let driver = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
+        // Both have numbers, and do not call each other: the run does not begin.
+        let (one, two) = (arrive(&token, &settings), ask(&token, &settings));
+        let error = join(&token, settings.clone(), inbox().sink()).err().expect("it is full").to_string();
+        assert!(error.contains("all 2 places of the run are taken"), "{error}");
+        assert!(driver.join().unwrap());
+        one.leave();
+        drop(two);
+    });
+}
+
+/// A worker that the driver knows, and that goes no further by itself.
+struct Early {
+    network: Network,
+    endpoint: quinn::Endpoint,
+    arrived: Arrived,
+}
+
+impl Early {
+    fn leave(self) {
+        drop(self.arrived);
+        self.network.give_up(self.endpoint).unwrap();
+    }
+}
+
+fn arrive(token: &Token, settings: &Settings) -> Early {
+    let (network, joining) = Joining::prepare(token, settings).unwrap();
+    let endpoint = joining.endpoint.clone();
+    let arrived = network.run(async move { joining.arrive().await }).unwrap().unwrap();
+    Early { network, endpoint, arrived }
+}
+
+/// The same without a look at the clock.
+fn ask_unchecked(token: &Token, settings: &Settings) -> Result<Credentials> {
+    let (network, joining) = Joining::unchecked(token, settings)?;
+    network.run(async move { joining.admission().await })?.map(|admission| admission.own)
+}
+
+/// Gets a certificate, and does not come back with it.
+fn ask(token: &Token, settings: &Settings) -> Credentials {
+    let (network, joining) = Joining::prepare(token, settings).unwrap();
+    network.run(async move { joining.admission().await }).unwrap().unwrap().own
+}
