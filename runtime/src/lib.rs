@@ -18,6 +18,8 @@ mod program;
 mod schedule;
 mod simulation;
 mod step;
+#[doc(hidden)]
+pub mod toy;
 mod trace;
 
 #[cfg(feature = "cluster")]

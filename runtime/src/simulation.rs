@@ -75,18 +75,10 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// Runs stages that the host chooses, without a time step: time and the number of steps stay as they are.
     ///
     /// ```
-    /// # use meshweft::{Mesh, Program, Real, Result, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// vertex! { pub struct Counter<R> { shared count: R } }
-    /// struct Counting;
-    /// kernels! { for Counting: Counter; map Increment |_, own| Counter { count: own.count + R::lit(1.0) }; }
-    /// impl Program for Counting {
-    ///     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
-    ///     fn step(&self, _: &mut Stages<Self>) {}
-    /// }
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::{Counting, Increment}};
     /// let mut counting = Simulation::builder(generate("chain:3", 1)?, Counting).build()?;
-    /// counting.run(|stages| (0..5).for_each(|_| stages.map(Increment)))?;
-    /// assert_eq!((counting.field("count")?.values[2], counting.steps()), (5.0, 0));
+    /// counting.run(|stages| (0..5).for_each(|_| stages.sweep(Increment, 1)))?;
+    /// assert_eq!((counting.field("value")?.values[2], counting.steps()), (5.0, 0));
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     ///
@@ -163,18 +155,10 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// [vertices × components]. Values are rounded to `U`, which may be the precision of the simulation or another.
     ///
     /// ```
-    /// # use meshweft::{Mesh, Program, Real, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// # vertex! { pub struct Height<R> { shared height: R } }
-    /// # struct Flat;
-    /// # kernels! { for Flat: Height; }
-    /// # impl Program for Flat {
-    /// #     fn initial(&self, _: &Mesh, v: u32) -> Height<f64> { Height { height: f64::from(v) } }
-    /// #     fn step(&self, _: &mut Stages<Self>) {}
-    /// # }
-    /// let flat = Simulation::builder(generate("chain:3", 1)?, Flat).build()?;
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Still};
+    /// let flat = Simulation::builder(generate("chain:3", 1)?, Still).build()?;
     /// let mut heights = [0.0_f32; 3];
-    /// flat.read_into("height", &mut heights)?;
+    /// flat.read_into("value", &mut heights)?;
     /// assert_eq!(heights, [0.0, 1.0, 2.0]);
     /// # Ok::<(), meshweft::Error>(())
     /// ```

@@ -272,10 +272,10 @@ fn not_finite<T: Number>(plan: &StarPlan) -> Error {
             (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
             let spoilt = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
             if let Some(k) = (0..reals.len()).find(spoilt) {
-                let (value, name) = (reals[k], plan.name);
+                let (value, name, real) = (reals[k], plan.name, plan.name_of(k));
                 let why = if value.is_nan() { "its formula has no value there" } else { "use f64, or other units" };
                 return Error::Invalid(format!(
-                    "real {k} of the data of star {name} is {value:?} for element {element} {corners:?}: {why}"
+                    "{real} of star {name} is {value:?} for element {element} {corners:?}: {why}"
                 ));
             }
         }

@@ -25,15 +25,7 @@ impl HybridCosts {
     ///
     /// ```
     /// # use meshweft::model::{GpuCosts, HybridCosts};
-    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// # vertex! { pub struct Counter<R> { shared count: R } }
-    /// # struct Counting;
-    /// # kernels! { for Counting: Counter; update Next |_, own, _| Counter { count: own.count + R::lit(1.0) }; }
-    /// # impl Program for Counting {
-    /// #     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
-    /// # }
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
     /// let work = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let gpu = GpuCosts { dispatches_s: 10e-6, read_s: 30e-6 / work.load().reads, copy_bytes_per_s: 1e12 };
     /// let costs = HybridCosts { gpu, trip_s: 0.0, is_software: false };

@@ -125,15 +125,7 @@ impl GpuCosts {
     ///
     /// ```
     /// use meshweft::model::{Cost, GpuCosts};
-    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// # vertex! { pub struct Counter<R> { shared count: R } }
-    /// # struct Counting;
-    /// # kernels! { for Counting: Counter; update Next |_, own, _| Counter { count: own.count + R::lit(1.0) }; }
-    /// # impl Program for Counting {
-    /// #     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
-    /// # }
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
     /// let few = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let many = Simulation::builder(generate("chain:8192", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let costs = GpuCosts::of([(&few, 10e-6), (&many, 17e-6)], 1e12);

@@ -154,10 +154,6 @@ pub trait KernelList<P: Kernels> {
 ///     max Highest("highest", "m") |_, own, _| own.height;
 /// }
 /// impl Program for Smooth {
-///     fn stars(&self, mesh: &Mesh, stars: &mut meshweft::Stars) -> meshweft::Result<()> {
-///         stars.add(Edges, mesh.edges(), |_| ());
-///         Ok(())
-///     }
 ///     fn initial(&self, mesh: &Mesh, v: u32) -> Height<f64> { Height { height: mesh.points()[v as usize][2] } }
 ///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Average { weight: 0.5 }, 3) }
 /// }

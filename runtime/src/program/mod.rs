@@ -72,13 +72,16 @@ pub trait Program: Kernels {
         1.0
     }
 
-    /// The parameters of the step that starts at `time`, in seconds. A program with parameters must override it.
+    /// The parameters of the step that starts at `time`, in seconds. A program with parameters must override it: building is an error that
+    /// names the first without a value.
     fn parameters(&self, time: f64) -> Self::Parameters<f64> {
         let _ = time;
         Record::build(|_| f64::NAN)
     }
 
-    /// Adds the stars: which vertices an update reads, and the data of each incident element; none unless overridden.
+    /// Adds the stars: which vertices an update reads, and the data of each incident element.
+    ///
+    /// Unless overridden the edges of the mesh ([`Mesh::edges`]), if kernels look along one star of edges without data, as most do.
     ///
     /// # Errors
     /// Whatever makes the mesh unfit for the program.

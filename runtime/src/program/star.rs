@@ -169,6 +169,18 @@ impl StarPlan {
         !self.is_directed || corner + 1 == self.corners
     }
 
+    /// The name of real `k` of the data of an element.
+    pub(crate) fn name_of(&self, mut k: usize) -> String {
+        for (name, components) in &self.parts {
+            match (k < *components, components) {
+                (true, 1) => return name.clone(),
+                (true, _) => return format!("{name}[{k}]"),
+                _ => k -= components,
+            }
+        }
+        unreachable!("real {k} lies in some part")
+    }
+
     pub(crate) fn common(&self) -> StarShape {
         StarShape {
             name: self.name.into(),
@@ -197,6 +209,25 @@ pub struct Stars {
 }
 
 impl Stars {
+    /// A star of edges without data.
+    pub(crate) fn plain_edges(name: &'static str, edges: Vec<[u32; 2]>) -> Stars {
+        Stars {
+            plans: vec![StarPlan {
+                index: 0,
+                name,
+                corners: 2,
+                shape: CellKind::Edge,
+                is_directed: false,
+                is_searched: false,
+                lists: Box::new(Lists(Arc::new(edges))),
+                data_len: 0,
+                parts: Vec::new(),
+                kinds: Vec::new(),
+                data: Box::new(|_, _, _| {}),
+            }],
+        }
+    }
+
     /// Adds a star from its elements: edges, triangles, tets (or hinges), pyramids, wedges or hexes, by their `K` corners.
     ///
     /// `elements`: vertex ids of the mesh, `K = N + 1` an element; one that repeats a vertex is left out. `data` is

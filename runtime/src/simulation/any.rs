@@ -30,21 +30,13 @@ use std::path::{Path, PathBuf};
 /// [`Simulation::into_any`]: crate::Simulation::into_any
 ///
 /// ```
-/// # use meshweft::{AnySimulation, Mesh, Program, Real, Result, Simulation, Stages, kernels, vertex};
-/// # use meshweft::mesh::generate::generate;
-/// # vertex! { pub struct Counter<R> { shared count: R } }
-/// # struct Counting;
-/// # kernels! { for Counting: Counter; map Increment |_, own| Counter { count: own.count + R::lit(1.0) }; }
-/// # impl Program for Counting {
-/// #     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
-/// #     fn step(&self, stages: &mut Stages<Self>) { stages.map(Increment) }
-/// # }
+/// # use meshweft::{AnySimulation, Simulation, mesh::generate::generate, toy::Counting};
 /// let single = Simulation::builder(generate("chain:3", 1)?, Counting).build()?;
 /// let double = Simulation::builder(generate("chain:3", 1)?, Counting).precision::<f64>().build()?;
 /// let mut all: Vec<Box<dyn AnySimulation>> = vec![single.into_any(), double.into_any()];
 /// for simulation in &mut all {
 ///     simulation.step()?;
-///     assert_eq!((simulation.steps(), simulation.field("count")?.values[2]), (1, 1.0));
+///     assert_eq!((simulation.steps(), simulation.field("value")?.values[2]), (1, 1.0));
 /// }
 /// # Ok::<(), meshweft::Error>(())
 /// ```
@@ -124,15 +116,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// if these are asked for before the snapshot is read.
     ///
     /// ```
-    /// # use meshweft::{Mesh, Program, Real, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// # vertex! { pub struct Counter<R> { shared count: R } }
-    /// # struct Counting;
-    /// # kernels! { for Counting: Counter; map Increment |_, own| Counter { count: own.count + R::lit(1.0) }; }
-    /// # impl Program for Counting {
-    /// #     fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> { Counter { count: 0.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.map(Increment) }
-    /// # }
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
     /// let mut counting = Simulation::builder(generate("chain:3", 1)?, Counting).build()?;
     /// counting.step()?;
     /// let snapshot = counting.snapshot()?;
@@ -172,20 +156,12 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// Returns the paths of the `.pvtu` and of all pieces, as if they all lay in `folder`.
     ///
     /// ```
-    /// # use meshweft::{Mesh, Placement, Program, Real, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::{generate::generate, io};
-    /// # vertex! { pub struct Height<R> { shared height: R } }
-    /// # struct Flat;
-    /// # kernels! { for Flat: Height; }
-    /// # impl Program for Flat {
-    /// #     fn initial(&self, _: &Mesh, v: u32) -> Height<f64> { Height { height: f64::from(v) } }
-    /// #     fn step(&self, _: &mut Stages<Self>) {}
-    /// # }
-    /// let mut flat = Simulation::builder(generate("sheet:3", 1)?, Flat).build()?;
+    /// # use meshweft::{Placement, Simulation, mesh::{generate::generate, io}, toy::Still};
+    /// let mut flat = Simulation::builder(generate("sheet:3", 1)?, Still).build()?;
     /// let folder = tempfile::tempdir()?;
     /// let files = flat.write_pieces(folder.path(), "flat_000000", &Placement::default())?;
     /// assert_eq!(files, ["flat_000000.pvtu", "flat_000000.1.vtu"].map(|name| folder.path().join(name)));
-    /// assert_eq!(io::read(&files[1])?.point_field("height"), Some(&flat.field("height")?));
+    /// assert_eq!(io::read(&files[1])?.point_field("value"), Some(&flat.field("value")?));
     /// assert!(flat.write_pieces(folder.path(), "../flat", &Placement::default()).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -256,22 +232,14 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// until the next step; steps that are double-buffered may leave the state in another buffer, so ask again after each.
     ///
     /// ```
-    /// # use meshweft::{Backend, Mesh, Program, Real, Simulation, Stages, kernels, vertex};
-    /// # use meshweft::mesh::generate::generate;
-    /// # vertex! { pub struct Height<R> { shared height: R } }
-    /// # struct Flat;
-    /// # kernels! { for Flat: Height; }
-    /// # impl Program for Flat {
-    /// #     fn initial(&self, _: &Mesh, v: u32) -> Height<f64> { Height { height: f64::from(v) } }
-    /// #     fn step(&self, _: &mut Stages<Self>) {}
-    /// # }
-    /// let build = |backend| Simulation::builder(generate("chain:3", 1)?, Flat).backend(backend).build();
+    /// # use meshweft::{Backend, Simulation, mesh::generate::generate, toy::Still};
+    /// let build = |backend| Simulation::builder(generate("chain:3", 1)?, Still).backend(backend).build();
     /// if !meshweft::adapters().is_empty() {
-    ///     let field = build(Backend::Gpu { adapter: 0 })?.device_field("height")?;
+    ///     let field = build(Backend::Gpu { adapter: 0 })?.device_field("value")?;
     ///     assert_eq!((field.slots.len(), field.components), (3, 1));
     ///     assert!(field.buffer.size() >= 3 * 4);
     /// }
-    /// assert!(build(Backend::Serial)?.device_field("height").is_err());
+    /// assert!(build(Backend::Serial)?.device_field("value").is_err());
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     ///
@@ -306,23 +274,8 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// No hosts, or more than 1024; points that are not finite.
     ///
     /// ```
-    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
-    /// # use meshweft::mesh::{Cut, generate::generate};
-    /// # vertex! { struct Seen<R> { shared count: R } }
-    /// # stars! { Edges[1]; }
-    /// # struct Count;
-    /// # kernels! {
-    /// #     for Count: Seen;
-    /// #     update Next |_, own, around| Seen {
-    /// #         count: around.fold(Edges, R::lit(0.0), |most, [other], ()| most.max(other.count)) + R::lit(1.0),
-    /// #     };
-    /// # }
-    /// # impl Program for Count {
-    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
-    /// #     fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> { Seen { count: 0.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
-    /// # }
-    /// let simulation = Simulation::builder(generate("chain:1024", 1)?, Count).build()?;
+    /// # use meshweft::{Simulation, mesh::{Cut, generate::generate}, toy::Mixing};
+    /// let simulation = Simulation::builder(generate("chain:1024", 1)?, Mixing).build()?;
     /// let sharing = simulation.shares(2, Cut::Curve)?;
     /// // A chain is cut at one place: either host reads one vertex of the other.
     /// assert!(sharing.hosts.iter().all(|host| (host.vertices, host.ghosts, host.round_bytes) == (512, 1, 4)));
@@ -350,20 +303,9 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// As [`AnySimulation::wait`].
     ///
     /// ```
-    /// # use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, mesh::generate::generate, stars, vertex};
-    /// # vertex! { struct Heat<R> { shared heat: R } }
-    /// # stars! { Edges[1]; }
-    /// # struct Mean;
-    /// # kernels! {
-    /// #     for Mean: Heat;
-    /// #     update Next |_, own, around| Heat { heat: (own.heat + around.sum(Edges, |[other], ()| other.heat)) * R::lit(0.125) };
-    /// # }
-    /// # impl Program for Mean {
-    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
-    /// #     fn initial(&self, _: &Mesh, v: u32) -> Heat<f64> { Heat { heat: 300.0 } }
-    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
-    /// # }
-    /// let simulation = Simulation::builder(generate("sheet:60", 1)?, Mean).build()?;
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Mixing};
+    /// let mut simulation = Simulation::builder(generate("sheet:60", 1)?, Mixing).build()?;
+    /// simulation.set_field("value", &[300.0; 3600])?;
     /// let packed = simulation.packed()?;
     /// assert!(packed.share < 0.8 && packed.byte_s > 0.0, "all values are the same: {packed:?}");
     /// # Ok::<(), meshweft::Error>(())

@@ -119,6 +119,34 @@ impl Simd {
         }
     }
 
+    /// What this build loses on the processor at hand, and the way out; none if it uses the widest registers that there are.
+    ///
+    /// ```
+    /// // Of a binary that was built with `-C target-cpu=native` where it runs there is nothing to say.
+    /// assert!(meshweft::Simd::advice().is_none_or(|advice| advice.contains("target-cpu=native")));
+    /// ```
+    pub fn advice() -> Option<String> {
+        #[cfg(target_arch = "x86_64")]
+        let has = match (std::is_x86_feature_detected!("avx512f"), std::is_x86_feature_detected!("avx2")) {
+            (true, _) => 512,
+            (false, true) => 256,
+            _ => 128,
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let has = 128;
+        let built = match (cfg!(target_feature = "avx512f"), cfg!(target_feature = "avx2")) {
+            (true, _) => 512,
+            (false, true) => 256,
+            _ => 128,
+        };
+        (built < has).then(|| {
+            format!(
+                "built for registers of {built} bits, but this processor has {has}: kernels take up to three times as long as with \
+                 `-C target-cpu=native` in RUSTFLAGS or .cargo/config.toml"
+            )
+        })
+    }
+
     /// Vertices side by side.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::trace::{self, Traced};
 use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_shaders::{Physics, Scalar};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Instant;
 
 /// An order of the host's own.
@@ -95,7 +95,7 @@ struct Outline {
 impl Outline {
     fn of<T: Number>(plan: &mut Plan<T>, scalar: Scalar) -> Result<Outline> {
         let Plan { program, table, settings } = plan;
-        let mut stars = stars(&**program, &settings.mesh)?;
+        let mut stars = stars(&**program, table, &settings.mesh)?;
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
         let physics = trace::physics(&table.records, &shapes, scalar);
         let traced = table.trace(&physics, &shapes)?;
@@ -132,6 +132,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         clock = Instant::now();
     };
     meshweft_mesh::start_threads()?;
+    advise(&plan.settings.backend);
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
     let Plan { program, table, settings } = plan;
     let Settings { mesh, order, backend, simd, audit, timeline, key } = settings;
@@ -199,6 +200,16 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     Ok(core)
 }
 
+/// Says once, on standard error, what a build loses on this processor: nobody would find out by themselves. `MESHWEFT_ADVICE=off` is
+/// silence.
+fn advise(backend: &Backend) {
+    static SAID: Once = Once::new();
+    let is_wanted = !cfg!(debug_assertions) && std::env::var_os("MESHWEFT_ADVICE").is_none_or(|word| word != "off");
+    if let (Backend::Cpu { .. }, true, Some(advice)) = (backend, is_wanted, Simd::advice()) {
+        SAID.call_once(|| eprintln!("note: {advice}"));
+    }
+}
+
 /// Refuses a start that is not finite, with advice that fits the cause.
 fn check_start<T: Number>(core: &Core<T>) -> Result<()> {
     core.parameters()?;
@@ -236,13 +247,19 @@ fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -
     }
 }
 
-/// The stars that a program adds for a mesh, in the order in which it declares them.
+/// The stars that a program adds for a mesh, in the order in which it declares them; the edges of the mesh if it adds none and kernels
+/// look for them.
 ///
 /// # Errors
 /// Whatever the program says of the mesh; two stars at one rank, or a rank without a star.
-fn stars<T: Number>(program: &dyn AnyProgram<T>, mesh: &Mesh) -> Result<Vec<StarPlan>> {
+fn stars<T: Number>(program: &dyn AnyProgram<T>, table: &Table<T>, mesh: &Mesh) -> Result<Vec<StarPlan>> {
     let mut stars = Stars::default();
     program.stars(mesh, &mut stars)?;
+    if stars.plans.is_empty()
+        && let Some(name) = trace::plain_edges(table.kernels.iter().map(|kernel| &kernel.script))
+    {
+        stars = Stars::plain_edges(name, mesh.edges());
+    }
     let mut plans = stars.plans;
     plans.sort_by_key(|plan| plan.index);
     if let Some(pair) = plans.windows(2).find(|pair| pair[0].index == pair[1].index) {

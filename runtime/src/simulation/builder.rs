@@ -51,7 +51,6 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// #     };
     /// # }
     /// # impl Program for Count {
-    /// #     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> { stars.add(Edges, mesh.edges(), |_| ()); Ok(()) }
     /// #     fn initial(&self, _: &Mesh, _: u32) -> Seen<f64> { Seen { count: 0.0, last: 0.0 } }
     /// #     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Next, 1) }
     /// # }

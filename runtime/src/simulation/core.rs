@@ -144,10 +144,10 @@ impl<T: Number> Core<T> {
         let reals = self.program.parameters(self.clock.time);
         match self.table.records.parameters.first_not_finite(&reals) {
             None => Ok(reals),
-            Some((name, value)) => {
-                let why = if value.is_nan() { "set it in `Program::parameters`" } else { "use f64, or other units" };
-                Err(Error::Program(format!("parameter {name} is {value}, which is not finite: {why}")))
-            }
+            Some((name, value)) => Err(Error::Program(match value.is_nan() {
+                true => format!("parameter {name} has no value: `Program::parameters` gives every parameter one"),
+                false => format!("parameter {name} is {value}, which is not finite: use f64, or other units"),
+            })),
         }
     }
 

@@ -81,7 +81,7 @@ fn numbers_that_are_not_finite_are_refused_at_build_with_their_names_and_a_way_o
     let nan = f64::NAN;
     says(
         &refusal(Toy { push: nan, ..TOY }),
-        "parameter push is NaN, which is not finite: set it in `Program::parameters`",
+        "parameter push has no value: `Program::parameters` gives every parameter one",
     );
     says(&refusal(Toy { push: 1e39, ..TOY }), "parameter push is inf, which is not finite: use f64, or other units");
     says(&refusal(Toy { start: nan, ..TOY }), "heat of vertex 2 is NaN at the start: its formula has no value there");
@@ -486,6 +486,102 @@ fn a_branch_on_a_real_is_refused_with_the_name_of_the_kernel() {
         says(&message, "kernel Attack would not be the same everywhere");
         says(&message, "R::equals");
     }
+}
+
+#[test]
+fn a_kernel_that_is_not_the_same_every_time_is_refused() {
+    static CALLS: AtomicI64 = AtomicI64::new(0);
+    one_kernel!(Fickle, |_, own, _| {
+        let call = CALLS.fetch_add(1, Ordering::SeqCst);
+        Point { flow: own.flow + R::lit(call as f64), ..own }
+    });
+    says(&refusal(Fickle), "is not the same every time it runs: it must depend on what it is given alone");
+}
+
+/// A constant that no shader can write says nothing of what the kernel reads.
+#[test]
+fn a_quiet_update_with_a_constant_beyond_f32_is_none_that_draws_random_numbers() {
+    struct Vast;
+    kernels! {
+        for Vast: Point;
+        quiet update Grow |_, own, around| {
+            let most = around.fold(Edges, own.heat, |most, [other], _| most.max(other.heat));
+            Point { heat: R::select(most.less(R::lit(1e300)), most, own.heat), ..own }
+        };
+    }
+    impl Program for Vast {
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            stars.add(Edges, mesh.edges(), |_| 1.0);
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Point<f64> {
+            Point { heat: f64::from(v), flow: 0.0 }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.fixpoint(Grow, 100);
+        }
+    }
+    let mut vast = Simulation::builder(generate("chain:5", 1).unwrap(), Vast).precision::<f64>().build().unwrap();
+    vast.step().unwrap();
+    assert_eq!(vast.field("heat").unwrap().values, [4.0; 5]);
+}
+
+/// What a record written by hand says of itself is an error where it is not so, before an engine cuts the state by it.
+#[test]
+fn records_that_lie_are_refused() {
+    /// Two reals, of which `LIE` is wrong.
+    #[derive(Clone, Copy)]
+    struct Liar<R, const LIE: u8>([R; 2]);
+    impl<R: Real, const LIE: u8> Record<R> for Liar<R, LIE> {
+        const LEN: usize = 2;
+        fn build(mut leaf: impl FnMut(usize) -> R) -> Self {
+            Liar([leaf(0), leaf(if LIE == 0 { 7 } else { 1 })])
+        }
+        fn each(&self, mut leaf: impl FnMut(usize, R)) {
+            leaf(0, self.0[0]);
+            if LIE != 1 {
+                leaf(1, self.0[1]);
+            }
+        }
+        fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self {
+            Liar([f(self.0[0], other.0[0]), f(self.0[1], other.0[1])])
+        }
+        fn parts(_: &str) -> Vec<Part> {
+            vec![Part { name: "pair".into(), components: if LIE == 2 { 3 } else { 2 }, kind: Kind::Real }]
+        }
+        fn kind(k: usize) -> Kind {
+            if LIE == 3 && k == 1 { Kind::Integer } else { Kind::Real }
+        }
+    }
+    #[derive(Clone, Copy)]
+    struct State<R, const LIE: u8>(Liar<R, LIE>);
+    impl<R: Real, const LIE: u8> Vertex<R> for State<R, LIE> {
+        type Shared = Liar<R, LIE>;
+        type Private = ();
+        fn split(self) -> (Liar<R, LIE>, ()) {
+            (self.0, ())
+        }
+        fn join(pair: Liar<R, LIE>, (): ()) -> Self {
+            State(pair)
+        }
+    }
+    struct Untrue<const LIE: u8>;
+    impl<const LIE: u8> crate::Kernels for Untrue<LIE> {
+        type Vertex<R: Real> = State<R, LIE>;
+        type Parameters<R: Real> = ();
+        type Globals<R: Real> = ();
+        fn list(_: &mut impl crate::KernelList<Self>) {}
+    }
+    impl<const LIE: u8> Program for Untrue<LIE> {
+        fn initial(&self, _: &Mesh, _: u32) -> State<f64, LIE> {
+            State(Liar([0.0; 2]))
+        }
+        fn step(&self, _: &mut Stages<Self>) {}
+    }
+    says(&refusal(Untrue::<0>), "has 2 reals, but `Record::build` visits [0, 7]: each once, in ascending order");
+    says(&refusal(Untrue::<1>), "has 2 reals, but `Record::each` visits [0]: each once, in ascending order");
+    says(&refusal(Untrue::<2>), "has 2 reals by `Record::LEN`, but 3 by `Record::parts`");
+    says(&refusal(Untrue::<3>), "says another kind of real 1 by `Record::kind` than by `Record::parts`");
 }
 
 #[test]

@@ -228,6 +228,33 @@ fn a_fold_over_a_star_that_was_not_added_is_refused() {
     says(&refusal(Forgotten), "kernel Fold folds over star Edges, which was not added: `Program::stars` adds it");
 }
 
+/// Edges without data need no word: the mesh has them.
+#[test]
+fn one_star_of_edges_without_data_is_that_of_the_mesh() {
+    stars! { Sides[1]; Faces[2]; }
+    counting!(
+        Silent,
+        |own, around| Count { count: around.fold(Sides, own.count, |sum, [other], ()| sum + other.count) },
+        |_, _| ()
+    );
+    let mut silent = Simulation::builder(generate("chain:4", 1).unwrap(), Silent).order(Order::JACOBI).build().unwrap();
+    silent.set_field("count", &[1.0, 10.0, 100.0, 1000.0]).unwrap();
+    silent.step().unwrap();
+    assert_eq!(silent.field("count").unwrap().values, [11.0, 111.0, 1110.0, 1100.0]);
+    // With a second star the program must say which edges it means.
+    {
+        counting!(
+            Two,
+            |own, around| Count {
+                count: around.fold(Sides, own.count, |sum, [other], ()| sum + other.count)
+                    + around.fold(Faces, own.count, |sum, [other, _], ()| sum + other.count)
+            },
+            |_, _| ()
+        );
+        says(&refusal(Two), "kernel Fold folds over star Sides, which was not added: `Program::stars` adds it");
+    }
+}
+
 #[test]
 fn a_fold_over_a_star_of_another_name_at_its_rank_is_refused() {
     stars! { Triangles[2]: R; }

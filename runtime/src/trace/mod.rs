@@ -149,6 +149,29 @@ pub(crate) fn kernels<'a>(
     Ok(traced)
 }
 
+/// The one star that kernels look along, if that is of edges without data: what a program has that says nothing of stars.
+pub(crate) fn plain_edges<'a>(scripts: impl Iterator<Item = &'a Script>) -> Option<&'static str> {
+    let mut seen: Vec<Looked> = Vec::new();
+    for script in scripts {
+        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(shaders::Scalar::F32)));
+        let recorder = Recorder::new(&[]);
+        (script.run)(&recorder);
+        with_tape(|tape| *tape = outer);
+        seen.extend(recorder.looked.into_inner());
+    }
+    let Looked { name, .. } = *seen.first()?;
+    seen.iter().all(|looked| *looked == Looked { index: 0, name, others: 1, reals: 0 }).then_some(name)
+}
+
+/// A star as a kernel looks along it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Looked {
+    index: usize,
+    name: &'static str,
+    others: usize,
+    reals: usize,
+}
+
 /// Works on a tape of its own. Returns what that came to, what a fold named wrongly, and the tape.
 fn record<A>(
     scalar: shaders::Scalar,
@@ -157,7 +180,7 @@ fn record<A>(
 ) -> (A, Option<String>, Tape) {
     // A kernel may build another simulation, which is traced on this thread too.
     let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(scalar)));
-    let recorder = Recorder { stars, fault: RefCell::default() };
+    let recorder = Recorder::new(stars);
     let output = work(&recorder);
     let tape = with_tape(|tape| std::mem::replace(tape, outer));
     (output, recorder.fault.into_inner(), tape)
@@ -346,13 +369,20 @@ fn own<P: Kernels>() -> VertexOf<P, Expr> {
 /// Records each fold once, and checks that it fits the star it names.
 pub(crate) struct Recorder<'a> {
     stars: &'a [StarShape],
+    /// Stars that were looked along.
+    looked: RefCell<Vec<Looked>>,
     fault: RefCell<Option<String>>,
 }
 
-impl Recorder<'_> {
+impl<'a> Recorder<'a> {
+    fn new(stars: &'a [StarShape]) -> Recorder<'a> {
+        Recorder { stars, looked: RefCell::default(), fault: RefCell::default() }
+    }
+
     /// Elements cut at another length would name vertices that are no neighbors.
     fn check<const N: usize, E: Star<N>>(&self) {
         let wanted = (N, <E::Data<Expr> as Record<Expr>>::LEN);
+        self.looked.borrow_mut().push(Looked { index: E::INDEX, name: E::NAME, others: wanted.0, reals: wanted.1 });
         let star = self.stars.get(E::INDEX).filter(|star| star.name == E::NAME);
         let fault = match star.map(StarShape::lengths) {
             Some(given) if given == wanted => return,
