@@ -14,7 +14,7 @@ use std::path::{Component, Path};
 /// The field that says which vertex of the mesh a point of a piece is.
 pub(crate) const VERTEX: &str = "vertex";
 
-/// Where the points of the files of [`Simulation::write_pieces`](crate::Simulation::write_pieces) are: by default where the mesh has
+/// Where the points of the files of [`AnySimulation::write_pieces`](crate::AnySimulation::write_pieces) are: by default where the mesh has
 /// them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {

@@ -24,13 +24,16 @@ fn sources(place: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn unsafe_code_lives_in_two_files() {
+fn unsafe_code_lives_where_it_is_justified() {
     for folder in ["mesh", "shaders", "runtime", "examples"] {
         for (name, text) in sources(folder) {
             let code = text.lines().filter(|l| !l.trim_start().starts_with("//"));
             let found = code.filter(|l| l.contains("unsafe {") || l.contains("unsafe impl") || l.contains("unsafe fn"));
-            let allowed = ["runtime/src/engine/cpu/cells.rs", "runtime/src/number/lanes.rs"];
-            assert!(found.count() == 0 || allowed.contains(&name.as_str()), "{name}");
+            // State that threads write at once, and those who promise that they take turns at it; and vector loads.
+            let allowed =
+                ["cells.rs", "mod.rs", "walk.rs", "measures.rs", "relaxation/search.rs", "relaxation/taker.rs"]
+                    .map(|file| format!("runtime/src/engine/cpu/{file}"));
+            assert!(found.count() == 0 || allowed.contains(&name) || name == "runtime/src/number/lanes.rs", "{name}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Three things go in, all of them plain data, and none of them guessed:
 //!
 //! - a [`Workload`], what a step asks for: states and bytes that tasks read, which tasks wait for which, what hosts send each other
-//!   ([`Simulation::workload`](crate::Simulation::workload));
+//!   ([`AnySimulation::workload`](crate::AnySimulation::workload));
 //! - a [`Machine`], what this machine can do: how fast memory of some size is read, in order and at random, and what a link carries;
 //! - [`Costs`], what the program's own kernels cost on it, from a [`Trial`] on a mesh that fits into the cache.
 //!

@@ -3,7 +3,7 @@
 use crate::schedule::{Order, Rule};
 use meshweft_mesh::Graph;
 
-/// What a step of a program asks for, on a mesh in an order: plain data, from [`Simulation::workload`](crate::Simulation::workload).
+/// What a step of a program asks for, on a mesh in an order: plain data, from [`AnySimulation::workload`](crate::AnySimulation::workload).
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// The order of its sweeps.

@@ -110,7 +110,7 @@ fn a_step_with_a_number_that_is_not_finite_is_not_taken() {
     let faults: [(Toy, &str); 4] = [
         (Toy { dt: f64::NAN, ..TOY }, "the time step is NaN: it must be finite"),
         (Toy { dt: f64::INFINITY, ..TOY }, "the time step is inf: it must be finite"),
-        (Toy { push: f64::NAN, ..TOY }, "parameter push is NaN"),
+        (Toy { push: f64::NAN, ..TOY }, "parameter push has no value"),
         (Toy { rate: f64::INFINITY, ..TOY }, "setting 0 of kernel Blur is inf"),
     ];
     for (program, part) in faults {

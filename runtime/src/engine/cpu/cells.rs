@@ -73,8 +73,11 @@ impl<T: Number> Memory<T> {
     }
 
     /// The state between walks. `current`: which array holds it.
-    pub(super) fn view(&self, current: usize) -> View<'_, T> {
-        // SAFETY: no walk is under way: each ends before the method of the engine that started it returns.
+    ///
+    /// # Safety
+    /// Nobody writes to the state while the result is alive: no walk and no search is under way.
+    pub(super) unsafe fn view(&self, current: usize) -> View<'_, T> {
+        // SAFETY: by the caller's promise.
         let [shared, private] = unsafe { [read(self.array(current)), read(&self.private)] };
         View { shape: self.shape, shared, private }
     }
@@ -82,8 +85,10 @@ impl<T: Number> Memory<T> {
     /// The state between walks, to change it.
     ///
     /// # Safety
-    /// The caller is the only one to reach it while the result is alive: the engine itself, borrowed mutably.
-    unsafe fn view_mut(&self, current: usize) -> ViewMut<'_, T> {
+    /// Nobody else reads or writes the state while the result is alive: no walk and no search is under way, and whoever asks has the
+    /// engine to itself.
+    #[expect(clippy::mut_from_ref, reason = "what `UnsafeCell` is for")]
+    pub(super) unsafe fn view_mut(&self, current: usize) -> ViewMut<'_, T> {
         // SAFETY: by the caller's promise.
         let [shared, private] = unsafe { [write(self.array(current)), write(&self.private)] };
         ViewMut { shape: self.shape, shared, private }
@@ -117,7 +122,8 @@ impl<T: Number> Memory<T> {
         if bits.len() != slots.len() * reals * T::BYTES {
             return None;
         }
-        let (cells, mut has_changed) = (self.open(from, from == to), false);
+        // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
+        let (cells, mut has_changed) = (unsafe { self.open(from, from == to) }, false);
         cells.begin(slots.clone());
         for (i, slot) in slots.clone().enumerate() {
             let (at, bits) = (slot * stride, &bits[i * reals * T::BYTES..(i + 1) * reals * T::BYTES]);
@@ -135,7 +141,8 @@ impl<T: Number> Memory<T> {
         if from == to {
             return;
         }
-        let (stride, cells) = (shared_stride(self.shape.shared), self.open(from, false));
+        // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
+        let (stride, cells) = (shared_stride(self.shape.shared), unsafe { self.open(from, false) });
         let reals = slots.start * stride..slots.end * stride;
         cells.begin(slots.clone());
         // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
@@ -150,12 +157,6 @@ impl<T: Number> Memory<T> {
         slots.iter().enumerate().all(|(i, &slot)| bits[i * len..(i + 1) * len] == *before(slot))
     }
 
-    /// Changes the state between walks. Only an engine that is borrowed mutably calls this.
-    pub(super) fn edit(&self, current: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
-        // SAFETY: the engine is borrowed mutably, so nobody reads through it, and no walk is under way.
-        edit(unsafe { self.view_mut(current) });
-    }
-
     /// Takes back the marks that a walk which panicked has left. Nothing in a release build.
     pub(super) fn forget_marks(&self) {
         #[cfg(debug_assertions)]
@@ -166,9 +167,12 @@ impl<T: Number> Memory<T> {
         self.shared[which].get_or_init(|| turns(vec![T::from_f64(0.0); self.len * shared_stride(self.shape.shared)]))
     }
 
-    /// What was measured, between walks.
-    pub(super) fn values(&self) -> &[T] {
-        // SAFETY: no walk is under way.
+    /// What was measured, of each slot.
+    ///
+    /// # Safety
+    /// Nobody writes measured values while the result is alive: whoever measured them is done.
+    pub(super) unsafe fn values(&self) -> &[T] {
+        // SAFETY: by the caller's promise.
         unsafe { read(self.value_cells()) }
     }
 
@@ -184,8 +188,13 @@ impl<T: Number> Memory<T> {
     }
 
     /// Opens the state for updates that read array `source` of the shared state, and write it, or the other one.
+    ///
+    /// # Safety
+    /// While the result is alive the thread that has it reaches only slots that are its own by the schedule (module documentation):
+    /// it writes slots of tasks that it runs, which no other thread reads or writes meanwhile, and reads slots that no other
+    /// thread writes meanwhile.
     #[inline(always)]
-    pub(super) fn open(&self, source: usize, in_place: bool) -> Cells<'_, T> {
+    pub(super) unsafe fn open(&self, source: usize, in_place: bool) -> Cells<'_, T> {
         let target = if in_place { source } else { 1 - source };
         let (private, bits) = (&*self.private, self.shape.width.trailing_zeros());
         Cells { memory: self, source: self.array(source), target: self.array(target), private, bits, in_place }
@@ -460,7 +469,8 @@ mod tests {
     #[should_panic(expected = "slot 1 is read while it is updated")]
     fn a_read_during_an_update_is_caught() {
         let memory = memory(2, 1, ());
-        let cells = memory.open(0, true);
+        // SAFETY: there is one thread.
+        let cells = unsafe { memory.open(0, true) };
         let _: (f32, ()) = cells.load(1);
         cells.leaf(1, 1);
     }
@@ -469,7 +479,8 @@ mod tests {
     #[should_panic(expected = "slot 0 is updated twice at a time")]
     fn a_second_update_at_a_time_is_caught() {
         let memory = memory(2, 1, ());
-        let cells = memory.open(0, true);
+        // SAFETY: there is one thread.
+        let cells = unsafe { memory.open(0, true) };
         let _: (f32, ()) = cells.load(0);
         let _: (f32, ()) = cells.load(0);
     }
@@ -478,7 +489,8 @@ mod tests {
     #[should_panic(expected = "slot 9 is read while it is updated")]
     fn a_halo_that_is_being_updated_is_caught() {
         let memory = memory(16, 8, ());
-        let cells = memory.open(0, true);
+        // SAFETY: there is one thread.
+        let cells = unsafe { memory.open(0, true) };
         cells.fetch::<f32>(8..16, &[], &mut [0.0; 8]);
         cells.fetch::<f32>(0..8, &[9], &mut [0.0; 9]);
     }
@@ -486,12 +498,14 @@ mod tests {
     #[test]
     fn double_buffering_reads_the_old_while_the_new_is_written() {
         let memory = memory(2, 1, 0.0);
-        let cells = memory.open(0, false);
+        // SAFETY: there is one thread.
+        let cells = unsafe { memory.open(0, false) };
         let (x, y): (f32, f32) = cells.load(1);
         assert_eq!(cells.leaf(1, 1), 0.0);
         cells.store(1, 2..2, x + 1.0, y + 2.0);
         assert_eq!(cells.leaf(1, 1), 0.0);
-        let view = memory.view(1);
+        // SAFETY: there is one thread.
+        let view = unsafe { memory.view(1) };
         assert_eq!((view.shared[1], view.private[1]), (1.0, 2.0));
     }
 }

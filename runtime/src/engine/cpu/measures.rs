@@ -129,10 +129,13 @@ struct Look<T> {
 
 impl<T: Number> Look<T> {
     /// Measures a tile. `values`: one for each of its slots.
+    #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     fn tile(&self, tile: usize, values: &mut [T]) {
         let (Ground { domain, memory, .. }, uniform) = (&*self.ground, &self.uniform);
-        let &Look { source, sees, .. } = self;
-        let visit = Visit { domain, memory, uniform, audit: None, rule: Rule::Alone, round: 0, source, sees };
+        // SAFETY: a measure only reads. What it reads is written by no one: either all updates are done, or it looks at no
+        // neighbors and the last update of its tile's task is done (`Followers`).
+        let cells = unsafe { memory.open(self.source, true) };
+        let visit = Visit { domain, cells, uniform, audit: None, rule: Rule::Alone, round: 0, sees: self.sees };
         (self.measure)(&visit, &domain.tiles[tile], values);
     }
 
@@ -216,10 +219,13 @@ impl<T: Number> Followers<T> {
     }
 
     /// What was measured, by kernel, after the walk.
+    #[expect(unsafe_code, reason = "reads what was measured, once that is done")]
     pub(super) fn found(&self) -> Vec<(usize, Reduction)> {
         let found = |Follower { kernel, how, look, sums }: &Follower<T>| {
             let Ground { domain, memory, .. } = &*look.ground;
-            (*kernel, Reduction::new(*how, domain, sums.found(), |slot| memory.values()[slot].to_f64()))
+            // SAFETY: the walk is over, and with it what was measured along.
+            let value = |slot: usize| unsafe { memory.values() }[slot].to_f64();
+            (*kernel, Reduction::new(*how, domain, sums.found(), value))
         };
         self.measures.iter().map(found).collect()
     }
@@ -259,6 +265,7 @@ impl<T: Number> Cpu<T> {
         (how, Look { ground: self.ground.clone(), measure, uniform, source, sees: sight == Sight::Around })
     }
 
+    #[expect(unsafe_code, reason = "reads what was measured, once that is done")]
     pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
         let (how, look) = self.look(code, uniform, self.current);
         let (kind, look) = (look.measure as usize as u64, Arc::new(look));
@@ -279,13 +286,15 @@ impl<T: Number> Cpu<T> {
             });
             self.each(u64::MAX, sums.parts(), move |i| {
                 let Ground { domain, memory, .. } = &*look.ground;
-                let values = memory.values();
+                // SAFETY: all tiles were measured by the work before this.
+                let values = unsafe { memory.values() };
                 let value = |member: usize| values[domain.along_curve[member] as usize].to_f64();
                 own.part(i, |leaves| reduce::some_leaves(how, value, leaves));
             });
         }
         let Ground { domain, memory, .. } = &*ground;
-        Reduction::new(how, domain, sums.found(), |slot| memory.values()[slot].to_f64())
+        // SAFETY: all that measures is done.
+        Reduction::new(how, domain, sums.found(), |slot| unsafe { memory.values() }[slot].to_f64())
     }
 }
 

@@ -207,14 +207,18 @@ impl<T: Number> Host<T> for Cpu<T> {
         }
     }
 
+    #[expect(unsafe_code, reason = "the state between walks")]
     fn view(&self) -> Result<View<'_, T>> {
-        Ok(self.ground.memory.view(self.current))
+        // SAFETY: walks and searches end before the methods that start them return, and those borrow the engine mutably.
+        Ok(unsafe { self.ground.memory.view(self.current) })
     }
 
+    #[expect(unsafe_code, reason = "the state between walks")]
     fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         self.quiet.forget();
         self.measured.clear();
-        self.ground.memory.edit(self.current, change);
+        // SAFETY: as in `view`; and the engine is borrowed mutably, so nobody holds a view.
+        change(unsafe { self.ground.memory.view_mut(self.current) });
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What a thread does with a tile.
 
-use super::cells::{Cells, Memory};
+use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
 use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
@@ -18,14 +18,13 @@ const AHEAD: usize = 8;
 /// What the update of a tile reads and writes.
 pub(crate) struct Visit<'a, T> {
     pub(super) domain: &'a Domain<T>,
-    pub(super) memory: &'a Memory<T>,
+    /// The state, open for the tile's task.
+    pub(super) cells: Cells<'a, T>,
     pub(super) uniform: &'a Uniform<T>,
     pub(super) audit: Option<&'a Audit>,
     pub(super) rule: Rule,
     /// Of the stage.
     pub(super) round: u32,
-    /// Which array holds the shared state before the update.
-    pub(super) source: usize,
     /// Whether neighbors may be looked at: those of a measure that was traced to look at none may be under way.
     pub(super) sees: bool,
 }
@@ -50,7 +49,7 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
     stars: &[Rows<T>],
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
-    let (cells, own) = (visit.cells(), tile.own());
+    let (cells, own) = (visit.cells, tile.own());
     let mut finite = true;
     for i in 0..vertices {
         let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
@@ -78,7 +77,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     halo: &[u32],
     stars: &[Wide<T, u16>],
 ) -> bool {
-    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
+    let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
@@ -124,7 +123,7 @@ fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     tile: &Tile<T>,
     stars: &[Wide<T, u32>],
 ) -> bool {
-    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
+    let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let own = tile.own();
     let groups = own.len() / L::WIDTH;
     let mut probe = L::lit(0.0);
@@ -157,7 +156,7 @@ pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar =
     if visit.domain.width == 1 {
         return map_rows::<P, T, K>(visit, tile);
     }
-    let (cells, mut given) = (visit.cells(), visit.uniform.splat::<P, L>(visit.round));
+    let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let mut probe = L::lit(0.0);
     for group in tile.own().start / L::WIDTH..tile.own().end / L::WIDTH {
         let (shared, private) = (cells.load_shared::<L, _>(group), cells.load_private::<L, _>(group));
@@ -173,7 +172,7 @@ pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar =
 }
 
 fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) -> bool {
-    let cells = visit.cells();
+    let cells = visit.cells;
     let mut finite = true;
     for slot in tile.own() {
         let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
@@ -192,7 +191,7 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
     values: &mut [T],
 ) {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
-    let (cells, own) = (visit.cells(), tile.own());
+    let (cells, own) = (visit.cells, tile.own());
     match &tile.form {
         Form::Rows { vertices, stars } => {
             let value = |i: usize| {
@@ -220,7 +219,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
     lookup: U,
     values: &mut [T],
 ) {
-    let (cells, own) = (visit.cells(), tile.own());
+    let (cells, own) = (visit.cells, tile.own());
     let mut given = visit.uniform.splat::<P, L>(visit.round);
     for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
         let first = own.start + group * L::WIDTH;
@@ -253,11 +252,6 @@ impl<T: Number> Visit<'_, T> {
     #[inline(always)]
     fn seen<'a, S>(&self, stars: &'a [S]) -> &'a [S] {
         if self.sees { stars } else { &[] }
-    }
-
-    #[inline(always)]
-    fn cells(&self) -> Cells<'_, T> {
-        self.memory.open(self.source, self.rule != Rule::AtOnce)
     }
 
     #[inline(always)]

@@ -269,6 +269,7 @@ impl<T: Number> Walk<T> {
         if leg.pass.is_quiet() { Before::Bits(slots.start, shared) } else { Before::Unknown }
     }
 
+    #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
         let Ground { domain, memory, audit, .. } = &*self.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
@@ -276,7 +277,9 @@ impl<T: Number> Walk<T> {
         let tile = tile.at::<T>(domain.width);
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
-        let visit = Visit { domain, memory, uniform, audit: audit.as_deref(), rule, round, source, sees: true };
+        // SAFETY: this thread runs the task, and `is_ready` held: no neighbor runs, or it reads the array that is not written.
+        let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };
+        let visit = Visit { domain, cells, uniform, audit: audit.as_deref(), rule, round, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {

@@ -42,11 +42,14 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     /// Who holds something in a tile: the first frontier.
+    #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     pub(super) fn begin(&self, t: usize) {
         let Ground { domain, memory, .. } = &*self.ground;
         let tile = &domain.tiles[t];
         let (_, vertices) = rows(tile, Self::STAR);
-        let (cells, given, bits) = (memory.open(self.source, true), self.given(), &self.frontier.bits[0]);
+        // SAFETY: each tile is looked at by one thread, and nobody writes.
+        let cells = unsafe { memory.open(self.source, true) };
+        let (given, bits) = (self.given(), &self.frontier.bits[0]);
         let mut tally = Tally::NONE;
         let own = tile.own();
         for first in own.clone().step_by(64) {
@@ -64,8 +67,10 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     /// Padding has the state of the vertex before it.
+    #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     pub(super) fn finish(&self) {
-        let cells = self.ground.memory.open(self.source, true);
+        // SAFETY: the last round is done, and this thread alone writes.
+        let cells = unsafe { self.ground.memory.open(self.source, true) };
         for tile in &self.ground.domain.tiles {
             let (_, vertices) = rows(tile, Self::STAR);
             let (last, end) = (tile.own().start + vertices - 1, tile.own().end);

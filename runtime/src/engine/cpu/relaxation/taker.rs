@@ -24,10 +24,13 @@ pub(super) struct Taker<'a, P: Kernels, T: Number, K: Relax<P>> {
 
 impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
     /// `least`: the least offer of the round, if it is known.
+    #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     pub(super) fn new(search: &'a Search<P, T, K>, least: Option<K::Key<T>>) -> Self {
         let Search { ground, source, closes, .. } = search;
         check_shape::<T, 1, K::Along>(ground.domain.stars[Search::<P, T, K>::STAR].lengths());
-        let open = |in_place| ground.memory.open(*source, in_place);
+        // SAFETY: a round reads the frontier alone, which is written to the other array; any other vertex is read and written by the one
+        // thread that has its tile, or that it is listed by.
+        let open = |in_place| unsafe { ground.memory.open(*source, in_place) };
         let (given, last) = (search.given(), least.filter(|_| closes.load(Relaxed)));
         Taker { search, given, cells: open(false), in_place: open(true), last, tally: Tally::NONE, moved: Vec::new() }
     }
