@@ -1,15 +1,15 @@
 //! Searches of processes that stand in a grid, over QUIC [C3].
 
+use super::process::{Start, meshweft};
 use super::report;
 use serde_json::Value;
-use std::process::{Command, Stdio};
 
 /// Runs a search.
 fn search(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let mut command = meshweft();
     command.arg("run").args(arguments).args(["--quiet", "--json", "--out"]).arg(folder.path());
-    report(command.stdin(Stdio::null()).output().unwrap())
+    report(command.ended())
 }
 
 #[test]
@@ -49,11 +49,11 @@ fn a_grid_that_does_not_fit_is_refused_with_the_way_out() {
     let folder = tempfile::tempdir().unwrap();
     for (cut, said) in [("grid:2x2", "a grid of 2 × 2 for 3 hosts"), ("grid:x", "take curve, bisection, grid or grid:")]
     {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+        let mut command = meshweft();
         command
             .args(["run", "bfs", "--mesh", "kronecker:6", "--processes", "3", "--cut", cut, "--out"])
             .arg(folder.path());
-        let output = command.stdin(Stdio::null()).output().unwrap();
+        let output = command.ended();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && text.contains(said), "{text}");
     }

@@ -1,5 +1,6 @@
 //! Workers that are started over ssh, by a stand-in that runs commands on this machine.
 
+use super::process::Start;
 use super::{begin_long_run, digest_of_one, report, runs, short_run, wait_for};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -28,7 +29,7 @@ exec sh -c "$command"
 fn on_hosts(folder: &Path, hosts: &str) -> Output {
     let ssh = stand_in(folder);
     let mut command = short_run(&folder.join("out"));
-    command.args(["--threads", "1", "--hosts", hosts, "--ssh"]).arg(ssh).output().unwrap()
+    command.args(["--threads", "1", "--hosts", hosts, "--ssh"]).arg(ssh).ended()
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn a_worker_whose_ssh_ends_before_it_joined_ends_the_run_at_once_with_the_reason
 #[test]
 fn a_host_that_ssh_would_take_for_an_option_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let output = short_run(folder.path()).arg("--hosts=-oProxyCommand=touch,b").output().unwrap();
+    let output = short_run(folder.path()).arg("--hosts=-oProxyCommand=touch,b").ended();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("\"-oProxyCommand=touch\" is no host"), "{said}");
 }
@@ -97,7 +98,7 @@ fn ended_by(signal: &str) -> Option<i32> {
     assert!(Command::new("kill").args([signal, &driver.id().to_string()]).status().unwrap().success());
     wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());
     wait_for("the end of the workers", || !processes.iter().any(|&process| runs(process)));
-    driver.wait().unwrap().code()
+    driver.wait().code()
 }
 
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! Limits of the system are errors that say which, before anything is begun.
 
+use super::process::Start;
 use std::process::Command;
 
 /// Runs the command in a shell under a limit. Returns what it said; it must fail as bad input does.
@@ -7,7 +8,7 @@ fn under(limit: &str, arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_meshweft")]).args(arguments);
-    let ended = command.current_dir(folder.path()).output().unwrap();
+    let ended = command.current_dir(folder.path()).ended();
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(2), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -6,22 +6,24 @@ mod hosts;
 #[cfg(unix)]
 mod limits;
 mod pieces;
+mod process;
 #[cfg(unix)]
 mod ranks;
 #[cfg(unix)]
 mod stop;
 mod studies;
 
+use process::{Process, Start, meshweft};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A short run that writes to a folder, in blocks so small that every host has some.
 fn short_run(out: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let mut command = meshweft();
     command.args(["run", "cloth", "--mesh", "sheet:20", "--order", "blocked:64", "--steps", "8"]);
     command.args(["--no-pictures", "--quiet", "--json"]);
     command.arg("--out").arg(out).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -38,19 +40,19 @@ fn report(output: Output) -> serde_json::Value {
 /// The digest of the short run in one process.
 fn digest_of_one() -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
-    report(short_run(folder.path()).args(["--threads", "2"]).output().unwrap())["digest"].clone()
+    report(short_run(folder.path()).args(["--threads", "2"]).ended())["digest"].clone()
 }
 
 #[test]
 fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
     // The command itself: its processes find each other over QUIC.
-    let meshweft = |arguments: &[&str]| {
+    let run = |arguments: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
-        report(short_run(folder.path()).args(arguments).output().unwrap())
+        report(short_run(folder.path()).args(arguments).ended())
     };
-    let one = meshweft(&["--threads", "2"]);
+    let one = run(&["--threads", "2"]);
     for (processes, threads) in [("1", "1"), ("2", "1"), ("3", "2")] {
-        let several = meshweft(&["--processes", processes, "--threads", threads]);
+        let several = run(&["--processes", processes, "--threads", threads]);
         assert_eq!(several["digest"], one["digest"], "{processes} × {threads}");
         let hosts = several["hosts"].as_array().unwrap();
         assert_eq!(hosts.len(), processes.parse::<usize>().unwrap());
@@ -60,11 +62,11 @@ fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
         assert!(hosts.len() == 1 || hosts.iter().all(talks), "{hosts:?}");
     }
     for (compress, packs) in [("never", false), ("always", true)] {
-        let run = meshweft(&["--processes", "2", "--threads", "1", "--compress", compress]);
-        assert_eq!(run["digest"], one["digest"], "--compress {compress}");
+        let told = run(&["--processes", "2", "--threads", "1", "--compress", compress]);
+        assert_eq!(told["digest"], one["digest"], "--compress {compress}");
         let bytes = |host: &Value, key: &str| host[key].as_u64().unwrap();
         let is_as_told = |host: &Value| (bytes(host, "value_bytes_sent") < bytes(host, "value_bytes")) == packs;
-        assert!(run["hosts"].as_array().unwrap().iter().all(is_as_told), "--compress {compress}: {}", run["hosts"]);
+        assert!(told["hosts"].as_array().unwrap().iter().all(is_as_told), "--compress {compress}: {}", told["hosts"]);
     }
 }
 
@@ -75,13 +77,13 @@ fn hosts_that_go_on_while_their_state_is_written_leave_the_files_of_one_process(
     for (name, mesh, every) in [("cloth", "sheet:24", "1"), ("wave", "disk:6", "3"), ("spring", "bar:9x3x3", "150")] {
         let files = |arguments: &[&str]| -> BTreeMap<String, Vec<u8>> {
             let out = folder.path().join(format!("{name}{}", arguments.concat()));
-            let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+            let mut command = meshweft();
             let steps = if every == "150" { "310" } else { "7" };
             command.args(["run", name, "--mesh", mesh, "--steps", steps, "--every", every, "--quiet", "--json"]);
             if name != "wave" {
                 command.arg("--no-pictures");
             }
-            report(command.args(["--order", "blocked:32"]).args(arguments).arg("--out").arg(&out).output().unwrap());
+            report(command.args(["--order", "blocked:32"]).args(arguments).arg("--out").arg(&out).ended());
             let entries = std::fs::read_dir(&out).unwrap().map(Result::unwrap);
             let read = |entry: std::fs::DirEntry| {
                 (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())
@@ -103,7 +105,7 @@ fn hosts_that_go_on_while_their_state_is_written_leave_the_files_of_one_process(
 
 /// What a command says with `--json`.
 fn json(arguments: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_meshweft")).args(arguments).arg("--json").output().unwrap();
+    let output = meshweft().args(arguments).arg("--json").ended();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -153,11 +155,11 @@ fn processes_are_measured_beside_what_this_machine_can_do() {
 fn a_run_on_processes_says_what_it_should_have_taken_without_messages() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+        let mut command = meshweft();
         // Where nobody has measured anything.
         command.env("XDG_CACHE_HOME", folder.path()).args(["run", "heat", "--mesh", "torus:24x12", "--steps", "6"]);
         command.args(["--order", "color", "--no-pictures", "--quiet", "--out"]).arg(folder.path()).args(more);
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+        String::from_utf8(command.ended().stdout).unwrap()
     };
     let predicted = |told: &str| told.lines().find(|line| line.starts_with("predicted")).map(str::to_string).unwrap();
     let processes = ["--processes", "2", "--threads", "1"];
@@ -268,8 +270,8 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 type LastWord = std::thread::JoinHandle<Option<String>>;
 
 /// A long run on several hosts, once its steps have begun, all processes that belong to it, and what its driver will say last.
-fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>, LastWord) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+fn begin_long_run(out: &Path, sharing: &[&str]) -> (Process, Vec<u32>, LastWord) {
+    let mut command = meshweft();
     command
         .args(["run", "cloth", "--mesh", "sheet:48", "--steps", "1000000", "--no-pictures", "--every", "20"])
         .args(sharing);
@@ -278,8 +280,8 @@ fn begin_long_run(out: &Path, sharing: &[&str]) -> (Child, Vec<u32>, LastWord) {
 }
 
 /// The same of a command that is one.
-fn begin(mut command: Command) -> (Child, Vec<u32>, LastWord) {
-    let mut driver = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+fn begin(mut command: Command) -> (Process, Vec<u32>, LastWord) {
+    let mut driver = command.stdout(Stdio::null()).stderr(Stdio::piped()).started();
     let mut said = BufReader::new(driver.stderr.take().unwrap()).lines().map_while(Result::ok);
     let begun = said.find(|line| line.contains("step"));
     assert!(begun.is_some(), "{:?}", driver.wait());
@@ -290,7 +292,7 @@ fn begin(mut command: Command) -> (Child, Vec<u32>, LastWord) {
 }
 
 /// The same on two processes.
-fn long_run(out: &Path) -> (Child, Vec<u32>, LastWord) {
+fn long_run(out: &Path) -> (Process, Vec<u32>, LastWord) {
     let (driver, workers, last) = begin_long_run(out, &["--processes", "2"]);
     assert_eq!(workers.len(), 2);
     (driver, workers, last)
@@ -304,7 +306,7 @@ fn a_worker_that_is_killed_or_frozen_ends_the_run_with_an_error_that_names_it_an
         let (mut driver, workers, last) = long_run(folder.path());
         assert!(Command::new("kill").args([signal, &workers[1].to_string()]).status().unwrap().success());
         wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());
-        assert_eq!(driver.wait().unwrap().code(), Some(2), "after {signal}");
+        assert_eq!(driver.wait().code(), Some(2), "after {signal}");
         let last = last.join().unwrap().unwrap();
         assert!(last.starts_with("error: ") && last.contains(" was lost: "), "after {signal}: {last}");
         wait_for("the end of the workers", || !workers.iter().any(|&worker| runs(worker)));
@@ -317,6 +319,6 @@ fn workers_end_with_a_driver_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut driver, workers, _) = long_run(folder.path());
     driver.kill().unwrap();
-    driver.wait().unwrap();
+    driver.wait();
     wait_for("the end of the workers", || !workers.iter().any(|&worker| runs(worker)));
 }

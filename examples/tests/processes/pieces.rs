@@ -1,15 +1,16 @@
 //! States that hosts write piece by piece: together they are what one host writes [C3].
 
+use super::process::{Start, meshweft};
 use super::report;
 use meshweft_mesh::{CellKind, Field, Mesh, io};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// Runs the command and waits for its end.
 fn run(arguments: &[&str], out: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let mut command = meshweft();
     command.args(["run", "--no-pictures", "--quiet", "--json"]).args(arguments).arg("--out").arg(out);
-    command.stdin(Stdio::null()).output().unwrap()
+    command.ended()
 }
 
 /// Text between two others, each time they are found.
@@ -151,24 +152,24 @@ fn pieces_of_hosts_are_together_the_state_of_one_host_bit_for_bit() {
 fn a_worker_that_joined_by_a_token_writes_its_pieces_to_a_folder_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let here = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+        let mut command = meshweft();
         command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).started()
     };
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let driver = format!("localhost:{port}");
-    assert!(here(&["cluster", "token", "--valid", "1h", "--driver", &driver]).wait().unwrap().success());
+    assert!(here(&["cluster", "token", "--valid", "1h", "--driver", &driver]).wait().success());
     let run =
         ["run", "heat", "--mesh", "torus:16", "--steps", "2", "--every", "2", "--quiet", "--pieces", "--out", "run"];
     let driver = here(&[&run[..], &["--workers", "2", "--key", "run.key"]].concat());
     let join = ["worker", "--join", "run.token"];
     let workers = [here(&join), here(&[&join[..], &["--out", "own/folder"]].concat())];
-    let told = driver.wait_with_output().unwrap();
+    let told = driver.output();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let told = String::from_utf8(told.stdout).unwrap();
     assert!(told.contains("4 pieces (.vtu) are on the disks of other hosts: copy them beside the .pvtu"), "{told}");
     for worker in workers {
-        assert!(worker.wait_with_output().unwrap().status.success());
+        assert!(worker.output().status.success());
     }
     let files = |place: &str| {
         let entries = std::fs::read_dir(folder.path().join(place)).unwrap();

@@ -1,19 +1,20 @@
 //! One command line that is started several times, as schedulers do.
 
+use super::process::{Process, Start, meshweft};
 use super::{digest_of_one, report, short_run, wait_for};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::Output;
 
 /// Starts one rank.
-fn start(folder: &Path, rank: u32, environment: &[(&str, &str)]) -> Child {
+fn start(folder: &Path, rank: u32, environment: &[(&str, &str)]) -> Process {
     let mut command = short_run(&folder.join("out"));
     command.args(["--threads", "1"]).current_dir(folder);
     for (name, value) in environment {
         command.env(name, value.replace("RANK", &rank.to_string()));
     }
-    command.spawn().unwrap()
+    command.started()
 }
 
 /// Runs two ranks to their end, the second of which starts when `may_start` says so. Returns what rank 0 told.
@@ -21,7 +22,7 @@ fn run_both(folder: &Path, environment: &[(&str, &str)], may_start: impl FnMut()
     let driver = start(folder, 0, environment);
     wait_for("the driver", may_start);
     let worker = start(folder, 1, environment);
-    let (driver, worker) = (driver.wait_with_output().unwrap(), worker.wait_with_output().unwrap());
+    let (driver, worker) = (driver.output(), worker.output());
     let said = String::from_utf8_lossy(&worker.stderr);
     assert!(worker.status.success() && worker.stdout.is_empty(), "{said}");
     let told = report(driver);
@@ -60,9 +61,9 @@ fn two_tasks_of_slurm_share_a_run() {
 /// Makes key and token for a driver on a free port of this machine.
 fn make_key(folder: &Path) -> Output {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let mut command = meshweft();
     command.args(["cluster", "token", "--valid", "1h", "--driver", &format!("localhost:{port}")]);
-    command.current_dir(folder).output().unwrap()
+    command.current_dir(folder).ended()
 }
 
 #[test]
@@ -90,11 +91,11 @@ fn workers_join_a_driver_by_a_token_made_ahead() {
     assert!(make_key(folder.path()).status.success());
     let mut driver = short_run(&folder.path().join("out"));
     driver.args(["--workers", "1", "--key", "run.key"]).current_dir(folder.path());
-    let driver = driver.spawn().unwrap();
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let driver = driver.started();
+    let mut worker = meshweft();
     worker.args(["worker", "--join", "run.token"]).current_dir(folder.path());
-    assert!(worker.output().unwrap().status.success());
-    assert_eq!(report(driver.wait_with_output().unwrap())["digest"], digest_of_one());
+    assert!(worker.ended().status.success());
+    assert_eq!(report(driver.output())["digest"], digest_of_one());
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn an_environment_that_makes_no_sense_is_refused_on_every_rank() {
     let refused = |environment: &[(&str, &str)], arguments: &[&str], rank: u32| {
         let mut command = short_run(&folder.path().join("out"));
         environment.iter().for_each(|(name, value)| _ = command.env(name, value.replace("RANK", &rank.to_string())));
-        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        let output = command.args(arguments).current_dir(folder.path()).ended();
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };

@@ -1,13 +1,13 @@
 //! Studies of papers, done again on meshes that take no time.
 
-use std::process::{Command, Stdio};
+use super::process::{Start, meshweft};
 
 /// The tables that a study prints, each as rows of cells, and how many plots it wrote.
 fn study(name: &str) -> (Vec<Vec<Vec<String>>>, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+    let mut command = meshweft();
     command.args(["bench", "--study", name, "--tiny", "--out"]).arg(folder.path().join("a/b"));
-    let output = command.env("XDG_CACHE_HOME", folder.path()).stdin(Stdio::null()).output().unwrap();
+    let output = command.env("XDG_CACHE_HOME", folder.path()).ended();
     let (told, said) = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).into();
     assert!(output.status.success(), "{name}: {said}");
     let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>();
@@ -58,7 +58,7 @@ fn a_study_compares_two_uneven_parts_with_one_processor() {
 fn hosts_have_the_shares_that_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
+        let mut command = meshweft();
         command.args([
             "run",
             "heat",
@@ -72,7 +72,7 @@ fn hosts_have_the_shares_that_are_asked_for() {
             "--quiet",
             "--json",
         ]);
-        command.args(more).arg("--out").arg(folder.path()).stdin(Stdio::null()).output().unwrap()
+        command.args(more).arg("--out").arg(folder.path()).ended()
     };
     let shared = super::report(run(&["--processes", "2", "--threads", "1", "--shares", "3,1"]));
     let [first, second] = [0, 1].map(|i| shared["hosts"][i]["vertices"].as_f64().unwrap());
