@@ -44,6 +44,8 @@ pub use simulation::{
 };
 
 pub use meshweft_mesh as mesh;
+#[cfg(feature = "cluster")]
+pub use meshweft_net as net;
 pub use meshweft_mesh::{Curve, Mesh};
 pub use nalgebra;
 #[cfg(feature = "gpu")]
