@@ -3,11 +3,11 @@
 //! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
 //! measures; the state, when somebody asks. Workers exchange values among themselves.
 
+use super::account::{Account, Tally};
 use super::balance::Balance;
 use super::exchange::Exchange;
 use super::kind::CONTROL;
-use super::message::{self, Account, Begin, Control, DRIVER, unexpected};
-use super::overlap;
+use super::message::{self, Begin, Control, DRIVER, unexpected};
 use super::packing::Compress;
 use super::partition::{self, report};
 use super::pieces::Plan;
@@ -67,8 +67,8 @@ pub(crate) struct Driver<T: Number> {
 /// What workers have said.
 struct Books {
     accounts: Vec<Account>,
-    /// What workers said in the end that had the shares before these.
-    earlier: Vec<Account>,
+    /// What those had done in the end that had the shares before these.
+    earlier: Vec<Tally>,
     /// What was done before the state last changed.
     before: Progress,
     tickets: u64,
@@ -76,8 +76,8 @@ struct Books {
 
 impl Books {
     /// What each worker has done, whatever its shares were.
-    fn sums(&self) -> Vec<Account> {
-        self.earlier.iter().zip(&self.accounts).map(|(before, account)| account.after(before)).collect()
+    fn sums(&self) -> Vec<Tally> {
+        self.accounts.iter().zip(&self.earlier).map(|(account, &before)| account.tally.after(before)).collect()
     }
 }
 
@@ -113,7 +113,7 @@ impl<T: Number> Driver<T> {
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
         let accounts = vec![Account::default(); workers as usize];
-        let earlier = accounts.clone();
+        let earlier = vec![Tally::default(); workers as usize];
         let books = Mutex::new(Books { accounts, earlier, before: Progress::default(), tickets: 0 });
         let globals = begin.globals.len() / T::BYTES;
         let mut driver = Driver {
@@ -183,8 +183,8 @@ impl<T: Number> Driver<T> {
     fn rebalance(&mut self) -> Result<()> {
         let Some(mut balance) = self.balance.take_if(|balance| balance.is_due()) else { return Ok(()) };
         let progress = self.settle_all()?;
-        let threads = |account: &Account| f64::from(account.threads.max(1));
-        let busy: Vec<f64> = self.books().accounts.iter().map(|account| account.updating / threads(account)).collect();
+        let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
+        let busy: Vec<f64> = self.books().accounts.iter().map(busy).collect();
         let other = match progress.spoilt {
             true => None,
             false => balance.correct(&busy, || {
@@ -297,7 +297,7 @@ impl<T: Number> Driver<T> {
     /// How far all workers are.
     fn account(&self) -> Progress {
         let books = self.books();
-        let first = books.accounts.iter().filter(|account| account.spoilt).min_by_key(|account| account.steps);
+        let first = books.accounts.iter().filter(|account| account.non_finite).min_by_key(|account| account.steps);
         let least = books.accounts.iter().min_by_key(|account| account.steps);
         let Some(account) = first.or(least) else { return books.before };
         let Progress { steps, rounds, swept, .. } = books.before;
@@ -450,25 +450,11 @@ impl<T: Number> Engine<T> for Driver<T> {
 
     fn facts(&self) -> Facts {
         self.read_reports();
-        let accounts = self.books().sums();
-        let report = |(share, account): (&HostReport, &Account)| HostReport {
-            threads: account.threads as usize,
-            updating_s: account.updating,
-            waiting_s: account.waiting,
-            overlapped: overlap::share(account.overlap, account.threads),
-            sent_messages: account.sent_messages,
-            sent_bytes: account.sent_bytes,
-            value_bytes: account.value_bytes[0],
-            value_bytes_sent: account.value_bytes[1],
-            search_bytes: account.search_bytes,
-            search_ids: account.search_ids,
-            memory_bytes: account.memory_bytes,
-            ..share.clone()
-        };
+        let tallies = self.books().sums();
         Facts {
-            hosts: self.shares.iter().zip(&accounts).map(report).collect(),
-            threads: accounts.iter().map(|account| account.threads as usize).sum(),
-            left_out: accounts.iter().map(|account| account.left_out).sum(),
+            hosts: self.shares.iter().zip(&tallies).map(|(share, tally)| tally.report(share)).collect(),
+            threads: tallies.iter().map(|tally| tally.threads as usize).sum(),
+            left_out: tallies.iter().map(|tally| tally.left_out).sum(),
             ..Facts::default()
         }
     }

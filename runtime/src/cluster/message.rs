@@ -3,6 +3,7 @@
 //! Few and small, so they are archives of rkyv, checked when they are read, and only after the sender is known to belong to the
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
+use super::account::Account;
 use super::kind::CONTROL;
 use super::packing::Compress;
 use crate::engine::{Code, Table};
@@ -120,51 +121,6 @@ pub(crate) struct WritePiece {
     pub(crate) name: String,
     pub(crate) positions: Option<String>,
     pub(crate) raised: Option<(String, f64)>,
-}
-
-/// How far a worker is, since the start or the last change of the state.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Account {
-    pub(crate) steps: u64,
-    pub(crate) rounds: u64,
-    pub(crate) swept: u64,
-    /// Whether the last of the steps was not finite here. Those behind it do not count.
-    pub(crate) spoilt: bool,
-    pub(crate) threads: u32,
-    pub(crate) left_out: u64,
-    /// Seconds in which threads of this host updated, and waited.
-    pub(crate) updating: f64,
-    pub(crate) waiting: f64,
-    /// Seconds in which messages were outstanding, and seconds that threads waited in those.
-    pub(crate) overlap: [f64; 2],
-    /// What went to other workers.
-    pub(crate) sent_messages: u64,
-    pub(crate) sent_bytes: u64,
-    /// Bytes of messages of values as they would have been, and as they went out.
-    pub(crate) value_bytes: [u64; 2],
-    /// What it has sent in searches: bytes as they would have been, and as they went out, of lists of ids, frontiers, offers and
-    /// predecessors; and how many ids those lists had.
-    pub(crate) search_bytes: [[u64; 2]; 4],
-    pub(crate) search_ids: u64,
-    /// The most memory that the process has held.
-    pub(crate) memory_bytes: u64,
-}
-
-impl Account {
-    /// What a worker and the one before it in its place have cost together.
-    pub(crate) fn after(self, before: &Account) -> Account {
-        let sums = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
-        Account {
-            left_out: self.left_out + before.left_out,
-            updating: self.updating + before.updating,
-            waiting: self.waiting + before.waiting,
-            overlap: sums(self.overlap, before.overlap),
-            sent_messages: self.sent_messages + before.sent_messages,
-            sent_bytes: self.sent_bytes + before.sent_bytes,
-            value_bytes: [0, 1].map(|i| self.value_bytes[i] + before.value_bytes[i]),
-            ..self
-        }
-    }
 }
 
 /// How far a worker is, and what it waits for.

@@ -33,6 +33,7 @@
 //!
 //! Go on without a host that was lost: the run ends with an error that names it.
 
+mod account;
 mod arrival;
 mod balance;
 mod driver;

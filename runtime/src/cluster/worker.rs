@@ -1,15 +1,16 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
+use super::account::{Account, Tally};
 use super::exchange::Exchange;
 use super::grid::Lines;
 use super::kind::CONTROL;
-use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpected};
+use super::message::{self, Begin, Control, DRIVER, WritePiece, unexpected};
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use crate::engine::{
-    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built,
-    round_by_round,
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Progress, Reduction, Table, Timeline, Walks,
+    is_built, round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -290,7 +291,7 @@ fn serve<T: Number>(
         reals,
         walked: 0.0,
         together: 1,
-        spoilt: None,
+        ended: None,
         said: None,
         folder,
         piece: None,
@@ -317,7 +318,7 @@ struct Worker<T: Number> {
     /// How many steps to walk as one.
     together: usize,
     /// How far it was after the first step that was not finite.
-    spoilt: Option<Account>,
+    ended: Option<Account>,
     /// What was received and is to be done next.
     said: Option<Control>,
     /// Names of the reals of the state.
@@ -365,7 +366,7 @@ impl<T: Number> Worker<T> {
                         view.private.copy_from_slice(&state.private);
                     })?;
                     self.engine.reset();
-                    self.spoilt = None;
+                    self.ended = None;
                 }
                 Control::Globals => {
                     let globals = self.engine.globals()?;
@@ -420,8 +421,8 @@ impl<T: Number> Worker<T> {
         let took = (self.exchange.now() - start).as_secs_f64();
         self.walked += took;
         self.together = (WALK.as_secs_f64() / took * steps.len() as f64).clamp(1.0, TOGETHER) as usize;
-        if self.engine.progress().spoilt && self.spoilt.is_none() {
-            self.spoilt = Some(self.account());
+        if self.engine.progress().spoilt && self.ended.is_none() {
+            self.ended = Some(self.account());
         }
         self.report(None);
         Ok(())
@@ -434,19 +435,20 @@ impl<T: Number> Worker<T> {
     }
 
     fn account(&self) -> Account {
-        let (progress, facts) = (self.engine.progress(), self.engine.facts());
+        let Progress { steps, rounds, swept, spoilt: non_finite, .. } = self.engine.progress();
+        Account { steps, rounds, swept, non_finite, tally: self.tally() }
+    }
+
+    fn tally(&self) -> Tally {
         let (transport, waiting) = (self.exchange.transport(), self.exchange.waited().as_secs_f64());
         let found = self.engine.host.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
         let sent =
             (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));
-        Account {
-            steps: progress.steps,
-            rounds: progress.rounds,
-            swept: progress.swept,
-            spoilt: progress.spoilt,
-            threads: facts.threads as u32,
-            left_out: facts.left_out,
-            updating: (self.walked * facts.threads as f64 - waiting).max(0.0),
+        let Facts { threads, left_out, .. } = self.engine.facts();
+        Tally {
+            threads: threads as u32,
+            left_out,
+            updating: (self.walked * threads as f64 - waiting).max(0.0),
             waiting,
             overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
@@ -459,7 +461,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn report(&self, ticket: Option<u64>) {
-        let progress = self.spoilt.unwrap_or_else(|| self.account());
+        let progress = self.ended.unwrap_or_else(|| self.account());
         self.exchange.send(DRIVER, Control::Progress { ticket, progress }.encode());
     }
 }
