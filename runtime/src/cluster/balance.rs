@@ -140,6 +140,7 @@ fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::Cut;
     use crate::mesh::generate::generate;
     use crate::{Backend, Cluster, Integer, Mesh, Program, Simulation, Stages, Stars, kernels, record, stars, vertex};
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,6 +195,24 @@ mod tests {
             }
         }
         assert!(CORRECTIONS.load(Ordering::Relaxed) > before, "three threads were always equally busy");
+    }
+
+    #[test]
+    fn a_balanced_cluster_refuses_a_cut_that_it_would_not_follow() {
+        let build = |cluster: Cluster| {
+            let mesh = generate("sheet:10", 1).unwrap();
+            Simulation::builder(mesh, Mean).backend(Backend::Cluster(cluster)).build().map(drop)
+        };
+        let balanced = || Cluster::inside(2).unwrap().balanced();
+        for cut in [Cut::Bisection, Cut::Grid(None)] {
+            for cluster in [balanced().cut(cut), Cluster::inside(2).unwrap().cut(cut).balanced()] {
+                let why = build(cluster).unwrap_err().to_string();
+                let names = ["balanced", "curve", "leave out `cut`", &cut.to_string()];
+                assert!(names.iter().all(|name| why.contains(name)), "{why}");
+            }
+        }
+        build(balanced()).unwrap();
+        build(balanced().cut(Cut::Curve)).unwrap();
     }
 
     fn check(weights: [f64; 2], busy: [f64; 2], expected: Option<[f64; 2]>) {

@@ -281,7 +281,8 @@ impl Cluster {
     }
 
     /// Lets shares follow what workers [inside](Cluster::inside) of this process turn out to do: while the run goes on, work is divided anew
-    /// where some were busy for much longer than others. A GPU that is quicker than the cores so gets more.
+    /// where some were busy for much longer than others. A GPU that is quicker than the cores so gets more. Shares are runs of the curve:
+    /// with another [cut](Cluster::cut) a simulation is an error when it is built.
     ///
     /// Results of cores do not depend on it. Which vertices a GPU rounds in its own way does: they then differ from run to run, within its
     /// bound (claim C6), unless the share is named.
@@ -318,6 +319,10 @@ impl Cluster {
     }
 
     /// Hands out shares.
+    ///
+    /// # Errors
+    /// A balanced cluster with another cut than along the curve; one that has run a simulation already; a host that was lost, or cannot
+    /// hold its share.
     pub(crate) fn start<T: Number>(
         &self,
         layout: &Arc<Layout<T>>,
@@ -327,48 +332,78 @@ impl Cluster {
         globals: &[T],
         is_recorded: bool,
     ) -> Result<Driver<T>> {
-        let hosts = match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(Hosts::Inside) => Hosts::Inside,
-            hosts => hosts.take().ok_or_else(|| {
-                Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
-            })?,
-        };
-        let begin = driver::begin(table, &layout.stars, globals, self.threads);
-        let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
-        let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
-        let begin = Begin { grid: self.cut.grid(self.workers)?, ..begin };
-        let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
-        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
-            let most = self.most(layout);
-            let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
-            let restart: Restart<T> = Box::new(move |weights, state, globals| {
-                // Parts of different weight are runs of the curve.
-                let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
-                let begin = Begin { globals: message::bits(globals), ..begin.clone() };
-                let (exchange, threads) = inside(workers, &table);
-                match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
-                    Err(error @ Error::TooLarge(_)) => {
-                        // What a GPU has taken of its share is free when they have gone.
-                        threads.into_iter().for_each(|thread| drop(thread.join()));
-                        Err(error)
-                    }
-                    started => Ok(started?.with_threads(threads)),
-                }
-            });
-            let mut balance = Balance::new(&weights, most, restart);
-            let driver = balance.start(state, globals)?;
-            return Ok(if is_recorded { driver } else { driver.balanced(balance) });
+        if self.is_balanced && self.cut != Cut::Curve {
+            return Err(Error::Invalid(format!(
+                "`balanced` cuts the mesh along the curve, not by {}: leave out `cut`, or leave out `balanced`",
+                self.cut
+            )));
         }
-        let owners = partition::partition(layout, points, &weights, self.cut)?;
+        let begin = Begin { is_recorded, ..self.begin(layout, table, globals)? };
+        let hosts = self.take_hosts()?;
+        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
+            return self.start_balanced(layout, table, state, globals, begin);
+        }
+        let owners = partition::partition(layout, points, &self.weights(), self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside(self.workers, table).0, Children::none()),
             Hosts::Connected { exchange, children } => (exchange, children),
         };
-        let driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, children);
-        match driver {
+        match Driver::new(exchange, layout.clone(), owners, &state, &begin, children) {
             Err(Error::TooLarge(why)) => Err(Error::TooLarge(format!("{why}, or give the GPU a smaller share"))),
             driver => Ok(driver?.holding(state)),
         }
+    }
+
+    /// Where workers are: those of other processes run one simulation.
+    fn take_hosts(&self) -> Result<Hosts> {
+        match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Hosts::Inside) => Ok(Hosts::Inside),
+            hosts => hosts.take().ok_or_else(|| {
+                Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
+            }),
+        }
+    }
+
+    /// What workers are told first.
+    fn begin<T: Number>(&self, layout: &Layout<T>, table: &Table<T>, globals: &[T]) -> Result<Begin> {
+        let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
+        let begin = driver::begin(table, &layout.stars, globals, self.threads);
+        Ok(Begin { gpus, compress: self.compress, grid: self.cut.grid(self.workers)?, ..begin })
+    }
+
+    /// What each worker is to have, all together.
+    fn weights(&self) -> Vec<f64> {
+        self.parts.iter().map(|part| part.0).collect()
+    }
+
+    /// Hands out shares to workers inside of this process, and again as these turn out to be quick; not in a run that is recorded.
+    fn start_balanced<T: Number>(
+        &self,
+        layout: &Arc<Layout<T>>,
+        table: &Arc<Table<T>>,
+        state: State<T>,
+        globals: &[T],
+        begin: Begin,
+    ) -> Result<Driver<T>> {
+        let (most, is_recorded) = (self.most(layout), begin.is_recorded);
+        let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
+        let restart: Restart<T> = Box::new(move |weights, state, globals| {
+            // Parts of different weight are runs of the curve.
+            let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
+            let begin = Begin { globals: message::bits(globals), ..begin.clone() };
+            let (exchange, threads) = inside(workers, &table);
+            match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
+                Err(error @ Error::TooLarge(_)) => {
+                    // What a GPU has taken of its share is free when they have gone.
+                    threads.into_iter().for_each(|thread| drop(thread.join()));
+                    Err(error)
+                }
+                started => Ok(started?.with_threads(threads)),
+            }
+        });
+        let mut balance = Balance::new(&self.weights(), most, restart);
+        let driver = balance.start(state, globals)?;
+        Ok(if is_recorded { driver } else { driver.balanced(balance) })
     }
 
     /// What of the whole each part on a GPU of this process can be at most, as far as that is known beforehand: shared state must fit
