@@ -3,6 +3,8 @@
 //! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
+mod early;
+
 use super::arrival::Arrival;
 use super::kind::{VALUES, WATCH};
 use super::message::{Control, Standing};
@@ -14,6 +16,7 @@ use crate::engine::{Arrivals, Border, Haste, Lag, Outbox, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
+use early::Early;
 use meshweft_net::codec::Form;
 use meshweft_net::peer::Peer;
 use meshweft_net::{Event, Host, Transport};
@@ -25,9 +28,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// Messages about one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that
-/// is late sees two.
-const EARLY: usize = 4;
 /// How long what a task has come to may wait for the next, so that both go out as one message: where others may wait for it, and
 /// where they have time. Waking the network's thread takes some 25 microseconds of a core.
 const HURRY: Duration = Duration::from_micros(50);
@@ -72,6 +72,8 @@ struct Links {
     sent: Vec<Vec<(Host, Vec<u32>)>>,
     /// For each task, the host that owns it, if it is a ghost.
     owners: Vec<Option<Host>>,
+    /// For each ghost, the ghosts around it.
+    around: Vec<Vec<u32>>,
     /// Numbers of the tasks in the whole mesh.
     names: Vec<u32>,
     /// Bytes of the values of each, if it is a ghost.
@@ -84,8 +86,7 @@ struct Links {
 struct Walking {
     walk: Option<Arc<dyn Arrivals>>,
     epochs: Range<u64>,
-    /// What came before its turn: ghost, epoch, bits.
-    early: Vec<(u32, u64, Vec<u8>)>,
+    early: Early,
 }
 
 fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
@@ -294,9 +295,14 @@ impl Exchange {
     pub(crate) fn set_share<T: Number>(&self, domain: &Domain<T>, compress: Compress) {
         let share = domain.share.as_ref().expect("a worker has a share");
         let form = Form { bytes: T::BYTES, reals: domain.shape.shared };
+        let around = |t: u32| {
+            let around = if domain.is_ghost(t) { domain.graph.neighbors(t) } else { &[] };
+            around.iter().copied().filter(|&u| domain.is_ghost(u)).collect()
+        };
         let mut links = Links {
             sent: share.names.iter().map(|_| Vec::new()).collect(),
             owners: vec![None; share.names.len()],
+            around: (0..share.names.len() as u32).map(around).collect(),
             names: share.names.clone(),
             bytes: share.ghosts.iter().map(|slots| slots.len() * form.vertex()).collect(),
             packing: Packing::new(form, compress, self.transport().hosts()),
@@ -332,7 +338,7 @@ impl Exchange {
         let Some(links) = self.border.get() else { return breach("nobody knows the mesh yet") };
         let Some(message) = values::unpack(links.packing.form(), message) else { return breach("badly packed") };
         let Some(epoch) = values::epoch(&message) else { return breach("no epoch") };
-        let mut walking = lock(&self.walking);
+        let (mut walking, mut named) = (lock(&self.walking), Vec::new());
         for task in values::tasks(&message) {
             let Some((name, bits)) = task else { return breach("cut short") };
             let Ok(t) = links.names.binary_search(&name) else { return breach("a task that is not read here") };
@@ -342,12 +348,12 @@ impl Exchange {
             if !bits.is_empty() && bits.len() != links.bytes[t] {
                 return breach("more or less of a task than is read here");
             }
-            if walking.early.iter().filter(|early| early.0 == t as u32).count() >= EARLY {
+            if !walking.early.put(t as u32, epoch, bits) {
                 return breach("a task that is rounds ahead");
             }
-            walking.early.push((t as u32, epoch, bits.to_vec()));
+            named.push(t as u32);
         }
-        self.overlap.arrive(walking.take()?, || self.time.now());
+        self.overlap.arrive(walking.take(named, links)?, || self.time.now());
         drop(walking);
         arrival.end(from, &message);
         Ok(())
@@ -355,39 +361,23 @@ impl Exchange {
 }
 
 impl Walking {
-    /// Hands the walk what it can take by now, and tells how much that is.
-    fn take(&mut self) -> Result<u64> {
-        let Some(walk) = self.walk.clone() else { return Ok(0) };
-        let waiting = self.early.len();
-        loop {
-            let before = self.early.len();
-            let (mut kept, mut fault) = (Vec::new(), None);
-            for (t, epoch, bits) in self.early.drain(..) {
-                if epoch > self.epochs.end || !(epoch > self.epochs.start && walk.is_due(t, epoch)) {
-                    kept.push((t, epoch, bits));
-                } else if let Err(error) = walk.arrive(t, epoch, &bits) {
-                    fault = fault.or(Some(error));
-                }
-            }
-            self.early = kept;
-            if let Some(fault) = fault {
-                return Err(fault);
-            }
-            if self.early.len() == before {
-                return Ok((waiting - before) as u64);
-            }
-        }
+    /// Hands the walk what it can take by now of some ghosts, and of those that this lets advance. Returns how many values that is.
+    fn take(&mut self, ghosts: Vec<u32>, links: &Links) -> Result<u64> {
+        let Some(walk) = &self.walk else { return Ok(0) };
+        self.early.take(&**walk, &self.epochs, ghosts, |t| &links.around[t as usize])
     }
 }
 
 impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut walking = lock(&self.walking);
-        let ghosts = self.border.get().map_or(0, |links| links.owners.iter().flatten().count());
+        let links = self.border.get().expect("a walk has a share");
+        let ghosts = links.owners.iter().flatten().count();
         self.overlap.begin(ghosts as u64 * (epochs.end - epochs.start), self.time.now());
         (walking.walk, walking.epochs) = (Some(walk), epochs);
         self.moves.fetch_add(1, Ordering::Relaxed);
-        self.overlap.arrive(walking.take()?, || self.time.now());
+        let early = walking.early.ghosts();
+        self.overlap.arrive(walking.take(early, links)?, || self.time.now());
         self.check()
     }
 

@@ -17,6 +17,7 @@ use crate::number::Number;
 use crate::program::Uniform;
 use crate::schedule::{Rule, is_ready};
 use meshweft_shaders::Physics;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,7 +72,7 @@ struct Course<T> {
     legs: Legs<T>,
     /// Rounds that each task has done: an own one as soon as the device was asked.
     epochs: Vec<AtomicU32>,
-    arrived: Mutex<Vec<Arrived>>,
+    arrived: Mutex<Arrived>,
     /// As in [`Share::ghosts`].
     ghosts: Mutex<Vec<Vec<u8>>>,
     /// Tasks that wait for ghosts, and how many levels did not have to any more.
@@ -79,13 +80,8 @@ struct Course<T> {
     moves: AtomicU64,
 }
 
-/// What a ghost has come to.
-struct Arrived {
-    task: u32,
-    /// Which array is to hold it.
-    array: usize,
-    bits: Vec<u8>,
-}
+/// The values of ghosts that are not on the device yet, for each of the two arrays: of each ghost the last.
+type Arrived = [BTreeMap<u32, Vec<u8>>; 2];
 
 fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,15 +107,9 @@ impl<T: Number> Course<T> {
         tasks.iter().for_each(|&t| self.epochs[t as usize].store(epoch + 1, Ordering::Release));
     }
 
-    /// What has come, in order; of values for one place the last.
-    fn take(&self) -> Vec<Arrived> {
-        let all = std::mem::take(&mut *lock(&self.arrived));
-        let is_last = |i: usize| {
-            let Arrived { task, array, .. } = all[i];
-            !all[i + 1..].iter().any(|later| (later.task, later.array) == (task, array))
-        };
-        let kept: Vec<bool> = (0..all.len()).map(is_last).collect();
-        all.into_iter().zip(kept).filter_map(|(arrived, kept)| kept.then_some(arrived)).collect()
+    /// Takes the values that have come.
+    fn take(&self) -> Arrived {
+        std::mem::take(&mut *lock(&self.arrived))
     }
 }
 
@@ -142,7 +132,7 @@ impl<T: Number> Arrivals for Course<T> {
             len => return nonsense(&format!("its values are not {len} bytes")),
         }
         let array = leg.source(before + 1);
-        lock(&self.arrived).push(Arrived { task: t, array, bits: known.clone() });
+        lock(&self.arrived)[array].insert(t, known.clone());
         // After that: who sees the epoch finds the values.
         self.epochs[t as usize].store(before + 1, Ordering::Release);
         Ok(())
@@ -193,9 +183,8 @@ impl<T: Number> Share<T> {
     fn take_in(&mut self, course: &Course<T>) -> Result<()> {
         let arrived = course.take();
         let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for array in [0, 1] {
-            let values = arrived.iter().filter(|arrived| arrived.array == array);
-            let values: Vec<(u32, &[u8])> = values.map(|arrived| (arrived.task, &arrived.bits[..])).collect();
+        for (array, values) in arrived.iter().enumerate() {
+            let values: Vec<(u32, &[u8])> = values.iter().map(|(&t, bits)| (t, &bits[..])).collect();
             if !values.is_empty() {
                 self.boundary.unpack_into(work, &course.domain, array, &values)?;
             }
@@ -327,5 +316,43 @@ impl super::Work {
         }
         self.queue.settle(&self.device)?;
         self.queue.set_globals(&self.device, globals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cpu::stress::{Case, STIR, traced_table};
+    use crate::layout::Shares;
+    use crate::number::Int;
+    use crate::schedule::Order;
+
+    #[test]
+    fn of_values_for_one_place_only_the_last_waits_for_the_device() {
+        const ROUNDS: u32 = 40;
+        let case = Case::new(200, (1..200).map(|v| [v - 1, v]).collect(), Order::BLOCKED, 10);
+        let (layout, state) = case.laid_out(8);
+        let owners: Vec<u32> = (0..case.schedule.graph().len() as u32).map(|t| t % 2).collect();
+        let shares = Shares::new(&layout, &owners, 2, None);
+        let (domain, state) = (Arc::new(shares.domain(0)), shares.state(0, state.view()));
+        let uniform =
+            Uniform { parameters: Vec::new(), globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
+        let code = traced_table().kernels[STIR].code;
+        let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, uniform };
+        let bits = ghosts(&domain, state.view());
+        let course = Course::new(domain.clone(), Legs::new(vec![pass], 0, 0), bits.clone());
+        let (beyond, own): (Vec<u32>, Vec<u32>) = (0..domain.graph.len() as u32).partition(|&t| domain.is_ghost(t));
+        let values = |t: u32, round: u32| vec![round as u8; bits[t as usize].len()];
+        for round in 1..=ROUNDS {
+            beyond.iter().for_each(|&t| course.arrive(t, u64::from(round), &values(t, round)).unwrap());
+            course.advance(&own, round - 1);
+        }
+        let waiting = lock(&course.arrived).iter().map(BTreeMap::len).sum::<usize>();
+        assert!(!beyond.is_empty() && waiting == 2 * beyond.len(), "{waiting} values of {} ghosts", beyond.len());
+        // An even number of rounds ends in the array in which it began.
+        for (array, last) in course.take().iter().zip([ROUNDS, ROUNDS - 1]) {
+            assert!(array.iter().all(|(&t, bits)| *bits == values(t, last)) && array.keys().eq(&beyond));
+        }
+        assert!(course.take().iter().all(BTreeMap::is_empty));
     }
 }
