@@ -440,7 +440,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn tally(&self) -> Tally {
-        let (transport, waiting) = (self.exchange.transport(), self.exchange.waited().as_secs_f64());
+        let (transport, waiting) = (self.exchange.transport(), self.exchange.overlap.waited().as_secs_f64());
         let found = self.engine.host.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
         let sent =
             (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));

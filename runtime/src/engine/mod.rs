@@ -28,6 +28,8 @@ pub(crate) use legs::Legs;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub(crate) use serial::Serial;
+#[cfg(all(feature = "gpu", feature = "cluster"))]
+pub(crate) use timeline::Pen;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {

@@ -6,7 +6,7 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Reduction, Timeline, Walks,
+    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Timeline, Walks,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
@@ -218,12 +218,12 @@ impl<T: Number> Share<T> {
         let Pass { kernel, rule, ref uniform, .. } = leg.pass;
         let double = rule == Rule::AtOnce;
         let timeline = self.timeline.clone();
-        let mut pen = timeline.as_deref().map(|timeline| timeline.pen(0));
+        let mut pen = Pen::of(timeline.as_deref(), 0);
         for Planned { level, border, inside } in levels {
             if !self.wait(course, &level.border, |t| course.is_ready(rule, t)) {
                 return Ok(false);
             }
-            pen.iter_mut().for_each(|pen| pen.found(true));
+            pen.found(true);
             self.take_in(course)?;
             let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
             let given = work.given_of(&course.domain, uniform, epoch - leg.first)?;
@@ -241,7 +241,7 @@ impl<T: Number> Share<T> {
                 self.border.post(&mut outbox, Haste::Now);
             }
             let tasks = (level.border.len() + level.inside.len()) as u32;
-            pen.iter_mut().for_each(|pen| pen.updated(kernel, tasks, course.legs.round(epoch)));
+            pen.updated(kernel, tasks, course.legs.round(epoch));
         }
         if double {
             self.gpu.work_mut().arrays.swap();
