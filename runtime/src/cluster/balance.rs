@@ -1,6 +1,6 @@
 //! Shares that follow what hosts turn out to do.
 //!
-//! Nobody knows beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever
+//! It is not known beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever
 //! else runs. So shares are handed out again when hosts have been busy for very different times. The host that was busiest
 //! sets the pace of all (the makespan of Gharaibeh et al. 2012): work is divided in proportion to the rates that were met,
 //! its share over its busy time.
@@ -122,7 +122,7 @@ fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<
 /// Weights of which none is more than a host can have: the others get what that leaves, in proportion. Where all together can
 /// have less than the whole, those who must not have more do.
 fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
-    // Who gets more may come to have too much, so as often as there are hosts.
+    // A host that gets more may then have too much, so as often as there are hosts.
     for _ in 0..most.len() {
         let is_full = |i: usize| most[i].is_some_and(|most| weights[i] >= most);
         let (full, others): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| is_full(i));

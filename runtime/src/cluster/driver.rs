@@ -1,7 +1,7 @@
 //! The driver: an engine whose walkers are other hosts.
 //!
 //! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
-//! measures; the state, when somebody asks. Workers exchange values among themselves.
+//! measures; the state, when it is asked for. Workers exchange values among themselves.
 
 use super::account::{Account, Tally};
 use super::balance::Balance;

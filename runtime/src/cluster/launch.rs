@@ -1,4 +1,4 @@
-//! How a run on several hosts comes together.
+//! How a run on several hosts starts.
 
 use super::balance::{Balance, Restart};
 use super::driver::{self, Driver};
@@ -89,7 +89,7 @@ impl Cluster {
     /// None or too many processes; a program that cannot be started, or does not join within a minute; a process that is a worker
     /// itself.
     pub fn processes(count: u32) -> Result<Cluster> {
-        /// More are a slip of the keyboard.
+        /// More is surely a typo.
         const MOST: u32 = 1024;
         if count == 0 || count > MOST {
             return Err(Error::Invalid(format!("{count} processes: take 1 to {MOST}")));
@@ -105,7 +105,7 @@ impl Cluster {
     /// Waits for workers on other hosts, which join with the token that [`Gathering::token`] gives.
     ///
     /// `listen`: where this host is to be reached; port 0 takes any free one. Everything that goes between hosts is encrypted, and
-    /// nobody without the token gets in.
+    /// no host without the token gets in.
     ///
     /// # Errors
     /// None or too many workers; an address that is not this host's.
@@ -135,7 +135,7 @@ impl Cluster {
     /// Kubernetes.
     ///
     /// # Errors
-    /// A variable that is missing beside others, or makes no sense.
+    /// A variable that is missing beside others, or malformed.
     pub fn rank() -> Result<Option<(u32, u32)>> {
         Ok(Rank::from_env()?.map(|rank| (rank.rank, rank.world)))
     }
@@ -177,7 +177,7 @@ impl Cluster {
     /// The cores of this process and a GPU beside them, which has `share` of the mesh, between 0 and 1. In 32 bits.
     ///
     /// # Errors
-    /// A share that is none.
+    /// A share that is not between 0 and 1.
     ///
     /// ```
     /// # use meshweft::{Backend, Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
@@ -497,7 +497,8 @@ impl Gathering {
     }
 }
 
-/// Who speaks in the peer of a host.
+/// What speaks for a host. Both transports lose nothing, and no run goes on after a host was lost, so run and incarnation are always 0
+/// here: a run that starts a lost host again will count them.
 fn peer(transport: &dyn Transport) -> Peer {
     let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
     Peer::new(identity, transport.hosts(), Network::Reliable)
@@ -555,7 +556,7 @@ impl Worker {
     }
 
     /// Joins the run whose token is the first line of the standard input, and ends this process soon after that input ends:
-    /// whoever started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
+    /// the process that started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
     ///
     /// # Errors
     /// Those of [`Worker::join`].
@@ -566,12 +567,12 @@ impl Worker {
         let read = std::io::stdin().lock().take(LONGEST).read_line(&mut token);
         read.map_err(|error| Error::Cluster(format!("cannot read the token of the run: {error}")))?;
         std::thread::spawn(|| {
-            // Whoever started this process is gone, in good order or not.
+            // The process that started this one is gone, in good order or not.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
-        // Whoever started this process may have it write where they like.
+        // The process that started this one may have it write anywhere.
         Ok(Worker { folder: None, ..Worker::join(&token, listen)? })
     }
 
@@ -579,7 +580,7 @@ impl Worker {
     /// unspecified address takes all of its own.
     ///
     /// # Errors
-    /// A token that is none, or too old; a driver that cannot be reached, or does not let it in.
+    /// An invalid token, or one that is too old; a driver that cannot be reached, or does not let it in.
     pub fn join(token: &str, listen: SocketAddr) -> Result<Worker> {
         Worker::connect(&Token::parse(token)?, Settings { listen, ..Settings::default() })
     }

@@ -49,12 +49,12 @@ pub(crate) enum Control {
         parameters: Vec<u8>,
         step: u32,
     },
-    /// To the first worker: what a leaf came to, or the values of vertices of leaves that lie on several hosts.
+    /// To the first worker: the measure of a leaf, or the values of vertices of leaves that lie on several hosts.
     Leaves {
         leaves: Vec<(u32, f64)>,
         vertices: Vec<(u32, f64)>,
     },
-    /// From the first worker: what a measure came to.
+    /// From the first worker: the result of a measure.
     Total(f64),
     /// Whether something has changed on this worker, or on any.
     Vote(bool),
@@ -128,7 +128,7 @@ pub(crate) struct WritePiece {
 pub(crate) struct Standing {
     /// Grows with whatever the host does.
     pub(crate) moves: u64,
-    /// A task and the epoch it is to come to, and the task that lags behind, with its host.
+    /// A task and its next epoch, and the task that lags behind, with its host.
     pub(crate) waits: Vec<(u32, u64, u32, Host)>,
 }
 
@@ -171,16 +171,16 @@ impl Control {
         let mut aligned: rkyv::util::AlignedVec<16> = rkyv::util::AlignedVec::with_capacity(archive.len());
         aligned.extend_from_slice(archive);
         rkyv::from_bytes::<Control, rancor::Error>(&aligned)
-            .map_err(|error| Error::Cluster(format!("a message that is none: {error}")))
+            .map_err(|error| Error::Cluster(format!("malformed message: {error}")))
     }
 }
 
-/// The error of a host that says what nobody asked for.
+/// The error of a host that says what was not asked for.
 ///
 /// # Errors
 /// Always.
 pub(crate) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
-    Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
+    Err(Error::Cluster(format!("host {host} says what it was not asked for: {message:?}")))
 }
 
 /// Numbers as bytes.
@@ -273,22 +273,22 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
 /// The stages of a message.
 ///
 /// # Errors
-/// A kernel that the program does not have, or another kind of it; a global, rule or nesting that is none.
+/// A kernel that the program does not have, or another kind of it; an unknown global or rule; loops too deep.
 pub(crate) fn stages<T: Number>(flat: &[FlatStage], table: &Table<T>) -> Result<Vec<Stage>> {
     unflatten(flat, table, 0)
 }
 
 fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -> Result<Vec<Stage>> {
-    let nonsense = || Error::Cluster("a step that this program cannot take".into());
+    let malformed = || Error::Cluster("a step that this program cannot take".into());
     let mut stages = Vec::new();
     while let Some((&FlatStage { kind, rule, kernel, settings, number, inside }, rest)) = flat.split_first() {
         let kernel = kernel as usize;
-        let code = table.kernels.get(kernel).ok_or_else(nonsense)?.code;
-        let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(nonsense)?;
+        let code = table.kernels.get(kernel).ok_or_else(malformed)?.code;
+        let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(malformed)?;
         flat = after;
         stages.push(match (kind, code) {
             (UPDATE, Code::Vertex { .. }) if inside == 0 && number > 0 => {
-                let rule = *RULES.get(rule as usize).ok_or_else(nonsense)?;
+                let rule = *RULES.get(rule as usize).ok_or_else(malformed)?;
                 Stage::Update { kernel, settings, rule, rounds: number }
             }
             (FIXPOINT, Code::Vertex { is_quiet: true, .. }) if inside == 0 && number > 0 => {
@@ -301,7 +301,7 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
             (UNTIL, Code::Test(_)) if deep < DEEPEST => {
                 Stage::Until { test: kernel, settings, most: number, stages: unflatten(loops, table, deep + 1)? }
             }
-            _ => return Err(nonsense()),
+            _ => return Err(malformed()),
         });
     }
     Ok(stages)

@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(seconds.map(|s| (s * 1e3).round()), [40.0, 10.0]);
         assert_eq!(share(seconds, 1), Some(0.75));
         assert_eq!(share(seconds, 2), Some(0.875));
-        assert_eq!(share([0.0, 0.0], 2), None, "nobody to wait for");
+        assert_eq!(share([0.0, 0.0], 2), None, "nothing to wait for");
     }
 }

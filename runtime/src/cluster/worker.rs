@@ -73,13 +73,13 @@ impl<T: Number> Walks<T> for Share<T> {
         if !passes.iter().any(|pass| self.is_searched(pass)) {
             return self.walker.pass(passes);
         }
-        // What a search comes to, no walk measures.
+        // No walk measures the result of a search.
         self.walker.expect(Vec::new());
-        let mut spoilt = None;
+        let mut not_finite = None;
         for (i, pass) in passes.into_iter().enumerate() {
             let is_finite = match (self.is_searched(&pass), pass.rule) {
                 (false, _) => self.walker.pass(vec![pass])?.is_none(),
-                // So many rounds at once come to the same once one has changed nothing.
+                // Once a round has changed nothing, those after it change nothing either.
                 (true, Rule::AtOnce) => self.search(&pass, pass.rounds)?.is_none_or(|(_, is_finite)| is_finite),
                 (true, _) => {
                     return Err(Error::Cluster(
@@ -88,11 +88,11 @@ impl<T: Number> Walks<T> for Share<T> {
                     ));
                 }
             };
-            if !is_finite && spoilt.is_none() {
-                spoilt = Some(i);
+            if !is_finite && not_finite.is_none() {
+                not_finite = Some(i);
             }
         }
-        Ok(spoilt)
+        Ok(not_finite)
     }
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
@@ -191,7 +191,7 @@ fn next(exchange: &Exchange, from: Host) -> Result<Control> {
 /// written to, or none if the driver says where.
 ///
 /// # Errors
-/// Another program or version than the driver's, a host that was lost, or a driver that makes no sense.
+/// Another program or version than the driver's, a host that was lost, or malformed messages of the driver.
 pub(crate) fn work<T: Number>(
     exchange: &Arc<Exchange>,
     begin: &Begin,

@@ -26,9 +26,9 @@ pub(crate) enum What {
     },
     /// Waited, because nothing was ready.
     Wait,
-    /// Sent what a task has come to, by its number in the whole mesh.
+    /// Sent the results of a task, by its number in the whole mesh.
     Send { task: u32 },
-    /// Took in what a task of another host has come to.
+    /// Took in the results of a task of another host.
     Receive { from: u32, task: u32 },
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Timeline {
     events: Mutex<BTreeMap<u32, Vec<Event>>>,
 }
 
-/// What a timeline came to.
+/// The events of a timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Recording {
     /// Hosts count from 1.
@@ -84,7 +84,7 @@ impl Timeline {
         }
     }
 
-    /// What it has come to.
+    /// Its events so far.
     pub(crate) fn recording(&self, host: u32) -> Recording {
         let events = self.events();
         let events = events.iter().flat_map(|(&thread, events)| events.iter().map(move |&event| (thread, event)));

@@ -37,7 +37,7 @@ struct Share<T: Number> {
 }
 
 /// What walks a share of a mesh on a device. `border`: what carries values between hosts; `timeline`: where it writes down what it
-/// does, if somebody wants to know.
+/// does, if that is recorded.
 ///
 /// # Errors
 /// What the driver refuses; a share that does not fit.
@@ -66,7 +66,7 @@ fn ghosts<T: Number>(domain: &Domain<T>, view: View<'_, T>) -> Vec<Vec<u8>> {
     domain.share.iter().flat_map(|share| &share.ghosts).map(bits).collect()
 }
 
-/// How far the tasks of a walk are, and what ghosts have come to that is not on the device yet.
+/// How far the tasks of a walk are, and the values of ghosts that are not on the device yet.
 struct Course<T> {
     domain: Arc<Domain<T>>,
     legs: Legs<T>,
@@ -121,15 +121,15 @@ impl<T: Number> Arrivals for Course<T> {
     }
 
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
-        let nonsense = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot come to epoch {epoch}: {why}")));
+        let refuse = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot advance to epoch {epoch}: {why}")));
         let due = self.legs.epoch(epoch).filter(|_| self.is_due(t, epoch));
-        let Some(before) = due else { return nonsense("that is not due") };
+        let Some(before) = due else { return refuse("that is not due") };
         let (leg, known) = (self.legs.at(before), &mut lock(&self.ghosts)[t as usize]);
         match bits.len() {
             len if len == known.len() => known.copy_from_slice(bits),
             // Its host says that nothing has changed.
             0 if leg.pass.is_quiet() => {}
-            len => return nonsense(&format!("its values are not {len} bytes")),
+            len => return refuse(&format!("its values are not {len} bytes")),
         }
         let array = leg.source(before + 1);
         lock(&self.arrived)[array].insert(t, known.clone());
