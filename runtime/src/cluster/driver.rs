@@ -15,7 +15,7 @@ use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
-use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
@@ -371,14 +371,6 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(self.state.get_or_init(|| state).view())
     }
 
-    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
-        if self.state.get().is_some() {
-            return Ok(None);
-        }
-        let snapshot = self.ask()?;
-        Ok(Some(Box::new(move || snapshot.take())))
-    }
-
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         let mut state = match self.state.take() {
             Some(state) => state,
@@ -420,7 +412,32 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(())
     }
 
-    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Option<u32>> {
+    fn facts(&self) -> Facts {
+        self.read_reports();
+        let tallies = self.books().sums();
+        Facts {
+            hosts: self.shares.iter().zip(&tallies).map(|(share, tally)| tally.report(share)).collect(),
+            threads: tallies.iter().map(|tally| tally.threads as usize).sum(),
+            left_out: tallies.iter().map(|tally| tally.left_out).sum(),
+            ..Facts::default()
+        }
+    }
+
+    fn remote(&mut self) -> Option<&mut dyn Remote<T>> {
+        Some(self)
+    }
+}
+
+impl<T: Number> Remote<T> for Driver<T> {
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        if self.state.get().is_some() {
+            return Ok(None);
+        }
+        let snapshot = self.ask()?;
+        Ok(Some(Box::new(move || snapshot.take())))
+    }
+
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
         let workers = self.workers();
         if !self.has_pieces {
             let owners = partition::hosts_of_vertices(&self.layout, &self.owners);
@@ -438,7 +455,7 @@ impl<T: Number> Engine<T> for Driver<T> {
                 other => return unexpected(host, &other),
             }
         }
-        Ok(Some(workers.len() as u32))
+        Ok(workers.len() as u32)
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {
@@ -446,17 +463,6 @@ impl<T: Number> Engine<T> for Driver<T> {
         self.clocks
             .as_ref()
             .map_or(Ok(Vec::new()), |clocks| clocks.recordings(self.exchange(), &|host| self.next(host)))
-    }
-
-    fn facts(&self) -> Facts {
-        self.read_reports();
-        let tallies = self.books().sums();
-        Facts {
-            hosts: self.shares.iter().zip(&tallies).map(|(share, tally)| tally.report(share)).collect(),
-            threads: tallies.iter().map(|tally| tally.threads as usize).sum(),
-            left_out: tallies.iter().map(|tally| tally.left_out).sum(),
-            ..Facts::default()
-        }
     }
 }
 
