@@ -14,11 +14,11 @@
 //!
 //! Source: Rabenseifner, "A new optimized MPI reduce algorithm", 1997.
 
+use super::agreement::{PATIENCE, vote};
 use super::exchange::Exchange;
 use super::frontier::{Packer, Sent, To};
 use super::kind::SEARCH;
 use super::packing::Compress;
-use super::worker::{PATIENCE, vote};
 use crate::engine::{Folding, Less, Offers, Sides};
 use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain, Share, View};

@@ -34,6 +34,7 @@
 //! Go on without a host that was lost: the run ends with an error that names it.
 
 mod account;
+mod agreement;
 mod arrival;
 mod balance;
 mod driver;

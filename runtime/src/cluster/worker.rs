@@ -1,6 +1,7 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
 use super::account::{Account, Tally};
+use super::agreement::{self, FIRST, next, vote};
 use super::exchange::Exchange;
 use super::grid::Lines;
 use super::kind::CONTROL;
@@ -21,17 +22,12 @@ use crate::program::Part;
 use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
-use meshweft_net::Host;
 use meshweft_shaders::Scalar;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The worker that combines what all measure.
-const FIRST: Host = 1;
-/// How long a worker waits for word before it looks again.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a walk over several steps is to take, about, and how many it takes at most. At its end hosts wait for each other, and only
 /// then does it tell how far it is.
 const WALK: Duration = Duration::from_millis(500);
@@ -111,26 +107,7 @@ impl<T: Number> Walks<T> for Share<T> {
     }
 
     fn total(&mut self, own: Reduction) -> Result<f64> {
-        let Reduction { how, whole, .. } = own;
-        let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
-        if exchange.transport().host() != FIRST {
-            exchange.send(FIRST, Control::Leaves { leaves: own.leaves, vertices: own.vertices }.encode());
-            return match next(exchange, FIRST)? {
-                Control::Total(total) => Ok(total),
-                other => unexpected(FIRST, &other),
-            };
-        }
-        let mut all = vec![own];
-        for from in FIRST + 1..=workers {
-            match next(exchange, from)? {
-                Control::Leaves { leaves, vertices } => all.push(Reduction { how, whole, leaves, vertices }),
-                other => return unexpected(from, &other),
-            }
-        }
-        let total = Reduction::total(all)
-            .ok_or_else(|| Error::Cluster("some vertices were measured twice, or not at all".into()))?;
-        (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Total(total).encode()));
-        Ok(total)
+        agreement::total(&self.exchange, own)
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
@@ -151,39 +128,6 @@ impl<T: Number> Walks<T> for Share<T> {
 
     fn facts(&self) -> Facts {
         self.walker.facts()
-    }
-}
-
-/// Whether something holds on any worker.
-///
-/// # Errors
-/// Another host was lost.
-pub(super) fn vote(exchange: &Exchange, own: bool) -> Result<bool> {
-    let workers = exchange.transport().hosts() - 1;
-    let vote = |from| match next(exchange, from)? {
-        Control::Vote(vote) => Ok(vote),
-        other => unexpected(from, &other),
-    };
-    if exchange.transport().host() != FIRST {
-        exchange.send(FIRST, Control::Vote(own).encode());
-        return vote(FIRST);
-    }
-    let mut any = own;
-    for from in FIRST + 1..=workers {
-        any |= vote(from)?;
-    }
-    (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Vote(any).encode()));
-    Ok(any)
-}
-
-/// The next control message of a host.
-fn next(exchange: &Exchange, from: Host) -> Result<Control> {
-    let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&CONTROL);
-    loop {
-        // Whether there is anything to wait for is the driver's business.
-        if let Some((_, message)) = exchange.receive(PATIENCE, wants)? {
-            return Control::decode(&message);
-        }
     }
 }
 
