@@ -8,11 +8,8 @@
 //! A GPU gets no more than it holds. Part of that is known beforehand, as the largest array that it takes; the rest is found
 //! out when it refuses a share: then it gets half of that.
 
-use super::driver::Driver;
 use crate::error::{Error, Result};
-use crate::layout::State;
 use crate::model::LEAST;
-use crate::number::Number;
 use std::time::{Duration, Instant};
 
 /// How long shares are watched first: shorter than that, a step that started late would count.
@@ -26,12 +23,8 @@ const WORTH: u32 = 10;
 /// What a correction must save of the time of a step, at least.
 const GAIN: f64 = 0.05;
 
-/// Starts other workers with shares of these weights, from a state and globals.
-pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
-
-/// When to hand out shares again, and how.
-pub(super) struct Balance<T: Number> {
-    restart: Restart<T>,
+/// When to hand out shares again, and how large.
+pub(super) struct Balance {
     /// What each host has of the whole; all together 1.
     weights: Vec<f64>,
     /// What each GPU can have of the whole at most; of cores none.
@@ -41,26 +34,31 @@ pub(super) struct Balance<T: Number> {
     wait: Duration,
 }
 
-impl<T: Number> Balance<T> {
-    pub(super) fn new(weights: &[f64], most: Vec<Option<f64>>, restart: Restart<T>) -> Balance<T> {
+impl Balance {
+    pub(super) fn new(weights: &[f64], most: Vec<Option<f64>>) -> Balance {
         let all: f64 = weights.iter().sum();
         let weights = weights.iter().map(|weight| weight / all).collect();
-        Balance { restart, weights, most, since: Instant::now(), wait: FIRST }
+        Balance { weights, most, since: Instant::now(), wait: FIRST }
     }
 
-    /// Starts workers with what they are to have first.
+    /// What each host has of the whole.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        self.weights.clone()
+    }
+
+    /// What each GPU can have of the whole at most, as far as that is known.
+    pub(super) fn most(&self) -> &[Option<f64>] {
+        &self.most
+    }
+
+    /// Hands out parts of these weights, or less to GPUs that refuse theirs. `start`: starts hosts with parts of some weights.
     ///
     /// # Errors
-    /// A worker that cannot be started; a GPU that refuses all but a hundredth of the mesh.
-    pub(super) fn start(&mut self, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
-        self.hand_out(self.weights.clone(), state, globals)
-    }
-
-    /// Starts workers with parts of these weights, or less on GPUs that refuse theirs.
-    fn hand_out(&mut self, weights: Vec<f64>, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
+    /// Hosts that cannot be started; a GPU that refuses all but a hundredth of the mesh.
+    pub(super) fn hand_out<D>(&mut self, weights: Vec<f64>, start: impl Fn(&[f64]) -> Result<D>) -> Result<D> {
         self.weights = within(weights, &self.most);
         loop {
-            match (self.restart)(&self.weights, &state, globals) {
+            match start(&self.weights) {
                 Err(Error::TooLarge(why)) => {
                     let bounds = self.most.iter_mut().zip(&self.weights);
                     bounds.for_each(|(most, weight)| *most = most.map(|most| 0.5 * most.min(*weight)));
@@ -69,7 +67,7 @@ impl<T: Number> Balance<T> {
                     }
                     self.weights = within(self.weights.clone(), &self.most);
                 }
-                other => return Ok(other?.holding(state).bounded(&self.most)),
+                other => return other,
             }
         }
     }
@@ -78,28 +76,22 @@ impl<T: Number> Balance<T> {
         self.since.elapsed() >= self.wait
     }
 
-    /// Other workers, if that is worth it. `busy`: seconds that each host has worked since they were handed out; `now`:
-    /// state and globals.
-    ///
-    /// # Errors
-    /// A worker that cannot be started.
-    pub(super) fn correct(
-        &mut self,
-        busy: &[f64],
-        now: impl FnOnce() -> Result<(State<T>, Vec<T>)>,
-    ) -> Result<Option<Driver<T>>> {
-        let start = Instant::now();
-        let Some(weights) = corrected(&self.weights, busy, &self.most) else {
-            (self.since, self.wait) = (start, self.wait * 2);
-            return Ok(None);
-        };
-        let (state, globals) = now()?;
-        let driver = self.hand_out(weights, state, &globals)?;
+    /// Better weights, if they are worth handing out shares again. `busy`: seconds that each host has worked since that was done.
+    pub(super) fn correct(&mut self, busy: &[f64]) -> Option<Vec<f64>> {
+        self.since = Instant::now();
+        let weights = corrected(&self.weights, busy, &self.most);
+        if weights.is_none() {
+            self.wait *= 2;
+        }
+        weights
+    }
+
+    /// Shares of corrected weights are with their hosts.
+    pub(super) fn settle(&mut self) {
         #[cfg(test)]
         tests::CORRECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.wait = FIRST.max(WORTH * self.since.elapsed() * u32::from(!cfg!(test)));
         self.since = Instant::now();
-        self.wait = FIRST.max(WORTH * start.elapsed() * u32::from(!cfg!(test)));
-        Ok(Some(driver))
     }
 }
 

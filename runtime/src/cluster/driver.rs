@@ -30,6 +30,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+/// Starts other workers with shares of these weights, from a state and globals.
+pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
+
 /// Steps that workers may be behind what was asked for, at most.
 const AHEAD: u64 = 256;
 
@@ -55,8 +58,8 @@ pub(crate) struct Driver<T: Number> {
     has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
-    /// Hands out shares again, if that is asked for.
-    balance: Option<Balance<T>>,
+    /// When to hand out shares again, and how, if that is asked for.
+    balance: Option<(Balance, Restart<T>)>,
     is_over: bool,
     /// Those of workers inside of this process.
     threads: Vec<JoinHandle<()>>,
@@ -158,12 +161,6 @@ impl<T: Number> Driver<T> {
         self
     }
 
-    /// Notes what of the whole each worker can have at most, where something bounds that.
-    pub(super) fn bounded(mut self, most: &[Option<f64>]) -> Driver<T> {
-        self.shares.iter_mut().zip(most).for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
-        self
-    }
-
     /// Lets workers go, if they are still here.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
@@ -173,30 +170,43 @@ impl<T: Number> Driver<T> {
         }
     }
 
+    /// Starts workers with shares of these weights, or less on GPUs that refuse theirs.
+    ///
+    /// # Errors
+    /// Those of [`hand_out`](Balance::hand_out).
+    pub(super) fn with_shares(
+        weights: Vec<f64>,
+        (balance, restart): &mut (Balance, Restart<T>),
+        state: State<T>,
+        globals: &[T],
+    ) -> Result<Driver<T>> {
+        let mut driver = balance.hand_out(weights, |weights| restart(weights, &state, globals))?.holding(state);
+        let known = driver.shares.iter_mut().zip(balance.most());
+        known.for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
+        Ok(driver)
+    }
+
     /// Hands out shares again while it runs, once hosts turn out to be busy for very different times.
-    pub(super) fn balanced(mut self, balance: Balance<T>) -> Driver<T> {
+    pub(super) fn balanced(mut self, balance: (Balance, Restart<T>)) -> Driver<T> {
         self.balance = Some(balance);
         self
     }
 
     /// Hands out shares again if it is time to.
     fn rebalance(&mut self) -> Result<()> {
-        let Some(mut balance) = self.balance.take_if(|balance| balance.is_due()) else { return Ok(()) };
+        let Some(mut balance) = self.balance.take_if(|(balance, _)| balance.is_due()) else { return Ok(()) };
         let progress = self.settle_all()?;
         let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
         let busy: Vec<f64> = self.books().accounts.iter().map(busy).collect();
-        let other = match progress.spoilt {
-            true => None,
-            false => balance.correct(&busy, || {
-                let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
-                let globals = self.globals()?;
-                // A GPU has no room for a share and the one after it.
-                self.end();
-                self.threads.drain(..).for_each(|thread| drop(thread.join()));
-                Ok((state, globals))
-            })?,
-        };
-        if let Some(other) = other {
+        let better = if progress.spoilt { None } else { balance.0.correct(&busy) };
+        if let Some(weights) = better {
+            let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
+            let globals = self.globals()?;
+            // A GPU has no room for a share and the one after it.
+            self.end();
+            self.threads.drain(..).for_each(|thread| drop(thread.join()));
+            let other = Driver::with_shares(weights, &mut balance, state, &globals)?;
+            balance.0.settle();
             let earlier = self.books().sums();
             let mut books = other.books();
             (books.before, books.earlier) = (progress, earlier);

@@ -1,7 +1,7 @@
 //! How a run on several hosts starts.
 
-use super::balance::{Balance, Restart};
-use super::driver::{self, Driver};
+use super::balance::Balance;
+use super::driver::{self, Driver, Restart};
 use super::exchange::Exchange;
 use super::message::{self, Begin};
 use super::packing::Compress;
@@ -401,8 +401,8 @@ impl Cluster {
                 started => Ok(started?.with_threads(threads)),
             }
         });
-        let mut balance = Balance::new(&self.weights(), most, restart);
-        let driver = balance.start(state, globals)?;
+        let mut balance = (Balance::new(&self.weights(), most), restart);
+        let driver = Driver::with_shares(balance.0.weights(), &mut balance, state, globals)?;
         Ok(if is_recorded { driver } else { driver.balanced(balance) })
     }
 
