@@ -20,7 +20,6 @@ mod serial;
 mod timeline;
 
 pub(crate) use audit::Audit;
-pub(crate) use code::is_built;
 pub(crate) use compiled::Table;
 pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;
@@ -36,7 +35,7 @@ pub(crate) use timeline::Pen;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
-    code::{Code, Measure, Pass},
+    code::{Code, Measure, Pass, is_built},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
     grid::{Folding, Grid, Less, Offers, Sides},
     interpreter::{Host as Walks, fixpoint as round_by_round},
