@@ -1,6 +1,6 @@
 //! Shares that follow what hosts turn out to do.
 //!
-//! Nobody knows beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever
+//! It is not known beforehand how much quicker a GPU is than the cores beside it: for that kernel, on that mesh, beside whatever
 //! else runs. So shares are handed out again when hosts have been busy for very different times. The host that was busiest
 //! sets the pace of all (the makespan of Gharaibeh et al. 2012): work is divided in proportion to the rates that were met,
 //! its share over its busy time.
@@ -8,11 +8,8 @@
 //! A GPU gets no more than it holds. Part of that is known beforehand, as the largest array that it takes; the rest is found
 //! out when it refuses a share: then it gets half of that.
 
-use super::driver::Driver;
 use crate::error::{Error, Result};
-use crate::layout::State;
 use crate::model::LEAST;
-use crate::number::Number;
 use std::time::{Duration, Instant};
 
 /// How long shares are watched first: shorter than that, a step that started late would count.
@@ -26,12 +23,8 @@ const WORTH: u32 = 10;
 /// What a correction must save of the time of a step, at least.
 const GAIN: f64 = 0.05;
 
-/// Starts other workers with shares of these weights, from a state and globals.
-pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
-
-/// When to hand out shares again, and how.
-pub(super) struct Balance<T: Number> {
-    restart: Restart<T>,
+/// When to hand out shares again, and how large.
+pub(super) struct Balance {
     /// What each host has of the whole; all together 1.
     weights: Vec<f64>,
     /// What each GPU can have of the whole at most; of cores none.
@@ -41,26 +34,31 @@ pub(super) struct Balance<T: Number> {
     wait: Duration,
 }
 
-impl<T: Number> Balance<T> {
-    pub(super) fn new(weights: &[f64], most: Vec<Option<f64>>, restart: Restart<T>) -> Balance<T> {
+impl Balance {
+    pub(super) fn new(weights: &[f64], most: Vec<Option<f64>>) -> Balance {
         let all: f64 = weights.iter().sum();
         let weights = weights.iter().map(|weight| weight / all).collect();
-        Balance { restart, weights, most, since: Instant::now(), wait: FIRST }
+        Balance { weights, most, since: Instant::now(), wait: FIRST }
     }
 
-    /// Starts workers with what they are to have first.
+    /// What each host has of the whole.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        self.weights.clone()
+    }
+
+    /// What each GPU can have of the whole at most, as far as that is known.
+    pub(super) fn most(&self) -> &[Option<f64>] {
+        &self.most
+    }
+
+    /// Hands out parts of these weights, or less to GPUs that refuse theirs. `start`: starts hosts with parts of some weights.
     ///
     /// # Errors
-    /// A worker that cannot be started; a GPU that refuses all but a hundredth of the mesh.
-    pub(super) fn start(&mut self, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
-        self.hand_out(self.weights.clone(), state, globals)
-    }
-
-    /// Starts workers with parts of these weights, or less on GPUs that refuse theirs.
-    fn hand_out(&mut self, weights: Vec<f64>, state: State<T>, globals: &[T]) -> Result<Driver<T>> {
+    /// Hosts that cannot be started; a GPU that refuses all but a hundredth of the mesh.
+    pub(super) fn hand_out<D>(&mut self, weights: Vec<f64>, start: impl Fn(&[f64]) -> Result<D>) -> Result<D> {
         self.weights = within(weights, &self.most);
         loop {
-            match (self.restart)(&self.weights, &state, globals) {
+            match start(&self.weights) {
                 Err(Error::TooLarge(why)) => {
                     let bounds = self.most.iter_mut().zip(&self.weights);
                     bounds.for_each(|(most, weight)| *most = most.map(|most| 0.5 * most.min(*weight)));
@@ -69,7 +67,7 @@ impl<T: Number> Balance<T> {
                     }
                     self.weights = within(self.weights.clone(), &self.most);
                 }
-                other => return Ok(other?.holding(state).bounded(&self.most)),
+                other => return other,
             }
         }
     }
@@ -78,28 +76,22 @@ impl<T: Number> Balance<T> {
         self.since.elapsed() >= self.wait
     }
 
-    /// Other workers, if that is worth it. `busy`: seconds that each host has worked since they were handed out; `now`:
-    /// state and globals.
-    ///
-    /// # Errors
-    /// A worker that cannot be started.
-    pub(super) fn correct(
-        &mut self,
-        busy: &[f64],
-        now: impl FnOnce() -> Result<(State<T>, Vec<T>)>,
-    ) -> Result<Option<Driver<T>>> {
-        let start = Instant::now();
-        let Some(weights) = corrected(&self.weights, busy, &self.most) else {
-            (self.since, self.wait) = (start, self.wait * 2);
-            return Ok(None);
-        };
-        let (state, globals) = now()?;
-        let driver = self.hand_out(weights, state, &globals)?;
+    /// Better weights, if they are worth handing out shares again. `busy`: seconds that each host has worked since that was done.
+    pub(super) fn correct(&mut self, busy: &[f64]) -> Option<Vec<f64>> {
+        self.since = Instant::now();
+        let weights = corrected(&self.weights, busy, &self.most);
+        if weights.is_none() {
+            self.wait *= 2;
+        }
+        weights
+    }
+
+    /// Shares of corrected weights are with their hosts.
+    pub(super) fn settle(&mut self) {
         #[cfg(test)]
         tests::CORRECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.wait = FIRST.max(WORTH * self.since.elapsed() * u32::from(!cfg!(test)));
         self.since = Instant::now();
-        self.wait = FIRST.max(WORTH * start.elapsed() * u32::from(!cfg!(test)));
-        Ok(Some(driver))
     }
 }
 
@@ -122,7 +114,7 @@ fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<
 /// Weights of which none is more than a host can have: the others get what that leaves, in proportion. Where all together can
 /// have less than the whole, those who must not have more do.
 fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
-    // Who gets more may come to have too much, so as often as there are hosts.
+    // A host that gets more may then have too much, so as often as there are hosts.
     for _ in 0..most.len() {
         let is_full = |i: usize| most[i].is_some_and(|most| weights[i] >= most);
         let (full, others): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| is_full(i));
@@ -140,6 +132,7 @@ fn within(mut weights: Vec<f64>, most: &[Option<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::Cut;
     use crate::mesh::generate::generate;
     use crate::{Backend, Cluster, Integer, Mesh, Program, Simulation, Stages, Stars, kernels, record, stars, vertex};
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,6 +187,24 @@ mod tests {
             }
         }
         assert!(CORRECTIONS.load(Ordering::Relaxed) > before, "three threads were always equally busy");
+    }
+
+    #[test]
+    fn a_balanced_cluster_refuses_a_cut_that_it_would_not_follow() {
+        let build = |cluster: Cluster| {
+            let mesh = generate("sheet:10", 1).unwrap();
+            Simulation::builder(mesh, Mean).backend(Backend::Cluster(cluster)).build().map(drop)
+        };
+        let balanced = || Cluster::inside(2).unwrap().balanced();
+        for cut in [Cut::Bisection, Cut::Grid(None)] {
+            for cluster in [balanced().cut(cut), Cluster::inside(2).unwrap().cut(cut).balanced()] {
+                let why = build(cluster).unwrap_err().to_string();
+                let names = ["balanced", "curve", "leave out `cut`", &cut.to_string()];
+                assert!(names.iter().all(|name| why.contains(name)), "{why}");
+            }
+        }
+        build(balanced()).unwrap();
+        build(balanced().cut(Cut::Curve)).unwrap();
     }
 
     fn check(weights: [f64; 2], busy: [f64; 2], expected: Option<[f64; 2]>) {

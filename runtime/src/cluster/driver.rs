@@ -1,13 +1,13 @@
 //! The driver: an engine whose walkers are other hosts.
 //!
 //! It cuts the layout into shares, sends them out, and from then on says what is to be done: steps, without waiting for them;
-//! measures; the state, when somebody asks. Workers exchange values among themselves.
+//! measures; the state, when it is asked for. Workers exchange values among themselves.
 
+use super::account::{Account, Tally};
 use super::balance::Balance;
 use super::exchange::Exchange;
 use super::kind::CONTROL;
-use super::message::{self, Account, Begin, Control, DRIVER, unexpected};
-use super::overlap;
+use super::message::{self, Begin, Control, DRIVER, unexpected};
 use super::packing::Compress;
 use super::partition::{self, report};
 use super::pieces::Plan;
@@ -15,7 +15,7 @@ use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
-use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
@@ -29,6 +29,9 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+
+/// Starts other workers with shares of these weights, from a state and globals.
+pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
 
 /// Steps that workers may be behind what was asked for, at most.
 const AHEAD: u64 = 256;
@@ -55,8 +58,8 @@ pub(crate) struct Driver<T: Number> {
     has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
-    /// Hands out shares again, if that is asked for.
-    balance: Option<Balance<T>>,
+    /// When to hand out shares again, and how, if that is asked for.
+    balance: Option<(Balance, Restart<T>)>,
     is_over: bool,
     /// Those of workers inside of this process.
     threads: Vec<JoinHandle<()>>,
@@ -67,8 +70,8 @@ pub(crate) struct Driver<T: Number> {
 /// What workers have said.
 struct Books {
     accounts: Vec<Account>,
-    /// What workers said in the end that had the shares before these.
-    earlier: Vec<Account>,
+    /// What those had done in the end that had the shares before these.
+    earlier: Vec<Tally>,
     /// What was done before the state last changed.
     before: Progress,
     tickets: u64,
@@ -76,8 +79,8 @@ struct Books {
 
 impl Books {
     /// What each worker has done, whatever its shares were.
-    fn sums(&self) -> Vec<Account> {
-        self.earlier.iter().zip(&self.accounts).map(|(before, account)| account.after(before)).collect()
+    fn sums(&self) -> Vec<Tally> {
+        self.accounts.iter().zip(&self.earlier).map(|(account, &before)| account.tally.after(before)).collect()
     }
 }
 
@@ -113,7 +116,7 @@ impl<T: Number> Driver<T> {
                 .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
         }
         let accounts = vec![Account::default(); workers as usize];
-        let earlier = accounts.clone();
+        let earlier = vec![Tally::default(); workers as usize];
         let books = Mutex::new(Books { accounts, earlier, before: Progress::default(), tickets: 0 });
         let globals = begin.globals.len() / T::BYTES;
         let mut driver = Driver {
@@ -158,12 +161,6 @@ impl<T: Number> Driver<T> {
         self
     }
 
-    /// Notes what of the whole each worker can have at most, where something bounds that.
-    pub(super) fn bounded(mut self, most: &[Option<f64>]) -> Driver<T> {
-        self.shares.iter_mut().zip(most).for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
-        self
-    }
-
     /// Lets workers go, if they are still here.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
@@ -173,30 +170,43 @@ impl<T: Number> Driver<T> {
         }
     }
 
+    /// Starts workers with shares of these weights, or less on GPUs that refuse theirs.
+    ///
+    /// # Errors
+    /// Those of [`hand_out`](Balance::hand_out).
+    pub(super) fn with_shares(
+        weights: Vec<f64>,
+        (balance, restart): &mut (Balance, Restart<T>),
+        state: State<T>,
+        globals: &[T],
+    ) -> Result<Driver<T>> {
+        let mut driver = balance.hand_out(weights, |weights| restart(weights, &state, globals))?.holding(state);
+        let known = driver.shares.iter_mut().zip(balance.most());
+        known.for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
+        Ok(driver)
+    }
+
     /// Hands out shares again while it runs, once hosts turn out to be busy for very different times.
-    pub(super) fn balanced(mut self, balance: Balance<T>) -> Driver<T> {
+    pub(super) fn balanced(mut self, balance: (Balance, Restart<T>)) -> Driver<T> {
         self.balance = Some(balance);
         self
     }
 
     /// Hands out shares again if it is time to.
     fn rebalance(&mut self) -> Result<()> {
-        let Some(mut balance) = self.balance.take_if(|balance| balance.is_due()) else { return Ok(()) };
+        let Some(mut balance) = self.balance.take_if(|(balance, _)| balance.is_due()) else { return Ok(()) };
         let progress = self.settle_all()?;
-        let threads = |account: &Account| f64::from(account.threads.max(1));
-        let busy: Vec<f64> = self.books().accounts.iter().map(|account| account.updating / threads(account)).collect();
-        let other = match progress.spoilt {
-            true => None,
-            false => balance.correct(&busy, || {
-                let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
-                let globals = self.globals()?;
-                // A GPU has no room for a share and the one after it.
-                self.end();
-                self.threads.drain(..).for_each(|thread| drop(thread.join()));
-                Ok((state, globals))
-            })?,
-        };
-        if let Some(other) = other {
+        let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
+        let busy: Vec<f64> = self.books().accounts.iter().map(busy).collect();
+        let better = if progress.spoilt { None } else { balance.0.correct(&busy) };
+        if let Some(weights) = better {
+            let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
+            let globals = self.globals()?;
+            // A GPU has no room for a share and the one after it.
+            self.end();
+            self.threads.drain(..).for_each(|thread| drop(thread.join()));
+            let other = Driver::with_shares(weights, &mut balance, state, &globals)?;
+            balance.0.settle();
             let earlier = self.books().sums();
             let mut books = other.books();
             (books.before, books.earlier) = (progress, earlier);
@@ -297,7 +307,7 @@ impl<T: Number> Driver<T> {
     /// How far all workers are.
     fn account(&self) -> Progress {
         let books = self.books();
-        let first = books.accounts.iter().filter(|account| account.spoilt).min_by_key(|account| account.steps);
+        let first = books.accounts.iter().filter(|account| account.non_finite).min_by_key(|account| account.steps);
         let least = books.accounts.iter().min_by_key(|account| account.steps);
         let Some(account) = first.or(least) else { return books.before };
         let Progress { steps, rounds, swept, .. } = books.before;
@@ -371,14 +381,6 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(self.state.get_or_init(|| state).view())
     }
 
-    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
-        if self.state.get().is_some() {
-            return Ok(None);
-        }
-        let snapshot = self.ask()?;
-        Ok(Some(Box::new(move || snapshot.take())))
-    }
-
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         let mut state = match self.state.take() {
             Some(state) => state,
@@ -420,7 +422,32 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(())
     }
 
-    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Option<u32>> {
+    fn facts(&self) -> Facts {
+        self.read_reports();
+        let tallies = self.books().sums();
+        Facts {
+            hosts: self.shares.iter().zip(&tallies).map(|(share, tally)| tally.report(share)).collect(),
+            threads: tallies.iter().map(|tally| tally.threads as usize).sum(),
+            left_out: tallies.iter().map(|tally| tally.left_out).sum(),
+            ..Facts::default()
+        }
+    }
+
+    fn remote(&mut self) -> Option<&mut dyn Remote<T>> {
+        Some(self)
+    }
+}
+
+impl<T: Number> Remote<T> for Driver<T> {
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        if self.state.get().is_some() {
+            return Ok(None);
+        }
+        let snapshot = self.ask()?;
+        Ok(Some(Box::new(move || snapshot.take())))
+    }
+
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
         let workers = self.workers();
         if !self.has_pieces {
             let owners = partition::hosts_of_vertices(&self.layout, &self.owners);
@@ -438,7 +465,7 @@ impl<T: Number> Engine<T> for Driver<T> {
                 other => return unexpected(host, &other),
             }
         }
-        Ok(Some(workers.len() as u32))
+        Ok(workers.len() as u32)
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {
@@ -446,31 +473,6 @@ impl<T: Number> Engine<T> for Driver<T> {
         self.clocks
             .as_ref()
             .map_or(Ok(Vec::new()), |clocks| clocks.recordings(self.exchange(), &|host| self.next(host)))
-    }
-
-    fn facts(&self) -> Facts {
-        self.read_reports();
-        let accounts = self.books().sums();
-        let report = |(share, account): (&HostReport, &Account)| HostReport {
-            threads: account.threads as usize,
-            updating_s: account.updating,
-            waiting_s: account.waiting,
-            overlapped: overlap::share(account.overlap, account.threads),
-            sent_messages: account.sent_messages,
-            sent_bytes: account.sent_bytes,
-            value_bytes: account.value_bytes[0],
-            value_bytes_sent: account.value_bytes[1],
-            search_bytes: account.search_bytes,
-            search_ids: account.search_ids,
-            memory_bytes: account.memory_bytes,
-            ..share.clone()
-        };
-        Facts {
-            hosts: self.shares.iter().zip(&accounts).map(report).collect(),
-            threads: accounts.iter().map(|account| account.threads as usize).sum(),
-            left_out: accounts.iter().map(|account| account.left_out).sum(),
-            ..Facts::default()
-        }
     }
 }
 

@@ -14,11 +14,11 @@
 //!
 //! Source: Rabenseifner, "A new optimized MPI reduce algorithm", 1997.
 
+use super::agreement::{PATIENCE, vote};
 use super::exchange::Exchange;
 use super::frontier::{Packer, Sent, To};
 use super::kind::SEARCH;
 use super::packing::Compress;
-use super::worker::{PATIENCE, vote};
 use crate::engine::{Folding, Less, Offers, Sides};
 use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain, Share, View};
@@ -114,7 +114,7 @@ impl Lines {
             // Whether there is anything to wait for is the driver's business.
             let Some((_, piece)) = self.exchange.receive(PATIENCE, wants)? else { continue };
             if piece.len() < HEAD || piece[1] != about as u8 || whole.len() + piece.len() > most + HEAD {
-                return Err(nonsense(from));
+                return Err(malformed(from));
             }
             whole.extend_from_slice(&piece[HEAD..]);
             if piece[2] == 1 {
@@ -169,7 +169,7 @@ impl Lines {
             let bytes = slots.len() * reals * T::BYTES;
             let values = self.receive(link.with + 1, About::Border, bytes)?;
             if values.len() != bytes {
-                return Err(nonsense(link.with + 1));
+                return Err(malformed(link.with + 1));
             }
             let values: Vec<T> = bytemuck::pod_collect_to_vec(&values);
             for (i, slots) in slots.into_iter().enumerate() {
@@ -188,8 +188,8 @@ fn partner(i: usize, from: &Range<usize>, to: &Range<usize>) -> usize {
     to.start + (i - from.start).min(to.len() - 1)
 }
 
-fn nonsense(from: Host) -> Error {
-    Error::Cluster(format!("host {from} sent a part of a search that makes no sense"))
+fn malformed(from: Host) -> Error {
+    Error::Cluster(format!("host {from} sent a malformed part of a search"))
 }
 
 /// Bytes that some vertices take at most, with so many reals each.
@@ -221,7 +221,7 @@ impl<T: Number> Sides<T> for Lines {
             } else {
                 let message = self.receive(host, About::Frontier, most::<T>(end, reals))?;
                 let is_known = |id: u32, k: usize| known[place(i, id) + k];
-                theirs = self.packer.read_frontier(&message, end, reals, is_known).ok_or_else(|| nonsense(host))?;
+                theirs = self.packer.read_frontier(&message, end, reals, is_known).ok_or_else(|| malformed(host))?;
                 (&theirs.0[..], &theirs.1[..])
             };
             for (n, &id) in ids.iter().enumerate() {
@@ -245,7 +245,7 @@ impl<T: Number> Sides<T> for Lines {
                 let most = most::<T>(range.len() as u32, 1) + most::<T>(self.vertices, self.reals);
                 let message = self.receive(from, About::Offers, most)?;
                 let theirs = self.packer.read_offers(&message, range, self.vertices, self.reals);
-                offers = offers.merged(theirs.ok_or_else(|| nonsense(from))?, less);
+                offers = offers.merged(theirs.ok_or_else(|| malformed(from))?, less);
             }
             folding = self.part(offers, mine);
         }

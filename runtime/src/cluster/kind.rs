@@ -1,6 +1,6 @@
 //! Kinds of messages: their first byte.
 
-/// What tasks at the border have come to.
+/// Results of tasks at the border.
 pub(crate) const VALUES: u8 = 0;
 /// What driver and workers tell each other besides.
 pub(crate) const CONTROL: u8 = 1;

@@ -1,7 +1,7 @@
-//! How a run on several hosts comes together.
+//! How a run on several hosts starts.
 
-use super::balance::{Balance, Restart};
-use super::driver::{self, Driver};
+use super::balance::Balance;
+use super::driver::{self, Driver, Restart};
 use super::exchange::Exchange;
 use super::message::{self, Begin};
 use super::packing::Compress;
@@ -89,7 +89,7 @@ impl Cluster {
     /// None or too many processes; a program that cannot be started, or does not join within a minute; a process that is a worker
     /// itself.
     pub fn processes(count: u32) -> Result<Cluster> {
-        /// More are a slip of the keyboard.
+        /// More is surely a typo.
         const MOST: u32 = 1024;
         if count == 0 || count > MOST {
             return Err(Error::Invalid(format!("{count} processes: take 1 to {MOST}")));
@@ -105,7 +105,7 @@ impl Cluster {
     /// Waits for workers on other hosts, which join with the token that [`Gathering::token`] gives.
     ///
     /// `listen`: where this host is to be reached; port 0 takes any free one. Everything that goes between hosts is encrypted, and
-    /// nobody without the token gets in.
+    /// no host without the token gets in.
     ///
     /// # Errors
     /// None or too many workers; an address that is not this host's.
@@ -135,7 +135,7 @@ impl Cluster {
     /// Kubernetes.
     ///
     /// # Errors
-    /// A variable that is missing beside others, or makes no sense.
+    /// A variable that is missing beside others, or malformed.
     pub fn rank() -> Result<Option<(u32, u32)>> {
         Ok(Rank::from_env()?.map(|rank| (rank.rank, rank.world)))
     }
@@ -177,7 +177,7 @@ impl Cluster {
     /// The cores of this process and a GPU beside them, which has `share` of the mesh, between 0 and 1. In 32 bits.
     ///
     /// # Errors
-    /// A share that is none.
+    /// A share that is not between 0 and 1.
     ///
     /// ```
     /// # use meshweft::{Backend, Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
@@ -281,7 +281,8 @@ impl Cluster {
     }
 
     /// Lets shares follow what workers [inside](Cluster::inside) of this process turn out to do: while the run goes on, work is divided anew
-    /// where some were busy for much longer than others. A GPU that is quicker than the cores so gets more.
+    /// where some were busy for much longer than others. A GPU that is quicker than the cores so gets more. Shares are runs of the curve:
+    /// with another [cut](Cluster::cut) a simulation is an error when it is built.
     ///
     /// Results of cores do not depend on it. Which vertices a GPU rounds in its own way does: they then differ from run to run, within its
     /// bound (claim C6), unless the share is named.
@@ -318,6 +319,10 @@ impl Cluster {
     }
 
     /// Hands out shares.
+    ///
+    /// # Errors
+    /// A balanced cluster with another cut than along the curve; one that has run a simulation already; a host that was lost, or cannot
+    /// hold its share.
     pub(crate) fn start<T: Number>(
         &self,
         layout: &Arc<Layout<T>>,
@@ -327,48 +332,78 @@ impl Cluster {
         globals: &[T],
         is_recorded: bool,
     ) -> Result<Driver<T>> {
-        let hosts = match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(Hosts::Inside) => Hosts::Inside,
-            hosts => hosts.take().ok_or_else(|| {
-                Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
-            })?,
-        };
-        let begin = driver::begin(table, &layout.stars, globals, self.threads);
-        let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
-        let begin = Begin { is_recorded, gpus, compress: self.compress, ..begin };
-        let begin = Begin { grid: self.cut.grid(self.workers)?, ..begin };
-        let weights: Vec<f64> = self.parts.iter().map(|part| part.0).collect();
-        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
-            let most = self.most(layout);
-            let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
-            let restart: Restart<T> = Box::new(move |weights, state, globals| {
-                // Parts of different weight are runs of the curve.
-                let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
-                let begin = Begin { globals: message::bits(globals), ..begin.clone() };
-                let (exchange, threads) = inside(workers, &table);
-                match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
-                    Err(error @ Error::TooLarge(_)) => {
-                        // What a GPU has taken of its share is free when they have gone.
-                        threads.into_iter().for_each(|thread| drop(thread.join()));
-                        Err(error)
-                    }
-                    started => Ok(started?.with_threads(threads)),
-                }
-            });
-            let mut balance = Balance::new(&weights, most, restart);
-            let driver = balance.start(state, globals)?;
-            return Ok(if is_recorded { driver } else { driver.balanced(balance) });
+        if self.is_balanced && self.cut != Cut::Curve {
+            return Err(Error::Invalid(format!(
+                "`balanced` cuts the mesh along the curve, not by {}: leave out `cut`, or leave out `balanced`",
+                self.cut
+            )));
         }
-        let owners = partition::partition(layout, points, &weights, self.cut)?;
+        let begin = Begin { is_recorded, ..self.begin(layout, table, globals)? };
+        let hosts = self.take_hosts()?;
+        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
+            return self.start_balanced(layout, table, state, globals, begin);
+        }
+        let owners = partition::partition(layout, points, &self.weights(), self.cut)?;
         let (exchange, children) = match hosts {
             Hosts::Inside => (inside(self.workers, table).0, Children::none()),
             Hosts::Connected { exchange, children } => (exchange, children),
         };
-        let driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, children);
-        match driver {
+        match Driver::new(exchange, layout.clone(), owners, &state, &begin, children) {
             Err(Error::TooLarge(why)) => Err(Error::TooLarge(format!("{why}, or give the GPU a smaller share"))),
             driver => Ok(driver?.holding(state)),
         }
+    }
+
+    /// Where workers are: those of other processes run one simulation.
+    fn take_hosts(&self) -> Result<Hosts> {
+        match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Hosts::Inside) => Ok(Hosts::Inside),
+            hosts => hosts.take().ok_or_else(|| {
+                Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
+            }),
+        }
+    }
+
+    /// What workers are told first.
+    fn begin<T: Number>(&self, layout: &Layout<T>, table: &Table<T>, globals: &[T]) -> Result<Begin> {
+        let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
+        let begin = driver::begin(table, &layout.stars, globals, self.threads);
+        Ok(Begin { gpus, compress: self.compress, grid: self.cut.grid(self.workers)?, ..begin })
+    }
+
+    /// What each worker is to have, all together.
+    fn weights(&self) -> Vec<f64> {
+        self.parts.iter().map(|part| part.0).collect()
+    }
+
+    /// Hands out shares to workers inside of this process, and again as these turn out to be quick; not in a run that is recorded.
+    fn start_balanced<T: Number>(
+        &self,
+        layout: &Arc<Layout<T>>,
+        table: &Arc<Table<T>>,
+        state: State<T>,
+        globals: &[T],
+        begin: Begin,
+    ) -> Result<Driver<T>> {
+        let (most, is_recorded) = (self.most(layout), begin.is_recorded);
+        let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
+        let restart: Restart<T> = Box::new(move |weights, state, globals| {
+            // Parts of different weight are runs of the curve.
+            let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
+            let begin = Begin { globals: message::bits(globals), ..begin.clone() };
+            let (exchange, threads) = inside(workers, &table);
+            match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
+                Err(error @ Error::TooLarge(_)) => {
+                    // What a GPU has taken of its share is free when they have gone.
+                    threads.into_iter().for_each(|thread| drop(thread.join()));
+                    Err(error)
+                }
+                started => Ok(started?.with_threads(threads)),
+            }
+        });
+        let mut balance = (Balance::new(&self.weights(), most), restart);
+        let driver = Driver::with_shares(balance.0.weights(), &mut balance, state, globals)?;
+        Ok(if is_recorded { driver } else { driver.balanced(balance) })
     }
 
     /// What of the whole each part on a GPU of this process can be at most, as far as that is known beforehand: shared state must fit
@@ -462,7 +497,8 @@ impl Gathering {
     }
 }
 
-/// Who speaks in the peer of a host.
+/// What speaks for a host. Both transports lose nothing, and no run goes on after a host was lost, so run and incarnation are always 0
+/// here: a run that starts a lost host again will count them.
 fn peer(transport: &dyn Transport) -> Peer {
     let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
     Peer::new(identity, transport.hosts(), Network::Reliable)
@@ -520,7 +556,7 @@ impl Worker {
     }
 
     /// Joins the run whose token is the first line of the standard input, and ends this process soon after that input ends:
-    /// whoever started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
+    /// the process that started it, as [`Gathering::start`] does, is gone then. `listen`: as for [`Worker::join`].
     ///
     /// # Errors
     /// Those of [`Worker::join`].
@@ -531,12 +567,12 @@ impl Worker {
         let read = std::io::stdin().lock().take(LONGEST).read_line(&mut token);
         read.map_err(|error| Error::Cluster(format!("cannot read the token of the run: {error}")))?;
         std::thread::spawn(|| {
-            // Whoever started this process is gone, in good order or not.
+            // The process that started this one is gone, in good order or not.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
-        // Whoever started this process may have it write where they like.
+        // The process that started this one may have it write anywhere.
         Ok(Worker { folder: None, ..Worker::join(&token, listen)? })
     }
 
@@ -544,7 +580,7 @@ impl Worker {
     /// unspecified address takes all of its own.
     ///
     /// # Errors
-    /// A token that is none, or too old; a driver that cannot be reached, or does not let it in.
+    /// An invalid token, or one that is too old; a driver that cannot be reached, or does not let it in.
     pub fn join(token: &str, listen: SocketAddr) -> Result<Worker> {
         Worker::connect(&Token::parse(token)?, Settings { listen, ..Settings::default() })
     }

@@ -3,6 +3,7 @@
 //! Few and small, so they are archives of rkyv, checked when they are read, and only after the sender is known to belong to the
 //! run. Records are flat: no pointers, no nesting that a message could make deep.
 
+use super::account::Account;
 use super::kind::CONTROL;
 use super::packing::Compress;
 use crate::engine::{Code, Table};
@@ -48,12 +49,12 @@ pub(crate) enum Control {
         parameters: Vec<u8>,
         step: u32,
     },
-    /// To the first worker: what a leaf came to, or the values of vertices of leaves that lie on several hosts.
+    /// To the first worker: the measure of a leaf, or the values of vertices of leaves that lie on several hosts.
     Leaves {
         leaves: Vec<(u32, f64)>,
         vertices: Vec<(u32, f64)>,
     },
-    /// From the first worker: what a measure came to.
+    /// From the first worker: the result of a measure.
     Total(f64),
     /// Whether something has changed on this worker, or on any.
     Vote(bool),
@@ -122,57 +123,12 @@ pub(crate) struct WritePiece {
     pub(crate) raised: Option<(String, f64)>,
 }
 
-/// How far a worker is, since the start or the last change of the state.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Account {
-    pub(crate) steps: u64,
-    pub(crate) rounds: u64,
-    pub(crate) swept: u64,
-    /// Whether the last of the steps was not finite here. Those behind it do not count.
-    pub(crate) spoilt: bool,
-    pub(crate) threads: u32,
-    pub(crate) left_out: u64,
-    /// Seconds in which threads of this host updated, and waited.
-    pub(crate) updating: f64,
-    pub(crate) waiting: f64,
-    /// Seconds in which messages were outstanding, and seconds that threads waited in those.
-    pub(crate) overlap: [f64; 2],
-    /// What went to other workers.
-    pub(crate) sent_messages: u64,
-    pub(crate) sent_bytes: u64,
-    /// Bytes of messages of values as they would have been, and as they went out.
-    pub(crate) value_bytes: [u64; 2],
-    /// What it has sent in searches: bytes as they would have been, and as they went out, of lists of ids, frontiers, offers and
-    /// predecessors; and how many ids those lists had.
-    pub(crate) search_bytes: [[u64; 2]; 4],
-    pub(crate) search_ids: u64,
-    /// The most memory that the process has held.
-    pub(crate) memory_bytes: u64,
-}
-
-impl Account {
-    /// What a worker and the one before it in its place have cost together.
-    pub(crate) fn after(self, before: &Account) -> Account {
-        let sums = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
-        Account {
-            left_out: self.left_out + before.left_out,
-            updating: self.updating + before.updating,
-            waiting: self.waiting + before.waiting,
-            overlap: sums(self.overlap, before.overlap),
-            sent_messages: self.sent_messages + before.sent_messages,
-            sent_bytes: self.sent_bytes + before.sent_bytes,
-            value_bytes: [0, 1].map(|i| self.value_bytes[i] + before.value_bytes[i]),
-            ..self
-        }
-    }
-}
-
 /// How far a worker is, and what it waits for.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
 pub(crate) struct Standing {
     /// Grows with whatever the host does.
     pub(crate) moves: u64,
-    /// A task and the epoch it is to come to, and the task that lags behind, with its host.
+    /// A task and its next epoch, and the task that lags behind, with its host.
     pub(crate) waits: Vec<(u32, u64, u32, Host)>,
 }
 
@@ -215,16 +171,16 @@ impl Control {
         let mut aligned: rkyv::util::AlignedVec<16> = rkyv::util::AlignedVec::with_capacity(archive.len());
         aligned.extend_from_slice(archive);
         rkyv::from_bytes::<Control, rancor::Error>(&aligned)
-            .map_err(|error| Error::Cluster(format!("a message that is none: {error}")))
+            .map_err(|error| Error::Cluster(format!("malformed message: {error}")))
     }
 }
 
-/// The error of a host that says what nobody asked for.
+/// The error of a host that says what was not asked for.
 ///
 /// # Errors
 /// Always.
 pub(crate) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
-    Err(Error::Cluster(format!("host {host} says what nobody asked for: {message:?}")))
+    Err(Error::Cluster(format!("host {host} says what it was not asked for: {message:?}")))
 }
 
 /// Numbers as bytes.
@@ -317,22 +273,22 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
 /// The stages of a message.
 ///
 /// # Errors
-/// A kernel that the program does not have, or another kind of it; a global, rule or nesting that is none.
+/// A kernel that the program does not have, or another kind of it; an unknown global or rule; loops too deep.
 pub(crate) fn stages<T: Number>(flat: &[FlatStage], table: &Table<T>) -> Result<Vec<Stage>> {
     unflatten(flat, table, 0)
 }
 
 fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -> Result<Vec<Stage>> {
-    let nonsense = || Error::Cluster("a step that this program cannot take".into());
+    let malformed = || Error::Cluster("a step that this program cannot take".into());
     let mut stages = Vec::new();
     while let Some((&FlatStage { kind, rule, kernel, settings, number, inside }, rest)) = flat.split_first() {
         let kernel = kernel as usize;
-        let code = table.kernels.get(kernel).ok_or_else(nonsense)?.code;
-        let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(nonsense)?;
+        let code = table.kernels.get(kernel).ok_or_else(malformed)?.code;
+        let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(malformed)?;
         flat = after;
         stages.push(match (kind, code) {
             (UPDATE, Code::Vertex { .. }) if inside == 0 && number > 0 => {
-                let rule = *RULES.get(rule as usize).ok_or_else(nonsense)?;
+                let rule = *RULES.get(rule as usize).ok_or_else(malformed)?;
                 Stage::Update { kernel, settings, rule, rounds: number }
             }
             (FIXPOINT, Code::Vertex { is_quiet: true, .. }) if inside == 0 && number > 0 => {
@@ -345,7 +301,7 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
             (UNTIL, Code::Test(_)) if deep < DEEPEST => {
                 Stage::Until { test: kernel, settings, most: number, stages: unflatten(loops, table, deep + 1)? }
             }
-            _ => return Err(nonsense()),
+            _ => return Err(malformed()),
         });
     }
     Ok(stages)

@@ -4,11 +4,11 @@
 //!
 //! A host is one more walker of the task graph. Every host has a *share*: some tasks, their tiles, and *ghosts*, the tasks of
 //! others that its own read. It walks its own tasks by the same inequality as threads do
-//! (`schedule::is_ready`), and a ghost is a task whose epoch somebody else stores: the values that come from another host *are*
+//! (`schedule::is_ready`), and a ghost is a task whose epoch another host stores: the values that come from another host *are*
 //! a neighbor completing. Both directions cross the wire, new values of predecessors and old ones of successors, as epochs of
 //! one counter. So every partition, number of hosts and network gives the bits of the oracle [C3].
 //!
-//! Nobody can wait in a ring, because tasks are numbered in the whole mesh: of all that are left, the first by round and
+//! No hosts wait in a ring, because tasks are numbered in the whole mesh: of all that are left, the first by round and
 //! length of chain can always run.
 //!
 //! # Who does what
@@ -33,6 +33,8 @@
 //!
 //! Go on without a host that was lost: the run ends with an error that names it.
 
+mod account;
+mod agreement;
 mod arrival;
 mod balance;
 mod driver;

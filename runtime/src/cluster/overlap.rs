@@ -9,9 +9,11 @@ use std::time::Duration;
 /// The account of a host.
 #[derive(Default)]
 pub(super) struct Overlap {
+    /// How long threads have waited, all together; in nanoseconds, as all times here.
+    waited: AtomicU64,
     /// Values of ghosts that the walk under way has not got yet.
     due: AtomicU64,
-    /// When it began; all in nanoseconds.
+    /// When it began.
     began: AtomicU64,
     outstanding: AtomicU64,
     exposed: AtomicU64,
@@ -37,9 +39,18 @@ impl Overlap {
         self.due.load(Ordering::Relaxed) > 0
     }
 
-    /// A thread has waited while some had not come.
-    pub(super) fn expose(&self, wait: Duration) {
-        self.exposed.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+    /// A thread has waited. `was_outstanding`: whether some values had not come when it began to.
+    pub(super) fn wait(&self, wait: Duration, was_outstanding: bool) {
+        let wait = wait.as_nanos() as u64;
+        self.waited.fetch_add(wait, Ordering::Relaxed);
+        if was_outstanding {
+            self.exposed.fetch_add(wait, Ordering::Relaxed);
+        }
+    }
+
+    /// How long threads have waited, all together.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
     /// Seconds in which messages were outstanding, and seconds that threads waited in those, all together.
@@ -65,14 +76,16 @@ mod tests {
             overlap.begin(3, at(start));
             overlap.arrive(2, || panic!("one is outstanding"));
             assert!(overlap.is_outstanding());
-            overlap.expose(at(5));
+            overlap.wait(at(5), overlap.is_outstanding());
             overlap.arrive(1, || at(start + 20));
             assert!(!overlap.is_outstanding());
+            overlap.wait(at(1), overlap.is_outstanding());
         }
+        assert_eq!(overlap.waited(), at(12));
         let seconds = overlap.seconds();
         assert_eq!(seconds.map(|s| (s * 1e3).round()), [40.0, 10.0]);
         assert_eq!(share(seconds, 1), Some(0.75));
         assert_eq!(share(seconds, 2), Some(0.875));
-        assert_eq!(share([0.0, 0.0], 2), None, "nobody to wait for");
+        assert_eq!(share([0.0, 0.0], 2), None, "nothing to wait for");
     }
 }

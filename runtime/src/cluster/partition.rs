@@ -24,7 +24,7 @@ pub struct Sharing {
 /// # Errors
 /// No hosts, or more than a run may have.
 pub(crate) fn even(hosts: u32) -> Result<Vec<f64>> {
-    /// More are a slip of the keyboard.
+    /// More is surely a typo.
     const MOST: u32 = 1024;
     if hosts == 0 || hosts > MOST {
         return Err(Error::Invalid(format!("{hosts} hosts: take 1 to {MOST}")));

@@ -1,4 +1,4 @@
-//! The pieces of a mesh that hosts write, so that nobody gathers the state of all of it.
+//! The pieces of a mesh that hosts write, so that no host gathers the state of all of it.
 //!
 //! A cell belongs to the host of its first corner, and a piece has all corners of its cells. Values of corners that another
 //! host owns come from that host, at every file anew: private state is never sent otherwise, and shared state only where an update
@@ -101,7 +101,7 @@ impl OwnPiece {
     /// Reads what [`Plan::send`] sent.
     ///
     /// # Errors
-    /// It is cut short, or makes no sense.
+    /// It is cut short, or malformed.
     pub(super) fn read<T: Number>(exchange: &Exchange, from: Host, domain: &Domain<T>) -> Result<OwnPiece> {
         let (own, workers) = (exchange.transport().host(), exchange.transport().hosts() - 1);
         let mut from = Incoming::new(exchange, from);
@@ -110,7 +110,7 @@ impl OwnPiece {
         drop(bytes);
         let (owners, numbers): (Vec<Host>, Vec<u32>) = (get(&mut from)?, get(&mut from)?);
         if [owners.len(), numbers.len()] != [mesh.points().len(); 2] {
-            return nonsense("points");
+            return malformed("points");
         }
         let mut lent = Vec::new();
         for host in 1..=workers {
@@ -134,7 +134,7 @@ impl OwnPiece {
                 *place += 1;
                 Ok(Source::Sent(*place - 1))
             }
-            _ => nonsense("hosts"),
+            _ => malformed("hosts"),
         };
         let sources = owners.iter().zip(&numbers).map(&mut source).collect::<Result<_>>()?;
         let borrowed = borrowed.into_iter().filter(|(_, count)| *count > 0).collect();
@@ -181,10 +181,10 @@ fn slot<T: Number>(domain: &Domain<T>, number: u32) -> Result<u32> {
     let share = domain.share.as_ref().expect("a host has a share");
     match share.numbers.binary_search(&number) {
         Ok(i) => Ok(domain.along_curve[i]),
-        Err(_) => nonsense("a vertex of another host"),
+        Err(_) => malformed("a vertex of another host"),
     }
 }
 
-fn nonsense<A>(what: &str) -> Result<A> {
-    Err(Error::Cluster(format!("a piece of the mesh makes no sense: {what}")))
+fn malformed<A>(what: &str) -> Result<A> {
+    Err(Error::Cluster(format!("a malformed piece of the mesh: {what}")))
 }

@@ -139,7 +139,7 @@ impl Simulated {
         self.pass_on();
     }
 
-    /// Decides who runs next, and lets time pass until somebody can.
+    /// Decides who runs next, and lets time pass until some host can.
     fn pass_on(&self) {
         loop {
             let mut state = self.state();

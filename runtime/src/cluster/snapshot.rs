@@ -1,7 +1,7 @@
 //! A state on its way to the driver, while workers go on.
 //!
 //! A worker that is asked for its state queues a copy and takes the next steps. What it says later comes behind that copy, so a driver
-//! that wants to hear it takes the state in first: nobody waits for an answer behind a long stream.
+//! that wants to hear it takes the state in first: no answer waits behind a long stream.
 
 use super::exchange::Exchange;
 use super::stream::Incoming;

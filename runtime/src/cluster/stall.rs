@@ -1,4 +1,4 @@
-//! A run in which nobody moves.
+//! A run in which no host moves.
 //!
 //! A host that is gone is noticed by the network. A host that answers and does nothing, or two that wait for each other, are not:
 //! so a driver that has waited for long asks all workers how they stand, and ends the run if none has moved since it last asked.

@@ -12,7 +12,7 @@ use super::simulated::{Crash, Faults, Simulated};
 use super::stream::Incoming;
 use super::worker;
 use crate::engine::cpu::stress::{Case, Random, traced_table, words};
-use crate::engine::{Engine, Interpreter, Serial, Table};
+use crate::engine::{Engine, Interpreter, Remote, Serial, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Forms, Layout, State, ViewMut};
 use crate::number::Int;

@@ -42,7 +42,7 @@ impl Time for Clock {
 
     fn news(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
-        // Whoever is about to sleep has either seen the new count, or is counted.
+        // A thread that is about to sleep has either seen the new count, or is counted.
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
             self.woken.notify_all();

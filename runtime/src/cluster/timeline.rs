@@ -68,7 +68,7 @@ impl Clocks {
     /// What the threads of all workers did.
     ///
     /// # Errors
-    /// A worker that was lost, or sends what makes no sense.
+    /// A worker that was lost, or sends malformed events.
     pub(super) fn recordings(&self, exchange: &Exchange, next: Next) -> Result<Vec<Recording>> {
         let hosts = exchange.transport().hosts();
         let recording = |(host, &first): (Host, &Reading)| {
@@ -134,12 +134,12 @@ fn send(recording: &Recording, out: &mut impl Write) -> std::io::Result<()> {
 
 /// Reads what [`send`] wrote, in a run of so many hosts.
 fn receive(from: &mut impl Read, hosts: u32) -> std::io::Result<Recording> {
-    let nonsense = || std::io::Error::other("it sent events that make no sense");
+    let malformed = || std::io::Error::other("it sent malformed events");
     let mut long = [0; 8];
     let mut next = |from: &mut dyn Read| from.read_exact(&mut long).map(|()| u64::from_le_bytes(long));
     let (left_out, count) = (next(from)?, next(from)?);
     if count > MOST as u64 {
-        return Err(nonsense());
+        return Err(malformed());
     }
     let mut events = Vec::new();
     let mut bytes = [0; EVENT];
@@ -152,11 +152,11 @@ fn receive(from: &mut impl Read, hosts: u32) -> std::io::Result<Recording> {
             1 => What::Wait,
             2 => What::Send { task: word(1) },
             3 if word(1) < hosts => What::Receive { from: word(1), task: word(2) },
-            _ => return Err(nonsense()),
+            _ => return Err(malformed()),
         };
         let (thread, event) = (word(0) >> 8, Event { what, round: long(3), start: long(5), end: long(7) });
         if thread > NETWORK || event.start > event.end {
-            return Err(nonsense());
+            return Err(malformed());
         }
         events.push((thread, event));
     }
@@ -193,7 +193,7 @@ mod tests {
         let mut sent = Vec::new();
         send(&recording, &mut sent).unwrap();
         assert_eq!(receive(&mut &sent[..], 3).unwrap(), recording);
-        assert!(receive(&mut &sent[..], 2).is_err(), "a message of a host that is none");
+        assert!(receive(&mut &sent[..], 2).is_err(), "a message of a host that is not in the run");
         assert!(receive(&mut &sent[..sent.len() - 1], 3).is_err(), "cut short");
         let with = |at: usize, byte: u8| {
             let mut other = sent.clone();

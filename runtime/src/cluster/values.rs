@@ -1,4 +1,4 @@
-//! A message of values: what tasks at the border have come to.
+//! A message of values: the results of tasks at the border.
 //!
 //! ```text
 //! as they are:  VALUES 0 0 0 | epoch | name, length, bits | name, length, bits | ...
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Numbers have four bytes, the epoch has eight. Tasks are named by their numbers in the whole mesh. No bits: the values are as they
-//! were in the epoch before. A message says itself whether it is packed, so both kinds mix, and nobody agrees on anything.
+//! were in the epoch before. A message says itself whether it is packed, so both kinds mix, and hosts need not agree on it.
 
 use super::kind::VALUES;
 use meshweft_net::MAX_MESSAGE;
@@ -77,7 +77,7 @@ pub(super) fn pack(form: Form, message: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// A message with its values as they are, and that itself if they were. None if it makes no sense; it takes no more memory than the
+/// A message with its values as they are, and that itself if they were. None if it is malformed; it takes no more memory than the
 /// largest message.
 pub(super) fn unpack(form: Form, message: &[u8]) -> Option<Cow<'_, [u8]>> {
     match message.get(PACKED)? {

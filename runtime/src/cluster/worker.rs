@@ -1,15 +1,17 @@
 //! A worker: it has a share of the mesh, and does what the driver says.
 
+use super::account::{Account, Tally};
+use super::agreement::{self, FIRST, next, vote};
 use super::exchange::Exchange;
 use super::grid::Lines;
 use super::kind::CONTROL;
-use super::message::{self, Account, Begin, Control, DRIVER, WritePiece, unexpected};
+use super::message::{self, Begin, Control, DRIVER, WritePiece, unexpected};
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use crate::engine::{
-    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Reduction, Table, Timeline, Walks, is_built,
-    round_by_round,
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Progress, Reduction, Table, Timeline, Walks,
+    is_built, round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -20,17 +22,12 @@ use crate::program::Part;
 use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
-use meshweft_net::Host;
 use meshweft_shaders::Scalar;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The worker that combines what all measure.
-const FIRST: Host = 1;
-/// How long a worker waits for word before it looks again.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a walk over several steps is to take, about, and how many it takes at most. At its end hosts wait for each other, and only
 /// then does it tell how far it is.
 const WALK: Duration = Duration::from_millis(500);
@@ -72,13 +69,13 @@ impl<T: Number> Walks<T> for Share<T> {
         if !passes.iter().any(|pass| self.is_searched(pass)) {
             return self.walker.pass(passes);
         }
-        // What a search comes to, no walk measures.
+        // No walk measures the result of a search.
         self.walker.expect(Vec::new());
-        let mut spoilt = None;
+        let mut not_finite = None;
         for (i, pass) in passes.into_iter().enumerate() {
             let is_finite = match (self.is_searched(&pass), pass.rule) {
                 (false, _) => self.walker.pass(vec![pass])?.is_none(),
-                // So many rounds at once come to the same once one has changed nothing.
+                // Once a round has changed nothing, those after it change nothing either.
                 (true, Rule::AtOnce) => self.search(&pass, pass.rounds)?.is_none_or(|(_, is_finite)| is_finite),
                 (true, _) => {
                     return Err(Error::Cluster(
@@ -87,11 +84,11 @@ impl<T: Number> Walks<T> for Share<T> {
                     ));
                 }
             };
-            if !is_finite && spoilt.is_none() {
-                spoilt = Some(i);
+            if !is_finite && not_finite.is_none() {
+                not_finite = Some(i);
             }
         }
-        Ok(spoilt)
+        Ok(not_finite)
     }
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
@@ -110,26 +107,7 @@ impl<T: Number> Walks<T> for Share<T> {
     }
 
     fn total(&mut self, own: Reduction) -> Result<f64> {
-        let Reduction { how, whole, .. } = own;
-        let (exchange, workers) = (&self.exchange, self.exchange.transport().hosts() - 1);
-        if exchange.transport().host() != FIRST {
-            exchange.send(FIRST, Control::Leaves { leaves: own.leaves, vertices: own.vertices }.encode());
-            return match next(exchange, FIRST)? {
-                Control::Total(total) => Ok(total),
-                other => unexpected(FIRST, &other),
-            };
-        }
-        let mut all = vec![own];
-        for from in FIRST + 1..=workers {
-            match next(exchange, from)? {
-                Control::Leaves { leaves, vertices } => all.push(Reduction { how, whole, leaves, vertices }),
-                other => return unexpected(from, &other),
-            }
-        }
-        let total = Reduction::total(all)
-            .ok_or_else(|| Error::Cluster("some vertices were measured twice, or not at all".into()))?;
-        (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Total(total).encode()));
-        Ok(total)
+        agreement::total(&self.exchange, own)
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
@@ -153,44 +131,11 @@ impl<T: Number> Walks<T> for Share<T> {
     }
 }
 
-/// Whether something holds on any worker.
-///
-/// # Errors
-/// Another host was lost.
-pub(super) fn vote(exchange: &Exchange, own: bool) -> Result<bool> {
-    let workers = exchange.transport().hosts() - 1;
-    let vote = |from| match next(exchange, from)? {
-        Control::Vote(vote) => Ok(vote),
-        other => unexpected(from, &other),
-    };
-    if exchange.transport().host() != FIRST {
-        exchange.send(FIRST, Control::Vote(own).encode());
-        return vote(FIRST);
-    }
-    let mut any = own;
-    for from in FIRST + 1..=workers {
-        any |= vote(from)?;
-    }
-    (FIRST + 1..=workers).for_each(|to| exchange.send(to, Control::Vote(any).encode()));
-    Ok(any)
-}
-
-/// The next control message of a host.
-fn next(exchange: &Exchange, from: Host) -> Result<Control> {
-    let wants = |sender: Host, message: &[u8]| sender == from && message.first() == Some(&CONTROL);
-    loop {
-        // Whether there is anything to wait for is the driver's business.
-        if let Some((_, message)) = exchange.receive(PATIENCE, wants)? {
-            return Control::decode(&message);
-        }
-    }
-}
-
 /// Does what the driver says until the run is over. `begin`: what the driver said first; `table`: the program; `folder`: the only one that files are
 /// written to, or none if the driver says where.
 ///
 /// # Errors
-/// Another program or version than the driver's, a host that was lost, or a driver that makes no sense.
+/// Another program or version than the driver's, a host that was lost, or malformed messages of the driver.
 pub(crate) fn work<T: Number>(
     exchange: &Arc<Exchange>,
     begin: &Begin,
@@ -290,7 +235,7 @@ fn serve<T: Number>(
         reals,
         walked: 0.0,
         together: 1,
-        spoilt: None,
+        ended: None,
         said: None,
         folder,
         piece: None,
@@ -317,7 +262,7 @@ struct Worker<T: Number> {
     /// How many steps to walk as one.
     together: usize,
     /// How far it was after the first step that was not finite.
-    spoilt: Option<Account>,
+    ended: Option<Account>,
     /// What was received and is to be done next.
     said: Option<Control>,
     /// Names of the reals of the state.
@@ -365,7 +310,7 @@ impl<T: Number> Worker<T> {
                         view.private.copy_from_slice(&state.private);
                     })?;
                     self.engine.reset();
-                    self.spoilt = None;
+                    self.ended = None;
                 }
                 Control::Globals => {
                     let globals = self.engine.globals()?;
@@ -420,8 +365,8 @@ impl<T: Number> Worker<T> {
         let took = (self.exchange.now() - start).as_secs_f64();
         self.walked += took;
         self.together = (WALK.as_secs_f64() / took * steps.len() as f64).clamp(1.0, TOGETHER) as usize;
-        if self.engine.progress().spoilt && self.spoilt.is_none() {
-            self.spoilt = Some(self.account());
+        if self.engine.progress().spoilt && self.ended.is_none() {
+            self.ended = Some(self.account());
         }
         self.report(None);
         Ok(())
@@ -434,19 +379,20 @@ impl<T: Number> Worker<T> {
     }
 
     fn account(&self) -> Account {
-        let (progress, facts) = (self.engine.progress(), self.engine.facts());
-        let (transport, waiting) = (self.exchange.transport(), self.exchange.waited().as_secs_f64());
+        let Progress { steps, rounds, swept, spoilt: non_finite, .. } = self.engine.progress();
+        Account { steps, rounds, swept, non_finite, tally: self.tally() }
+    }
+
+    fn tally(&self) -> Tally {
+        let (transport, waiting) = (self.exchange.transport(), self.exchange.overlap.waited().as_secs_f64());
         let found = self.engine.host.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
         let sent =
             (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));
-        Account {
-            steps: progress.steps,
-            rounds: progress.rounds,
-            swept: progress.swept,
-            spoilt: progress.spoilt,
-            threads: facts.threads as u32,
-            left_out: facts.left_out,
-            updating: (self.walked * facts.threads as f64 - waiting).max(0.0),
+        let Facts { threads, left_out, .. } = self.engine.facts();
+        Tally {
+            threads: threads as u32,
+            left_out,
+            updating: (self.walked * threads as f64 - waiting).max(0.0),
             waiting,
             overlap: self.exchange.overlap.seconds(),
             sent_messages: sent.clone().map(|traffic| traffic.sent_messages).sum(),
@@ -459,7 +405,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn report(&self, ticket: Option<u64>) {
-        let progress = self.spoilt.unwrap_or_else(|| self.account());
+        let progress = self.ended.unwrap_or_else(|| self.account());
         self.exchange.send(DRIVER, Control::Progress { ticket, progress }.encode());
     }
 }

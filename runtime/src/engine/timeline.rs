@@ -26,9 +26,9 @@ pub(crate) enum What {
     },
     /// Waited, because nothing was ready.
     Wait,
-    /// Sent what a task has come to, by its number in the whole mesh.
+    /// Sent the results of a task, by its number in the whole mesh.
     Send { task: u32 },
-    /// Took in what a task of another host has come to.
+    /// Took in the results of a task of another host.
     Receive { from: u32, task: u32 },
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Timeline {
     events: Mutex<BTreeMap<u32, Vec<Event>>>,
 }
 
-/// What a timeline came to.
+/// The events of a timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Recording {
     /// Hosts count from 1.
@@ -76,11 +76,6 @@ impl Timeline {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// What a thread writes with while it works at a walk.
-    pub(crate) fn pen(&self, thread: u32) -> Pen<'_> {
-        Pen { timeline: self, thread, last: self.now(), open: None, events: Vec::new() }
-    }
-
     /// Adds an event that ends now.
     pub(crate) fn add(&self, thread: u32, what: What, round: u64, start: u64) {
         let end = self.now();
@@ -89,7 +84,7 @@ impl Timeline {
         }
     }
 
-    /// What it has come to.
+    /// Its events so far.
     pub(crate) fn recording(&self, host: u32) -> Recording {
         let events = self.events();
         let events = events.iter().flat_map(|(&thread, events)| events.iter().map(move |&event| (thread, event)));
@@ -111,9 +106,9 @@ impl Timeline {
     }
 }
 
-/// What one thread writes with during a walk. Every call says what the time since the last one was for.
+/// What one thread writes with during a walk, if that is recorded. Every call says what the time since the last one was for.
 pub(crate) struct Pen<'a> {
-    timeline: &'a Timeline,
+    timeline: Option<&'a Timeline>,
     thread: u32,
     /// When it was last called.
     last: u64,
@@ -122,10 +117,23 @@ pub(crate) struct Pen<'a> {
     events: Vec<Event>,
 }
 
-impl Pen<'_> {
+impl<'a> Pen<'a> {
+    /// Of a thread. Without a timeline it writes nothing.
+    pub(crate) fn of(timeline: Option<&'a Timeline>, thread: u32) -> Pen<'a> {
+        Pen { timeline, thread, last: timeline.map_or(0, Timeline::now), open: None, events: Vec::new() }
+    }
+
+    /// Whether what it writes is kept.
+    #[inline]
+    pub(crate) fn is_used(&self) -> bool {
+        self.timeline.is_some()
+    }
+
     /// It has found its next task, at once or after a wait.
+    #[inline]
     pub(crate) fn found(&mut self, has_waited: bool) {
-        let now = self.timeline.now();
+        let Some(timeline) = self.timeline else { return };
+        let now = timeline.now();
         if has_waited && now - self.last > GAP {
             self.put(What::Wait, 0, now);
         }
@@ -133,8 +141,10 @@ impl Pen<'_> {
     }
 
     /// It was updating. Tasks of one round that come one after the other are one event.
+    #[inline]
     pub(crate) fn updated(&mut self, kernel: usize, tasks: u32, round: u64) {
-        let (now, kernel) = (self.timeline.now(), kernel as u32);
+        let Some(timeline) = self.timeline else { return };
+        let (now, kernel) = (timeline.now(), kernel as u32);
         match &mut self.open {
             Some(Event { what: What::Update { kernel: same, tasks: all }, round: last, end, .. })
                 if (*same, *last) == (kernel, round) =>
@@ -148,7 +158,8 @@ impl Pen<'_> {
 
     /// It was sending.
     pub(crate) fn sent(&mut self, task: u32, round: u64) {
-        let now = self.timeline.now();
+        let Some(timeline) = self.timeline else { return };
+        let now = timeline.now();
         self.put(What::Send { task }, round, now);
         self.last = now;
     }
@@ -159,7 +170,8 @@ impl Pen<'_> {
     }
 
     fn close(&mut self) {
-        if let Some(event) = self.open.take().filter(|_| self.timeline.has_room()) {
+        let has_room = |timeline: &Timeline| timeline.has_room();
+        if let Some(event) = self.open.take().filter(|_| self.timeline.is_some_and(has_room)) {
             self.events.push(event);
         }
     }
@@ -168,8 +180,8 @@ impl Pen<'_> {
 impl Drop for Pen<'_> {
     fn drop(&mut self) {
         self.close();
-        if !self.events.is_empty() {
-            self.timeline.events().entry(self.thread).or_default().append(&mut self.events);
+        if let Some(timeline) = self.timeline.filter(|_| !self.events.is_empty()) {
+            timeline.events().entry(self.thread).or_default().append(&mut self.events);
         }
     }
 }
@@ -182,7 +194,7 @@ mod tests {
     #[test]
     fn tasks_of_a_round_are_one_event_and_what_finds_no_room_is_counted() {
         let timeline = Timeline::new(4);
-        let mut pen = timeline.pen(3);
+        let mut pen = Pen::of(Some(&timeline), 3);
         for (task, round) in [(0, 1), (1, 1), (2, 1), (3, 2)] {
             pen.updated(7, 1, round);
             if task == 1 {

@@ -468,7 +468,11 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.wait()?;
-        match self.engine.snapshot()? {
+        let coming = match self.engine.remote() {
+            Some(hosts) => hosts.snapshot()?,
+            None => None,
+        };
+        match coming {
             Some(state) => Ok(snapshot::coming(state, self.layout.clone(), self.fields.0.clone())),
             None => Ok(snapshot::here(self.state()?)),
         }

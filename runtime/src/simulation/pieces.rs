@@ -21,8 +21,8 @@ pub(super) fn write<T: Number>(
     // Workers may well have other working folders.
     let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
     let frame = Frame { folder: &whole, name, placement };
-    let hosts = match core.engine.write_pieces(&core.mesh, &frame)? {
-        Some(hosts) => hosts,
+    let hosts = match core.engine.remote() {
+        Some(hosts) => hosts.write_pieces(&core.mesh, &frame)?,
         None => write_whole(core, &frame).map(|()| 1)?,
     };
     let pieces: Vec<String> = (1..=hosts).map(|host| file_name(name, host)).collect();

@@ -14,10 +14,10 @@ pub(super) fn write<T: Number>(core: &mut Core<T>, out: &mut dyn Write) -> Resul
         return Err(Error::Invalid("nothing was written down: build the simulation with `timeline(true)`".into()));
     };
     core.wait()?;
-    let mut recordings = core.engine.recordings()?;
-    if recordings.is_empty() {
-        recordings.push(timeline.recording(1));
-    }
+    let recordings = match core.engine.remote() {
+        Some(hosts) => hosts.recordings()?,
+        None => vec![timeline.recording(1)],
+    };
     let kernels: Vec<&str> = core.table.kernels.iter().map(|kernel| kernel.name).collect();
     write_events(&recordings, &kernels, out)
         .map_err(|error| Error::Invalid(format!("cannot write the timeline: {error}")))?;

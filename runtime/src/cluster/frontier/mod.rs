@@ -83,7 +83,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         Packer { compress, now, costs, links, unpacking: None, sent: Sent::default() }
     }
 
-    /// What vertices below `end` have come to. `states`: shape [ids × reals]; `known`: what the others know of them.
+    /// The new states of vertices below `end`. `states`: shape [ids × reals]; `known`: what the others know of them.
     pub(super) fn frontier<T: Number>(&mut self, ids: &[u32], end: u32, states: &[T], known: &[T], to: To) -> Vec<u8> {
         let mut message = Vec::new();
         self.write_ids(ids, end, to, &mut message);
@@ -151,7 +151,7 @@ impl<C: Fn() -> Duration> Packer<C> {
         message
     }
 
-    /// Reads them. `reals`: what neighbors see of a vertex. None if they make no sense.
+    /// Reads them. `reals`: what neighbors see of a vertex. None if they are malformed.
     pub(super) fn read_offers<T: Number>(
         &mut self,
         message: &[u8],
@@ -225,7 +225,7 @@ impl<C: Fn() -> Duration> Packer<C> {
             write(true, &mut packed);
             let pack = ((self.now)() - start).as_secs_f64() / bytes as f64;
             let unpack = self.unpacking.unwrap_or(pack);
-            // Whoever wants to know finds it in the counts.
+            // The counts tell it.
             let _ = link.decide(Probe { before: bytes, after: packed.len(), pack, unpack }, to.rate);
         }
         link.packs

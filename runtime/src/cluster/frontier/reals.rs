@@ -72,7 +72,7 @@ fn form<T: Number>(reals: usize) -> codec::Form {
 }
 
 /// Reads the reals of so many vertices, and goes on behind them: shape [vertices × reals]. `known`: real `k` of the `i`-th of them, if
-/// anything is. None if they make no sense.
+/// anything is. None if they are malformed.
 pub(super) fn read<T: Number>(
     from: &mut Reader,
     vertices: usize,

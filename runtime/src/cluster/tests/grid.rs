@@ -53,7 +53,7 @@ kernels! {
         offer |_, from, miles| from.label + (miles + step).to_int();
         take |_, own, label, from| Place { label, from: from.id, ..own };
     }
-    /// Labels that shrink on the way: nobody is ever done.
+    /// Labels that shrink on the way: no host is ever done.
     relax Fall(Roads: R::Int) {
         held |own| own.label;
         offer |_, from, ()| from.label - R::Int::lit(3);
@@ -100,7 +100,7 @@ fn shapes(hosts: u32) -> Vec<[u32; 2]> {
     (1..=hosts).filter(|rows| hosts.is_multiple_of(*rows)).map(|rows| [rows, hosts / rows]).collect()
 }
 
-/// A step of some stages, all of which come to an end.
+/// A step of some stages, all of which end.
 fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
     let rules = if order.key.is_double_buffered() { [Rule::AtOnce; 2] } else { [Rule::InOrder, Rule::AtOnce] };
     let settings = [2.0, 0.0, 0.0, 0.0];

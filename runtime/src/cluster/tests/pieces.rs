@@ -57,7 +57,7 @@ fn workers_write_to_the_folder_of_the_driver_or_to_their_own_and_nowhere_else() 
         with_two_workers(has_own.then_some(&own), |driver, mesh| {
             for name in ["a", "b"] {
                 let frame = Frame { folder: &asked, name, placement: &placement };
-                assert_eq!(driver.write_pieces(mesh, &frame)?, Some(2));
+                assert_eq!(driver.write_pieces(mesh, &frame)?, 2);
             }
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Values on their way: those that have not changed, packed ones, and those that make no sense.
+//! Values on their way: those that have not changed, packed ones, and malformed ones.
 
 use super::*;
 use crate::cluster::values;
@@ -141,7 +141,7 @@ fn answer(kernel: usize, message: impl Fn(&Share) -> Vec<u8> + Sync) -> Control 
         let wants = |from: Host, message: &[u8]| {
             from == 1 && matches!(Control::decode(message), Ok(Control::Progress { .. } | Control::Failed(_)))
         };
-        // Whoever fails says so first and then leaves.
+        // A worker that fails says so first and then leaves.
         driver.exchange().receive(DEAD, wants).or_else(|_| Ok(driver.exchange().try_receive(wants)))
     };
     let said = on_two(&square(20, 32), Compress::Never, other, drive).unwrap().expect("worker 1 says something");
@@ -159,7 +159,7 @@ fn about_all(share: &Share, bits: impl Fn(&[u32]) -> Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn nothing_about_a_task_that_may_have_changed_ends_the_run() {
-    // Worker 2 says of all its tasks that they have come to the first round, as they were.
+    // Worker 2 says of all its tasks that they have done the first round, and are as they were.
     let nothing = |share: &Share| about_all(share, |_| Vec::new());
     assert!(matches!(answer(SPREAD, nothing), Control::Progress { .. }), "it is taken at its word");
     let Control::Failed(why) = answer(STIR, nothing) else {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// What one thread has for other hosts, and has not sent yet.
 ///
-/// Small tasks at the border come one after the other, so what several of them have come to goes out as one message a host.
+/// Small tasks at the border come one after the other, so the results of several of them go out as one message a host.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// What all of it has come to.
+    /// The epoch of all of it.
     pub(crate) epoch: u64,
     /// Hosts, and what is for them.
     pub(crate) messages: Vec<(u32, Vec<u8>)>,
@@ -19,39 +19,39 @@ pub(crate) struct Outbox {
     pub(crate) begun: Duration,
 }
 
-/// When what tasks have come to is to go out.
+/// How soon boundary values are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Haste {
     /// At once.
     Now,
     /// Others may wait for it: only what is done right after something was sent waits for more.
     Soon,
-    /// Nobody waits for it yet: it may wait for more.
+    /// No host waits for it yet: it may wait for more.
     Later,
 }
 
-/// Carries what tasks at the border come to, and says that something has come from beyond.
+/// Carries the results of tasks at the border, and says that something has come from beyond.
 ///
 /// Epochs count the rounds of all walks: what is one walk here may be two elsewhere.
 pub(crate) trait Border: Send + Sync {
-    /// A walk over some epochs begins: what ghosts come to in those goes to `walk`, also what came too early.
+    /// A walk over some epochs begins: values of ghosts in those go to `walk`, early ones too.
     ///
     /// # Errors
-    /// What came too early makes no sense, or somebody was lost.
+    /// Early values are malformed, or a host was lost.
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()>;
 
     /// Whether own task `t` is read by others.
     fn is_read(&self, t: u32) -> bool;
 
-    /// Own task `t` has come to `epoch`: what others are to know of it goes into `outbox`, which holds nothing of another epoch.
+    /// Own task `t` has done `epoch` rounds: what others are to know of it goes into `outbox`, which holds nothing of another epoch.
     /// `gather` appends the bits of the shared state of some slots of it; none if an update of a quiet kernel has left them as they
     /// were, and others then know them already.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
-    /// Sends what is in `outbox`, now that everybody here may know: an answer may follow at once.
+    /// Sends what is in `outbox`, now that all threads here see the tasks done: an answer may follow at once.
     fn post(&self, outbox: &mut Outbox, haste: Haste);
 
-    /// Whether somebody was lost, so that nothing more may be waited for.
+    /// Whether a host was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;
 
     /// Waits a little for what may come.
@@ -60,16 +60,16 @@ pub(crate) trait Border: Send + Sync {
     /// The walk has ended.
     ///
     /// # Errors
-    /// Somebody was lost meanwhile.
+    /// A host was lost meanwhile.
     fn end(&self) -> Result<()>;
 }
 
-/// A walk that takes what ghosts have come to.
+/// A walk that takes the values of ghosts.
 pub(crate) trait Arrivals: Send + Sync {
-    /// Whether ghost `t` may come to `epoch` now: it stands before that, and so do its neighbors here.
+    /// Whether ghost `t` may advance to `epoch` now: it stands before that, and so do its neighbors here.
     fn is_due(&self, t: u32, epoch: u64) -> bool;
 
-    /// Ghost `t` has come to `epoch`, with the bits of the shared state of its vertices; with none after an update of a quiet kernel
+    /// Ghost `t` has advanced to `epoch`, with the bits of the shared state of its vertices; with none after an update of a quiet kernel
     /// that has changed nothing. One call at a time, and only when due.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ pub(crate) trait Arrivals: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lag {
     pub(crate) task: u32,
-    /// What it is to come to.
+    /// Its next epoch.
     pub(crate) epoch: u64,
     /// The task that lags behind.
     pub(crate) of: u32,

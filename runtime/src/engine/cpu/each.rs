@@ -33,7 +33,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Each<F> {
 
 impl<F: Fn(usize) + Send + Sync> Job for Each<F> {
     fn work(&self, worker: usize) {
-        // The caller waits for all pieces that somebody has in hand, also when its own panicked: they write to what it owns.
+        // The caller waits for all pieces that a thread has in hand, also when its own panicked: they write to what it owns.
         let _wait = (worker == 0).then(|| WaitForAll(self));
         loop {
             let i = self.next.fetch_add(1, Ordering::AcqRel);
@@ -60,7 +60,7 @@ struct Counted<'a, F>(&'a Each<F>);
 impl<F> Drop for Counted<'_, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Nobody takes another one from here on.
+            // No thread takes another one from here on.
             let taken = self.0.next.swap(self.0.count, Ordering::AcqRel);
             self.0.last.fetch_min(taken, Ordering::AcqRel);
             self.0.stopped.store(true, Ordering::Release);
@@ -94,7 +94,7 @@ mod tests {
         let mut team = Team::new(3).unwrap();
         let seen: Arc<Mutex<Vec<ThreadId>>> = Arc::default();
         let found = seen.clone();
-        // Nobody is done with a piece before three threads have one.
+        // No thread is done with a piece before three threads have one.
         Each::run(&mut team, 3, move |_| {
             found.lock().unwrap().push(std::thread::current().id());
             let clock = Instant::now();

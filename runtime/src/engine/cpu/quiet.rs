@@ -1,6 +1,6 @@
 //! Tasks around which nothing has changed.
 //!
-//! A kernel that is declared `quiet` comes to the same new state whenever it reads the same. So where its last update changed
+//! A kernel that is declared `quiet` gives the same new state whenever it reads the same. So where its last update changed
 //! nothing, and nothing that it read has changed since, another one would change nothing either: the task passes its epoch on
 //! without work.
 //!

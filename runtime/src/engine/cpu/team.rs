@@ -1,8 +1,8 @@
-//! A team of threads in which the caller works, and waits for nobody who has not begun.
+//! A team of threads in which the caller works, and waits for no thread that has not begun.
 //!
 //! Other programs may want the cores, too: a helper that was put to sleep in the middle of a task holds up all others until
 //! its turn comes, milliseconds later. So three things keep the cost of sharing a machine small. The calling thread does all
-//! the work that nobody else has taken, so a helper that has not come yet costs nothing. Threads that wait spin for a while
+//! the work that no other thread has taken, so a helper that has not come yet costs nothing. Threads that wait spin for a while
 //! and then sleep. And after a run that was held up, the helpers are left out for the next one, the next two, four ... 256 runs,
 //! while runs that go well shorten that again.
 //!
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const SPIN: Duration = Duration::from_micros(150);
 /// How long it sleeps then, and again.
 const NAP: Duration = Duration::from_micros(50);
-/// A wait of this length is none for a task, but for a thread that does not run. It counts if it is a good part of the run.
+/// A wait this long means a descheduled thread: tasks are shorter. It counts if it is a good part of the run.
 const STALL: Duration = Duration::from_millis(1);
 /// How many such waits would make up a run, at most.
 const WAITS: u32 = 4;
@@ -28,10 +28,10 @@ const LONGEST_PENALTY: usize = 256;
 
 /// Something that several threads do together.
 pub(super) trait Job: Send + Sync {
-    /// Works until there is nothing left to do. The caller's own call, as worker 0, returns when all is done, by whomever.
+    /// Works until there is nothing left to do. The caller's own call, as worker 0, returns when all is done, by any thread.
     fn work(&self, worker: usize);
 
-    /// The longest time that somebody waited for another thread.
+    /// The longest time that a thread waited for another thread.
     fn longest_wait(&self) -> Duration;
 
     /// Whether a panic ended it.

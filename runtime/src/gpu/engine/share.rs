@@ -6,7 +6,7 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Reduction, Timeline, Walks,
+    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Timeline, Walks,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
@@ -17,6 +17,7 @@ use crate::number::Number;
 use crate::program::Uniform;
 use crate::schedule::{Rule, is_ready};
 use meshweft_shaders::Physics;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +37,7 @@ struct Share<T: Number> {
 }
 
 /// What walks a share of a mesh on a device. `border`: what carries values between hosts; `timeline`: where it writes down what it
-/// does, if somebody wants to know.
+/// does, if that is recorded.
 ///
 /// # Errors
 /// What the driver refuses; a share that does not fit.
@@ -65,13 +66,13 @@ fn ghosts<T: Number>(domain: &Domain<T>, view: View<'_, T>) -> Vec<Vec<u8>> {
     domain.share.iter().flat_map(|share| &share.ghosts).map(bits).collect()
 }
 
-/// How far the tasks of a walk are, and what ghosts have come to that is not on the device yet.
+/// How far the tasks of a walk are, and the values of ghosts that are not on the device yet.
 struct Course<T> {
     domain: Arc<Domain<T>>,
     legs: Legs<T>,
     /// Rounds that each task has done: an own one as soon as the device was asked.
     epochs: Vec<AtomicU32>,
-    arrived: Mutex<Vec<Arrived>>,
+    arrived: Mutex<Arrived>,
     /// As in [`Share::ghosts`].
     ghosts: Mutex<Vec<Vec<u8>>>,
     /// Tasks that wait for ghosts, and how many levels did not have to any more.
@@ -79,13 +80,8 @@ struct Course<T> {
     moves: AtomicU64,
 }
 
-/// What a ghost has come to.
-struct Arrived {
-    task: u32,
-    /// Which array is to hold it.
-    array: usize,
-    bits: Vec<u8>,
-}
+/// The values of ghosts that are not on the device yet, for each of the two arrays: of each ghost the last.
+type Arrived = [BTreeMap<u32, Vec<u8>>; 2];
 
 fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,15 +107,9 @@ impl<T: Number> Course<T> {
         tasks.iter().for_each(|&t| self.epochs[t as usize].store(epoch + 1, Ordering::Release));
     }
 
-    /// What has come, in order; of values for one place the last.
-    fn take(&self) -> Vec<Arrived> {
-        let all = std::mem::take(&mut *lock(&self.arrived));
-        let is_last = |i: usize| {
-            let Arrived { task, array, .. } = all[i];
-            !all[i + 1..].iter().any(|later| (later.task, later.array) == (task, array))
-        };
-        let kept: Vec<bool> = (0..all.len()).map(is_last).collect();
-        all.into_iter().zip(kept).filter_map(|(arrived, kept)| kept.then_some(arrived)).collect()
+    /// Takes the values that have come.
+    fn take(&self) -> Arrived {
+        std::mem::take(&mut *lock(&self.arrived))
     }
 }
 
@@ -131,18 +121,18 @@ impl<T: Number> Arrivals for Course<T> {
     }
 
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
-        let nonsense = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot come to epoch {epoch}: {why}")));
+        let refuse = |why: &str| Err(Error::Cluster(format!("ghost {t} cannot advance to epoch {epoch}: {why}")));
         let due = self.legs.epoch(epoch).filter(|_| self.is_due(t, epoch));
-        let Some(before) = due else { return nonsense("that is not due") };
+        let Some(before) = due else { return refuse("that is not due") };
         let (leg, known) = (self.legs.at(before), &mut lock(&self.ghosts)[t as usize]);
         match bits.len() {
             len if len == known.len() => known.copy_from_slice(bits),
             // Its host says that nothing has changed.
             0 if leg.pass.is_quiet() => {}
-            len => return nonsense(&format!("its values are not {len} bytes")),
+            len => return refuse(&format!("its values are not {len} bytes")),
         }
         let array = leg.source(before + 1);
-        lock(&self.arrived).push(Arrived { task: t, array, bits: known.clone() });
+        lock(&self.arrived)[array].insert(t, known.clone());
         // After that: who sees the epoch finds the values.
         self.epochs[t as usize].store(before + 1, Ordering::Release);
         Ok(())
@@ -193,9 +183,8 @@ impl<T: Number> Share<T> {
     fn take_in(&mut self, course: &Course<T>) -> Result<()> {
         let arrived = course.take();
         let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for array in [0, 1] {
-            let values = arrived.iter().filter(|arrived| arrived.array == array);
-            let values: Vec<(u32, &[u8])> = values.map(|arrived| (arrived.task, &arrived.bits[..])).collect();
+        for (array, values) in arrived.iter().enumerate() {
+            let values: Vec<(u32, &[u8])> = values.iter().map(|(&t, bits)| (t, &bits[..])).collect();
             if !values.is_empty() {
                 self.boundary.unpack_into(work, &course.domain, array, &values)?;
             }
@@ -229,12 +218,12 @@ impl<T: Number> Share<T> {
         let Pass { kernel, rule, ref uniform, .. } = leg.pass;
         let double = rule == Rule::AtOnce;
         let timeline = self.timeline.clone();
-        let mut pen = timeline.as_deref().map(|timeline| timeline.pen(0));
+        let mut pen = Pen::of(timeline.as_deref(), 0);
         for Planned { level, border, inside } in levels {
             if !self.wait(course, &level.border, |t| course.is_ready(rule, t)) {
                 return Ok(false);
             }
-            pen.iter_mut().for_each(|pen| pen.found(true));
+            pen.found(true);
             self.take_in(course)?;
             let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
             let given = work.given_of(&course.domain, uniform, epoch - leg.first)?;
@@ -252,7 +241,7 @@ impl<T: Number> Share<T> {
                 self.border.post(&mut outbox, Haste::Now);
             }
             let tasks = (level.border.len() + level.inside.len()) as u32;
-            pen.iter_mut().for_each(|pen| pen.updated(kernel, tasks, course.legs.round(epoch)));
+            pen.updated(kernel, tasks, course.legs.round(epoch));
         }
         if double {
             self.gpu.work_mut().arrays.swap();
@@ -327,5 +316,43 @@ impl super::Work {
         }
         self.queue.settle(&self.device)?;
         self.queue.set_globals(&self.device, globals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cpu::stress::{Case, STIR, traced_table};
+    use crate::layout::Shares;
+    use crate::number::Int;
+    use crate::schedule::Order;
+
+    #[test]
+    fn of_values_for_one_place_only_the_last_waits_for_the_device() {
+        const ROUNDS: u32 = 40;
+        let case = Case::new(200, (1..200).map(|v| [v - 1, v]).collect(), Order::BLOCKED, 10);
+        let (layout, state) = case.laid_out(8);
+        let owners: Vec<u32> = (0..case.schedule.graph().len() as u32).map(|t| t % 2).collect();
+        let shares = Shares::new(&layout, &owners, 2, None);
+        let (domain, state) = (Arc::new(shares.domain(0)), shares.state(0, state.view()));
+        let uniform =
+            Uniform { parameters: Vec::new(), globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
+        let code = traced_table().kernels[STIR].code;
+        let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, uniform };
+        let bits = ghosts(&domain, state.view());
+        let course = Course::new(domain.clone(), Legs::new(vec![pass], 0, 0), bits.clone());
+        let (beyond, own): (Vec<u32>, Vec<u32>) = (0..domain.graph.len() as u32).partition(|&t| domain.is_ghost(t));
+        let values = |t: u32, round: u32| vec![round as u8; bits[t as usize].len()];
+        for round in 1..=ROUNDS {
+            beyond.iter().for_each(|&t| course.arrive(t, u64::from(round), &values(t, round)).unwrap());
+            course.advance(&own, round - 1);
+        }
+        let waiting = lock(&course.arrived).iter().map(BTreeMap::len).sum::<usize>();
+        assert!(!beyond.is_empty() && waiting == 2 * beyond.len(), "{waiting} values of {} ghosts", beyond.len());
+        // An even number of rounds ends in the array in which it began.
+        for (array, last) in course.take().iter().zip([ROUNDS, ROUNDS - 1]) {
+            assert!(array.iter().all(|(&t, bits)| *bits == values(t, last)) && array.keys().eq(&beyond));
+        }
+        assert!(course.take().iter().all(BTreeMap::is_empty));
     }
 }

@@ -1,0 +1,43 @@
+//! Hosts that were lost.
+
+use crate::error::{Error, Result};
+use meshweft_net::Host;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The first host that was lost, and why, as long as none may leave.
+#[derive(Default)]
+pub(super) struct Loss {
+    first: OnceLock<(Host, String)>,
+    /// Whether hosts may leave.
+    is_over: AtomicBool,
+}
+
+impl Loss {
+    /// A host is gone. Returns whether that matters.
+    pub(super) fn note(&self, host: Host, why: String) -> bool {
+        let matters = !self.is_over.load(Ordering::Acquire);
+        if matters {
+            let _ = self.first.set((host, why));
+        }
+        matters
+    }
+
+    /// From here on hosts may leave.
+    pub(super) fn finish(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_any(&self) -> bool {
+        self.first.get().is_some()
+    }
+
+    /// # Errors
+    /// A host was lost: it says which and why.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.first.get() {
+            None => Ok(()),
+            Some((host, why)) => Err(Error::Cluster(format!("host {host} was lost: {why}"))),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What other hosts are told of a task at the border, and when.
+
+use super::{Ground, Walk};
+use crate::engine::cpu::border::{Haste, Outbox};
+use crate::number::Number;
+
+/// What is known of the shared state of a task before its round, once that is done.
+pub(super) enum Before {
+    /// Nothing: hosts that read it are sent all of it.
+    Unknown,
+    /// It was the same.
+    Same,
+    /// The bits of it, from the first slot of the task on.
+    Bits(usize, Vec<u8>),
+}
+
+impl<T: Number> Walk<T> {
+    /// Puts what other hosts are to know of a task into an outbox.
+    #[inline]
+    pub(super) fn pack(&self, t: u32, epoch: u32, before: &Before, outbox: &mut Outbox) {
+        let Ground { memory, border: Some(border), .. } = &*self.course.ground else { return };
+        let which = self.course.leg(epoch).source(epoch + 1);
+        let gather = |slots: &[u32], bits: &mut Vec<u8>| {
+            let start = bits.len();
+            match before {
+                Before::Same => {}
+                Before::Unknown => memory.pack(slots, which, bits),
+                Before::Bits(first, copy) => {
+                    memory.pack(slots, which, bits);
+                    if memory.is_same(slots, &bits[start..], *first, copy) {
+                        bits.truncate(start);
+                    }
+                }
+            }
+        };
+        border.pack(outbox, t, self.course.round(epoch), &gather);
+    }
+
+    /// Sends what waits to be sent. It may wait for more where the thread goes on with a task that will add to it: for long if tasks at
+    /// the border are ahead of those inside, so that no host waits for them.
+    #[inline]
+    pub(super) fn post(&self, worker: usize, outbox: &mut Outbox, next: Option<(u32, u32)>) {
+        let Some(border) = &self.course.ground.border else { return };
+        let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.course.round(epoch) == outbox.epoch);
+        let haste = match adds {
+            false => Haste::Now,
+            true if self.course.is_ahead(worker) => Haste::Later,
+            true => Haste::Soon,
+        };
+        border.post(outbox, haste);
+    }
+
+    /// The number in the whole mesh of a task that other hosts read.
+    pub(super) fn name_of_read(&self, t: u32) -> Option<u32> {
+        let Ground { domain, border, .. } = &*self.course.ground;
+        let is_read = border.as_ref().is_some_and(|border| border.is_read(t));
+        is_read.then(|| domain.share.as_ref().map_or(t, |share| share.names[t as usize]))
+    }
+}
