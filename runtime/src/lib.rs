@@ -44,9 +44,9 @@ pub use simulation::{
 };
 
 pub use meshweft_mesh as mesh;
+pub use meshweft_mesh::{Curve, Mesh};
 #[cfg(feature = "cluster")]
 pub use meshweft_net as net;
-pub use meshweft_mesh::{Curve, Mesh};
 pub use nalgebra;
 #[cfg(feature = "gpu")]
 pub use wgpu;

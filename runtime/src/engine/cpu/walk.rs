@@ -40,6 +40,7 @@ use crate::engine::timeline::Pen;
 use crate::engine::{Audit, Timeline};
 use crate::layout::Domain;
 use crate::number::Number;
+use crate::schedule::Rule;
 use boundary::Before;
 use course::{Course, Draw};
 use crossbeam_utils::CachePadded;
