@@ -1,10 +1,10 @@
 //! What an example is: a program with a scene, settings, a look and an acceptance test.
 
-use crate::picture::{ColorMap, Prop};
 use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result};
 use meshweft::{Number, Order, Program};
 use meshweft_mesh::{Field, Mesh};
+use meshweft_picture::{ColorMap, Prop};
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]

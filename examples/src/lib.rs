@@ -13,7 +13,6 @@ pub mod graphs;
 pub mod heat;
 mod oracle;
 pub mod output;
-pub mod picture;
 mod run;
 mod settings;
 pub mod spring;

@@ -34,7 +34,6 @@ mod pace;
 mod parts;
 mod pictures;
 mod plan;
-mod plot;
 mod probe;
 mod progress;
 mod run;

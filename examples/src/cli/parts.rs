@@ -1,12 +1,12 @@
 //! `meshweft info --parts`: what each of several hosts would have of a mesh.
 
 use super::{Console, Outcome, find_example, text};
-use crate::picture::{Camera, Coloring, DISTINCT, Scene, Section, Size, Skin, Up, render};
 use crate::{Options, Settings};
 use anyhow::Result;
 use clap::Args;
 use meshweft::{Backend, HostReport, Order, Sharing};
 use meshweft_mesh::{CellKind, Cut, Field, Mesh, io};
+use meshweft_picture::{Camera, Coloring, DISTINCT, Picture, Scene, Section, Size, Skin, Up, render};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -191,7 +191,7 @@ const SIZE: Size = Size { width: 1280, height: 960 };
 const LISTED: usize = 24;
 
 /// Draws the surface of a mesh, or its points and edges if it has none, colored by host; solids are cut open as in a run.
-fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> crate::picture::Picture {
+fn paint(mesh: &Mesh, sharing: &Sharing, caption: &str) -> Picture {
     let colors = colors(&sharing.hosts);
     let name = |i: usize| match sharing.hosts.len() {
         n if i < LISTED - 1 || n == LISTED && i < n => format!("host {}", i + 1),

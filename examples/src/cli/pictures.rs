@@ -1,8 +1,8 @@
 //! How a run is drawn: the options of its pictures.
 
 use crate::output::Style;
-use crate::picture::{Section, Size};
 use clap::{Args, ValueEnum};
+use meshweft_picture::{Section, Size};
 
 /// The heading of these options in the help.
 const HEADING: &str = "Pictures";

@@ -16,12 +16,12 @@ mod solve;
 mod symmetric;
 
 use crate::example::{Check, Example, Info, Look};
-use crate::picture::Prop;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_mesh::Mesh;
+use meshweft_picture::Prop;
 use scene::{Bending, Scene};
 
 record! {

@@ -9,12 +9,12 @@ mod implicit;
 mod scene;
 
 use crate::example::{Check, Example, Info, Look};
-use crate::picture::ColorMap;
 use crate::settings::{Kind, Setting, Settings};
 use anyhow::{Result, bail};
 pub use implicit::Implicit;
 use meshweft::{Program, Stages, Stars, kernels, vertex};
 use meshweft_mesh::Mesh;
+use meshweft_picture::ColorMap;
 use scene::Scene;
 pub use scene::{Edges, Parameters};
 

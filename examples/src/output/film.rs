@@ -6,10 +6,10 @@
 
 use super::{Config, Frame, Style};
 use crate::example::{find, magnitude};
-use crate::picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};
 use meshweft_mesh::CellKind;
+use meshweft_picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::fs::File;

@@ -25,7 +25,6 @@ mod lock;
 mod series;
 mod vertices;
 
-use crate::picture::{Section, Size};
 use crate::{Column, Run};
 use anyhow::{Context, Result, bail};
 use film::Film;
@@ -33,6 +32,7 @@ use history::History;
 use lock::Lock;
 use meshweft::Metric;
 use meshweft_mesh::{Field, io};
+use meshweft_picture::{Section, Size};
 use series::Series;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -107,8 +107,8 @@ pub struct Style {
     pub picture: Size,
     /// Size of the film.
     pub film: Size,
-    /// Where the camera stands, as [`Camera::seen_from`](crate::picture::Camera::seen_from) takes it; `None` is the view of
-    /// [`Camera::framing`](crate::picture::Camera::framing).
+    /// Where the camera stands, as [`Camera::seen_from`](meshweft_picture::Camera::seen_from) takes it; `None` is the view of
+    /// [`Camera::framing`](meshweft_picture::Camera::framing).
     pub view: Option<[f64; 2]>,
     /// How solids are cut open toward the camera.
     pub section: Section,

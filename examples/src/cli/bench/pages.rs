@@ -4,13 +4,13 @@ use super::matrix::Results;
 use super::measure::Report;
 use super::tolerance::{Arrival, GAUSS_SEIDEL, STIFFNESS, TOLERANCES, Way};
 use crate::Precision;
-use crate::cli::plot::{Axis, Bars, Join, Lines, Panel, Series, Spacing};
 use crate::cli::probe::{self, Machine};
 use crate::cli::system::processor;
 use crate::cli::text;
 use anyhow::{Context, Result};
 use meshweft::Order;
 use meshweft_mesh::{Curve, io};
+use meshweft_picture::plot::{Axis, Bars, Join, Lines, Panel, Series, Spacing};
 use std::fmt::{Display, Write as _};
 use std::path::Path;
 
@@ -239,7 +239,7 @@ pub(super) fn markdown(head: Vec<String>, rows: impl Iterator<Item = Vec<String>
     text + "\n"
 }
 
-/// Color of each example, by its place in [`crate::cli::plot::COLORS`].
+/// Color of each example in plots, by its place here.
 const EXAMPLES: [&str; 3] = ["spring", "heat", "cloth"];
 
 /// What is under the title of every plot.

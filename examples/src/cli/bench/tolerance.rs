@@ -6,11 +6,11 @@
 //! the same bits each time. The residual is that of the stored temperatures, computed in 64 bits.
 
 use crate::Precision;
-use crate::cli::plot::{Join, Series};
 use crate::heat::{Heat, HeatOptions, Implicit, Method, Missing};
 use anyhow::{Result, bail};
 use meshweft::{Backend, Number, Order, Program, Simulation};
 use meshweft_mesh::{Laplacian, Mesh};
+use meshweft_picture::plot::{Join, Series};
 use std::collections::BTreeMap;
 use std::time::Instant;
 

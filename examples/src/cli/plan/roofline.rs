@@ -4,11 +4,11 @@
 //! memory is the limit, under the level ones the cores are; a dot far below both waits for something else.
 
 use super::{Row, Table};
-use crate::cli::plot::{Axis, Join, Lines, Series, Spacing};
 use crate::cli::text;
-use crate::picture::drawing::Drawing;
 use anyhow::{Context, Result};
 use meshweft_mesh::io::replace;
+use meshweft_picture::Drawing;
+use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 use std::path::{Path, PathBuf};
 
 /// Bytes that a cache holds, and that none does.

@@ -5,10 +5,10 @@
 use super::Page;
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
-use crate::cli::plot::{Axis, Join, Lines, Series, Spacing};
 use anyhow::Result;
 use meshweft::{Int, random};
 use meshweft_mesh::{Curve, Graph, Mesh, Partition, Permutation, generate};
+use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 
 /// What decides who is in the first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use super::Page;
 use super::border::Numbering;
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
-use crate::cli::plot::{Bars, Panel};
 use crate::cli::text;
 use anyhow::Result;
 use meshweft::{Int, ListCost, list_costs, random};
 use meshweft_mesh::{Graph, Permutation, generate};
+use meshweft_picture::plot::{Bars, Panel};
 
 /// Ascending ids below `end`.
 struct List {

@@ -11,10 +11,10 @@ mod shares;
 use super::matrix::Scale;
 use crate::cli::{self, Console, Outcome};
 use crate::output;
-use crate::picture::drawing::Drawing;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use meshweft_mesh::io;
+use meshweft_picture::Drawing;
 use serde_json::Value;
 use std::path::Path;
 

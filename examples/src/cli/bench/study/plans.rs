@@ -6,9 +6,9 @@ use super::{Page, ask, median};
 use crate::cli::Console;
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
-use crate::cli::plot::{Axis, Join, Lines, Series, Spacing};
 use anyhow::{Context, Result};
 use meshweft_mesh::{Graph, generate};
+use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 use serde_json::Value;
 
 /// What is predicted: an example, and its meshes.

@@ -4,9 +4,9 @@
 use super::{Page, ask, median, number};
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
-use crate::cli::plot::{Bars, Panel};
 use crate::cli::{Console, text};
 use anyhow::{Context, Result};
+use meshweft_picture::plot::{Bars, Panel};
 
 /// Searches a run: of the first, ids of vertices are a part, which do not change any more.
 const SEARCHES: usize = 5;

@@ -11,9 +11,9 @@ use super::{Page, ask, number};
 use crate::cli::Console;
 use crate::cli::bench::matrix::Scale;
 use crate::cli::bench::pages::markdown;
-use crate::cli::plot::{Axis, Join, Lines, Series, Spacing};
 use anyhow::{Context, Result};
 use meshweft_mesh::{Graph, generate};
+use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 use serde_json::Value;
 
 /// A program on a mesh in an order without levels, so that both parts have work all the time.

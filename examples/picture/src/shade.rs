@@ -1,11 +1,10 @@
 //! The light that comes from what a sample shows.
 
 use super::camera::View;
-use super::exposure::Tint;
-use super::figure::{Figure, Item, corners};
+use super::figure::{Figure, Item};
 use super::raster::{NOTHING, nearest_on_line};
 use super::shadow::ShadowMap;
-use super::vector::{Vector, add, blend, dot, mix, mul, scale, smoothstep, sub, unit};
+use super::vector::{Vector, add, blend, corners, dot, mix, mul, scale, smoothstep, sub, unit};
 use super::{GRID, SAMPLES};
 
 /// Light from above, opposite the key light, and back from the ground; each times the color of the surface.
@@ -45,6 +44,15 @@ impl Part {
     fn middle(&self) -> [f32; 2] {
         self.sum.map(|x| x / self.samples)
     }
+}
+
+/// Light from a pixel that takes the color of the field between three points.
+pub(super) struct Tint {
+    pub corners: [u32; 3],
+    /// Shares of the corners.
+    pub weights: Vector,
+    /// What the color is multiplied by.
+    pub times: Vector,
 }
 
 /// A color before light falls on it.

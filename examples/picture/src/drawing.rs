@@ -6,14 +6,14 @@ use super::{Picture, text};
 use std::fmt::Write as _;
 
 /// A place: to the right, and down.
-pub(crate) type Place = [f64; 2];
+pub(super) type Place = [f64; 2];
 
 /// An sRGB color.
-pub(crate) type Color = [u8; 3];
+pub(super) type Color = [u8; 3];
 
 /// Which end of a text its place is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub(super) enum Anchor {
     #[default]
     Start,
     Middle,
@@ -22,13 +22,13 @@ pub(crate) enum Anchor {
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Letters {
-    pub(crate) size: f64,
-    pub(crate) color: Color,
-    pub(crate) anchor: Anchor,
-    pub(crate) is_bold: bool,
+pub(super) struct Letters {
+    pub(super) size: f64,
+    pub(super) color: Color,
+    pub(super) anchor: Anchor,
+    pub(super) is_bold: bool,
     /// From below to above.
-    pub(crate) is_upward: bool,
+    pub(super) is_upward: bool,
 }
 
 impl Default for Letters {
@@ -39,10 +39,10 @@ impl Default for Letters {
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stroke {
-    pub(crate) color: Color,
-    pub(crate) width: f64,
-    pub(crate) is_dashed: bool,
+pub(super) struct Stroke {
+    pub(super) color: Color,
+    pub(super) width: f64,
+    pub(super) is_dashed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ enum Shape {
     Rectangle(Place, [f64; 2], Color),
 }
 
-/// Shapes on white ground, the last in front.
+/// Shapes on white ground, the last in front: what a plot is drawn as.
 #[derive(Clone, Debug)]
-pub(crate) struct Drawing {
+pub struct Drawing {
     title: String,
     size: [f64; 2],
     shapes: Vec<Shape>,
@@ -74,28 +74,28 @@ fn hex([r, g, b]: Color) -> String {
 
 impl Drawing {
     /// An empty one. `title`: what it shows, for who cannot see it.
-    pub(crate) fn new(size: [f64; 2], title: &str) -> Drawing {
+    pub(super) fn new(size: [f64; 2], title: &str) -> Drawing {
         Drawing { title: title.to_string(), size, shapes: Vec::new() }
     }
 
-    pub(crate) fn text(&mut self, at: Place, letters: Letters, text: &str) {
+    pub(super) fn text(&mut self, at: Place, letters: Letters, text: &str) {
         self.shapes.push(Shape::Text(at, letters, text.to_string()));
     }
 
-    pub(crate) fn line(&mut self, points: Vec<Place>, stroke: Stroke) {
+    pub(super) fn line(&mut self, points: Vec<Place>, stroke: Stroke) {
         self.shapes.push(Shape::Line(points, stroke));
     }
 
-    pub(crate) fn dot(&mut self, at: Place, radius: f64, color: Color) {
+    pub(super) fn dot(&mut self, at: Place, radius: f64, color: Color) {
         self.shapes.push(Shape::Dot(at, radius, color));
     }
 
-    pub(crate) fn rectangle(&mut self, corner: Place, size: [f64; 2], color: Color) {
+    pub(super) fn rectangle(&mut self, corner: Place, size: [f64; 2], color: Color) {
         self.shapes.push(Shape::Rectangle(corner, size, color));
     }
 
-    /// The drawing as SVG.
-    pub(crate) fn svg(&self) -> String {
+    /// Writes the drawing as SVG.
+    pub fn svg(&self) -> String {
         let [width, height] = self.size;
         // A ground of its own: the page that shows it may be dark.
         let mut svg = format!(
@@ -146,8 +146,8 @@ impl Drawing {
         svg
     }
 
-    /// The drawing in pixels, `zoom` of them along the unit.
-    pub(crate) fn picture(&self, zoom: f64) -> Picture {
+    /// Draws it in pixels, `zoom` of them along a unit of the SVG, at most 8192 each way.
+    pub fn picture(&self, zoom: f64) -> Picture {
         let [width, height] = self.size.map(|length| (length * zoom).ceil().clamp(1.0, 8192.0) as u32);
         let mut picture = Picture { width, height, rgb: vec![255; 3 * (width * height) as usize] };
         let zoomed = |place: Place| place.map(|x| x * zoom);

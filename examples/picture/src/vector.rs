@@ -63,3 +63,9 @@ pub(super) fn smoothstep(low: f32, high: f32, x: f32) -> f32 {
     let t = ((x - low) / (high - low)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
+
+/// What the corners of a triangle have.
+#[inline]
+pub(super) fn corners(of: &[Vector], [a, b, c]: [u32; 3]) -> [Vector; 3] {
+    [of[a as usize], of[b as usize], of[c as usize]]
+}

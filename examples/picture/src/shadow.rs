@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::figure::corners;
 use super::raster::{Band, Bands, LANES, Sample};
-use super::vector::{Vector, add, cross, dot, scale, unit};
+use super::vector::{Vector, add, corners, cross, dot, scale, unit};
 
 /// Texels along a side of the map.
 const SIDE: usize = 768;

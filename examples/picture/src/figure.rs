@@ -7,7 +7,7 @@ use super::colormap::bytes_to_linear;
 use super::legend::round_step;
 use super::raster::Band;
 use super::shadow::ShadowMap;
-use super::vector::{Vector, add, cross, dot, scale, smoothstep, sub, unit};
+use super::vector::{Vector, add, corners, cross, dot, scale, smoothstep, sub, unit};
 use super::{Coloring, Prop, Scene};
 
 /// Cosine of 50 degrees: triangles at a steeper angle meet in a crease and keep normals of their own.
@@ -235,12 +235,6 @@ impl Figure {
             band.row(y, columns.clone(), id, |x| self.ball_nearness(i, x, y as f32 + 0.5));
         }
     }
-}
-
-/// What the corners of a triangle have.
-#[inline]
-pub(super) fn corners(of: &[Vector], [a, b, c]: [u32; 3]) -> [Vector; 3] {
-    [of[a as usize], of[b as usize], of[c as usize]]
 }
 
 /// Mean length of edges in samples, of at most about a thousand of them; 0 without edges.

@@ -1,10 +1,10 @@
-//! Plots: lines over two axes, and bars.
+//! Plots: lines over two axes, and bars, each drawn as a [`Drawing`].
 
-use crate::picture::drawing::{Anchor, Color, Drawing, Letters, Stroke};
+use super::drawing::{Anchor, Color, Drawing, Letters, Stroke};
 
 /// Colors that people with any color vision tell apart: Okabe and Ito, "Color universal design", 2008; the yellow, too
 /// pale for a line, left out.
-pub(super) const COLORS: [Color; 7] =
+const COLORS: [Color; 7] =
     [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [51, 51, 51]];
 
 /// Size of a plot, and where the axes lie in it.
@@ -18,7 +18,7 @@ const BOTTOM: f64 = 410.0;
 
 /// How numbers go along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spacing {
+pub enum Spacing {
     /// From zero, evenly.
     Linear,
     /// Decades.
@@ -27,61 +27,76 @@ pub(super) enum Spacing {
 
 /// One axis.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub struct Axis {
     /// What it shows, with the unit.
-    pub(super) label: &'static str,
-    pub(super) spacing: Spacing,
+    pub label: &'static str,
+    /// How its numbers go.
+    pub spacing: Spacing,
 }
 
 /// What joins the points of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Join {
+pub enum Join {
+    /// A line.
     Line,
+    /// A dashed one.
     Dashes,
+    /// Nothing: dots alone.
     Nothing,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
-    pub(super) name: String,
-    /// An index into [`COLORS`].
-    pub(super) color: usize,
-    pub(super) join: Join,
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// Which of the seven colors of plots; they begin again after those.
+    pub color: usize,
+    /// What joins its points.
+    pub join: Join,
     /// Whether every point gets a dot.
-    pub(super) dots: bool,
+    pub dots: bool,
     /// Shape [n × 2], ascending in the first. What cannot be shown, such as zero on a log axis, is left out.
-    pub(super) points: Vec<[f64; 2]>,
+    pub points: Vec<[f64; 2]>,
 }
 
 /// Lines over two axes, with a legend.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
-    pub(super) title: &'static str,
-    pub(super) subtitle: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) series: Vec<Series>,
+pub struct Lines {
+    /// What is shown.
+    pub title: &'static str,
+    /// A line below that: of what, where, how.
+    pub subtitle: String,
+    /// The axis to the right.
+    pub x: Axis,
+    /// The axis upward.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
 }
 
 /// Bars from zero, in groups, each bar with its number behind it.
 #[derive(Clone, Debug)]
-pub(super) struct Bars {
-    pub(super) title: &'static str,
-    pub(super) subtitle: String,
+pub struct Bars {
+    /// What is shown.
+    pub title: &'static str,
+    /// A line below that: of what, where, how.
+    pub subtitle: String,
     /// What the bars show, with the unit.
-    pub(super) label: &'static str,
+    pub label: &'static str,
     /// What the bars of a group are, from top to bottom.
-    pub(super) legend: Vec<String>,
-    pub(super) panels: Vec<Panel>,
+    pub legend: Vec<String>,
+    /// One below the other, each from zero.
+    pub panels: Vec<Panel>,
 }
 
 /// Groups of bars under one heading.
 #[derive(Clone, Debug)]
-pub(super) struct Panel {
-    pub(super) heading: String,
+pub struct Panel {
+    /// What all its bars are of.
+    pub heading: String,
     /// Each with its name, and one value for each entry of the legend.
-    pub(super) groups: Vec<(String, Vec<f64>)>,
+    pub groups: Vec<(String, Vec<f64>)>,
 }
 
 /// An axis with its range and its place in the picture.
@@ -193,8 +208,8 @@ fn anchored(anchor: Anchor) -> Letters {
 }
 
 impl Lines {
-    /// The picture.
-    pub(super) fn draw(&self) -> Drawing {
+    /// Draws axes, lines and legend.
+    pub fn draw(&self) -> Drawing {
         let mut drawing = headed(HEIGHT, self.title, &self.subtitle);
         let along = |k: usize| self.series.iter().flat_map(move |s| s.points.iter().map(move |p| p[k]));
         let x = Ruler::around(self.x.spacing, along(0), [LEFT, RIGHT]);
@@ -235,8 +250,8 @@ impl Lines {
 }
 
 impl Bars {
-    /// The picture: as high as it must be.
-    pub(super) fn draw(&self) -> Drawing {
+    /// Draws all panels: the drawing is as high as it must be.
+    pub fn draw(&self) -> Drawing {
         // A bar, the space between groups, and the heading of a panel, in pixels.
         const BAR: f64 = 13.0;
         const SPACE: f64 = 9.0;

@@ -9,7 +9,7 @@ use super::camera::{Camera, View};
 use super::figure::Figure;
 use super::pigment::Pigments;
 use super::raster::{Band, Bands, LANES, NOTHING, Sample};
-use super::shade::{self, Part, Workbench};
+use super::shade::{self, Part, Tint, Workbench};
 use super::vector::{Vector, add, mul};
 use super::{GRID, Picture, SAMPLES, Scene, Size, colormap, legend};
 
@@ -19,7 +19,7 @@ const BAND: usize = 8;
 /// A scene before a camera, to be colored again and again.
 ///
 /// ```
-/// use meshweft_examples::picture::{Camera, ColorMap, Coloring, Exposure, Scene, Size, Up, render};
+/// use meshweft_picture::{Camera, ColorMap, Coloring, Exposure, Scene, Size, Up, render};
 /// let (points, camera) = ([[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.5]], Camera::framing([[0.0; 3], [1.0, 1.0, 0.5]], Up::Z));
 /// let size = Size { width: 160, height: 120 };
 /// let scene = |values| Scene {
@@ -42,15 +42,6 @@ struct Light {
     /// For each pixel that of known color, and where its tints end.
     pixels: Vec<(Vector, u32)>,
     tints: Vec<Tint>,
-}
-
-/// Light from a pixel that takes the color of the field between three points.
-pub(super) struct Tint {
-    pub corners: [u32; 3],
-    /// Shares of the corners.
-    pub weights: Vector,
-    /// What the color is multiplied by.
-    pub times: Vector,
 }
 
 impl Exposure {

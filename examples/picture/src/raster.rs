@@ -101,7 +101,7 @@ impl Band<'_> {
 
     /// Puts a triangle of corners (x, y, nearness).
     ///
-    /// Corners are snapped to 1/16 of a sample, and sides are computed in whole numbers below 2⁵³: exact, so two triangles that
+    /// Corners are snapped to 1/16 of a sample, and sides are computed in integers below 2⁵³: exact, so two triangles that
     /// share a side leave no sample between them empty.
     pub fn triangle(&mut self, [a, mut b, mut c]: [Vector; 3], id: u32) {
         let round = |x: f32| (f64::from(x.clamp(-1e6, 1e6)) * 16.0 + 0.5).floor();

@@ -12,13 +12,13 @@
 //!
 //! An [`Exposure`] is what comes out of the first four, for a mesh that stands still.
 //!
-//! [`Skin`] makes triangles of a mesh, and opens solids toward the camera.
+//! [`Skin`] makes triangles of a mesh, and opens solids toward the camera. [`plot`] draws figures over axes.
 //!
 //! A picture depends on its scene, camera and size alone, not on the number of threads. Triangles with a corner behind
 //! the camera are left out as a whole: a camera outside of its box never meets one.
 //!
 //! ```
-//! use meshweft_examples::picture::{Camera, Coloring, Scene, Size, Up, render};
+//! use meshweft_picture::{Camera, Coloring, Scene, Size, Up, render};
 //! let scene = Scene {
 //!     points: &[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.5]],
 //!     triangles: &[[0, 1, 2]],
@@ -31,15 +31,18 @@
 //! assert_eq!(picture.rgb().len(), 3 * 160 * 120);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod animation;
 mod camera;
 mod colormap;
-pub(crate) mod drawing;
+mod drawing;
 mod exposure;
 mod figure;
 mod legend;
 mod palette;
 mod pigment;
+pub mod plot;
 mod raster;
 mod section;
 mod shade;
@@ -57,6 +60,7 @@ use meshweft_mesh::io::replace;
 pub use animation::Animation;
 pub use camera::{Camera, Up};
 pub use colormap::ColorMap;
+pub use drawing::Drawing;
 pub use exposure::{Exposure, render};
 pub use section::{Mean, Section, Skin};
 

@@ -40,7 +40,7 @@ impl Mean {
     /// The mean of a number of each vertex.
     ///
     /// ```
-    /// use meshweft_examples::picture::{Section, Skin};
+    /// use meshweft_picture::{Section, Skin};
     /// let mesh = meshweft_mesh::generate::generate("box:3", 1)?;
     /// let skin = Skin::of(&mesh, Section::Half, [0.0, -1.0, 0.0]);
     /// // The box is cut between two layers of points, and each point of the cut lies in the plane.

@@ -63,7 +63,7 @@ impl Camera {
     /// The direction from the box to the camera, of length 1, in the coordinates of the points.
     ///
     /// ```
-    /// use meshweft_examples::picture::{Camera, Up};
+    /// use meshweft_picture::{Camera, Up};
     /// let [x, y, z] = Camera::framing([[0.0; 3], [1.0; 3]], Up::Z).toward();
     /// assert!(x > 0.0 && y < 0.0 && z > 0.0); // from the right, the front and above
     /// ```
