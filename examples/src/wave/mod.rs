@@ -5,12 +5,10 @@
 
 mod checks;
 
-use crate::example::{Check, Example, Info, Look};
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Setting, Settings};
 use meshweft_mesh::{Laplacian, Mesh};
-use meshweft_picture::ColorMap;
 use std::sync::Arc;
 
 record! {
