@@ -7,9 +7,8 @@ use std::sync::atomic::AtomicU8;
 
 use rayon::prelude::*;
 
-use super::Picture;
 use super::palette::{Census, Palette, TRANSPARENT};
-use super::{decode, encode};
+use super::picture::{Picture, decode, encode};
 use meshweft_mesh::io::replace;
 
 /// Frames that are quantized together: enough for many cores, few enough to hold uncompressed.

@@ -2,7 +2,8 @@
 //!
 //! Plain shapes and system fonts, so that any browser shows the SVG and a change of a figure is a small change of the file.
 
-use super::{Picture, text};
+use super::picture::Picture;
+use super::text;
 use std::fmt::Write as _;
 
 /// A place: to the right, and down.

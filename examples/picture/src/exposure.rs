@@ -7,11 +7,13 @@ use rayon::prelude::*;
 
 use super::camera::{Camera, View};
 use super::figure::Figure;
+use super::picture::{Picture, Size};
 use super::pigment::Pigments;
-use super::raster::{Band, Bands, LANES, NOTHING, Sample};
+use super::raster::{Band, Bands, GRID, LANES, NOTHING, SAMPLES, Sample};
+use super::scene::Scene;
 use super::shade::{self, Part, Tint, Workbench};
 use super::vector::{Vector, add, mul};
-use super::{GRID, Picture, SAMPLES, Scene, Size, colormap, legend};
+use super::{colormap, legend};
 
 /// Rows of a band of pixels, an even number: its samples fit into the cache of a core, and there are enough bands for many cores.
 const BAND: usize = 8;

@@ -6,9 +6,9 @@ use super::camera::View;
 use super::colormap::bytes_to_linear;
 use super::legend::round_step;
 use super::raster::Band;
+use super::scene::{Coloring, Prop, Scene};
 use super::shadow::ShadowMap;
 use super::vector::{Vector, add, corners, cross, dot, scale, smoothstep, sub, unit};
-use super::{Coloring, Prop, Scene};
 
 /// Cosine of 50 degrees: triangles at a steeper angle meet in a crease and keep normals of their own.
 const CREASE: f32 = 0.64;

@@ -2,7 +2,9 @@
 
 use super::camera::Frame;
 use super::colormap::ColorMap;
-use super::{Coloring, Picture, Scene, Size, text};
+use super::picture::{Picture, Size};
+use super::scene::{Coloring, Scene};
+use super::text;
 
 const INK: [u8; 3] = [44, 50, 58];
 const FAINT: [u8; 3] = [120, 128, 138];

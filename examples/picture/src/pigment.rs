@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::Coloring;
 use super::colormap::{MISSING, bytes_to_linear, place_in, ramp, to_linear};
+use super::scene::Coloring;
 use super::vector::Vector;
 
 /// The colors of a scene, ready to be mixed.

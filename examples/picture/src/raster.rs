@@ -6,6 +6,10 @@ use std::ops::Range;
 
 use super::vector::Vector;
 
+/// Samples along the side of a pixel.
+pub(super) const GRID: usize = 3;
+/// Samples of a pixel.
+pub(super) const SAMPLES: usize = GRID * GRID;
 /// Samples of a row that are drawn at once.
 pub(super) const LANES: usize = 8;
 

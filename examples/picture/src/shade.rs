@@ -2,10 +2,9 @@
 
 use super::camera::View;
 use super::figure::{Figure, Item};
-use super::raster::{NOTHING, nearest_on_line};
+use super::raster::{GRID, NOTHING, SAMPLES, nearest_on_line};
 use super::shadow::ShadowMap;
 use super::vector::{Vector, add, blend, corners, dot, mix, mul, scale, smoothstep, sub, unit};
-use super::{GRID, SAMPLES};
 
 /// Light from above, opposite the key light, and back from the ground; each times the color of the surface.
 const KEY: Vector = [0.66, 0.64, 0.60];

@@ -1,3 +1,4 @@
+use super::picture::decode;
 use super::*;
 
 const BLUE: [u8; 3] = [60, 100, 190];

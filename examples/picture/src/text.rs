@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
 
-use super::Picture;
+use super::picture::Picture;
 
 static FONT: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::try_from_slice(dejavu::sans::regular()).expect("the font in the program is whole"));

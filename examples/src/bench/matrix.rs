@@ -14,13 +14,12 @@
 
 use super::pages::{self, Results};
 use super::tolerance::{self, Problem};
-use crate::PROGRAMS;
 use anyhow::{Context, Result};
 use meshweft::{Backend, Order};
 use meshweft_command::cli::bench::{Report, TRIAL_S, Trials, measure};
 use meshweft_command::cli::probe::{self, Machine, Sizes};
 use meshweft_command::cli::system::free_memory;
-use meshweft_command::cli::{Console, Scale, text};
+use meshweft_command::cli::{Console, Programs, Scale, text};
 use meshweft_command::{Options, Precision, output};
 use meshweft_mesh::{Curve, generate};
 use std::path::Path;
@@ -72,7 +71,7 @@ struct Point {
 const SETUP_BYTES: usize = 1500;
 
 /// Measures the matrix and writes its pages.
-pub(crate) fn run(scale: Scale, folder: Option<&Path>, console: &mut Console) -> Result<()> {
+pub(crate) fn run(programs: &Programs, scale: Scale, folder: Option<&Path>, console: &mut Console) -> Result<()> {
     let folder = folder.unwrap_or(Path::new("docs/perf"));
     output::check(folder)?;
     let clock = Instant::now();
@@ -97,7 +96,7 @@ pub(crate) fn run(scale: Scale, folder: Option<&Path>, console: &mut Console) ->
             left.skip(point.cost(scale));
             continue;
         }
-        let report = point.measure(scale).with_context(|| format!("cannot measure {}", point.label()))?;
+        let report = point.measure(programs, scale).with_context(|| format!("cannot measure {}", point.label()))?;
         let left = left.after(point.cost(scale));
         let _ = writeln!(console.err, "{label}: {:.2} ns an update, {left}", report.ns_per_update);
         reports.push(report);
@@ -175,14 +174,14 @@ impl Point {
         format!("{}, {}, {}, {threads}{precision}", self.example, self.mesh, self.order)
     }
 
-    fn measure(&self, scale: Scale) -> Result<Report> {
+    fn measure(&self, programs: &Programs, scale: Scale) -> Result<Report> {
         let options = Options {
             order: self.order,
             backend: Backend::Cpu { threads: self.threads },
             precision: self.precision,
             ..Options::default()
         };
-        measure(PROGRAMS.find(self.example)?, &self.mesh, options, trials(scale))
+        measure(programs.find(self.example)?, &self.mesh, options, trials(scale))
     }
 
     /// What the measurement takes, in seconds of some machine.

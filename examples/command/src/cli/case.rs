@@ -4,7 +4,8 @@
 //! an entry `dt = 1e-3` of the table `[set]` is `--set dt=1e-3`. [`parse`] puts them before those of the command line,
 //! where a later argument replaces an earlier one. So there is one list of names and one check of values for both.
 
-use super::{Cli, Command, Programs};
+use super::parser::{Cli, Command};
+use super::programs::Programs;
 use crate::Settings;
 use anyhow::{Result, anyhow};
 use clap::{ArgAction, FromArgMatches};

@@ -1,6 +1,6 @@
 //! `meshweft completions`: what a shell completes.
 
-use super::{Console, Outcome};
+use super::console::{Console, Outcome};
 use anyhow::Result;
 use clap::Args;
 use clap_complete::Shell;

@@ -1,7 +1,8 @@
 //! `meshweft convert`: from one mesh file to another.
 
+use super::console::{Console, Outcome};
 use super::options::at_least;
-use super::{Console, Outcome, memory, open_mesh, text};
+use super::{memory, meshes, text};
 use anyhow::{Result, bail};
 use clap::Args;
 use meshweft_mesh::io::{self, Format};
@@ -34,7 +35,7 @@ Examples:
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
-    let mut mesh = open_mesh(&arguments.from, arguments.seed, memory::MESH, console.err)?;
+    let mut mesh = meshes::open(&arguments.from, arguments.seed, memory::MESH, console.err)?;
     if arguments.surface {
         mesh = mesh.skin();
         if mesh.points().is_empty() {

@@ -1,6 +1,8 @@
 //! `meshweft doctor`: what this machine has to run on.
 
-use super::{Console, Outcome, Programs, system, text};
+use super::console::{Console, Outcome};
+use super::programs::Programs;
+use super::{system, text};
 use crate::{Options, Settings};
 use anyhow::Result;
 use clap::Args;

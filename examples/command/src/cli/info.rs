@@ -1,7 +1,9 @@
 //! `meshweft info`: a mesh and its graph in figures.
 
+use super::console::{Console, Outcome};
 use super::options::at_least;
-use super::{Console, Outcome, Programs, memory, open_mesh, text};
+use super::programs::Programs;
+use super::{memory, meshes, text};
 use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::{CellKind, Curve, Field, Graph, Mesh, Spread, Stats};
@@ -33,13 +35,15 @@ Examples:
 
 /// Prints the figures.
 pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
-    let mesh = open_mesh(&arguments.mesh, arguments.seed, memory::SET_UP, console.err)?;
+    let mesh = meshes::open(&arguments.mesh, arguments.seed, memory::SET_UP, console.err)?;
     let name = &*arguments.mesh.to_string_lossy();
     #[cfg(feature = "cluster")]
     if let Some(hosts) = arguments.parts.hosts() {
         let mesh = (name, arguments.seed, mesh);
         return super::parts::run(mesh, hosts, &arguments.parts, programs, arguments.json, console);
     }
+    #[cfg(not(feature = "cluster"))]
+    let _ = programs;
     let graph = Graph::from_cells(&mesh)?;
     let along = |curve: Curve| -> Result<(Curve, Stats)> {
         let order = curve.order(mesh.points());

@@ -1,6 +1,8 @@
 //! `meshweft list`: what there is to run.
 
-use super::{Console, Outcome, Programs, text};
+use super::console::{Console, Outcome};
+use super::programs::Programs;
+use super::text;
 use crate::{Kind, Setting};
 use anyhow::Result;
 use meshweft::{Curve, Key, Order};

@@ -1,6 +1,6 @@
 //! `meshweft man`: manual pages.
 
-use super::{Console, Outcome};
+use super::console::{Console, Outcome};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs;

@@ -29,9 +29,11 @@ mod info;
 mod list;
 mod man;
 mod memory;
+mod meshes;
 mod new;
 mod options;
 mod pace;
+mod parser;
 #[cfg(feature = "cluster")]
 mod parts;
 mod pictures;
@@ -48,95 +50,16 @@ mod verify;
 #[cfg(feature = "cluster")]
 mod worker;
 
-use anyhow::{Result, anyhow, bail};
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{CommandFactory, Parser, Subcommand};
+use anyhow::Result;
 pub use console::Console;
 use console::Outcome;
-use memory::Cost;
-use meshweft_mesh::{Mesh, generate, io};
+use parser::{Command, parser};
 pub use programs::{Measure, Programs, Scale, Study, Trial};
 pub use signals::{Signal, Signals};
 use std::error::Error;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
-
-/// Physics on meshes: vertex updates swept in an order, with the same bits on any number of threads.
-#[derive(Parser)]
-#[command(name = "meshweft", version, max_term_width = 110, after_help = START)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-const START: &str = "\
-Examples:
-  meshweft list                                  what there is to run
-  meshweft run EXAMPLE                           a first run: a film, a ParaView series and a table in out/EXAMPLE
-  meshweft run EXAMPLE --mesh sheet:128 --steps 500
-  meshweft verify all                            do the programs compute what they should?";
-
-#[derive(Subcommand)]
-enum Command {
-    /// List examples with their settings, mesh generators and orders
-    List,
-    /// Run an example: writes a film, a ParaView series and a history, prints a table
-    Run(run::Arguments),
-    /// Run the acceptance test of an example: measured numbers beside those they must be
-    Verify(verify::Arguments),
-    /// Measure the time of an update beside what the machine can do
-    Bench(bench::Arguments),
-    /// Predict how long every configuration takes, and what limits it: orders, blocks, threads, hosts
-    Plan(plan::Arguments),
-    /// Describe a mesh and its graph: cells, fields, colors, neighbor distances, cuts
-    Info(info::Arguments),
-    /// Print the shaders that run an example on a GPU
-    Shader(shader::Arguments),
-    /// Say what this machine has to run on: processor, GPUs, and what works
-    Doctor(doctor::Arguments),
-    /// Convert a mesh file, or write a generated mesh
-    Convert(convert::Arguments),
-    /// Make a package with a program of your own, ready to run
-    New(new::Arguments),
-    /// Print what a shell needs to complete commands and options
-    Completions(completions::Arguments),
-    /// Write manual pages
-    Man(man::Arguments),
-    /// Work for a run on another host
-    #[cfg(feature = "cluster")]
-    Worker(worker::Arguments),
-    /// Make the secrets of a run ahead of it
-    #[cfg(feature = "cluster")]
-    #[command(subcommand)]
-    Cluster(cluster::Command),
-}
-
-/// The parser, with what it says of the programs.
-fn parser(programs: &Programs) -> clap::Command {
-    /// Puts the first of them where the help says EXAMPLE.
-    fn with_example(command: clap::Command, name: &str) -> clap::Command {
-        let help = command.get_after_help().map(|help| help.to_string().replace("EXAMPLE", name));
-        let command = match help {
-            Some(help) => command.after_help(help),
-            None => command,
-        };
-        command.mut_subcommands(|command| with_example(command, name))
-    }
-    let studies = programs.studies.iter().map(|study| PossibleValue::new(study.name).help(study.about));
-    let studies = PossibleValuesParser::new(studies.collect::<Vec<_>>());
-    let (has_all, has_studies) = (programs.all.is_some(), !programs.studies.is_empty());
-    let parser = Cli::command().mut_subcommand("bench", |bench| {
-        let hidden = [("all", has_all), ("quick", has_all), ("study", has_studies), ("out", has_all || has_studies)];
-        let bench = bench.mut_arg("study", |study| study.value_parser(studies));
-        hidden.into_iter().fold(bench, |bench, (name, has)| bench.mut_arg(name, |option| option.hide(!has)))
-    });
-    match programs.entries.first() {
-        Some(entry) => with_example(parser, entry.info.name),
-        None => parser,
-    }
-}
 
 /// Runs the command with the arguments of the process on its standard streams. `programs`: what it can run; `meshweft new` makes a
 /// package that calls this with a program of its own.
@@ -258,40 +181,9 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it; what the reader has to say
-/// goes to `err`.
-fn open_mesh(name: &OsStr, seed: u64, cost: Cost, err: &mut dyn Write) -> Result<Mesh> {
-    let path = Path::new(name);
-    let name = &*name.to_string_lossy();
-    let mesh = if generate::find(name).is_some() {
-        cost.check(name, generate::size(name)?)?;
-        generate::generate(name, seed)?
-    } else if path.exists() {
-        cost.check_file(name, path.metadata().map_or(0, |file| file.len()))?;
-        let mesh = io::read_with(path, &mut |note| drop(writeln!(err, "note: {note}")))?;
-        if mesh.points().is_empty() {
-            bail!("{name} holds no points");
-        }
-        cost.check_beside(name, &mesh)?;
-        mesh
-    } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
-        let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();
-        bail!("no mesh file {name}: give a path, or a generator such as sheet:64 (one of {})", names.join(", "));
-    } else {
-        generate::generate(name, seed).map_err(|e| anyhow!("{e}; nor is {name} a file"))?
-    };
-    Ok(mesh)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parser_is_consistent() {
-        parser(&Programs::of(&[])).debug_assert();
-        parser(&programs::DIFFUSION).debug_assert();
-    }
 
     #[test]
     fn errors_of_printing_and_of_files_are_told_apart() {

@@ -1,6 +1,6 @@
 //! `meshweft new`: a package with a program of one's own.
 
-use super::{Console, Outcome};
+use super::console::{Console, Outcome};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs;

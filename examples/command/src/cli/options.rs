@@ -1,18 +1,15 @@
 //! What is to be run: the options that commands share, and the plan they make.
 
-use super::{Programs, memory, open_mesh};
-use crate::{Entry, Options, Precision, Run, Settings};
+use super::programs::Programs;
+use crate::{Entry, Options, Precision, Settings};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use meshweft::{Adapter, AdapterKind, Backend, Order, Simd};
 #[cfg(feature = "cluster")]
 use meshweft::{Cluster, Compress, Worker, mesh::Cut};
-use meshweft_mesh::Mesh;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// An example on a mesh, in an order, on a backend: everything but what happens to its results.
 #[derive(Args, Clone, Debug)]
@@ -420,7 +417,7 @@ pub(super) struct Beside {
 }
 
 /// What a GPU begins with where nothing is known.
-const HALF: f64 = 0.5;
+pub(super) const HALF: f64 = 0.5;
 
 #[cfg(feature = "cluster")]
 impl Beside {
@@ -433,9 +430,6 @@ impl Beside {
         Ok(Backend::Cluster(cluster.threads(self.threads)))
     }
 }
-
-/// Seconds of each stage before the first step, in order.
-pub(super) type Setup = Vec<(String, f64)>;
 
 impl Plan {
     /// With the settings of the example, on this machine.
@@ -452,51 +446,6 @@ impl Plan {
             #[cfg(feature = "cluster")]
             is_one_machine: true,
         }
-    }
-
-    /// Opens the mesh and builds the run; what there is to say about the file goes to `err`.
-    ///
-    /// # Errors
-    /// A mesh that cannot be read or does not suit the example.
-    pub(super) fn start(&self, err: &mut dyn Write) -> Result<(Run, Setup)> {
-        let clock = Instant::now();
-        let mesh = open_mesh(&self.mesh, self.seed, memory::SET_UP, err)?;
-        let mesh_s = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
-        let (options, first) = self.with_first_share(&mesh, err)?;
-        let share_s = clock.elapsed().as_secs_f64();
-        let clock = Instant::now();
-        let run = self.entry.start(mesh, &self.settings, &options)?;
-        for most in run.hosts().iter().filter_map(|host| host.most).filter(|&most| most < first) {
-            let most = 100.0 * most;
-            writeln!(err, "hybrid: the GPU holds {most:.1} % of the mesh at most, and begins with that")?;
-        }
-        let built_s = clock.elapsed().as_secs_f64();
-        let known_s: f64 = run.setup().iter().map(|(_, s)| s).sum();
-        // What building took beyond the stages of the runtime: the scene, and the oracle if there is one.
-        let mut setup = vec![("mesh".to_string(), mesh_s), ("scene".to_string(), (built_s - known_s).max(0.0))];
-        if options.backend != self.options.backend {
-            setup.push(("share".to_string(), share_s));
-        }
-        setup.extend(run.setup().iter().map(|&(stage, s)| (stage.to_string(), s)));
-        Ok((run, setup))
-    }
-
-    /// The options, with what a GPU beside the cores is to begin with where that was left open; and how much that is.
-    fn with_first_share(&self, mesh: &Mesh, err: &mut dyn Write) -> Result<(Options, f64)> {
-        #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "there is no share"))]
-        let mut options = self.options.clone();
-        #[cfg(feature = "cluster")]
-        if let Some(beside) = self.beside.filter(|beside| beside.share.is_none())
-            && let Some((share, why)) = super::plan::first_share(self, mesh, beside)
-        {
-            writeln!(err, "hybrid: {:.0} % of the mesh on the GPU at first, {why}", 100.0 * share)?;
-            options.backend = beside.backend(share)?;
-            return Ok((options, share));
-        }
-        #[cfg(not(feature = "cluster"))]
-        let _ = (mesh, err);
-        Ok((options, HALF))
     }
 
     /// The name of the backend.

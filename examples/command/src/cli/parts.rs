@@ -1,6 +1,8 @@
 //! `meshweft info --parts`: what each of several hosts would have of a mesh.
 
-use super::{Console, Outcome, Programs, text};
+use super::console::{Console, Outcome};
+use super::programs::Programs;
+use super::text;
 use crate::{Options, Settings};
 use anyhow::Result;
 use clap::Args;

@@ -1,6 +1,6 @@
 //! What a command is made of: its programs, and what it can do with several of them.
 
-use super::Console;
+use super::console::Console;
 use crate::Entry;
 use crate::names::unknown;
 use anyhow::{Context, Result, bail};
@@ -26,11 +26,11 @@ pub struct Trial {
     pub mesh: &'static str,
 }
 
-/// Measures, writes what came out to a folder, the usual one of these measurements if none is named, and prints where it is.
+/// Measures some of the programs, writes what came out to a folder, the usual one of these measurements if none is named, and prints it.
 ///
 /// # Errors
 /// A program that fails, a folder that cannot be written to.
-pub type Measure = fn(Scale, Option<&Path>, &mut Console) -> Result<()>;
+pub type Measure = fn(&Programs, Scale, Option<&Path>, &mut Console) -> Result<()>;
 
 /// Measurements with a name.
 pub struct Study {

@@ -1,7 +1,8 @@
 //! How far a run is, for people who wait.
 
+use super::console::Console;
 use super::pace::Pace;
-use super::{Console, text};
+use super::text;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use std::time::{Duration, Instant};
 

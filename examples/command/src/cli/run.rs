@@ -1,12 +1,15 @@
 //! `meshweft run`: an example from start to end, with everything it leaves behind.
 
+use super::console::{Console, Outcome};
 use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
-use super::options::{Plan, Problem, Setup, at_least};
+use super::options::{Plan, Problem, at_least};
 use super::pictures::Pictures;
-use super::plan::{self, Expected};
+use super::plan::{self, Expected, Setup};
+use super::programs::Programs;
 use super::progress::Progress;
-use super::{Console, Outcome, Programs, Signal, text, verify};
+use super::signals::Signal;
+use super::{text, verify};
 use crate::output::{self, Config, Files, Output};
 use crate::{Check, Run};
 use anyhow::{Context, Result, bail};
@@ -206,9 +209,9 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
         writeln!(console.err, "backend: {note}")?;
     }
     let (run, setup) = match arguments.auto {
-        false => plan.start(console.err)?,
+        false => plan::start(plan, console.err)?,
         true => {
-            let (run, setup, why) = plan::start(plan, console.err)?;
+            let (run, setup, why) = plan::choose(plan, console.err)?;
             writeln!(console.err, "{why}")?;
             (run, setup)
         }

@@ -1,7 +1,9 @@
 //! `meshweft shader`: what runs on a GPU, to read.
 
+use super::console::{Console, Outcome};
 use super::options::Problem;
-use super::{Console, Outcome, Programs, memory, open_mesh};
+use super::programs::Programs;
+use super::{memory, meshes};
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -29,7 +31,7 @@ No GPU is needed: vertices are laid out as for a device with the limits that Web
 /// Prints the shaders.
 pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
     let plan = arguments.problem.plan(programs, false)?;
-    let mesh = open_mesh(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
+    let mesh = meshes::open(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
     let shaders = plan.entry.shaders(mesh, &plan.settings, &plan.options)?;
     let mut names: Vec<&str> = Vec::new();
     for shader in &shaders {

@@ -1,6 +1,8 @@
 //! `meshweft verify`: acceptance tests.
 
-use super::{Console, Outcome, Programs, text};
+use super::console::{Console, Outcome};
+use super::programs::Programs;
+use super::text;
 use crate::{Check, Entry, Tolerance};
 use anyhow::Result;
 use clap::Args;

@@ -1,6 +1,7 @@
 //! `meshweft worker`: a process that works for a driver.
 
-use super::{Console, Outcome, Programs};
+use super::console::{Console, Outcome};
+use super::programs::Programs;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use meshweft::Worker;

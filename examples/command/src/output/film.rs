@@ -4,7 +4,8 @@
 //! starts when all of them are known: the view fits every place that the mesh goes to, and one scale of colors suits the
 //! whole run.
 
-use super::{Config, Frame, Style};
+use super::config::{Config, Style};
+use super::frame::Frame;
 use crate::example::{find, magnitude};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,6 @@
 //! Measured quantities over time, as a CSV file.
 
-use super::Moment;
+use super::frame::Moment;
 use anyhow::{Context, Result};
 use meshweft::Metric;
 use std::fs::File;

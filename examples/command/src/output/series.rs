@@ -1,6 +1,7 @@
 //! The series of VTU or PVTU files and the PVD file that lists them.
 
-use super::{Config, Frame, Moment};
+use super::config::Config;
+use super::frame::{Frame, Moment};
 use crate::Run;
 use anyhow::Result;
 use meshweft::Order;

@@ -2,7 +2,7 @@
 //! Chickens for Heavy Lifting Graph Processing", 2012): β, messages over edges, by the density of the graph and by α, the share of the
 //! edges that the first part has; a message for each edge, and one for each vertex and part, into which those are added up.
 
-use super::Page;
+use super::page::Page;
 use crate::bench::pages::markdown;
 use anyhow::Result;
 use meshweft::{Int, random};

@@ -1,8 +1,8 @@
 //! What lists of vertices take in each form, as Young, Romera, Hauck and Fröning compare codecs ("Optimizing Communication for a
 //! 2D-Partitioned Scalable BFS", 2016): bits an id, entropy and speed, of a sample like theirs and of the frontiers of searches.
 
-use super::Page;
 use super::border::Numbering;
+use super::page::Page;
 use crate::bench::pages::markdown;
 use anyhow::Result;
 use meshweft::{Int, ListCost, list_costs, random};

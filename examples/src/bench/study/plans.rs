@@ -2,10 +2,10 @@
 //! what they measure ("Performance-driven System Generation for Distributed Vertex-Centric Graph Processing on Multi-FPGA Systems", 2018).
 
 use super::border::{Beta, Numbering, beta};
-use super::{Page, ask, median};
+use super::page::{Ask, Page, median};
 use crate::bench::pages::markdown;
 use anyhow::{Context, Result};
-use meshweft_command::cli::{Console, Scale};
+use meshweft_command::cli::Scale;
 use meshweft_mesh::{Graph, generate};
 use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn point(row: &Value) -> Option<Point> {
 const BAND: f64 = 0.15;
 
 /// The tables of choices and borders, and the plot of all configurations.
-pub(super) fn page(scale: Scale, console: &mut Console) -> Result<Page> {
+pub(super) fn page(scale: Scale, ask: Ask) -> Result<Page> {
     let folder = tempfile::tempdir().context("no folder for the files of a plan")?;
     let folder = folder.path().to_string_lossy();
     let (mut rows, mut series) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub(super) fn page(scale: Scale, console: &mut Console) -> Result<Page> {
         let mut places = Vec::new();
         for &mesh in meshes {
             let words = ["plan", example, "--mesh", mesh, "--fresh", "--measure", "--json", "--out", &folder];
-            let plan = ask(&words, console)?;
+            let plan = ask(&words)?;
             let points: Vec<Point> = plan["configurations"]
                 .as_array()
                 .context("a plan has configurations")?

@@ -1,10 +1,10 @@
 //! What hosts of a grid send in a breadth-first search, by phase, packed and not; and how long one takes. As Young, Romera, Hauck and
 //! Fröning ("Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016) measure data and time by phase and network.
 
-use super::{Page, ask, median, number};
+use super::page::{Ask, Page, median, number};
 use crate::bench::pages::markdown;
 use anyhow::{Context, Result};
-use meshweft_command::cli::{Console, Scale, text};
+use meshweft_command::cli::{Scale, text};
 use meshweft_picture::plot::{Bars, Panel};
 
 /// Searches a run: of the first, ids of vertices are a part, which do not change any more.
@@ -20,7 +20,7 @@ const PHASES: [(&str, &str); 4] = [
 ];
 
 /// Bytes of a search by phase, as they would be and packed, summed over all hosts.
-pub(super) fn bytes(scale: Scale, console: &mut Console) -> Result<Page> {
+pub(super) fn bytes(scale: Scale, ask: Ask) -> Result<Page> {
     let meshes: &[&str] = if scale == Scale::Tiny { &["kronecker:9"] } else { &["kronecker:18", "kronecker:20"] };
     let folder = tempfile::tempdir().context("no folder for the files of a run")?;
     let folder = folder.path().to_string_lossy();
@@ -44,7 +44,7 @@ pub(super) fn bytes(scale: Scale, console: &mut Console) -> Result<Page> {
                 "always",
             ];
             let how = ["--steps", &steps, "--every", &steps, "--quiet", "--json", "--out", &folder];
-            let report = ask(&[&run[..], &how].concat(), console)?;
+            let report = ask(&[&run[..], &how].concat())?;
             let of_hosts = report["hosts"].as_array().context("a run of hosts names none")?;
             let sum = |key: &str, i: usize| -> f64 {
                 let all = of_hosts.iter().map(|host| host["search"][key][i].as_f64().unwrap_or(0.0));
@@ -102,7 +102,7 @@ const TURNS: usize = 3;
 const TRIALS: &str = "7";
 
 /// Milliseconds of a search, least and median, by how lists are packed.
-pub(super) fn times(scale: Scale, console: &mut Console) -> Result<Page> {
+pub(super) fn times(scale: Scale, ask: Ask) -> Result<Page> {
     let (mesh, turns) = if scale == Scale::Tiny { ("kronecker:9", 1) } else { ("kronecker:18", TURNS) };
     const WAYS: [&str; 3] = ["never", "always", "auto"];
     let mut rows = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn times(scale: Scale, console: &mut Console) -> Result<Page> {
             for (way, (least, medians)) in WAYS.iter().zip(&mut measured) {
                 let run = ["bench", "bfs", "--mesh", mesh, "--processes", hosts, "--threads", "1", "--cut", "grid"];
                 let how = ["--compress", way, "--steps", "1", "--trials", TRIALS, "--no-probe", "--json"];
-                let report = ask(&[&run[..], &how].concat(), console)?;
+                let report = ask(&[&run[..], &how].concat())?;
                 // An update is a vertex in a round: of a search all of them together are what counts.
                 let updates = number(&report, "vertices")? * number(&report, "rounds")?;
                 *least = least.min(1e-6 * updates * number(&report, "ns_per_update_min")?);

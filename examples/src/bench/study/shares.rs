@@ -7,10 +7,10 @@
 //! takes longest counts, as in their makespan: S = 1 / (β r / c + max(α, (1 − α) r / r')).
 
 use super::border::Numbering;
-use super::{Page, ask, number};
+use super::page::{Ask, Page, number};
 use crate::bench::pages::markdown;
 use anyhow::{Context, Result};
-use meshweft_command::cli::{Console, Scale};
+use meshweft_command::cli::Scale;
 use meshweft_mesh::{Graph, generate};
 use meshweft_picture::plot::{Axis, Join, Lines, Series, Spacing};
 use serde_json::Value;
@@ -95,11 +95,11 @@ impl Pair {
 }
 
 /// Measures a problem.
-fn bench(problem: Problem, options: &[String], console: &mut Console) -> Result<Value> {
+fn bench(problem: Problem, options: &[String], ask: Ask) -> Result<Value> {
     let Problem { example, mesh, order, options: own, .. } = problem;
     let fixed = ["bench", example, "--mesh", mesh, "--order", order, "--trials", "7", "--no-probe", "--json"];
     let words: Vec<&str> = fixed.iter().chain(own).copied().chain(options.iter().map(String::as_str)).collect();
-    ask(&words, console)
+    ask(&words)
 }
 
 /// Seconds of a round, the median of its trials.
@@ -115,9 +115,9 @@ struct Alone {
 }
 
 impl Alone {
-    fn of(problem: Problem, pair: Pair, console: &mut Console) -> Result<Alone> {
-        let first = round_s(&bench(problem, &pair.options(None), console)?)?;
-        let second = pair.second().map(|options| round_s(&bench(problem, &options, console)?)).transpose()?;
+    fn of(problem: Problem, pair: Pair, ask: Ask) -> Result<Alone> {
+        let first = round_s(&bench(problem, &pair.options(None), ask)?)?;
+        let second = pair.second().map(|options| round_s(&bench(problem, &options, ask)?)).transpose()?;
         Ok(Alone { first, second: second.unwrap_or(first) })
     }
 
@@ -138,8 +138,8 @@ struct Together {
 
 impl Together {
     /// `graph`: that of the problem, numbered as its order numbers it.
-    fn of(problem: Problem, graph: &Graph, pair: Pair, alpha: f64, console: &mut Console) -> Result<Together> {
-        let report = bench(problem, &pair.options(Some(alpha)), console)?;
+    fn of(problem: Problem, graph: &Graph, pair: Pair, alpha: f64, ask: Ask) -> Result<Together> {
+        let report = bench(problem, &pair.options(Some(alpha)), ask)?;
         let hosts = report["hosts"].as_array().context("two processors are two hosts")?;
         let first = number(hosts.first().context("there is a first host")?, "vertices")? as u32;
         let edges: usize = (0..first.min(graph.len() as u32)).map(|v| graph.degree(v)).sum();
@@ -157,24 +157,24 @@ fn numbered(problem: Problem) -> Result<Graph> {
 }
 
 /// The table, and a plot of it.
-pub(super) fn page(scale: Scale, console: &mut Console) -> Result<Page> {
+pub(super) fn page(scale: Scale, ask: Ask) -> Result<Page> {
     let problems: &[Problem] = if scale == Scale::Tiny { &[pagerank("kronecker:13")] } else { &PROBLEMS };
     let crossing = if scale == Scale::Tiny { pagerank("uniform:8192x4") } else { CROSSING };
     let head = ["problem", "on", "r, r′: 10⁶ edges/s", "c: 10⁶ messages/s", "α, %", "β, %", "predicted", "measured"];
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     let pairs = [Pair::Processes, Pair::Hybrid].into_iter();
     for pair in pairs.filter(|&pair| pair != Pair::Hybrid || !meshweft::adapters().is_empty()) {
-        let alone = Alone::of(crossing, pair, console)?;
-        let together = Together::of(crossing, &numbered(crossing)?, pair, 0.5, console)?;
+        let alone = Alone::of(crossing, pair, ask)?;
+        let together = Together::of(crossing, &numbered(crossing)?, pair, 0.5, ask)?;
         // As if all that two parts take longer were sending.
         let sending = (together.round_s - alone.longest(together.alpha)).max(0.0);
         let c = if sending > 0.0 { together.messages / sending } else { f64::INFINITY };
         for (i, &problem) in problems.iter().enumerate() {
-            let (graph, alone) = (numbered(problem)?, Alone::of(problem, pair, console)?);
+            let (graph, alone) = (numbered(problem)?, Alone::of(problem, pair, ask)?);
             let edges = graph.directed_edges() as f64;
             let mut points: [Vec<[f64; 2]>; 2] = Default::default();
             for asked in problem.shares {
-                let together = Together::of(problem, &graph, pair, asked, console)?;
+                let together = Together::of(problem, &graph, pair, asked, ask)?;
                 let predicted = alone.first / (alone.longest(together.alpha) + together.messages / c);
                 let measured = alone.first / together.round_s;
                 rows.push(vec![

@@ -1,7 +1,8 @@
 //! One measurement: trials of one run.
 
 use crate::cli::hosts;
-use crate::cli::options::{Plan, Setup};
+use crate::cli::options::Plan;
+use crate::cli::plan::{Setup, start};
 use crate::cli::probe::Machine;
 use crate::{Entry, Options, Run};
 use anyhow::{Result, bail};
@@ -109,7 +110,7 @@ pub(super) struct OnGpu {
 /// A mesh for which there is no memory, or that the program does not run on; a run that fails, or sweeps no vertex.
 pub fn measure(entry: &'static Entry, mesh: &str, options: Options, how: Trials) -> Result<Report> {
     let plan = Plan::new(entry, mesh.into(), options);
-    let (mut run, setup) = plan.start(&mut std::io::sink())?;
+    let (mut run, setup) = start(&plan, &mut std::io::sink())?;
     trials(&plan, &mut run, setup, how)
 }
 

@@ -4,9 +4,12 @@ mod measure;
 
 pub use measure::{Report, Trials, measure};
 
+use super::console::{Console, Outcome};
 use super::options::{Problem, at_least};
+use super::plan::start;
 use super::probe::{self, Sizes};
-use super::{Console, Outcome, Programs, Scale, text};
+use super::programs::{Programs, Scale};
+use super::text;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use measure::trials;
@@ -92,7 +95,7 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
         None => programs.all.filter(|_| arguments.all),
     };
     if let Some(measure) = several {
-        measure(scale, arguments.out.as_deref(), console)?;
+        measure(programs, scale, arguments.out.as_deref(), console)?;
         return Ok(Outcome::Done);
     }
     if arguments.all {
@@ -107,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
         return super::worker::as_rank(worker, programs, console);
     }
     let plan = arguments.problem.plan(programs, false)?;
-    let (mut run, setup) = plan.start(console.err)?;
+    let (mut run, setup) = start(&plan, console.err)?;
     let how = Trials { count: arguments.trials, steps: arguments.steps, seconds: TRIAL_S };
     let mut report = trials(&plan, &mut run, setup, how)?;
     report = match &plan.options.backend {

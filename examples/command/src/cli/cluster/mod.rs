@@ -3,7 +3,7 @@
 mod hosts;
 mod token;
 
-use super::{Console, Outcome};
+use super::console::{Console, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use hosts::Hosts;

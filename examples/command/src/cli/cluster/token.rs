@@ -1,6 +1,6 @@
 //! `meshweft cluster token`: the secrets of a run, made ahead of it.
 
-use super::super::{Console, Outcome};
+use crate::cli::console::{Console, Outcome};
 use anyhow::{Result, bail};
 use clap::Args;
 use meshweft::RunKey;

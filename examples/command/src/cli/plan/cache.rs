@@ -4,9 +4,13 @@
 //! measured anew, and a file that cannot be written is no error: the cache saves seconds and nothing else.
 
 use super::constants;
+use crate::Options;
+use crate::cli::options::Plan;
 use crate::cli::system::processor;
 use anyhow::Result;
+use meshweft::Order;
 use meshweft::model::{Costs, GpuCosts, HybridCosts, Machine, Packed, Rate};
+use meshweft_mesh::Mesh;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -269,6 +273,15 @@ impl Kept for HybridCosts {
         let gpu = GpuCosts::read(&value[0])?;
         Some(HybridCosts { gpu, trip_s: finite(&value[1])?, is_software: value[2].as_bool()? })
     }
+}
+
+/// What the costs of a program are known by: all that decides what its kernels do, and how they are walked.
+pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
+    let settings: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let kinds: Vec<&str> = mesh.cells().counts().into_iter().map(|(kind, _)| kind.name()).collect();
+    let Options { simd, precision, .. } = plan.options;
+    let name = plan.entry.info.name;
+    format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! `meshweft run --auto`: where updates run is chosen by the model.
 
-use super::gpus::{self, Gpu, gpus};
-use super::{Cache, Row, costs_of, on_threads};
+use super::cache::Cache;
+use super::gpus::{Gpu, gpus};
+use super::row::Row;
+use super::rows;
+use super::start::{Setup, start};
 use crate::Run;
 #[cfg(feature = "cluster")]
 use crate::cli::options::Beside;
-use crate::cli::options::{Plan, Setup};
-use crate::cli::text;
+use crate::cli::options::Plan;
 use anyhow::{Result, bail};
 use meshweft::Backend;
 use meshweft::model::{Costs, Machine};
@@ -16,15 +18,15 @@ use std::io::Write;
 /// result.
 ///
 /// # Errors
-/// A plan that says itself where updates run; otherwise as [`Plan::start`] and for want of memory or threads of a trial.
-pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Run, Setup, String)> {
+/// A plan that says itself where updates run; otherwise as [`start`] and for want of memory or threads of a trial.
+pub(in crate::cli) fn choose(plan: &mut Plan, err: &mut dyn Write) -> Result<(Run, Setup, String)> {
     let Backend::Cpu { threads: asked } = plan.options.backend else {
         bail!("--auto chooses where updates run: leave out --backend, --hosts, --processes and --workers");
     };
-    let (run, setup) = plan.start(err)?;
+    let (run, setup) = start(plan, err)?;
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let gpus = if asked == 0 { gpus(plan) } else { Vec::new() };
-    let mut rows = rows(&mut cache, plan, &run, &gpus, err)?;
+    let mut rows = all(&mut cache, plan, &run, &gpus, err)?;
     cache.save();
     rows.sort_by(|a, b| a.prediction.round_s().total_cmp(&b.prediction.round_s()));
     let ns = |row: &Row| 1e9 * row.prediction.round_s() / run.mesh().points().len().max(1) as f64;
@@ -51,16 +53,16 @@ pub(in crate::cli) fn start(plan: &mut Plan, err: &mut dyn Write) -> Result<(Run
         (plan.beside, plan.options.backend) = (Some(beside), beside.backend(share)?);
     }
     drop(run);
-    let (run, setup) = plan.start(err)?;
+    let (run, setup) = start(plan, err)?;
     Ok((run, setup, why))
 }
 
 /// All places on this machine: some of its cores, each of some GPUs, and each of them beside the cores. `run`: the one on cores. A GPU
 /// on which a trial fails is no choice, and `err` is told why.
-fn rows(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn Write) -> Result<Vec<Row>> {
+fn all(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn Write) -> Result<Vec<Row>> {
     let machine = cache.machine()?;
-    let costs = costs_of(cache, plan, run.mesh(), run.schedule().order(), &machine)?;
-    let mut rows = on_threads(run, run.threads(), (&machine, &costs))?;
+    let costs = rows::costs_of(cache, plan, run.mesh(), run.schedule().order(), &machine)?;
+    let mut rows = rows::on_threads(run, run.threads(), (&machine, &costs))?;
     for gpu in gpus {
         let tried = on_gpu(cache, plan, run, (&machine, &costs), gpu);
         match tried {
@@ -75,28 +77,12 @@ fn rows(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn W
 fn on_gpu(cache: &mut Cache, plan: &Plan, run: &Run, on_cores: (&Machine, &Costs), gpu: &Gpu) -> Result<Vec<Row>> {
     let gpu = std::slice::from_ref(gpu);
     #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "nothing is beside the cores"))]
-    let mut rows = gpus::alone(cache, plan, run, run.schedule().order(), gpu)?;
+    let mut rows = rows::alone(cache, plan, run, run.schedule().order(), gpu)?;
     #[cfg(feature = "cluster")]
-    rows.extend(gpus::beside(cache, plan, run, on_cores, gpu)?);
+    rows.extend(rows::beside(cache, plan, run, on_cores, gpu)?);
     #[cfg(not(feature = "cluster"))]
     let _ = on_cores;
     Ok(rows)
-}
-
-impl Row {
-    /// Where it runs, in words.
-    pub(super) fn place(&self) -> String {
-        let threads = text::counted(self.place.threads, "thread", "threads");
-        match (&self.gpu, self.share) {
-            (Some(gpu), Some(share)) => format!("{threads}, {:.0} % on {gpu}", 100.0 * share),
-            (Some(gpu), None) => gpu.to_string(),
-            (None, _) if self.place.hosts == 1 => threads,
-            (None, _) => {
-                let packed = self.is_packed.map_or("", |is_packed| if is_packed { ", packed" } else { ", plain" });
-                format!("{} hosts × {threads}{packed}", self.place.hosts)
-            }
-        }
-    }
 }
 
 #[cfg(all(test, feature = "cluster"))]
@@ -116,13 +102,13 @@ mod tests {
         let mut plan = Plan::new(entry, "sheet:40".into(), options);
         let mut found = gpus(&plan);
         plan.options.backend = Backend::Cpu { threads: 2 };
-        let (run, _) = plan.start(&mut std::io::sink()).unwrap();
+        let (run, _) = start(&plan, &mut std::io::sink()).unwrap();
         let missing =
             Gpu { number: 99, name: "a card that was pulled out".into(), key: "none".into(), ..found[0].clone() };
         found.truncate(1);
         found.push(missing);
         let (mut cache, mut err) = (Cache::at(None, 2, false), Vec::new());
-        let rows = rows(&mut cache, &plan, &run, &found, &mut err).unwrap();
+        let rows = all(&mut cache, &plan, &run, &found, &mut err).unwrap();
         let places: Vec<_> =
             rows.iter().map(|row| (row.place.threads, row.gpu.is_some(), row.share.is_some())).collect();
         assert_eq!(places, [(1, false, false), (2, false, false), (1, true, false), (2, true, true)]);

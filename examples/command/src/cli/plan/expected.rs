@@ -1,7 +1,9 @@
 //! What a run should have taken, for the end of it.
 
+use super::cache::{Cache, name};
 use super::gpus::{gpus, name_on};
-use super::{Cache, here, name, trial};
+use super::row::here;
+use super::trial;
 use crate::Run;
 use crate::cli::options::Plan;
 use crate::cli::text;

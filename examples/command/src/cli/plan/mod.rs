@@ -11,29 +11,40 @@ mod gpus;
 #[cfg(feature = "cluster")]
 mod link;
 mod roofline;
+mod row;
+mod rows;
 #[cfg(feature = "cluster")]
 mod share;
+mod start;
 mod table;
 mod trial;
 
-use cache::Cache;
-pub(super) use choice::start;
+pub(super) use choice::choose;
 pub(super) use expected::{Expected, expected};
-use gpus::{Gpu, gpus};
-#[cfg(feature = "cluster")]
-pub(super) use share::first_share;
+pub(super) use start::{Setup, start};
 
+use cache::Cache;
+#[cfg(feature = "cluster")]
+use cache::name;
+use gpus::{Gpu, gpus};
+use row::Row;
+#[cfg(feature = "cluster")]
+use row::here;
+use rows::{costs_of, on_threads};
+use table::Table;
+
+use super::console::{Console, Outcome};
 use super::options::{Plan, Problem};
-use super::{Console, Outcome, Programs, memory, open_mesh};
-use crate::{Options, Run};
+use super::programs::Programs;
+use super::{memory, meshes};
 use anyhow::Result;
 use clap::Args;
-use meshweft::model::{Costs, Machine, Place, Prediction, Workload};
 #[cfg(feature = "cluster")]
-use meshweft::model::{Link, Packed};
+use meshweft::Compress;
+use meshweft::model::{Costs, Machine};
+#[cfg(feature = "cluster")]
+use meshweft::model::{Link, Place};
 use meshweft::{Backend, Order};
-#[cfg(feature = "cluster")]
-use meshweft::{Cluster, Compress};
 use meshweft_mesh::Mesh;
 use std::path::PathBuf;
 
@@ -87,44 +98,6 @@ impl Arguments {
     }
 }
 
-/// One way to run a step, and what it takes.
-struct Row {
-    order: Order,
-    place: Place,
-    /// The GPU that updates, and how much of the mesh it has if the cores have the rest.
-    gpu: Option<Gpu>,
-    share: Option<f64>,
-    /// Whether hosts pack what they send each other.
-    is_packed: Option<bool>,
-    /// Bytes that a round moves, and states that an update reads.
-    bytes: f64,
-    reads_per_update: f64,
-    /// Seconds of one of those in a cache.
-    read_s: f64,
-    prediction: Prediction,
-    /// Seconds of a round, where it was tried.
-    measured_s: Option<f64>,
-}
-
-/// All rows, and what they were worked out from.
-struct Table<'a> {
-    plan: &'a Plan,
-    vertices: usize,
-    machine: Machine,
-    rows: Vec<Row>,
-    /// The order that a run takes.
-    order: Order,
-}
-
-/// What the costs of a program are known by: all that decides what its kernels do, and how they are walked.
-pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
-    let settings: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let kinds: Vec<&str> = mesh.cells().counts().into_iter().map(|(kind, _)| kind.name()).collect();
-    let Options { simd, precision, .. } = plan.options;
-    let name = plan.entry.info.name;
-    format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
-}
-
 /// Predicts all configurations.
 pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
     let plan = arguments.problem.plan(programs, false)?;
@@ -134,7 +107,7 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     };
     let mut cache = Cache::open(threads, arguments.fresh);
     let machine = cache.machine()?;
-    let mesh = open_mesh(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
+    let mesh = meshes::open(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
     let grain = plan.options.backend.grain(mesh.points().len());
     let order = plan.options.order.resolved(grain);
     let (gpus, mut rows) = (gpus(&plan), Vec::new());
@@ -159,65 +132,6 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     Ok(Outcome::Done)
 }
 
-/// So many threads of this machine.
-fn here(threads: usize) -> Place {
-    Place { hosts: 1, threads, link: None, is_one_machine: true }
-}
-
-/// What the program costs in an order, as it is known or by a trial now.
-fn costs_of(cache: &mut Cache, plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
-    cache.costs(&name(plan, mesh, order), || trial::costs(plan, mesh, order, machine))
-}
-
-impl Row {
-    /// What `work` is predicted to take in a place. `read_s`: seconds of a state that is read, in a cache.
-    fn new(work: &Workload, place: Place, read_s: f64, prediction: Prediction) -> Row {
-        Row {
-            order: work.order,
-            place,
-            gpu: None,
-            share: None,
-            is_packed: None,
-            bytes: work.load().bytes,
-            reads_per_update: work.reads_per_update(),
-            read_s,
-            prediction,
-            measured_s: None,
-        }
-    }
-
-    /// Of hosts on a link, who pack what they send if that is quicker. `packed`: how it packs, unless they must not.
-    #[cfg(feature = "cluster")]
-    fn on_hosts(
-        work: &Workload,
-        place: Place,
-        (machine, costs): (&Machine, &Costs),
-        (packed, how): (Option<Packed>, Compress),
-    ) -> Row {
-        let on = |link: Link| {
-            let is_taken = |packed: &Packed| how == Compress::Always || packed.is_taken(link, work.message_bytes());
-            packed.filter(is_taken).map(|packed| link.packed(&packed))
-        };
-        let packed = place.link.and_then(on);
-        let prediction = machine.predict(costs, work, Place { link: packed.or(place.link), ..place });
-        Row { is_packed: Some(packed.is_some()), ..Row::new(work, place, costs.read_s, prediction) }
-    }
-
-    /// What it runs on, on this machine.
-    ///
-    /// # Errors
-    /// None that a row can have.
-    fn backend(&self) -> Result<Backend> {
-        let threads = self.place.threads;
-        Ok(match (&self.gpu, self.share) {
-            #[cfg(feature = "cluster")]
-            (Some(gpu), Some(share)) => Backend::Cluster(Cluster::hybrid(gpu.number, share)?.threads(threads)),
-            (Some(gpu), _) => Backend::Gpu { adapter: gpu.number },
-            (None, _) => Backend::Cpu { threads },
-        })
-    }
-}
-
 /// The orders of the table: the one that was named, or all keys along the same curve, blocks in several sizes.
 fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
     if is_named {
@@ -229,17 +143,6 @@ fn orders(is_named: bool, order: Order, grain: u32) -> Vec<Order> {
     all.sort_by_key(|&other| (other != order, other.to_string()));
     all.dedup();
     all
-}
-
-/// The rows on one thread of this machine, two, four and so on, and on `most`. `run`: the same on whatever threads.
-fn on_threads(run: &Run, most: usize, (machine, costs): (&Machine, &Costs)) -> Result<Vec<Row>> {
-    let counts = std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|&threads| threads < most);
-    let row = |threads: usize| {
-        let work = run.workload(threads, &[1.0])?;
-        let prediction = machine.predict(costs, &work, here(threads));
-        Ok(Row::new(&work, here(threads), costs.read_s, prediction))
-    };
-    counts.chain([most]).map(row).collect()
 }
 
 /// The rows of an order: threads of this machine, and hosts.
@@ -264,9 +167,9 @@ fn of_order(
         };
         rows.push(Row::on_hosts(&work, place, (machine, costs), (packed, how)));
     }
-    rows.extend(gpus::alone(cache, plan, &run, order, gpus)?);
+    rows.extend(rows::alone(cache, plan, &run, order, gpus)?);
     #[cfg(feature = "cluster")]
-    rows.extend(gpus::beside(cache, plan, &run, (machine, costs), gpus)?);
+    rows.extend(rows::beside(cache, plan, &run, (machine, costs), gpus)?);
     #[cfg(not(feature = "cluster"))]
     let _ = arguments;
     Ok(rows)

@@ -3,7 +3,8 @@
 //! To the right how many states an update reads for each byte that it moves, up how many are read a second. Under the slanted lines
 //! memory is the limit, under the level ones the cores are; a dot far below both waits for something else.
 
-use super::{Row, Table};
+use super::row::Row;
+use super::table::Table;
 use crate::cli::text;
 use anyhow::{Context, Result};
 use meshweft_mesh::io::replace;

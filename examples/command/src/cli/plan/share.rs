@@ -1,7 +1,9 @@
 //! How much of a mesh a GPU begins with beside the cores, where that is left open.
 
+use super::cache::{Cache, name};
 use super::gpus::{gpus, name_on};
-use super::{Cache, here, name, trial};
+use super::row::here;
+use super::trial;
 use crate::cli::options::{Beside, Plan};
 use anyhow::Result;
 use meshweft::model::{Costs, GpuCosts, HybridCosts};
@@ -13,12 +15,12 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A share, and how it was found.
-pub(in crate::cli) type Found = (f64, &'static str);
+pub(super) type Found = (f64, &'static str);
 
 /// The share of a GPU that is expected to be busy as long as the cores with the rest: from what `meshweft plan` has measured, or by a
 /// short trial of both. Nothing of a mesh so small that shares are corrected at once, of searches, or where a trial fails
 /// or takes long.
-pub(in crate::cli) fn first_share(plan: &Plan, mesh: &Mesh, beside: Beside) -> Option<Found> {
+pub(super) fn first_share(plan: &Plan, mesh: &Mesh, beside: Beside) -> Option<Found> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if beside.threads == 0 { cores } else { beside.threads };
     expected(&Cache::open(cores, false), plan, mesh, (beside.adapter, threads)).ok().flatten()

@@ -1,10 +1,23 @@
 //! The table of `meshweft plan`.
 
-use super::{Row, Table};
-use crate::cli::{Console, text};
+use super::row::Row;
+use crate::cli::console::Console;
+use crate::cli::options::Plan;
+use crate::cli::text;
 use anyhow::{Context, Result};
+use meshweft::Order;
 use meshweft::model::{Cost, Machine, Place};
 use serde_json::{Map, Value, json};
+
+/// All rows, and what they were worked out from.
+pub(super) struct Table<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) vertices: usize,
+    pub(super) machine: Machine,
+    pub(super) rows: Vec<Row>,
+    /// The order that a run takes.
+    pub(super) order: Order,
+}
 
 impl Row {
     /// What was predicted over what was measured, less one.

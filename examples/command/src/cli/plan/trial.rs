@@ -2,7 +2,7 @@
 
 use super::gpus::Gpu;
 #[cfg(feature = "cluster")]
-use super::here;
+use super::row::here;
 use crate::cli::options::Plan;
 use crate::cli::probe::{Flush, last_level_cache};
 use crate::{Options, Run};
