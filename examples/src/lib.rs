@@ -1,28 +1,19 @@
-//! Physics programs, and everything the `meshweft` command is made of.
+//! Physics programs, and the `meshweft` command that runs them.
 //!
 //! [`EXAMPLES`] lists the programs. Each is a folder with the physics (`mod.rs`), an acceptance test (`checks.rs`) and a
-//! page for its users (`README.md`).
+//! page for its users (`README.md`). The command is [`meshweft_command`]; what it measures of several of them together is here too.
 
 #![forbid(unsafe_code)]
 
-pub mod cli;
+mod bench;
 pub mod cloth;
-mod entry;
-mod example;
 pub mod graphs;
 pub mod heat;
-mod oracle;
-pub mod output;
-pub mod picture;
-mod run;
-mod settings;
 pub mod spring;
 pub mod wave;
 
-pub use entry::Entry;
-pub use example::{Check, Column, Example, Info, Look, Precision, Tolerance};
-pub use run::{Options, Run};
-pub use settings::{Kind, Setting, Settings};
+use meshweft_command::Entry;
+use meshweft_command::cli::{Programs, Trial};
 
 /// All examples, in the order in which they are listed. A static: a constant would be compiled anew, with everything behind it,
 /// in every crate that names it.
@@ -36,3 +27,11 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<graphs::Sssp>(),
     Entry::of::<graphs::Components>(),
 ];
+
+/// What the command `meshweft` is made of.
+pub static PROGRAMS: Programs = Programs {
+    trial: Some(Trial { example: "spring", mesh: "box:10" }),
+    all: Some(bench::matrix::run),
+    studies: bench::STUDIES,
+    ..Programs::of(EXAMPLES)
+};

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    meshweft_examples::cli::main(meshweft_examples::EXAMPLES)
+    meshweft_command::cli::main(&meshweft_examples::PROGRAMS)
 }

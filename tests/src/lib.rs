@@ -7,7 +7,8 @@ pub mod random;
 pub use meshweft::conformance::orders;
 
 use anyhow::Result;
-use meshweft_examples::{EXAMPLES, Entry, Options, Run, Settings};
+use meshweft_command::{Entry, Options, Run, Settings};
+use meshweft_examples::EXAMPLES;
 use meshweft_mesh::Mesh;
 
 /// Whether the case `i, j` of a table is tried: every third, so that each row and column has some, or all where `EVERY_CASE` is set, as

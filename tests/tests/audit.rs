@@ -1,7 +1,7 @@
 //! Every vertex once a round, in an order that respects the schedule [C7].
 
 use meshweft::Backend;
-use meshweft_examples::Options;
+use meshweft_command::Options;
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{orders, start};
 

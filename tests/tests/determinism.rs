@@ -1,7 +1,7 @@
 //! One digest a mesh and order [C1, C2, C5].
 
 use meshweft::{Backend, Order, Simd};
-use meshweft_examples::{Options, Precision};
+use meshweft_command::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{Cells, Curve, Mesh};
 use meshweft_tests::{digest_after, orders, random, start};

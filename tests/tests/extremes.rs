@@ -1,7 +1,8 @@
 //! Meshes at the edge of what a mesh is, and runs that must stop.
 
 use meshweft::{Backend, Error, Simd};
-use meshweft_examples::{EXAMPLES, Options};
+use meshweft_command::Options;
+use meshweft_examples::EXAMPLES;
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
 use meshweft_tests::{digest_after, orders, start};

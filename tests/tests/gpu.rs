@@ -6,7 +6,8 @@ use crate::determinism::{CONJUGATE_GRADIENTS, Case, runs};
 use crate::extremes::extremes;
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Error, Order};
-use meshweft_examples::{EXAMPLES, Options, Settings};
+use meshweft_command::{Options, Settings};
+use meshweft_examples::EXAMPLES;
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, is_tried, start};
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use meshweft::Order;
+use meshweft_command::{Example, Options, Precision, Run, Settings};
 use meshweft_examples::graphs::{Bfs, Components, PageRank, Sssp};
-use meshweft_examples::{Example, Options, Precision, Run, Settings};
 use meshweft_mesh::{Mesh, io};
 use meshweft_tests::start;
 use std::path::PathBuf;

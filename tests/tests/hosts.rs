@@ -4,7 +4,7 @@ use crate::determinism::{CONJUGATE_GRADIENTS, Case, runs};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::mesh::Cut;
 use meshweft::{Backend, Cluster, Error, Order};
-use meshweft_examples::{Options, Precision};
+use meshweft_command::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, is_tried, start};
 

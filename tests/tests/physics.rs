@@ -1,6 +1,7 @@
 //! Every example against analytic and published values.
 
-use meshweft_examples::{Check, EXAMPLES, Tolerance};
+use meshweft_command::{Check, Tolerance};
+use meshweft_examples::EXAMPLES;
 
 #[test]
 fn every_example_passes_its_acceptance_test() {

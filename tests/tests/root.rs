@@ -25,7 +25,7 @@ mod hosts;
 mod lanes;
 mod methods;
 mod physics;
-#[path = "../../examples/template/src/main.rs"]
+#[path = "../../examples/command/template/src/main.rs"]
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]
 mod template;
 mod tidy;

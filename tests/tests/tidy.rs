@@ -69,6 +69,8 @@ fn layers_do_not_know_what_is_above_them() {
         ("runtime/src/trace", &["crate::engine", "crate::layout", "crate::gpu", "wgpu"]),
         ("runtime/src/gpu/plan", &["wgpu"]),
         ("shaders/src", &["wgpu", "meshweft_mesh", "meshweft::"]),
+        ("examples/picture/src", &["meshweft::", "meshweft_command"]),
+        ("examples/command/src", &["meshweft_examples", "heat", "cloth", "pagerank", "sssp"]),
     ];
     for (folder, words) in absent {
         for (name, text) in sources(folder) {

@@ -1,11 +1,10 @@
 //! Acceptance: falling, hanging, sagging and draping against what mechanics says.
 
 use super::{Cloth, THICKNESS};
-use crate::example::{Check, Example, Tolerance};
-use crate::settings::Settings;
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Order, Simulation};
+use meshweft_command::{Check, Example, Settings, Tolerance};
 use meshweft_mesh::Mesh;
 use meshweft_mesh::generate::generate;
 

@@ -15,12 +15,10 @@ mod scene;
 mod solve;
 mod symmetric;
 
-use crate::example::{Check, Example, Info, Look};
-use crate::picture::Prop;
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use scene::{Bending, Scene};
 

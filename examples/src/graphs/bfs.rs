@@ -2,10 +2,9 @@
 
 use super::checks::{self, tree};
 use super::{DIRECTED, GRAPH, Links, ORDER, SOURCE, is_directed};
-use crate::example::{Check, Column, Example, Info, Look};
-use crate::settings::Settings;
 use anyhow::Result;
 use meshweft::{Int, Integer, Order, Program, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, Column, Example, Info, Look, Settings};
 use meshweft_mesh::{Field, Mesh};
 
 vertex! {

@@ -1,11 +1,8 @@
 //! Acceptance: the properties that tell a right answer from a wrong one, whoever found it.
 
 use super::Links;
-use crate::example::{Check, Example, Tolerance, find};
-use crate::run::Options;
-use crate::settings::Settings;
-use crate::{Entry, Precision};
 use anyhow::Result;
+use meshweft_command::{Check, Entry, Example, Options, Precision, Settings, Tolerance, find};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{Field, Mesh};
 

@@ -2,10 +2,9 @@
 
 use super::checks::{self, parts};
 use super::{GRAPH, Links, ORDER};
-use crate::example::{Check, Column, Example, Info, Look};
-use crate::settings::Settings;
 use anyhow::Result;
 use meshweft::{Int, Integer, Order, Program, Stages, Stars, kernels, stars, vertex};
+use meshweft_command::{Check, Column, Example, Info, Look, Settings};
 use meshweft_mesh::{Field, Mesh};
 
 vertex! {

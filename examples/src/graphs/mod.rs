@@ -15,9 +15,9 @@ pub use components::Components;
 pub use pagerank::PageRank;
 pub use sssp::Sssp;
 
-use crate::settings::{Kind, Setting, Settings};
 use links::Links;
 use meshweft::{Curve, Order};
+use meshweft_command::{Kind, Setting, Settings};
 
 /// The order of these programs: nobody sweeps in place, and what is read most often lies together.
 const ORDER: Order = Order::JACOBI.along(Curve::Degree);

@@ -2,10 +2,9 @@
 
 use super::checks::{self, ranks};
 use super::{DIRECTED, GRAPH, Links, ORDER, is_directed};
-use crate::example::{Check, Column, Example, Info, Look, Precision};
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::{Result, bail};
 use meshweft::{Order, Program, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, Column, Example, Info, Kind, Look, Precision, Setting, Settings};
 use meshweft_mesh::{Field, Mesh};
 
 vertex! {

@@ -2,10 +2,9 @@
 
 use super::checks::{self, ways};
 use super::{DIRECTED, GRAPH, Links, ORDER, SOURCE, is_directed};
-use crate::example::{Check, Column, Example, Info, Look, Precision};
-use crate::settings::Settings;
 use anyhow::{Result, ensure};
 use meshweft::{Int, Integer, Order, Program, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, Column, Example, Info, Look, Precision, Settings};
 use meshweft_mesh::{Field, Mesh};
 
 vertex! {

@@ -1,10 +1,9 @@
 //! Acceptance: eigenmodes of the Laplacian decay at known rates, and heat is conserved.
 
 use super::Heat;
-use crate::example::{Check, Example, Tolerance};
-use crate::settings::Settings;
 use anyhow::Result;
 use meshweft::{Order, Simulation};
+use meshweft_command::{Check, Example, Settings, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 

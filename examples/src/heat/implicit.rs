@@ -13,10 +13,9 @@
 
 use super::scene::{Edges, Parameters, Scene};
 use super::{Heat, HeatOptions, Method};
-use crate::example::{Check, Example, Info, Look};
-use crate::settings::Settings;
 use anyhow::{Result, bail};
 use meshweft::{Key, Order, Program, Stages, Stars, kernels, record, vertex};
+use meshweft_command::{Check, Example, Info, Look, Settings};
 use meshweft_mesh::Mesh;
 
 record! {

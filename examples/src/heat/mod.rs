@@ -8,12 +8,10 @@ mod checks;
 mod implicit;
 mod scene;
 
-use crate::example::{Check, Example, Info, Look};
-use crate::picture::ColorMap;
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::{Result, bail};
 pub use implicit::Implicit;
 use meshweft::{Program, Stages, Stars, kernels, vertex};
+use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Setting, Settings};
 use meshweft_mesh::Mesh;
 use scene::Scene;
 pub use scene::{Edges, Parameters};

@@ -1,10 +1,9 @@
 //! Acceptance: one mass between two springs rings at its frequency and fades at its rate; no energy appears.
 
 use super::Spring;
-use crate::example::{Check, Example, Tolerance};
-use crate::settings::Settings;
 use anyhow::{Result, ensure};
 use meshweft::{Order, Simulation};
+use meshweft_command::{Check, Example, Settings, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 

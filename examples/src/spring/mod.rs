@@ -9,11 +9,10 @@
 
 mod checks;
 
-use crate::example::{Check, Example, Info, Look};
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Length, Program, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, Example, Info, Kind, Look, Setting, Settings};
 use meshweft_mesh::{Mesh, mean_edge_length};
 use std::sync::Arc;
 

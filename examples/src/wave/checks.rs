@@ -1,10 +1,9 @@
 //! Acceptance: standing waves have their frequencies, and energy is kept.
 
 use super::Wave;
-use crate::example::{Check, Example, Tolerance};
-use crate::settings::Settings;
 use anyhow::{Result, ensure};
 use meshweft::{Order, Simulation};
+use meshweft_command::{Check, Example, Settings, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 

@@ -5,11 +5,9 @@
 
 mod checks;
 
-use crate::example::{Check, Example, Info, Look};
-use crate::picture::ColorMap;
-use crate::settings::{Kind, Setting, Settings};
 use anyhow::Result;
 use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Setting, Settings};
 use meshweft_mesh::{Laplacian, Mesh};
 use std::sync::Arc;
 

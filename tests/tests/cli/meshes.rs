@@ -98,7 +98,7 @@ fn a_mesh_may_have_a_name_that_is_not_utf_8() {
     let run = |words: &[&OsStr]| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let arguments = [OsString::from("meshweft")].into_iter().chain(words.iter().map(OsString::from));
-        let code = cli::run(arguments, &mut Console::new(&mut out, &mut err));
+        let code = cli::run(&PROGRAMS, arguments, &mut Console::new(&mut out, &mut err));
         assert_eq!(code, 0, "{}", String::from_utf8_lossy(&err));
     };
     run(&["info".as_ref(), obj.as_os_str()]);

@@ -6,7 +6,8 @@ mod plan;
 
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{AdapterKind, adapters};
-use meshweft_examples::cli::{self, Console, Signal};
+use meshweft_command::cli::{self, Console, Signal};
+use meshweft_examples::PROGRAMS;
 use meshweft_mesh::{Field, generate::generate, io};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ struct Ended {
 fn meshweft(arguments: &[&str]) -> Ended {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let arguments = std::iter::once("meshweft").chain(arguments.iter().copied());
-    let code = cli::run(arguments, &mut Console::new(&mut out, &mut err));
+    let code = cli::run(&PROGRAMS, arguments, &mut Console::new(&mut out, &mut err));
     Ended { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -243,7 +244,7 @@ fn a_run_that_is_stopped_writes_its_last_state_says_so_and_tells_which_signal_it
         let mut console = Console::new(&mut out, &mut err);
         console.signals.receive(signal);
         let path = folder.path().to_str().unwrap();
-        let code = cli::run([&["meshweft", "run"], SMALL, &["--out", path]].concat(), &mut console);
+        let code = cli::run(&PROGRAMS, [&["meshweft", "run"], SMALL, &["--out", path]].concat(), &mut console);
         assert_eq!(code, expected);
         assert!(String::from_utf8(out).unwrap().contains("0 of 6: stopped"));
         let said = format!("{name}: stopped after step 0; the states so far are in {path}\n");
@@ -285,8 +286,8 @@ fn a_bad_case_file_is_refused_with_its_line() {
         ("stepz = 3", "unknown key \"stepz\": one of"),
         ("case = \"a.toml\"", "unknown key \"case\""),
         ("order = \"fastest\"", "unknown order \"fastest\""),
-        ("steps = \"many\"", "a whole number, 0 or more"),
-        ("steps = -1", "a whole number, 0 or more"),
+        ("steps = \"many\"", "an integer, 0 or more"),
+        ("steps = -1", "an integer, 0 or more"),
         ("verify = 1", "true or false"),
         ("mesh = [1]", "a number or a string"),
         ("set = 3", "table"),
@@ -315,19 +316,19 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
     let out = folder.path().join("out");
     let fresh = ["--out", out.to_str().unwrap()];
     for (arguments, says) in [
-        (&["run", "hat"][..], "unknown example \"hat\": one of heat"),
+        (&["run", "hat"][..], "unknown example \"hat\": did you mean `heat`? there are heat"),
         (&["verify", "hat"], "unknown example"),
         (&["bench", "hat"], "unknown example"),
         (&["run", "heat", "--order", "fastest"], "unknown order \"fastest\": one of color"),
         (&["run", "heat", "--order", "peano/color"], "unknown curve"),
         (&["run", "heat", "--backend", "gpu9"], "possible values"),
         (&["run", "heat", "--threads", "1000000"], "0..=4096"),
-        (&["run", "heat", "--every", "0"], "take a whole number, 1 or more"),
-        (&["run", "heat", "--steps", "-1"], "take a whole number, 0 or more"),
-        (&["run", "heat", "--steps", "1e3"], "take a whole number, 0 or more"),
+        (&["run", "heat", "--every", "0"], "take an integer, 1 or more"),
+        (&["run", "heat", "--steps", "-1"], "take an integer, 0 or more"),
+        (&["run", "heat", "--steps", "1e3"], "take an integer, 0 or more"),
         (&["run", "heat", "--threads", "-1"], "0..=4096"),
-        (&["run", "heat", "--seed", "-1"], "take a whole number, 0 or more"),
-        (&["bench", "heat", "--steps", "-1"], "take a whole number, 1 or more"),
+        (&["run", "heat", "--seed", "-1"], "take an integer, 0 or more"),
+        (&["bench", "heat", "--steps", "-1"], "take an integer, 1 or more"),
         (&["run", "heat", "--until", "-1"], "take simulated seconds, 0 or more"),
         (&["run", "heat", "--until", "1e300"], "too many steps away"),
         (&["run", "heat", "--stop", "hottest"], "NAME<VALUE or NAME>VALUE, in quotes"),
@@ -337,7 +338,7 @@ fn mistakes_end_with_one_clear_error_and_leave_nothing() {
         ),
         (&["shader", "heat", "--kernel", "Foo"], "heat has no kernel \"Foo\": one of "),
         (&["run", "heat", "--order", "blocked:0"], "1 to 4294967295"),
-        (&["run", "heat", "--set", "dtt=3"], "unknown setting \"dtt\": one of"),
+        (&["run", "heat", "--set", "dtt=3"], "unknown setting \"dtt\": did you mean `dt`? there are method, "),
         (&["run", "heat", "--set", "dt"], "NAME=VALUE"),
         (&["run", "heat", "--set", "dt=fast"], "no number"),
         (&["run", "heat", "--mesh", "shet:9"], "did you mean `sheet`?"),
@@ -445,7 +446,7 @@ fn shells_are_given_completions_and_man_its_pages() {
         assert!(pages.contains(&page.to_string()), "{pages:?}");
     }
     let page = std::fs::read_to_string(out.join("meshweft-run.1")).unwrap();
-    assert!(page.contains("meshweft run wave") && page.contains("until"), "{page}");
+    assert!(page.contains("meshweft run heat") && page.contains("until"), "{page}");
     let file = write(&folder, "file", "");
     bad(&["man", "--out", &file], "cannot write manual pages to ");
 }
@@ -475,7 +476,7 @@ fn a_reader_that_leaves_ends_the_command_quietly() {
         }
     }
     let mut err = Vec::new();
-    let code = cli::run(["meshweft", "list"], &mut Console::new(&mut Closed, &mut err));
+    let code = cli::run(&PROGRAMS, ["meshweft", "list"], &mut Console::new(&mut Closed, &mut err));
     assert_eq!((code, String::from_utf8(err).unwrap().as_str()), (0, ""));
 }
 
@@ -494,7 +495,7 @@ fn a_new_package_has_the_program_that_is_tested_here_and_bad_names_are_refused()
     bad(&["new", "My Model"], "is no name of a package");
     bad(&["new", folder.path().join("other").to_str().unwrap(), "--meshweft", "/"], "does not hold the sources");
     // The same text, compiled: its acceptance test passes.
-    for check in <crate::template::Diffusion as meshweft_examples::Example>::checks().unwrap() {
+    for check in <crate::template::Diffusion as meshweft_command::Example>::checks().unwrap() {
         assert!(check.passes(), "{}: {}", check.name, check.measured);
     }
 }

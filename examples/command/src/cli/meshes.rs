@@ -1,0 +1,33 @@
+//! Meshes that the command line names.
+
+use super::memory::Cost;
+use anyhow::{Result, anyhow, bail};
+use meshweft_mesh::{Mesh, generate, io};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+
+/// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it; what the reader has to say
+/// goes to `err`.
+pub(super) fn open(name: &OsStr, seed: u64, cost: Cost, err: &mut dyn Write) -> Result<Mesh> {
+    let path = Path::new(name);
+    let name = &*name.to_string_lossy();
+    let mesh = if generate::find(name).is_some() {
+        cost.check(name, generate::size(name)?)?;
+        generate::generate(name, seed)?
+    } else if path.exists() {
+        cost.check_file(name, path.metadata().map_or(0, |file| file.len()))?;
+        let mesh = io::read_with(path, &mut |note| drop(writeln!(err, "note: {note}")))?;
+        if mesh.points().is_empty() {
+            bail!("{name} holds no points");
+        }
+        cost.check_beside(name, &mesh)?;
+        mesh
+    } else if path.components().count() > 1 || io::Format::from_path(path).is_ok() {
+        let names: Vec<_> = generate::GENERATORS.iter().map(|g| g.name).collect();
+        bail!("no mesh file {name}: give a path, or a generator such as sheet:64 (one of {})", names.join(", "));
+    } else {
+        generate::generate(name, seed).map_err(|e| anyhow!("{e}; nor is {name} a file"))?
+    };
+    Ok(mesh)
+}

@@ -1,0 +1,112 @@
+//! What a run should have taken, for the end of it.
+
+use super::cache::{Cache, name};
+use super::gpus::{gpus, name_on};
+use super::row::here;
+use super::trial;
+use crate::Run;
+use crate::cli::options::Plan;
+use crate::cli::text;
+use anyhow::Result;
+#[cfg(feature = "cluster")]
+use anyhow::ensure;
+use meshweft::Backend;
+use meshweft::model::{Cost, Costs, GpuCosts, Prediction};
+#[cfg(feature = "cluster")]
+use meshweft::{
+    HostReport,
+    model::{HybridCosts, Machine, Place},
+};
+use std::time::Duration;
+
+/// Steps that have taken as long are worth a trial, if it is not known yet what the program costs: it takes a second, once; in a debug build
+/// some more.
+const LONG: Duration = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 2 });
+
+/// What a run was predicted to take.
+pub(in crate::cli) struct Expected {
+    pub(in crate::cli) round_s: f64,
+    pub(in crate::cli) limit: Cost,
+    /// What is not in it.
+    without: &'static str,
+}
+
+impl Expected {
+    /// So many rounds beside what they took.
+    pub(in crate::cli) fn beside(&self, rounds: u64, wall_s: f64) -> String {
+        let [predicted, measured] = [self.round_s * rounds as f64, wall_s].map(text::seconds);
+        format!("{predicted}{}, measured {measured} (limit: {})", self.without, self.limit.name())
+    }
+}
+
+/// What a run should have taken that has taken `wall` for its steps, or why that cannot be said. Costs that no command has measured yet are
+/// measured now if that was long.
+pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result<Expected, String> {
+    if plan.options.verify || matches!(plan.options.backend, Backend::Serial) {
+        return Err("not: the oracle takes its time".into());
+    }
+    let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
+    let found = predict(&mut cache, plan, run, wall >= LONG);
+    cache.save();
+    match found {
+        Ok(Some((prediction, without))) => {
+            Ok(Expected { round_s: prediction.round_s(), limit: prediction.limit(), without })
+        }
+        Ok(None) => {
+            Err(format!("not yet: `meshweft plan {}` with these options measures what it costs", plan.entry.info.name))
+        }
+        Err(e) => Err(format!("not: {e:#}")),
+    }
+}
+
+/// A prediction, and what is left out of it.
+type Found = (Prediction, &'static str);
+
+/// None if costs are not known, unless they are to be measured now.
+fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<Option<Found>> {
+    let (mesh, order) = (run.mesh(), run.schedule().order());
+    let work = run.workload(run.threads(), &[1.0])?;
+    trial::ensure_rounds(plan, &work)?;
+    let Some(machine) = cache.machine_if(is_tried)? else { return Ok(None) };
+    if let Backend::Gpu { adapter } = plan.options.backend {
+        let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == adapter) else { return Ok(None) };
+        let measure = || trial::gpu_costs(plan, mesh, order, &gpu);
+        let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
+        return Ok(costs.map(|costs| (costs.predict(&work), "")));
+    }
+    let measure = || trial::costs(plan, mesh, order, &machine);
+    let costs: Option<Costs> = cache.costs_if(is_tried, &name(plan, mesh, order), measure)?;
+    let Some(costs) = costs else { return Ok(None) };
+    #[cfg(feature = "cluster")]
+    if let Backend::Cluster(_) = plan.options.backend {
+        return on_hosts(cache, plan, run, (&machine, &costs), is_tried);
+    }
+    Ok(Some((machine.predict(&costs, &work, here(run.threads())), "")))
+}
+
+/// The same of several hosts, or of the cores and a GPU beside them.
+#[cfg(feature = "cluster")]
+fn on_hosts(
+    cache: &mut Cache,
+    plan: &Plan,
+    run: &Run,
+    (machine, costs): (&Machine, &Costs),
+    is_tried: bool,
+) -> Result<Option<Found>> {
+    let (mesh, order, hosts) = (run.mesh(), run.schedule().order(), run.hosts());
+    let vertices = mesh.points().len().max(1) as f64;
+    let part = |host: &HostReport| host.vertices as f64 / vertices;
+    let threads = hosts.iter().map(|host| host.threads).max().unwrap_or(1);
+    if let Some(beside) = plan.beside {
+        let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == beside.adapter) else { return Ok(None) };
+        let measure = || trial::hybrid_costs(plan, mesh, order, &gpu, (machine, costs));
+        let hybrid: Option<HybridCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
+        let share = hosts.iter().filter(|host| !host.gpu.is_empty()).map(part).sum();
+        let work = run.workload(threads, &[1.0 - share, share])?;
+        return Ok(hybrid.map(|hybrid| (hybrid.predict(machine, costs, &work, share), "")));
+    }
+    ensure!(hosts.iter().all(|host| host.gpu.is_empty()), "several GPUs are no part of the model");
+    let work = run.workload(threads, &hosts.iter().map(part).collect::<Vec<_>>())?;
+    let place = Place { hosts: hosts.len(), threads, link: None, is_one_machine: plan.is_one_machine };
+    Ok(Some((machine.predict(costs, &work, place), " without messages")))
+}

@@ -1,0 +1,499 @@
+//! `meshweft run`: an example from start to end, with everything it leaves behind.
+
+use super::console::{Console, Outcome};
+use super::goal::{self, Condition, Goal};
+use super::hosts::{self, SpeedUp};
+use super::options::{Plan, Problem, at_least};
+use super::pictures::Pictures;
+use super::plan::{self, Expected, Setup};
+use super::programs::Programs;
+use super::progress::Progress;
+use super::signals::Signal;
+use super::{text, verify};
+use crate::output::{self, Config, Files, Output};
+use crate::{Check, Run};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use meshweft::{Backend, Metric};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What to run and what to keep.
+#[derive(Args)]
+#[command(args_override_self = true, after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) problem: Problem,
+    /// Time steps [default: see `meshweft list`]
+    #[arg(long, value_name = "N", value_parser = at_least::<0>, overrides_with = "until")]
+    steps: Option<u64>,
+    /// Instead of --steps: simulated seconds; the first step at which they have passed is the last
+    #[arg(long, value_name = "SECONDS", value_parser = goal::time, overrides_with = "steps")]
+    until: Option<f64>,
+    /// Stop before, after the first step at which a measured quantity is below or above a bound, as in --stop 'energy<0.5'.
+    /// What is measured is in the table that a run prints. Measuring takes about a pass over the mesh after each step
+    #[arg(long, value_name = "NAME<VALUE")]
+    stop: Option<Condition>,
+    /// Folder for what the run writes; files of an earlier run in it are replaced [default: out/EXAMPLE]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Steps from one saved state and frame of the film to the next [default: about 60 frames a run, and as many
+    /// states as fit into 256 MiB]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    every: Option<u64>,
+    #[command(flatten)]
+    pictures: Pictures,
+    /// Let each host write its own piece of every state, as .vtu, and index them as .pvtu: the state is never gathered, so there
+    /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
+    #[arg(long)]
+    pieces: bool,
+    /// Run where the performance model expects it to be quickest, threads of this machine, its GPU or both, and say why. The order
+    /// stays: another one is another result
+    #[arg(long)]
+    auto: bool,
+    /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates; judge what
+    /// came out by the properties that it must have, where the example knows some
+    #[arg(long)]
+    verify: bool,
+    /// File for a timeline of all threads of all hosts, in Chrome's trace event format: open it in https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft run EXAMPLE
+  meshweft run EXAMPLE --mesh disk:200 --order color --steps 400 --out out/disk
+  meshweft run EXAMPLE --mesh part.msh --threads 8 --verify
+  meshweft run EXAMPLE --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
+  srun meshweft run EXAMPLE --mesh box:128                         on all tasks of a step of Slurm
+  meshweft run case.toml --steps 1000
+  meshweft run EXAMPLE --mesh ball:40 --section half --view front  a solid, cut open toward the camera
+  meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
+  meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
+
+A case file; `meshweft list` shows the settings of each example:
+  example = \"EXAMPLE\"
+  mesh = \"torus:192x96\"
+  steps = 300
+  [set]
+  dt = 1e-3
+
+In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.png the
+last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write what there is and exit with 130, 143 and 129.";
+
+impl Arguments {
+    /// The folder for what the run writes.
+    ///
+    /// # Errors
+    /// None is stated, and no example is named.
+    fn folder(&self) -> Result<PathBuf> {
+        match &self.out {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(["out", self.problem.named()?].iter().collect()),
+        }
+    }
+}
+
+/// What a run came to.
+struct End {
+    /// Time of the steps alone.
+    wall: Duration,
+    /// What it should have been, or why that cannot be said.
+    expected: Result<Expected, String>,
+    /// The measured quantities before the first step.
+    first: Vec<Metric>,
+    /// The same after the last one.
+    last: Vec<Metric>,
+    verified: Option<String>,
+    /// Whether the condition that may end it held.
+    met: bool,
+    /// What was reached, if that was more than some steps.
+    reached: Option<String>,
+    /// What ended it before its time.
+    stopped_by: Option<Signal>,
+    /// Whether each host has written its own piece of the state.
+    pieces: bool,
+    files: Files,
+}
+
+/// The facts of a finished run: the object of `--json`, and the source of the table.
+#[derive(Serialize)]
+struct Report {
+    example: &'static str,
+    mesh: String,
+    vertices: usize,
+    cells: usize,
+    directed_edges: usize,
+    /// The whole identity of the result.
+    order: String,
+    tasks: usize,
+    backend: &'static str,
+    adapter: Option<String>,
+    threads: usize,
+    /// How often threads were held up because other programs had the cores.
+    stalls: u64,
+    /// Of a run on several: what each has done, and how many threads' worth of updates went on at once.
+    hosts: Vec<Value>,
+    speed_up: Option<SpeedUp>,
+    precision: &'static str,
+    seed: u64,
+    settings: Map<String, Value>,
+    steps: u64,
+    rounds: u64,
+    time_s: f64,
+    until_s: Option<f64>,
+    stop: Option<Value>,
+    wall_s: f64,
+    /// What the model says, for as many rounds, and what it takes for the limit; or why it says nothing.
+    predicted_s: Option<f64>,
+    limit: Option<&'static str>,
+    not_predicted: Option<String>,
+    updates_per_s: f64,
+    setup_s: Map<String, Value>,
+    saving_s: f64,
+    drawing_s: f64,
+    metrics: Map<String, Value>,
+    /// None where no host has the whole state.
+    digest: Option<String>,
+    verified: Option<String>,
+    interrupted: bool,
+    stopped_by: Option<String>,
+    state_every: u64,
+    files: Vec<PathBuf>,
+}
+
+/// Runs the example.
+pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
+    #[cfg(feature = "cluster")]
+    if let Some(worker) = arguments.problem.worker()? {
+        return super::worker::as_rank(worker.folder(arguments.folder()?), programs, console);
+    }
+    let mut plan = arguments.problem.plan(programs, arguments.verify)?;
+    plan.options.timeline = arguments.trace.is_some();
+    // Before the run, which would have been in vain.
+    let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
+    output::check(&arguments.folder()?)?;
+    let (mut run, setup) = start(arguments, &mut plan, console)?;
+    let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
+    let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
+    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, trace, console)?;
+    if end.stopped_by.is_none() {
+        verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
+    }
+    let report = Report::new(&plan, &run, &setup, &goal, &end)?;
+    let printed = match arguments.json {
+        true => report.print_json(console),
+        false => report.print(&end, &goal, console),
+    };
+    match end.stopped_by {
+        Some(signal) => Ok(Outcome::Stopped(signal)),
+        None if !checks.iter().all(Check::passes) => printed.map(|()| Outcome::Wrong),
+        None => printed.map(|()| Outcome::Done),
+    }
+}
+
+/// Builds the run, and says what was chosen and noticed.
+fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Result<(Run, Setup)> {
+    if let Some(note) = &plan.note {
+        writeln!(console.err, "backend: {note}")?;
+    }
+    let (run, setup) = match arguments.auto {
+        false => plan::start(plan, console.err)?,
+        true => {
+            let (run, setup, why) = plan::choose(plan, console.err)?;
+            writeln!(console.err, "{why}")?;
+            (run, setup)
+        }
+    };
+    if let Some(note) = run.note() {
+        writeln!(console.err, "{}: {note}", plan.entry.info.name)?;
+    }
+    Ok((run, setup))
+}
+
+/// What the run is to leave.
+fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run) -> Result<Config> {
+    let mut config = Config {
+        pictures: !arguments.pictures.no_pictures,
+        style: arguments.pictures.style(),
+        pieces: arguments.pieces,
+        threads: arguments.problem.threads(),
+        ..Config::new(&arguments.folder()?, plan.entry.info.name, goal.steps, run)
+    };
+    if let Some(every) = arguments.every {
+        (config.every, config.state_every) = (every, every);
+    }
+    Ok(config)
+}
+
+/// Takes all steps, and writes and draws what there is to keep of them. Returns what it came to, and how the last state was judged.
+fn to_the_end(
+    arguments: &Arguments,
+    plan: &Plan,
+    run: &mut Run,
+    goal: &Goal,
+    trace: Option<File>,
+    console: &mut Console,
+) -> Result<(End, Vec<Check>)> {
+    let config = config(arguments, plan, goal, run)?;
+    let every = config.every;
+    let mut output = Output::create(config, run)?;
+    console.signals.make_stoppable();
+    let mut progress = Progress::new(goal.steps, every, "step", arguments.quiet, console);
+    let first = output.save_now(run)?;
+    let (wall, met) = match advance(run, &mut output, goal, &mut progress, console) {
+        Ok(advanced) => advanced,
+        Err(error) => {
+            progress.finish();
+            // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
+            let _ = draw(output, run, None, arguments.quiet, console);
+            return Err(error);
+        }
+    };
+    let last = output.save_now(run)?;
+    if let (Some(file), Some(path)) = (trace, &arguments.trace) {
+        write_timeline(run, file, path, console)?;
+    }
+    let verified = run.verdict()?;
+    let checks = if arguments.verify { run.judge()? } else { Vec::new() };
+    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run));
+    progress.finish();
+    if let Some(signal) = stopped_by {
+        let (steps, folder) = (run.steps(), output.folder().display());
+        // After SIGHUP there may be no terminal any more.
+        let _ = writeln!(console.err, "{signal}: stopped after step {steps}; the states so far are in {folder}");
+    }
+    let files = draw(output, run, stopped_by, arguments.quiet, console)?;
+    // After all else, which is not to wait for it.
+    let expected = plan::expected(plan, run, if stopped_by.is_some() { Duration::ZERO } else { wall });
+    let reached = goal.to_text(met, &last, run);
+    let end = End { wall, expected, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
+    Ok((end, checks))
+}
+
+/// Takes the steps of a run, until its goal is reached or a signal comes. Returns the time that they took, and whether the condition held
+/// that may end them.
+fn advance(
+    run: &mut Run,
+    output: &mut Output,
+    goal: &Goal,
+    progress: &mut Progress,
+    console: &mut Console,
+) -> Result<(Duration, bool)> {
+    let (mut wall, mut met) = (Duration::ZERO, false);
+    while !met && !goal.is_reached(run) && console.signals.count() == 0 {
+        progress.reach(run.steps(), output.spent(), || hosts::slowest(&run.hosts()), console);
+        let clock = Instant::now();
+        let stepped = step(run, output, goal);
+        wall += clock.elapsed();
+        if stepped.is_err() {
+            // The states before are whole, whatever became of this one, which is what to tell of.
+            let _ = output.catch_up(run);
+        }
+        met = stepped.with_context(|| format!("stopped; the states before are in {}", output.folder().display()))?;
+        output.save(run)?;
+    }
+    let clock = Instant::now();
+    if run.is_pending() {
+        output.catch_up(run)?;
+    }
+    run.wait()?;
+    Ok((wall + clock.elapsed(), met))
+}
+
+/// Writes what is left of a run that a signal ended or none, and draws the pictures: one more signal ends the film.
+fn draw(output: Output, run: &Run, stopped_by: Option<Signal>, quiet: bool, console: &mut Console) -> Result<Files> {
+    let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", quiet, console);
+    let (mut drawn, enough) = (0, usize::from(stopped_by.is_some()));
+    let files = output.finish(run, &mut || {
+        drawn += 1;
+        progress.reach(drawn, Duration::ZERO, String::new, console);
+        console.signals.count() <= enough
+    })?;
+    progress.finish();
+    Ok(files)
+}
+
+/// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
+/// way: it belongs to their time. Returns whether the condition holds that may end the run.
+fn step(run: &mut Run, output: &mut Output, goal: &Goal) -> Result<bool> {
+    run.step()?;
+    if output.is_due(run.steps()) || goal.is_judged() {
+        if run.is_pending() {
+            output.catch_up(run)?;
+        }
+        run.wait()?;
+    }
+    goal.is_met(run)
+}
+
+/// The file of a timeline.
+///
+/// # Errors
+/// A backend without threads to show; a file that cannot be written.
+fn create(path: &Path, plan: &Plan) -> Result<File> {
+    if matches!(plan.options.backend, Backend::Serial | Backend::Gpu { .. }) {
+        bail!("--trace shows what threads do: use --backend cpu");
+    }
+    File::create(path).with_context(|| format!("cannot write the timeline to {}", path.display()))
+}
+
+/// Writes what threads have done to a file.
+fn write_timeline(run: &mut Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
+    let written = run.write_timeline(&mut std::io::BufWriter::new(file));
+    let left_out = written.with_context(|| format!("cannot write the timeline to {}", path.display()))?;
+    if left_out > 0 {
+        let events = text::counted(left_out as usize, "event", "events");
+        writeln!(console.err, "{}: {events} left out, the last of the run: take fewer --steps", path.display())?;
+    }
+    Ok(())
+}
+
+impl Report {
+    fn new(plan: &Plan, run: &Run, setup: &Setup, goal: &Goal, end: &End) -> Result<Report> {
+        let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
+        let updates = run.rounds() as f64 * vertices as f64;
+        let is_scattered = end.pieces && !run.hosts().is_empty();
+        let metric = |(a, b): (&Metric, &Metric)| {
+            (b.name.to_string(), json!({ "unit": b.unit, "first": a.value, "value": b.value }))
+        };
+        Ok(Report {
+            example: plan.entry.info.name,
+            mesh: plan.mesh.to_string_lossy().into_owned(),
+            vertices,
+            cells: run.mesh().cells().len(),
+            directed_edges: run.directed_edges(),
+            order: run.schedule().order().to_string(),
+            tasks: run.schedule().graph().len(),
+            backend: plan.backend(),
+            adapter: run.adapter().map(|adapter| adapter.name),
+            threads: run.threads(),
+            stalls: run.stalls(),
+            hosts: run.hosts().iter().map(|host| hosts::done(host, run.rounds())).collect(),
+            speed_up: SpeedUp::of(&run.hosts()),
+            precision: plan.precision(),
+            seed: plan.seed,
+            settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
+            steps: run.steps(),
+            rounds: run.rounds(),
+            time_s: run.time(),
+            until_s: goal.until,
+            stop: goal.to_json(end.met, &end.last),
+            wall_s,
+            predicted_s: end.expected.as_ref().ok().map(|expected| expected.round_s * run.rounds() as f64),
+            limit: end.expected.as_ref().ok().map(|expected| expected.limit.name()),
+            not_predicted: end.expected.as_ref().err().cloned(),
+            updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
+            setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
+            saving_s: end.files.saving_s,
+            drawing_s: end.files.drawing_s,
+            metrics: end.first.iter().zip(&end.last).map(metric).collect(),
+            digest: if is_scattered { None } else { Some(run.digest()?) },
+            verified: end.verified.clone(),
+            interrupted: end.stopped_by.is_some(),
+            stopped_by: end.stopped_by.map(|signal| signal.to_string()),
+            state_every: end.files.state_every,
+            files: end.files.paths.clone(),
+        })
+    }
+
+    fn print_json(&self, console: &mut Console) -> Result<()> {
+        let text = serde_json::to_string(self).context("cannot print the report")?;
+        Ok(writeln!(console.out, "{text}")?)
+    }
+
+    fn print(&self, end: &End, goal: &Goal, console: &mut Console) -> Result<()> {
+        let out = &mut console.out;
+        text::pairs(out, &self.rows(end, goal))?;
+        hosts::print(&self.hosts, out)?;
+        self.speed_up.iter().try_for_each(|speed_up| speed_up.print(out))?;
+        let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];
+        for (a, b) in end.first.iter().zip(&end.last) {
+            rows.push(vec![b.name.to_string(), text::number(a.value), text::number(b.value), b.unit.to_string()]);
+        }
+        writeln!(out)?;
+        text::table(out, &rows)?;
+        writeln!(out)?;
+        self.print_files(end, out)?;
+        if let Some(line) = &end.reached {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// What was run, how long it took, and whether it was right: a name and a value each.
+    fn rows(&self, end: &End, goal: &Goal) -> Vec<(&'static str, String)> {
+        let settings: Vec<_> = self.settings.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
+        let total: f64 = self.setup_s.values().filter_map(Value::as_f64).sum();
+        let stages =
+            self.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
+        let stages = stages.collect::<Vec<_>>().join(", ");
+        let tasks = text::counted(self.tasks, "task", "tasks");
+        let threads = text::counted(self.threads, "thread", "threads");
+        let stopped = if self.interrupted { format!(" of {}: stopped", goal.steps) } else { String::new() };
+        let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
+        let [vertices, cells, edges] = [self.vertices, self.cells, self.directed_edges].map(text::count);
+        let [wall, total, saving, drawing] = [self.wall_s, total, self.saving_s, self.drawing_s].map(text::seconds);
+        let (steps, time) = (text::count(self.steps as usize), text::quantity(self.time_s, "s"));
+        let beside = |expected: &Expected| expected.beside(self.rounds, self.wall_s);
+        let mut rows = vec![
+            ("example", format!("{}  {}", self.example, settings.join(" "))),
+            ("mesh", format!("{}: {vertices} vertices, {cells} cells, {edges} directed edges", self.mesh)),
+            ("order", format!("{}, {tasks}", self.order)),
+            ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
+            ("steps", format!("{steps}{stopped}, to t = {time}")),
+            ("wall", format!("{wall} for the steps, {}", text::rate(self.updates_per_s, "updates"))),
+            ("predicted", end.expected.as_ref().map_or_else(String::clone, beside)),
+            ("set-up", format!("{total}: {stages}")),
+            ("output", format!("{saving} while running ({share:.0} % of that time), {drawing} for pictures after it")),
+        ];
+        if self.stalls > 0 {
+            let times = text::counted(self.stalls as usize, "time", "times");
+            rows.push(("held up", format!("{times}: other programs had the cores; some steps ran on one thread")));
+        }
+        rows.extend(self.verified.iter().map(|sentence| ("verified", sentence.clone())));
+        rows.extend(self.digest.iter().map(|digest| ("digest", digest.clone())));
+        rows
+    }
+
+    /// Says which files there are.
+    fn print_files(&self, end: &End, out: &mut dyn Write) -> Result<()> {
+        let ends = |path: &&PathBuf, wanted: &str| path.extension().is_some_and(|end| end == wanted);
+        let count = |wanted| self.files.iter().filter(|path| ends(path, wanted)).count();
+        let others = self.files.iter().filter(|path| !ends(path, "vtu") && !ends(path, "pvtu"));
+        let others = others.map(|path| path.display().to_string()).collect::<Vec<_>>().join("  ");
+        let kind = if end.pieces { "pvtu" } else { "vtu" };
+        let states = match count(kind) {
+            0 => String::new(),
+            1 => format!("  and 1 state (.{kind})"),
+            n => format!("  and {n} states (.{kind}), one every {} steps", self.state_every),
+        };
+        writeln!(out, "wrote {others}{states}")?;
+        let elsewhere = self.files.iter().filter(|path| !path.exists()).count();
+        if elsewhere > 0 {
+            let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");
+            writeln!(out, "{pieces} on the disks of other hosts: copy them beside the .pvtu")?;
+        }
+        Ok(())
+    }
+}
+
+/// A setting as a number if it is one.
+fn as_value(text: &str) -> Value {
+    text.parse::<f64>().map_or_else(|_| text.into(), Value::from)
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.as_f64().map(text::number).unwrap_or_default(), str::to_string)
+}

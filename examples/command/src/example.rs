@@ -1,0 +1,182 @@
+//! What an example is: a program with a scene, settings, a look and an acceptance test.
+
+use crate::settings::{Setting, Settings};
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use meshweft::{Number, Order, Program};
+use meshweft_mesh::{Field, Mesh};
+use meshweft_picture::{ColorMap, Prop};
+
+/// What is known of an example before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The word on the command line.
+    pub name: &'static str,
+    /// What it computes and by which method, in one line.
+    pub about: &'static str,
+    /// The mesh unless another is named.
+    pub mesh: &'static str,
+    /// Time steps unless another number is given.
+    pub steps: usize,
+    /// What `--set` can change.
+    pub settings: &'static [Setting],
+    /// The order unless another is named; none leaves that to the backend.
+    pub order: Option<Order>,
+    /// The precision unless another is named.
+    pub precision: Precision,
+}
+
+impl Info {
+    /// Of an example without settings that leaves order and precision open; name, line and mesh are to be filled in.
+    pub const DEFAULT: Info =
+        Info { name: "", about: "", mesh: "", steps: 1, settings: &[], order: None, precision: Precision::F32 };
+}
+
+/// A column of the table of vertices that a run leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// The field that it holds, one number a vertex.
+    pub field: &'static str,
+    /// Whether those are ids of vertices.
+    pub is_vertex: bool,
+    /// The value that stands for nothing, and the word that is written for it.
+    pub nothing: Option<(f64, &'static str)>,
+}
+
+/// A program that can be run by name.
+pub trait Example: Program {
+    /// What is known of it.
+    const INFO: Info;
+
+    /// Sets the scene. The mesh may be scaled or moved to fit it. `order` is that of the sweeps.
+    ///
+    /// # Errors
+    /// A mesh that the physics cannot run on.
+    fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Self>;
+
+    /// Whether it is this program that runs with these settings, of those of an example.
+    fn runs(_settings: &Settings) -> bool {
+        true
+    }
+
+    /// How its state is drawn.
+    fn look(&self) -> Look;
+
+    /// The columns of the table that a run leaves as `NAME.csv`, a line for each vertex, in place of the history of what
+    /// was measured; none unless overridden.
+    fn table(&self) -> Vec<Column> {
+        Vec::new()
+    }
+
+    /// Judges a state by the properties that it must have, each a line; none unless overridden.
+    ///
+    /// # Errors
+    /// A field that is missing.
+    fn judge(&self, _fields: &[Field]) -> Result<Vec<Check>> {
+        Ok(Vec::new())
+    }
+
+    /// What its user should know of how it took the mesh, in one line.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
+    /// Runs its acceptance test.
+    ///
+    /// # Errors
+    /// A run that fails before it can be judged.
+    fn checks() -> Result<Vec<Check>>;
+}
+
+/// How a state is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The field that holds positions; the mesh stays where it is without one.
+    pub positions: Option<&'static str>,
+    /// The field that colors the mesh: vectors by their length. One plain color without one.
+    pub color: Option<&'static str>,
+    /// What the colors mean, with the unit.
+    pub label: &'static str,
+    /// From the color field to colors; [`ColorMap::Coolwarm`] for one of two signs.
+    pub map: ColorMap,
+    /// Meters by which a flat mesh is raised where the color field is 1.
+    pub lift: f64,
+    /// Things around the mesh.
+    pub props: Vec<Prop>,
+}
+
+/// One line of an acceptance test: a measured number beside the one it must be.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// What was measured, on which mesh, by which method.
+    pub name: String,
+    /// What came out.
+    pub measured: f64,
+    /// What should.
+    pub expected: f64,
+    /// How far apart they may be.
+    pub tolerance: Tolerance,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// Where the expected value comes from.
+    pub source: &'static str,
+}
+
+/// How far a measured number may be from the expected one.
+#[derive(Clone, Copy, Debug)]
+pub enum Tolerance {
+    /// At most this share of the expected value.
+    Relative(f64),
+    /// At most this much, in the unit of the value.
+    Absolute(f64),
+    /// Not above the expected value.
+    AtMost,
+}
+
+impl Check {
+    /// Whether the measured value is as expected. NaN never is.
+    pub fn passes(&self) -> bool {
+        let off = (self.measured - self.expected).abs();
+        match self.tolerance {
+            Tolerance::Relative(share) => off <= share * self.expected.abs(),
+            Tolerance::Absolute(most) => off <= most,
+            Tolerance::AtMost => self.measured <= self.expected,
+        }
+    }
+}
+
+/// The precision of state and arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// 64 bits.
+    F64,
+}
+
+impl Precision {
+    /// The word for it: `f32` or `f64`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => f32::NAME,
+            Precision::F64 => f64::NAME,
+        }
+    }
+}
+
+/// The number of an element in a field, or the length of its vector.
+pub(crate) fn magnitude(field: &Field, i: usize) -> f64 {
+    match field.components {
+        1 => field.values[i],
+        n => field.values[n * i..n * (i + 1)].iter().map(|x| x * x).sum::<f64>().sqrt(),
+    }
+}
+
+/// Finds the field of that name.
+///
+/// # Errors
+/// It is not there.
+pub fn find<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field> {
+    fields.iter().find(|field| field.name == name).with_context(|| format!("the state has no field {name}"))
+}

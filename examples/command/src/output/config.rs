@@ -1,0 +1,102 @@
+//! What a run is to leave, where, and how it looks.
+
+use crate::Run;
+use meshweft_picture::{Section, Size};
+use std::path::{Path, PathBuf};
+
+/// What a run is to leave, and where.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The name that files begin with.
+    pub name: &'static str,
+    /// Steps that the run is to take.
+    pub steps: u64,
+    /// Steps from one frame of the film and line of the history to the next.
+    pub every: u64,
+    /// Steps from one state of the series to the next: a multiple of `every`.
+    pub state_every: u64,
+    /// Whether pictures are drawn. Not with pieces.
+    pub pictures: bool,
+    /// Whether each host writes its own piece of the state.
+    pub pieces: bool,
+    /// How pictures look.
+    pub style: Style,
+    /// Threads that draw, 0 for one per core: the speed depends on them, no picture does.
+    pub threads: usize,
+}
+
+/// How pictures look, beside what the [`Look`](crate::Look) of the example says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Style {
+    /// Size of the picture of the last state.
+    pub picture: Size,
+    /// Size of the film.
+    pub film: Size,
+    /// Where the camera stands, as [`Camera::seen_from`](meshweft_picture::Camera::seen_from) takes it; `None` is the view of
+    /// [`Camera::framing`](meshweft_picture::Camera::framing).
+    pub view: Option<[f64; 2]>,
+    /// How solids are cut open toward the camera.
+    pub section: Section,
+    /// The field that gives the color: of the state, or of the points or the cells of the mesh; `none` is a plain color. `None` is
+    /// that of the look.
+    pub color: Option<String>,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        let picture = Size { width: 1280, height: 960 };
+        let film = Size { width: 640, height: 480 };
+        Style { picture, film, view: None, section: Section::default(), color: None }
+    }
+}
+
+/// Frames of a film and lines of a history unless the user says how many.
+const FRAMES: u64 = 60;
+/// Bytes of a series unless the user says how many states: each holds the whole mesh, so that a disk is soon full.
+const SERIES_BYTES: u64 = 256 << 20;
+
+impl Config {
+    /// About 60 frames over the run, and as many of them as states as fit into 256 MiB, but at least first and last.
+    pub fn new(folder: &Path, name: &'static str, steps: u64, run: &Run) -> Config {
+        let every = steps.div_ceil(FRAMES).max(1);
+        let numbers: usize = run.fields().iter().map(|part| part.components).sum();
+        let cells = run.mesh().cells();
+        let bytes = 8 * (run.mesh().points().len() * (3 + numbers) + cells.all_corners().len() + 2 * cells.len());
+        let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
+        let state_every = every * FRAMES.div_ceil(states);
+        let folder = folder.to_owned();
+        Config {
+            folder,
+            name,
+            steps,
+            every,
+            state_every,
+            pictures: true,
+            pieces: false,
+            style: Style::default(),
+            threads: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_meshes_are_saved_less_often() {
+        let plan = |spec: &str| {
+            let entry = crate::Entry::of::<crate::template::Diffusion>();
+            let settings = crate::Settings::new(entry.info.settings);
+            let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
+            let run = entry.start(mesh, &settings, &crate::Options::default()).unwrap();
+            let config = Config::new(Path::new("out"), entry.info.name, 600, &run);
+            (config.every, config.state_every)
+        };
+        assert_eq!(plan("torus:8"), (10, 10));
+        let (every, state_every) = plan("torus:256x256");
+        assert!(every == 10 && state_every > every && state_every % every == 0, "{state_every}");
+    }
+}

@@ -1,0 +1,351 @@
+//! What a run leaves in its folder: a ParaView series, a history and a film.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `NAME_000100.vtu` | mesh and all state after 100 steps |
+//! | `NAME.pvd` | the series of those files with their times, for ParaView |
+//! | `NAME.csv` | the measured quantities at each frame of the film |
+//! | `NAME.png`, `NAME.gif` | the last state, and the way there |
+//!
+//! Programs on graphs leave a table in `NAME.csv` instead: what came out for each vertex. A mesh whose points all lie at one place has
+//! nothing to be shown, neither as a series nor as a film.
+//!
+//! With pieces, the series has `NAME_000100.pvtu` instead, which names `NAME_000100.1.vtu` and so on: each host has written its own
+//! piece of the state, which is never gathered, so nothing is drawn either.
+//!
+//! Every file but the history is written under another name and renamed when it is whole; the history grows by whole
+//! lines. So whatever ends a run, what is there can be opened. Files of an earlier run of the same name are removed
+//! first, and what killed ones left half-written; nothing else in the folder is touched. The folder is locked meanwhile: it belongs
+//! to one run at a time. Pictures are drawn when the run is over, and from a file without a name until then: the run does not wait
+//! for them, and the scale of colors and the view can fit all of it.
+
+mod config;
+mod film;
+mod frame;
+mod history;
+mod lock;
+mod series;
+mod vertices;
+
+use crate::Run;
+use anyhow::{Context, Result, bail};
+pub use config::{Config, Style};
+use film::Film;
+use frame::{Frame, Moment};
+use history::History;
+use lock::Lock;
+use meshweft::Metric;
+use meshweft_mesh::{Field, io};
+use series::Series;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Waits for the fields of a state.
+type Coming = Box<dyn FnOnce() -> Result<Vec<Field>>>;
+
+/// A state that is to be written once it is here.
+struct Due {
+    moment: Moment,
+    /// Whether it belongs to the film, and to the series.
+    film: bool,
+    series: bool,
+    state: Coming,
+}
+
+/// The folder of a run while it goes on.
+pub struct Output {
+    config: Config,
+    series: Option<Series>,
+    /// Of what was measured, unless there is to be a table of vertices.
+    history: Option<History>,
+    film: Option<Film>,
+    /// What is written while the run goes on.
+    due: Option<Due>,
+    /// The last steps of which there is a frame, and a state.
+    framed: Option<u64>,
+    stated: Option<u64>,
+    spent: Duration,
+    /// Until all is written.
+    _lock: Lock,
+}
+
+/// What a finished run left.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// All files, in the order of the table in the [module](self)'s documentation.
+    pub paths: Vec<PathBuf>,
+    /// Steps from one state of the series to the next.
+    pub state_every: u64,
+    /// Seconds that the run was held up by series, history and frames.
+    pub saving_s: f64,
+    /// Seconds spent on drawing, when it was over.
+    pub drawing_s: f64,
+}
+
+/// Checks that a folder can be made and written to, and that no other run writes to it. Leaves nothing behind.
+///
+/// # Errors
+/// A path below something that is no folder, or a folder that may not be written to or belongs to another run.
+pub fn check(folder: &Path) -> Result<()> {
+    let mut known = folder;
+    while !known.as_os_str().is_empty() && !known.exists() {
+        known = known.parent().unwrap_or(Path::new(""));
+    }
+    let known = if known.as_os_str().is_empty() { Path::new(".") } else { known };
+    if !known.is_dir() {
+        bail!(
+            "cannot write to {}: {} is a file, not a folder; choose another with --out",
+            folder.display(),
+            known.display()
+        );
+    }
+    let cannot = || format!("cannot write to {} (choose another folder with --out)", folder.display());
+    io::probe(known).with_context(cannot)?;
+    if folder.is_dir() {
+        Lock::take(folder)?;
+    }
+    Ok(())
+}
+
+impl Output {
+    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or written to, or belongs to another run.
+    pub fn create(config: Config, run: &mut Run) -> Result<Output> {
+        let clock = Instant::now();
+        let (folder, name) = (&config.folder, config.name);
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let lock = Lock::take(folder)?;
+        let clear =
+            || remove_earlier(folder, name).and_then(|()| if lock.is_held() { io::sweep(folder) } else { Ok(()) });
+        clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
+        let [low, high] = run.mesh().bounds();
+        let has_place = low != high || run.mesh().points().len() == 1;
+        let series = (has_place || config.pieces).then(|| Series::new(&config, run));
+        let history = match run.table().is_empty() {
+            true => Some(History::new(folder, name, &run.metrics()?)?),
+            false => None,
+        };
+        let film = if config.pictures && !config.pieces && has_place { Some(Film::new(&config, run)?) } else { None };
+        let spent = clock.elapsed();
+        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent, _lock: lock })
+    }
+
+    /// Saves what is due after this step. Where the run goes on by itself, on other hosts or a GPU, files are written while it does:
+    /// ask for the next steps, and call [`Output::catch_up`] before waiting for them.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn save(&mut self, run: &mut Run) -> Result<()> {
+        /// Steps that are asked for before a file is written: they keep others busy meanwhile.
+        const AHEAD: u64 = 128;
+        let step = run.steps();
+        let is_late = |due: &Due| !run.is_pending() || self.is_due(step) || step >= due.moment.step + AHEAD;
+        if self.due.as_ref().is_some_and(is_late) {
+            let clock = Instant::now();
+            self.catch_up(run)?;
+            self.spent += clock.elapsed();
+        }
+        if self.is_due(step) {
+            let clock = Instant::now();
+            let metrics = run.metrics()?;
+            let take = |run: &mut Run| -> Result<Coming> {
+                let snapshot = run.snapshot()?;
+                Ok(Box::new(|| Ok(snapshot.fields()?)))
+            };
+            self.ask(run, &metrics, step.is_multiple_of(self.config.state_every), take)?;
+            self.spent += clock.elapsed();
+        }
+        Ok(())
+    }
+
+    /// Writes what is left to write of a step before, while later ones are under way.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn catch_up(&mut self, run: &Run) -> Result<()> {
+        let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
+        let fields = state()?;
+        let frame = Frame { moment, points: run.points(&fields)?, fields };
+        if let Some(film) = self.film.as_mut().filter(|_| film) {
+            match run.table().iter().any(|column| column.nothing.is_some()) {
+                true => film.push(&frame.drawable(run.table()))?,
+                false => film.push(&frame)?,
+            }
+        }
+        match &mut self.series {
+            Some(all) if series => all.push(frame),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether something is saved after a step.
+    pub fn is_due(&self, step: u64) -> bool {
+        step.is_multiple_of(self.config.every)
+    }
+
+    /// Saves the state after this step, whether it is due or not, and returns the measured quantities.
+    ///
+    /// # Errors
+    /// A file that cannot be written. Those of earlier steps stay.
+    pub fn save_now(&mut self, run: &mut Run) -> Result<Vec<Metric>> {
+        let clock = Instant::now();
+        self.catch_up(run)?;
+        let metrics = run.metrics()?;
+        // What is read of the run next is this state too, and it comes once.
+        let take = |run: &mut Run| -> Result<Coming> {
+            let fields = run.state()?;
+            Ok(Box::new(|| Ok(fields)))
+        };
+        self.ask(run, &metrics, true, take)?;
+        self.catch_up(run)?;
+        self.spent += clock.elapsed();
+        Ok(metrics)
+    }
+
+    /// Adds a line to the history, and asks for what else is to be written of this step.
+    fn ask(
+        &mut self,
+        run: &mut Run,
+        metrics: &[Metric],
+        state: bool,
+        take: impl FnOnce(&mut Run) -> Result<Coming>,
+    ) -> Result<()> {
+        let moment = Moment { step: run.steps(), time: run.time() };
+        let new = self.framed.replace(moment.step) != Some(moment.step);
+        let series = state && self.stated.replace(moment.step) != Some(moment.step) && self.series.is_some();
+        if let Some(history) = self.history.as_mut().filter(|_| new) {
+            history.push(moment, metrics)?;
+        }
+        let film = new && self.film.is_some();
+        if let Some(all) = self.series.as_mut().filter(|_| series && self.config.pieces) {
+            all.push_pieces(moment, run)?;
+        } else if film || series {
+            self.due = Some(Due { moment, film, series, state: take(run)? });
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.config.folder
+    }
+
+    /// Time that the run was held up so far by saving.
+    pub fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Number of pictures that [`Output::finish`] draws.
+    pub fn pictures(&self) -> usize {
+        self.film.as_ref().map_or(0, Film::pictures)
+    }
+
+    /// Writes what is left, and draws the pictures. `goes_on` is asked after each; once it says no, the film is left out.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(mut self, run: &Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
+        self.catch_up(run)?;
+        let clock = Instant::now();
+        let mut paths = self.series.map(Series::into_files).unwrap_or_default();
+        paths.extend(self.history.map(|history| history.path().to_owned()));
+        let columns = run.table();
+        if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
+            let table = self.config.folder.join(format!("{}.csv", self.config.name));
+            vertices::write(&table, run.mesh(), &columns, &run.state()?)?;
+            paths.push(table);
+        }
+        if let Some(film) = self.film {
+            let picture = self.config.folder.join(format!("{}.png", self.config.name));
+            let animation = self.config.folder.join(format!("{}.gif", self.config.name));
+            if film.draw(&picture, &animation, self.config.threads, goes_on)? {
+                paths.extend([picture, animation]);
+            } else {
+                paths.push(picture);
+            }
+        }
+        Ok(Files {
+            paths,
+            state_every: self.config.state_every,
+            saving_s: self.spent.as_secs_f64(),
+            drawing_s: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// Removes the files of an earlier run, the index before what it names.
+fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
+    let ours = |file: &str| {
+        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+        let stem = rest.and_then(|rest| rest.strip_suffix(".vtu").or_else(|| rest.strip_suffix(".pvtu")));
+        let (step, host) =
+            stem.map_or(("", None), |stem| stem.split_once('.').map_or((stem, None), |(a, b)| (a, Some(b))));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
+    };
+    let mut files = ["pvd", "csv", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(ours) {
+            files.push(entry.path());
+        }
+    }
+    for file in files {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_an_earlier_run_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = [
+            "flow.pvd",
+            "flow.png",
+            "flow.gif",
+            "flow.csv",
+            "flow_000000.vtu",
+            "flow_1000000.vtu",
+            "flow_000000.pvtu",
+            "flow_000000.12.vtu",
+        ];
+        let other = [
+            "flow_1.vtu",
+            "flow_00000x.vtu",
+            "flows_000000.vtu",
+            "tide.pvd",
+            "tide.csv",
+            "flow.vtu",
+            "notes.txt",
+            "flow_000000..vtu",
+            "flow_000000.a.vtu",
+            "flow_000000.1.2.vtu",
+            "flow_.1.vtu",
+        ];
+        ours.iter().chain(&other).for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+        remove_earlier(folder.path(), "flow").unwrap();
+        assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
+        assert!(other.iter().all(|name| folder.path().join(name).exists()));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_found_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        check(&folder.path().join("a/b/c")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        for path in ["file", "file/a", "file/a/b"] {
+            let error = check(&folder.path().join(path)).unwrap_err().to_string();
+            assert!(error.contains("is a file, not a folder"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Named settings of an example, as `--set name=value` and case files give them.
+
+use crate::names::unknown;
+use anyhow::{Result, anyhow, bail};
+use std::collections::BTreeMap;
+
+/// One setting: its name, what it means, and what it may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The name, as in `--set name=value`.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub about: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+}
+
+/// What a setting may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A number in a closed range, with its unit.
+    Number {
+        /// The value unless set.
+        default: f64,
+        /// Its unit; empty for a pure number.
+        unit: &'static str,
+        /// Smallest and largest value.
+        range: [f64; 2],
+    },
+    /// One of several words; the first unless set.
+    Choice(&'static [&'static str]),
+}
+
+/// The values of all settings of an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    values: BTreeMap<&'static str, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Number(f64),
+    Choice(&'static str),
+}
+
+impl Settings {
+    /// The defaults.
+    pub fn new(known: &[Setting]) -> Settings {
+        let default = |setting: &Setting| match setting.kind {
+            Kind::Number { default, .. } => Value::Number(default),
+            Kind::Choice(words) => Value::Choice(words[0]),
+        };
+        Settings { values: known.iter().map(|s| (s.name, default(s))).collect() }
+    }
+
+    /// Sets one value.
+    ///
+    /// # Errors
+    /// An unknown name (lists those there are), a value that is no number, out of range, or none of the words.
+    ///
+    /// ```
+    /// use meshweft_command::{Kind, Setting, Settings};
+    /// let known = [Setting { name: "speed", about: "", kind: Kind::Number { default: 1.0, unit: "m/s", range: [0.0, 9.0] } }];
+    /// let mut settings = Settings::new(&known);
+    /// settings.set(&known, "speed", "2.5")?;
+    /// assert_eq!(settings.number("speed"), 2.5);
+    /// assert!(settings.set(&known, "speed", "10").is_err());
+    /// # anyhow::Ok(())
+    /// ```
+    pub fn set(&mut self, known: &[Setting], name: &str, text: &str) -> Result<()> {
+        let setting = known
+            .iter()
+            .find(|s| s.name == name)
+            .ok_or_else(|| anyhow!(unknown("setting", name, &known.iter().map(|s| s.name).collect::<Vec<_>>())))?;
+        let value = match setting.kind {
+            Kind::Number { unit, range: [low, high], .. } => {
+                let x: f64 = text.trim().parse().map_err(|_| anyhow!("setting {name}={text:?} is no number"))?;
+                if !(low..=high).contains(&x) {
+                    bail!("setting {name}={text} is out of range: {low} to {high} {unit}");
+                }
+                Value::Number(x)
+            }
+            Kind::Choice(words) => {
+                let word = words.iter().find(|w| w.eq_ignore_ascii_case(text.trim()));
+                let word = word.ok_or_else(|| anyhow!("setting {name}={text:?}: one of {}", words.join(", ")))?;
+                Value::Choice(word)
+            }
+        };
+        self.values.insert(setting.name, value);
+        Ok(())
+    }
+
+    /// The value of a number.
+    ///
+    /// # Panics
+    /// If the example declares no number of that name.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.values.get(name) {
+            Some(Value::Number(x)) => *x,
+            other => panic!("no number is declared as {name:?}: {other:?}"),
+        }
+    }
+
+    /// The value of a number that counts things, rounded.
+    ///
+    /// # Panics
+    /// If the example declares no number of that name.
+    pub fn count(&self, name: &str) -> usize {
+        self.number(name).round() as usize
+    }
+
+    /// The chosen word.
+    ///
+    /// # Panics
+    /// If the example declares no choice of that name.
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.values.get(name) {
+            Some(Value::Choice(word)) => word,
+            other => panic!("no choice is declared as {name:?}: {other:?}"),
+        }
+    }
+
+    /// All names with their values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
+        self.values.iter().map(|(&name, value)| {
+            let text = match value {
+                Value::Number(x) => x.to_string(),
+                Value::Choice(word) => (*word).to_string(),
+            };
+            (name, text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Setting] = &[
+        Setting { name: "dt", about: "", kind: Kind::Number { default: 0.5, unit: "s", range: [0.0, 1.0] } },
+        Setting { name: "method", about: "", kind: Kind::Choice(&["in-place", "explicit"]) },
+    ];
+
+    #[test]
+    fn wrong_names_and_values_are_refused_with_a_way_out() {
+        let mut settings = Settings::new(KNOWN);
+        for (name, text, says) in [
+            ("dd", "1", "did you mean `dt`? there are dt, method"),
+            ("dt", "fast", "no number"),
+            ("dt", "NaN", "out of range"),
+            ("dt", "1.5", "0 to 1 s"),
+            ("method", "magic", "in-place, explicit"),
+        ] {
+            let error = settings.set(KNOWN, name, text).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        settings.set(KNOWN, "method", "Explicit").unwrap();
+        assert_eq!((settings.number("dt"), settings.choice("method")), (0.5, "explicit"));
+    }
+}
