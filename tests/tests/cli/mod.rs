@@ -486,11 +486,13 @@ fn a_new_package_has_the_program_that_is_tested_here_and_bad_names_are_refused()
     let path = folder.path().join("my-model");
     let said = good(&["new", path.to_str().unwrap()]);
     assert!(said.contains("cargo run --release -- run my-model"), "{said}");
-    assert_eq!(names(&path), [".gitignore", "Cargo.toml", "src"]);
+    assert_eq!(names(&path), [".cargo", ".gitignore", "Cargo.toml", "src"]);
     let main = std::fs::read_to_string(path.join("src/main.rs")).unwrap();
     assert!(main.contains("name: \"my-model\"") && !main.contains("NAME"));
     let package = std::fs::read_to_string(path.join("Cargo.toml")).unwrap();
     assert!(package.contains("/runtime\"") && !package.contains("MESHWEFT"), "{package}");
+    let config = std::fs::read_to_string(path.join(".cargo/config.toml")).unwrap();
+    assert!(config.contains("target-cpu=native"), "{config}");
     bad(&["new", path.to_str().unwrap()], "cannot make the folder");
     bad(&["new", "My Model"], "is no name of a package");
     bad(&["new", folder.path().join("other").to_str().unwrap(), "--meshweft", "/"], "does not hold the sources");
