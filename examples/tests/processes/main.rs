@@ -154,7 +154,7 @@ fn a_run_on_processes_says_what_it_should_have_taken_without_messages() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_meshweft"));
-        // Where nobody has measured anything.
+        // Where nothing has been measured.
         command.env("XDG_CACHE_HOME", folder.path()).args(["run", "heat", "--mesh", "torus:24x12", "--steps", "6"]);
         command.args(["--order", "color", "--no-pictures", "--quiet", "--out"]).arg(folder.path()).args(more);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
