@@ -282,7 +282,7 @@ impl Bars {
             for (name, values) in groups {
                 drawing.text([left - 8.0, y + (group - SPACE) / 2.0 + 4.5], anchored(Anchor::End), name);
                 for (i, &value) in values.iter().enumerate() {
-                    // Rounding aside, zero for what is no number: its text says so.
+                    // Rounding aside, zero for NaN: its text says so.
                     let x = ruler.place(value).unwrap_or(left);
                     drawing.rectangle([left, y], [x - left, BAR - 2.0], COLORS[i]);
                     drawing.text(

@@ -1,4 +1,4 @@
-//! Acceptance: the properties that tell a right answer from a wrong one, whoever found it.
+//! Acceptance: the properties that tell a right answer from a wrong one, however it was found.
 
 use super::Links;
 use anyhow::Result;

@@ -19,7 +19,7 @@ use links::Links;
 use meshweft::{Curve, Order};
 use meshweft_command::{Kind, Setting, Settings};
 
-/// The order of these programs: nobody sweeps in place, and what is read most often lies together.
+/// The order of these programs: none sweeps in place, and what is read most often lies together.
 const ORDER: Order = Order::JACOBI.along(Curve::Degree);
 
 /// The graph that they run on unless another is named.

@@ -12,7 +12,7 @@ vertex! {
     pub struct Page<R> {
         /// The part of its rank that it gives for each unit of the weight of an edge.
         shared share: R,
-        /// Its rank: the chance that somebody who follows edges at random is here.
+        /// Its rank: the chance that a walker who follows edges at random is here.
         rank: R,
         /// By how much that changed in the last round.
         change: R,
@@ -23,7 +23,7 @@ vertex! {
     }
 }
 record! {
-    /// What somebody at random does.
+    /// What the walker does.
     pub struct Surfing<R> {
         /// The chance to follow an edge.
         damping: R,
@@ -133,7 +133,7 @@ impl Program for PageRank {
 impl Example for PageRank {
     const INFO: Info = Info {
         name: "pagerank",
-        about: "PageRank: the chance to be at a vertex for somebody who follows edges at random, and jumps now and then",
+        about: "PageRank: the chance to be at a vertex for a walker who follows edges at random, and jumps now and then",
         mesh: GRAPH,
         steps: 1,
         order: Some(ORDER),

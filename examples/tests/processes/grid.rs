@@ -27,7 +27,7 @@ fn searches_in_a_grid_of_processes_have_the_digest_of_one() {
             let several = run(&["--processes", processes, "--cut", cut, "--compress", compress]);
             assert_eq!(several["digest"], one["digest"], "{what:?} on {processes} cut by {cut}");
             assert_eq!(several["rounds"], one["rounds"], "{what:?} on {processes} cut by {cut}");
-            // Nobody holds a copy of what is only searched, and all say what they sent.
+            // No host holds a copy of what is only searched, and all say what they sent.
             let hosts = several["hosts"].as_array().unwrap();
             assert!(hosts.iter().all(|host| host["ghosts"] == 0), "{hosts:?}");
             let sum = |key: &str, i: usize| -> u64 {

@@ -111,7 +111,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Whether a value has passed the bound. No number never has.
+    /// Whether a value has passed the bound. NaN never has.
     fn holds(&self, value: f64) -> bool {
         if self.is_above { value > self.bound } else { value < self.bound }
     }

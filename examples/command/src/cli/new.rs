@@ -44,7 +44,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let package = include_str!("../../template/Cargo.toml.in").replace("NAME", name);
     write("Cargo.toml", package.replace("MESHWEFT", &sources.replace('\\', "/")))?;
     write("src/main.rs", include_str!("../../template/src/main.rs").replace("NAME", name))?;
-    fs::create_dir(folder.join(".cargo")).with_context(|| format!("cannot make the folder {}/.cargo", folder.display()))?;
+    fs::create_dir(folder.join(".cargo"))
+        .with_context(|| format!("cannot make the folder {}/.cargo", folder.display()))?;
     write(".cargo/config.toml", include_str!("../../template/cargo-config.toml.in").into())?;
     write(".gitignore", "target\nout\n".into())?;
     let place = folder.display();

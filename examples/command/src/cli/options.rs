@@ -94,7 +94,7 @@ enum Place {
     Auto,
 }
 
-/// What stands for some values, each with its name and a line of help.
+/// Words that stand for values, each with a line of help.
 pub(super) type Words<T> = &'static [(&'static str, T, &'static str)];
 
 /// Reads one of some words.

@@ -93,4 +93,14 @@ mod tests {
         parser(&Programs::of(&[])).debug_assert();
         parser(&DIFFUSION).debug_assert();
     }
+
+    #[test]
+    fn the_help_shows_the_first_program() {
+        let help = |programs: &Programs| {
+            let mut parser = parser(programs);
+            parser.find_subcommand_mut("run").unwrap().render_long_help().to_string()
+        };
+        assert!(help(&DIFFUSION).contains("meshweft run NAME --mesh"), "{}", help(&DIFFUSION));
+        assert!(help(&Programs::of(&[])).contains("meshweft run EXAMPLE --mesh"));
+    }
 }
