@@ -59,9 +59,11 @@ pub(crate) struct Script {
     pub(crate) kind: Kind,
     /// Runs it on the tape of this thread. Returns what it comes to: of a vertex the shared reals first.
     run: fn(&Recorder) -> Vec<Id>,
-    /// Of a relaxation, reals of its key, and whether a vertex that has taken an offer holds it.
-    takes: Option<fn(&Recorder) -> (usize, bool)>,
+    takes: Option<Takes>,
 }
+
+/// Runs a relaxation: reals of its key, and whether a vertex that has taken an offer holds it.
+type Takes = fn(&Recorder) -> (usize, bool);
 
 /// What a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
