@@ -593,7 +593,7 @@ impl Worker {
         Ok(Worker { exchange, begin, folder: Some("out".into()) })
     }
 
-    /// Sets the folder for the files of [`Simulation::write_pieces`](crate::Simulation::write_pieces), the only ones that a worker
+    /// Sets the folder for the files of [`AnySimulation::write_pieces`](crate::AnySimulation::write_pieces), the only ones that a worker
     /// writes. By default it is `out`; a worker that its driver has [started](Gathering::start), with the token on its standard input,
     /// writes to the folder that the driver names.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Worker {

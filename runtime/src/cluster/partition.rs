@@ -10,7 +10,7 @@ use crate::number::Number;
 use meshweft_mesh::{Cut, Partition};
 use meshweft_net::Host;
 
-/// How hosts would share a mesh: what [`Simulation::shares`](crate::Simulation::shares) finds.
+/// How hosts would share a mesh: what [`AnySimulation::shares`](crate::AnySimulation::shares) finds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sharing {
     /// What each host would have. Nothing has been done yet, so times and what was sent are zero.

@@ -254,7 +254,7 @@ impl Output {
         let columns = run.table();
         if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
             let table = self.config.folder.join(format!("{}.csv", self.config.name));
-            vertices::write(&table, run.mesh(), &columns, &run.state()?)?;
+            vertices::write(&table, run.mesh(), columns, &run.state()?)?;
             paths.push(table);
         }
         if let Some(film) = self.film {

@@ -87,7 +87,6 @@ impl<T: Number> Memory<T> {
     /// # Safety
     /// Nobody else reads or writes the state while the result is alive: no walk and no search is under way, and whoever asks has the
     /// engine to itself.
-    #[expect(clippy::mut_from_ref, reason = "what `UnsafeCell` is for")]
     pub(super) unsafe fn view_mut(&self, current: usize) -> ViewMut<'_, T> {
         // SAFETY: by the caller's promise.
         let [shared, private] = unsafe { [write(self.array(current)), write(&self.private)] };
