@@ -3,7 +3,6 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
-#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod engine;
