@@ -174,7 +174,8 @@ impl<T: Number> Walk<T> {
         let tile = tile.at::<T>(domain.width);
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
-        // SAFETY: this thread runs the task, and `is_ready` held: no neighbor runs, or it reads the array that is not written.
+        // SAFETY: this thread runs the task, alone or after `is_ready` held: no neighbor runs, or it reads the array that is not
+        // written.
         let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };
         let visit = Visit { domain, cells, uniform, audit: audit.as_deref(), rule, round, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
