@@ -153,14 +153,8 @@ pub(crate) fn kernels<'a>(
 
 /// The one star that kernels look along, if that is of edges without data: what a program has that says nothing of stars.
 pub(crate) fn plain_edges<'a>(scripts: impl Iterator<Item = &'a Script>) -> Option<&'static str> {
-    let mut seen: Vec<Looked> = Vec::new();
-    for script in scripts {
-        let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(shaders::Scalar::F32)));
-        let recorder = Recorder::new(&[]);
-        (script.run)(&recorder);
-        with_tape(|tape| *tape = outer);
-        seen.extend(recorder.looked.into_inner());
-    }
+    let look = |script: &Script| record(shaders::Scalar::F32, &[], script.run).1.looked.into_inner();
+    let seen: Vec<Looked> = scripts.flat_map(look).collect();
     let Looked { name, .. } = *seen.first()?;
     seen.iter().all(|looked| *looked == Looked { index: 0, name, others: 1, reals: 0 }).then_some(name)
 }
@@ -174,18 +168,18 @@ struct Looked {
     reals: usize,
 }
 
-/// Works on a tape of its own. Returns what that came to, what a fold named wrongly, and the tape.
+/// Works on a tape of its own. Returns the result, what was looked along, and the tape.
 fn record<A>(
     scalar: shaders::Scalar,
     stars: &[StarShape],
     work: impl FnOnce(&Recorder) -> A,
-) -> (A, Option<String>, Tape) {
+) -> (A, Recorder<'_>, Tape) {
     // A kernel may build another simulation, which is traced on this thread too.
     let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(scalar)));
-    let recorder = Recorder::new(stars);
+    let recorder = Recorder { stars, looked: RefCell::default(), fault: RefCell::default() };
     let output = work(&recorder);
     let tape = with_tape(|tape| std::mem::replace(tape, outer));
-    (output, recorder.fault.into_inner(), tape)
+    (output, recorder, tape)
 }
 
 impl Script {
@@ -215,8 +209,8 @@ fn trace(
     stars: &[StarShape],
     run: &dyn Fn(&Recorder) -> Vec<Id>,
 ) -> Result<Traced, String> {
-    let (outputs, fault, tape) = record(physics.scalar, stars, run);
-    if let Some(fault) = fault {
+    let (outputs, recorder, tape) = record(physics.scalar, stars, run);
+    if let Some(fault) = recorder.fault.into_inner() {
         return Err(fault);
     }
     if let Some(broken) = tape.fault() {
@@ -376,11 +370,7 @@ pub(crate) struct Recorder<'a> {
     fault: RefCell<Option<String>>,
 }
 
-impl<'a> Recorder<'a> {
-    fn new(stars: &'a [StarShape]) -> Recorder<'a> {
-        Recorder { stars, looked: RefCell::default(), fault: RefCell::default() }
-    }
-
+impl Recorder<'_> {
     /// Elements cut at another length would name vertices that are no neighbors.
     fn check<const N: usize, E: Star<N>>(&self) {
         let wanted = (N, <E::Data<Expr> as Record<Expr>>::LEN);
