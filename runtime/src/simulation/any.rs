@@ -100,7 +100,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// An unknown name; the message lists those there are.
     fn field(&self, name: &str) -> Result<Field>;
 
-    /// Reads all parts of the state.
+    /// Reads all parts of the state, each as [`AnySimulation::field`] does.
     ///
     /// # Errors
     /// A GPU that failed, or a kernel that panicked.

@@ -20,7 +20,7 @@ use std::time::Instant;
 type OwnKey = Box<dyn Fn(u32) -> u64 + Send + Sync>;
 
 /// How to run a program, and on what.
-pub(super) struct Settings {
+pub(super) struct Config {
     pub(super) mesh: Mesh,
     pub(super) order: Option<Order>,
     pub(super) backend: Backend,
@@ -30,10 +30,10 @@ pub(super) struct Settings {
     pub(super) key: Option<OwnKey>,
 }
 
-impl Settings {
-    pub(super) fn of(mesh: Mesh) -> Settings {
+impl Config {
+    pub(super) fn of(mesh: Mesh) -> Config {
         let (backend, simd) = Default::default();
-        Settings { mesh, order: None, backend, simd, audit: false, timeline: false, key: None }
+        Config { mesh, order: None, backend, simd, audit: false, timeline: false, key: None }
     }
 }
 
@@ -41,7 +41,7 @@ impl Settings {
 pub(super) struct Plan<T> {
     pub(super) program: Box<dyn AnyProgram<T>>,
     pub(super) table: Table<T>,
-    pub(super) settings: Settings,
+    pub(super) config: Config,
 }
 
 /// Builds a simulation.
@@ -94,8 +94,8 @@ struct Outline {
 
 impl Outline {
     fn of<T: Number>(plan: &mut Plan<T>, scalar: Scalar) -> Result<Outline> {
-        let Plan { program, table, settings } = plan;
-        let mut stars = stars(&**program, table, &settings.mesh)?;
+        let Plan { program, table, config } = plan;
+        let mut stars = stars(&**program, table, &config.mesh)?;
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
         let physics = trace::physics(&table.records, &shapes, scalar);
         let traced = table.trace(&physics, &shapes)?;
@@ -113,7 +113,7 @@ fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     /// Vertices of a group: what most GPUs run in lockstep.
     const WIDTH: usize = 32;
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>()?)?;
-    let Plan { program, table, settings: Settings { mesh, order, key, .. } } = plan;
+    let Plan { program, table, config: Config { mesh, order, key, .. } } = plan;
     let backend = Backend::Gpu { adapter: 0 };
     let order = order.unwrap_or_else(|| backend.order());
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
@@ -132,10 +132,10 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         clock = Instant::now();
     };
     meshweft_mesh::start_threads()?;
-    advise(&plan.settings.backend);
+    advise(&plan.config.backend);
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
-    let Plan { program, table, settings } = plan;
-    let Settings { mesh, order, backend, simd, audit, timeline, key } = settings;
+    let Plan { program, table, config } = plan;
+    let Config { mesh, order, backend, simd, audit, timeline, key } = config;
     let (order, table) = (order.unwrap_or_else(|| backend.order()), Arc::new(table));
     program.step(StageList::new::<T>(table.ids(), false)).finish()?;
     lap("stars", &mut setup);
@@ -149,7 +149,11 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     drop(graph);
     lap("schedule", &mut setup);
     let device = match &backend {
-        &Backend::Gpu { adapter } => Some((Device::open(adapter)?, gpu::scalar::<T>()?).0),
+        &Backend::Gpu { adapter } => {
+            let device = Device::open(adapter)?;
+            gpu::scalar::<T>()?;
+            Some(device)
+        }
         _ => None,
     };
     let width = match (&device, &backend) {

@@ -1,6 +1,6 @@
 //! The typed face of what builds a simulation.
 
-use super::build::{self, Plan, Settings};
+use super::build::{self, Config, Plan};
 use super::{Backend, Simd, Simulation};
 use crate::engine::Table;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// Settings of a simulation before it is built. See [`Simulation::builder`].
 pub struct Builder<P, T> {
     program: P,
-    settings: Settings,
+    config: Config,
     precision: PhantomData<T>,
 }
 
@@ -23,14 +23,14 @@ impl<P: Program> Simulation<P, f32> {
     ///
     /// See the [crate's front page](crate) for an example.
     pub fn builder(mesh: Mesh, program: P) -> Builder<P, f32> {
-        Builder { program, settings: Settings::of(mesh), precision: PhantomData }
+        Builder { program, config: Config::of(mesh), precision: PhantomData }
     }
 }
 
 impl<P: Program, T: Number> Builder<P, T> {
     /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
     pub fn order(mut self, order: Order) -> Self {
-        self.settings.order = Some(order);
+        self.config.order = Some(order);
         self
     }
 
@@ -61,39 +61,39 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// # Ok::<(), meshweft::Error>(())
     /// ```
     pub fn order_by(mut self, key: impl Fn(u32) -> u64 + Send + Sync + 'static) -> Self {
-        self.settings.order = Some(Order { key: Key::Own, ..self.settings.order.unwrap_or_default() });
-        self.settings.key = Some(Box::new(key));
+        self.config.order = Some(Order { key: Key::Own, ..self.config.order.unwrap_or_default() });
+        self.config.key = Some(Box::new(key));
         self
     }
 
     /// Sets where updates run.
     pub fn backend(mut self, backend: Backend) -> Self {
-        self.settings.backend = backend;
+        self.config.backend = backend;
         self
     }
 
     /// Sets how many vertices a core updates side by side. No result depends on it.
     pub fn simd(mut self, simd: Simd) -> Self {
-        self.settings.simd = simd;
+        self.config.simd = simd;
         self
     }
 
     /// Watches every update of the CPU engine, for [`AnySimulation::audit`](super::AnySimulation::audit). Costs two counts a neighbor and update.
     pub fn audit(mut self, audit: bool) -> Self {
-        self.settings.audit = audit;
+        self.config.audit = audit;
         self
     }
 
     /// Writes down what the threads of all hosts do, for [`AnySimulation::write_timeline`](super::AnySimulation::write_timeline): those of [`Backend::Cpu`], or those of the
     /// workers of a cluster. No result depends on it. Costs three looks at the clock a task, and at most 8 MB a host.
     pub fn timeline(mut self, timeline: bool) -> Self {
-        self.settings.timeline = timeline;
+        self.config.timeline = timeline;
         self
     }
 
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Number>(self) -> Builder<P, U> {
-        Builder { program: self.program, settings: self.settings, precision: PhantomData }
+        Builder { program: self.program, config: self.config, precision: PhantomData }
     }
 
     /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
@@ -117,6 +117,6 @@ impl<P: Program, T: Number> Builder<P, T> {
     }
 
     fn plan(self) -> Plan<T> {
-        Plan { program: Box::new(self.program), table: Table::of::<P>(), settings: self.settings }
+        Plan { program: Box::new(self.program), table: Table::of::<P>(), config: self.config }
     }
 }

@@ -3,7 +3,7 @@
 use super::any::AnySimulation;
 #[cfg(feature = "gpu")]
 use super::fields::DeviceField;
-use super::fields::{FieldView, read_part};
+use super::fields::{FieldView, read_part, read_parts};
 use super::saved::Saved;
 use super::snapshot::{self, Snapshot};
 use super::{AuditReport, GpuCounters, Metric, pieces, timeline, workload};
@@ -452,14 +452,12 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn field(&self, name: &str) -> Result<Field> {
-        let part = self.locate(name)?.1;
-        let i = self.fields.0.iter().position(|other| other.name == part.name).expect("it was located");
-        Ok(read_part(self.reals()?, &self.layout, &self.fields.0, i))
+        let (first, part) = self.locate(name)?;
+        Ok(read_part(self.reals()?, &self.layout, first, part))
     }
 
     fn state(&self) -> Result<Vec<Field>> {
-        let state = self.reals()?;
-        Ok((0..self.fields.0.len()).map(|i| read_part(state, &self.layout, &self.fields.0, i)).collect())
+        Ok(read_parts(self.reals()?, &self.layout, &self.fields.0))
     }
 
     fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {

@@ -43,11 +43,20 @@ pub struct DeviceField {
     pub slots: Vec<u32>,
 }
 
-/// Reads one part of a state, in the order of the mesh's vertices.
-pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, parts: &[Part], i: usize) -> Field {
-    let first: usize = parts[..i].iter().map(|part| part.components).sum();
-    let Part { name, components, kind } = &parts[i];
+/// Reads a part of a state whose first real is `first`, in the order of the mesh's vertices: shape [vertices × components].
+pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, first: usize, part: &Part) -> Field {
+    let Part { name, components, kind } = part;
     let slots = (0..layout.places.len()).map(|v| layout.slot(v as u32));
     let reals = slots.flat_map(|slot| (first..first + components).map(move |k| state.real(slot, k)));
     Field { name: name.clone(), components: *components, values: reals.map(|x| kind.decode(x)).collect() }
+}
+
+/// Reads all parts of a state, likewise.
+pub(super) fn read_parts<T: Number>(state: View<'_, T>, layout: &Layout<T>, parts: &[Part]) -> Vec<Field> {
+    let read = |first: &mut usize, part: &Part| {
+        let field = read_part(state, layout, *first, part);
+        *first += part.components;
+        Some(field)
+    };
+    parts.iter().scan(0, |first, part| read(first, part)).collect()
 }

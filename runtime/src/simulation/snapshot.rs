@@ -1,6 +1,6 @@
 //! The state at one step, while the simulation goes on.
 
-use super::fields::read_part;
+use super::fields::read_parts;
 use crate::engine::Promise;
 use crate::error::Result;
 use crate::layout::Layout;
@@ -30,6 +30,6 @@ pub(super) fn here(fields: Vec<Field>) -> Snapshot {
 pub(super) fn coming<T: Number>(state: Promise<T>, layout: Arc<Layout<T>>, parts: Vec<Part>) -> Snapshot {
     Snapshot(Box::new(move || {
         let state = state()?;
-        Ok((0..parts.len()).map(|i| read_part(state.view(), &layout, &parts, i)).collect())
+        Ok(read_parts(state.view(), &layout, &parts))
     }))
 }
