@@ -301,25 +301,10 @@ fn unknown(spec: &str) -> Error {
     // Two slips of the pen, but fewer than half of the letters: beyond that a suggestion is only noise.
     let close = GENERATORS
         .iter()
-        .map(|g| (edit_distance(&lower, g.name), g.name))
+        .map(|g| (strsim::levenshtein(&lower, g.name), g.name))
         .filter(|&(distance, known)| distance <= 2 && 2 * distance < known.len())
         .min();
     let hint = close.map_or(String::new(), |(_, known)| format!("did you mean `{known}`? "));
     let all: Vec<String> = GENERATORS.iter().map(|g| format!("{}:{}", g.name, g.form)).collect();
     Error::Invalid(format!("no mesh generator is named `{name}`: {hint}there are {}", all.join(", ")))
-}
-
-/// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[row.len() - 1]
 }
