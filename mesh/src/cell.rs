@@ -1,7 +1,5 @@
 //! The kinds of cells a mesh is made of, and a flat list of them.
 
-use rayon::prelude::*;
-
 /// The shape of one cell. Corners are numbered as in VTK's linear cells, but for the wedge, whose triangles turn the other
 /// way: its first three corners are clockwise seen from outside. Readers and writers turn it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,7 +175,7 @@ impl Cells {
         let n = kind.corners();
         assert!(corners.len().is_multiple_of(n), "a {} has {n} corners", kind.name());
         let count = corners.len() / n;
-        Cells { kinds: vec![kind; count], ends: (1..=count).into_par_iter().map(|c| (c * n) as u32).collect(), corners }
+        Cells { kinds: vec![kind; count], ends: (1..=count).map(|c| (c * n) as u32).collect(), corners }
     }
 
     /// Appends one cell.
@@ -201,7 +199,7 @@ impl Cells {
         let (start, count) = (self.corners.len(), corners.len() / n);
         assert!(start + corners.len() <= u32::MAX as usize, "fewer than 2^32 corners");
         self.kinds.resize(self.kinds.len() + count, kind);
-        self.ends.par_extend((1..=count).into_par_iter().map(|c| (start + c * n) as u32));
+        self.ends.extend((1..=count).map(|c| (start + c * n) as u32));
         match start {
             0 => self.corners = corners,
             _ => self.corners.extend_from_slice(&corners),

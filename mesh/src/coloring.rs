@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use rayon::prelude::*;
+use crate::parallel;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// A color for every vertex of a graph.
@@ -87,16 +87,15 @@ fn balanced_few(graph: &Graph) -> Option<Coloring> {
         sizes
     };
     let add = |a: [u32; 64], b: [u32; 64]| std::array::from_fn(|c| a[c] + b[c]);
-    let mut sizes = colors.par_chunks(1 << 16).map(count_chunk).reduce(|| [0; 64], add);
+    let mut sizes = parallel::map(colors.chunks(1 << 16), count_chunk).into_iter().fold([0; 64], add);
     let count = sizes.iter().take_while(|&&size| size > 0).count();
     let average = n.div_ceil(count.max(1)) as u32;
     let of_sizes = |keep: &dyn Fn(u32) -> bool| (0..count).filter(|&c| keep(sizes[c])).map(|c| 1u64 << c).sum();
     let (mut small, large): (u64, u64) = (of_sizes(&|size| size < average), of_sizes(&|size| size > average));
     // A color never grows above the average, so vertices of the small ones stay: what they bar a neighbor from now, they
     // bar it from for good. That leaves few vertices to be looked at one after the other.
-    let may_move = |&v: &u32| large >> colors[v as usize] & 1 == 1 && small & !around(&colors, v) != 0;
-    let movable: Vec<u32> = (0..n as u32).into_par_iter().filter(may_move).collect();
-    for v in movable {
+    let may_move = |v: usize| large >> colors[v] & 1 == 1 && small & !around(&colors, v as u32) != 0;
+    for v in parallel::filter(n, may_move) {
         if small == 0 {
             break; // a color that has shrunk to the average takes no more
         }
@@ -118,7 +117,7 @@ fn balanced_few(graph: &Graph) -> Option<Coloring> {
             colors[v as usize] = color as u8;
         }
     }
-    Some(Coloring { colors: colors.into_par_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
+    Some(Coloring { colors: colors.into_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
 }
 
 /// Gives every vertex, in the order of ids, the smallest color that no neighbor has yet; nothing if that takes more than
@@ -150,7 +149,11 @@ fn first_fit(graph: &Graph) -> Option<Vec<u8>> {
         }
         lower
     };
-    let lower: Vec<Vec<usize>> = (0..runs).into_par_iter().map_init(|| vec![usize::MAX; runs], lower_of).collect();
+    let lower = parallel::map(parallel::ranges(runs, 1), |some| {
+        let mut met = vec![usize::MAX; runs];
+        some.map(|run| lower_of(&mut met, run)).collect::<Vec<Vec<usize>>>()
+    });
+    let lower = lower.concat();
     let mut waits = vec![0usize; runs];
     for run in 0..runs {
         waits[run] = lower[run].iter().map(|&other| waits[other] + 1).max().unwrap_or(0);
@@ -173,7 +176,7 @@ fn first_fit(graph: &Graph) -> Option<Vec<u8>> {
             }
         }
     };
-    turns.iter().for_each(|runs| runs.par_iter().for_each(color_run));
+    turns.iter().for_each(|runs| parallel::each(runs, color_run));
     fits.into_inner().then(|| colors.into_iter().map(AtomicU8::into_inner).collect())
 }
 

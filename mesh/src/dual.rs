@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::incidence::{Incidence, concat};
 use crate::measure::{add, cross, dot, scaled, sub};
 use crate::mesh::Mesh;
+use crate::parallel;
 use crate::sort::{NONE, scatter};
 use rayon::prelude::*;
 use std::sync::atomic::Ordering;
@@ -96,47 +97,48 @@ impl Mesh {
         /// Enough cells to be worth a task, and few enough for each thread to get several.
         const CELLS: usize = 1 << 12;
         let shapes = Shapes::of(self)?;
-        let (volumes, centroids): (Vec<f64>, Vec<[f64; 3]>) =
-            (0..shapes.len()).into_par_iter().map(|i| shapes.volume(i)).unzip();
-        if let Some(i) = volumes.par_iter().position_first(|v| *v == 0.0 || !v.is_finite()) {
+        let mut volumes = vec![0.0; shapes.len()];
+        let mut centroids = vec![[0.0; 3]; shapes.len()];
+        let pieces = (0..).step_by(CELLS).zip(volumes.chunks_mut(CELLS).zip(centroids.chunks_mut(CELLS)));
+        parallel::each(pieces, |(first, (volumes, centroids))| {
+            let slots = volumes.iter_mut().zip(centroids);
+            (first..).zip(slots).for_each(|(i, (volume, centroid))| (*volume, *centroid) = shapes.volume(i));
+        });
+        if let Some(i) = volumes.iter().position(|v| *v == 0.0 || !v.is_finite()) {
             let (c, name, v) = (shapes.ids[i], shapes.kind(i).name(), volumes[i]);
             return Err(Error::Invalid(format!("cell {c} ({name}) has volume {v}: finite volumes need more than 0")));
         }
         let (starts, others) = shapes.others()?;
         let groups = Groups::of(self, shapes.dimension);
-        let parts: Vec<(Vec<Face>, Vec<BoundaryFace>)> = (0..shapes.len())
-            .into_par_iter()
-            .step_by(CELLS)
-            .map(|first| {
-                let (mut faces, mut boundary_faces) = (Vec::new(), Vec::new());
-                for i in first..shapes.len().min(first + CELLS) {
-                    let own = i as u32;
-                    for (f, &other) in others[starts[i] as usize..starts[i + 1] as usize].iter().enumerate() {
-                        if other == NONE {
-                            let (area, normal, centroid) = shapes.face(i, f, volumes[i]);
-                            let group = groups.of_face(shapes.key(i, f));
-                            boundary_faces.push(BoundaryFace { cell: own, normal, area, centroid, group });
-                        } else if other > own {
-                            let (area, mut normal, centroid) = shapes.face(i, f, volumes[i]);
-                            if shapes.dimension < 3 {
-                                normal = unit(sub(normal, shapes.twin_normal(i, f, other as usize))).1;
-                            }
-                            faces.push(Face { cells: [own, other], normal, area, centroid });
+        let parts = parallel::map((0..shapes.len()).step_by(CELLS), |first| {
+            let (mut faces, mut boundary_faces) = (Vec::new(), Vec::new());
+            for i in first..shapes.len().min(first + CELLS) {
+                let own = i as u32;
+                for (f, &other) in others[starts[i] as usize..starts[i + 1] as usize].iter().enumerate() {
+                    if other == NONE {
+                        let (area, normal, centroid) = shapes.face(i, f, volumes[i]);
+                        let group = groups.of_face(shapes.key(i, f));
+                        boundary_faces.push(BoundaryFace { cell: own, normal, area, centroid, group });
+                    } else if other > own {
+                        let (area, mut normal, centroid) = shapes.face(i, f, volumes[i]);
+                        if shapes.dimension < 3 {
+                            normal = unit(sub(normal, shapes.twin_normal(i, f, other as usize))).1;
                         }
+                        faces.push(Face { cells: [own, other], normal, area, centroid });
                     }
                 }
-                (faces, boundary_faces)
-            })
-            .collect();
+            }
+            (faces, boundary_faces)
+        });
         let (faces, boundary_faces): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let (faces, boundary_faces) = (concat(faces), concat(boundary_faces));
-        let areas = faces.par_iter().map(|face| (face.area, face.cells[0]));
-        let areas = areas.chain(boundary_faces.par_iter().map(|face| (face.area, face.cell)));
-        if let Some((area, i)) = areas.find_first(|(area, _)| !area.is_finite()) {
+        let areas = faces.iter().map(|face| (face.area, face.cells[0]));
+        let mut areas = areas.chain(boundary_faces.iter().map(|face| (face.area, face.cell)));
+        if let Some((area, i)) = areas.find(|(area, _)| !area.is_finite()) {
             return Err(Error::Invalid(format!("a face of cell {} has area {area}", shapes.ids[i as usize])));
         }
-        let edges = faces.par_iter().map(|face| face.cells).collect();
-        let volumes = volumes.into_par_iter().map(f64::abs).collect();
+        let edges = faces.iter().map(|face| face.cells).collect();
+        let volumes = volumes.into_iter().map(f64::abs).collect();
         Ok(Dual { mesh: Mesh::from_edges(centroids, edges)?, cells: shapes.ids, volumes, faces, boundary_faces })
     }
 }
@@ -174,8 +176,8 @@ impl Shapes<'_> {
         if dimension == 0 {
             return Err(Error::Invalid("the mesh has no cells of dimension 1 to 3, so it has no dual".into()));
         }
-        let ids = (0..all.len() as u32).into_par_iter().filter(|&c| all.kind(c as usize).dimension() == dimension);
-        Ok(Shapes { points: mesh.points(), all, dimension, ids: ids.collect() })
+        let ids = parallel::filter(all.len(), |c| all.kind(c).dimension() == dimension);
+        Ok(Shapes { points: mesh.points(), all, dimension, ids })
     }
 
     fn len(&self) -> usize {

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::incidence::concat;
 use crate::mesh::Mesh;
 use crate::order::Permutation;
+use crate::parallel;
 use crate::sort::{NONE, group, sort_row};
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,7 +36,7 @@ impl Graph {
     /// # Errors
     /// An end that is no vertex, or more than 2^32 - 1 directed edges.
     pub fn from_edges(n: usize, edges: &[[u32; 2]]) -> Result<Graph> {
-        if let Some(e) = edges.par_iter().position_first(|e| e.iter().any(|&v| v as usize >= n)) {
+        if let Some(e) = parallel::first(edges.len(), |e| edges[e].iter().any(|&v| v as usize >= n)) {
             return Err(Error::Invalid(format!("edge {e} joins {:?}, but there are only {n} vertices", edges[e])));
         }
         build(n, edges.len(), |e| edges[e])
@@ -136,13 +136,14 @@ impl Graph {
 
     /// The largest number of neighbors; 0 for an empty graph.
     pub fn max_degree(&self) -> usize {
-        self.offsets.par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0) as usize
+        let most = |range: std::ops::Range<usize>| range.map(|v| self.degree(v as u32)).max();
+        parallel::map(parallel::ranges(self.len(), 1 << 14), most).into_iter().flatten().max().unwrap_or(0)
     }
 
     /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree), in parallel.
     pub fn permuted(&self, permutation: &Permutation) -> Graph {
         let (order, rank) = (permutation.order(), permutation.rank());
-        let degrees: Vec<u32> = order.par_iter().map(|&v| self.degree(v) as u32).collect();
+        let degrees: Vec<u32> = parallel::collect(order.len(), |place| self.degree(order[place]) as u32);
         let offsets = offsets_of(&degrees);
         let mut neighbors = vec![0u32; self.neighbors.len()];
         for_each_row(&offsets, &mut neighbors, |place, row| {
@@ -201,7 +202,7 @@ impl Graph {
         if count > u32::MAX as usize {
             return Err(Error::Invalid(format!("{count} groups: at most {} are supported", u32::MAX)));
         }
-        if let Some(v) = labels.par_iter().position_first(|&label| label as usize >= count) {
+        if let Some(v) = parallel::first(labels.len(), |v| labels[v] as usize >= count) {
             return Err(Error::Invalid(format!("vertex {v} is in group {}, but there are only {count}", labels[v])));
         }
         let (starts, members) = group(count, labels.len(), |v| [(labels[v], v as u32)]);
@@ -232,7 +233,11 @@ impl Graph {
             row.sort_unstable();
             row
         };
-        let rows: Vec<Vec<u32>> = (0..count).into_par_iter().map_init(|| vec![NONE; count], row_of).collect();
+        let rows = parallel::map(parallel::ranges(count, 1), |groups| {
+            let mut met = vec![NONE; count];
+            groups.map(|group| row_of(&mut met, group)).collect::<Vec<Vec<u32>>>()
+        });
+        let rows: Vec<Vec<u32>> = rows.into_iter().flatten().collect();
         let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
         Graph { offsets: offsets_of(&degrees), neighbors: concat(rows) }
     }
@@ -273,7 +278,7 @@ fn for_each_row<T: Send>(offsets: &[u32], values: &mut [T], each: impl Fn(usize,
         tasks.push((first, own, values));
         rest = others;
     }
-    tasks.into_par_iter().for_each(|(first, offsets, mut rest)| {
+    parallel::each(tasks, |(first, offsets, mut rest)| {
         for (row, ends) in (first..).zip(offsets.windows(2)) {
             let (values, others) = rest.split_at_mut((ends[1] - ends[0]) as usize);
             each(row, values);
@@ -307,8 +312,8 @@ fn build(n: usize, count: usize, pair: impl Fn(usize) -> [u32; 2] + Sync) -> Res
         }
     });
     if !is_simple.into_inner() {
-        let degree = |row: &[u32]| neighbors[row[0] as usize..row[1] as usize].iter().filter(|&&u| u != NONE).count();
-        let degrees: Vec<u32> = offsets.par_windows(2).map(|row| degree(row) as u32).collect();
+        let row = |v: usize| &neighbors[offsets[v] as usize..offsets[v + 1] as usize];
+        let degrees = parallel::collect(n, |v| row(v).iter().filter(|&&u| u != NONE).count() as u32);
         offsets = offsets_of(&degrees);
         neighbors.retain(|&u| u != NONE);
         neighbors.shrink_to_fit();

@@ -5,7 +5,7 @@
 //! of its vertices stays in a core's cache while one thread works on it. Ranges depend on the number of vertices alone,
 //! and within one the elements ascend, so that results depend on neither the threads nor the chunks.
 
-use rayon::prelude::*;
+use crate::parallel;
 use std::ops::Range;
 
 /// The fewest vertices a range: their rows of about 16 numbers fill a part of a second-level cache.
@@ -72,7 +72,7 @@ impl Incidence {
             }
             Chunk { first, starts, listed }
         };
-        let chunks = (0..count.div_ceil(chunk)).into_par_iter().map(|c| list(c * chunk)).collect();
+        let chunks = parallel::map((0..count).step_by(chunk), list);
         Incidence { vertices, width_log, chunks }
     }
 
@@ -80,12 +80,15 @@ impl Incidence {
     /// touch them. Returns the results in the order of the ranges.
     pub(crate) fn by_range<S, R: Send>(
         &self,
-        scratch: impl Fn() -> S + Sync + Send,
-        each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync + Send,
+        scratch: impl Fn() -> S + Sync,
+        each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync,
     ) -> Vec<R> {
-        let ranges = (0..self.vertices.div_ceil(1 << self.width_log)).into_par_iter();
-        let work = |scratch: &mut S, range: usize| each(scratch, self.vertices(range), &self.of(range));
-        ranges.map_init(scratch, work).collect()
+        let ranges = self.vertices.div_ceil(1 << self.width_log);
+        let runs = parallel::map(parallel::ranges(ranges, 1), |run| {
+            let mut scratch = scratch();
+            run.map(|range| each(&mut scratch, self.vertices(range), &self.of(range))).collect::<Vec<R>>()
+        });
+        runs.into_iter().flatten().collect()
     }
 
     fn vertices(&self, range: usize) -> Range<u32> {
@@ -130,7 +133,7 @@ pub(crate) fn concat<T: Copy + Default + Send + Sync>(parts: Vec<Vec<T>>) -> Vec
         places.push(own);
         rest = others;
     }
-    places.into_par_iter().zip(&parts).for_each(|(place, part)| place.copy_from_slice(part));
+    parallel::each(places.into_iter().zip(&parts), |(place, part)| place.copy_from_slice(part));
     all
 }
 

@@ -20,6 +20,7 @@ mod levels;
 mod measure;
 mod mesh;
 mod order;
+pub mod parallel;
 mod partition;
 mod sort;
 mod stats;

@@ -6,7 +6,7 @@
 use crate::assembly::{Sums, Terms, assemble, by_vertex};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Linear finite elements for `∇·∇`: one weight an edge, one mass a vertex.
 ///
@@ -85,7 +85,8 @@ impl Laplacian {
     /// ```
     pub fn explicit_limit(&self) -> f64 {
         let n = self.masses.len();
-        assert!(self.edges.par_iter().all(|e| e.iter().all(|&v| (v as usize) < n)), "edges join vertices with a mass");
+        let stray = parallel::first(self.edges.len(), |e| self.edges[e].iter().any(|&v| v as usize >= n));
+        assert!(stray.is_none(), "edges join vertices with a mass");
         let limits = by_vertex(
             n,
             &self.edges,
@@ -113,13 +114,17 @@ impl Laplacian {
 /// ```
 pub fn mean_edge_length(mesh: &Mesh, edges: &[[u32; 2]]) -> f64 {
     const UNIT: f64 = (1u64 << 62) as f64;
+    const PIECE: usize = 1 << 14;
     let points = mesh.points();
     let length = |e: &[u32; 2]| norm(sub(points[e[1] as usize], points[e[0] as usize]));
-    let longest = edges.par_iter().map(length).reduce(|| 0.0, f64::max);
+    let longest = parallel::map(edges.chunks(PIECE), |edges| edges.iter().map(length).fold(0.0, f64::max));
+    let longest = longest.into_iter().fold(0.0, f64::max);
     if longest == 0.0 || longest.is_infinite() {
         return longest;
     }
-    let total = edges.par_iter().map(|e| (length(e) / longest * UNIT) as u64).map(u128::from).sum::<u128>();
+    let sum =
+        |edges: &[[u32; 2]]| edges.iter().map(|e| (length(e) / longest * UNIT) as u64).map(u128::from).sum::<u128>();
+    let total = parallel::map(edges.chunks(PIECE), sum).into_iter().sum::<u128>();
     total as f64 / UNIT / edges.len() as f64 * longest
 }
 

@@ -3,6 +3,7 @@
 use crate::cell::{CellKind, Cells};
 use crate::edges;
 use crate::error::{Error, Result, shown_name};
+use crate::parallel;
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -74,11 +75,11 @@ impl Mesh {
     /// A coordinate that is not finite, a corner that is no point (both name the element), or more than 2^32 - 2 points.
     pub fn new(points: Vec<[f64; 3]>, cells: Cells) -> Result<Mesh> {
         check_count(points.len())?;
-        if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
+        if let Some(v) = parallel::first(points.len(), |v| points[v].iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }
         let n = points.len();
-        if cells.all_corners().par_iter().max().is_some_and(|&v| v as usize >= n) {
+        if parallel::first(cells.all_corners().len(), |k| cells.all_corners()[k] as usize >= n).is_some() {
             let c = (0..cells.len()).find(|&c| cells.corners(c).iter().any(|&v| v as usize >= n));
             let c = c.expect("some cell holds the corner");
             let corners = cells.corners(c);
@@ -219,7 +220,7 @@ impl Mesh {
         if points.len() != self.points.len() {
             return Err(Error::Invalid(format!("{} points given for {}", points.len(), self.points.len())));
         }
-        if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
+        if let Some(v) = parallel::first(points.len(), |v| points[v].iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }
         self.points = points;
@@ -395,7 +396,7 @@ impl Mesh {
     /// subdivide pyramids, prisms and hexahedra into tetrahedra", 1999, with places for names.
     /// Where all cells are tets they are lent, not copied.
     pub fn tets(&self) -> Cow<'_, [[u32; 4]]> {
-        if (0..self.cells.len()).into_par_iter().all(|c| self.cells.kind(c) == CellKind::Tet) {
+        if parallel::first(self.cells.len(), |c| self.cells.kind(c) != CellKind::Tet).is_none() {
             return Cow::Borrowed(self.cells.all_corners().as_chunks().0);
         }
         let place = |v: &u32| (self.points[*v as usize].map(|x| x + 0.0), *v);

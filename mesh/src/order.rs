@@ -1,6 +1,7 @@
 //! Permutations, and the space-filling curves that number vertices by place.
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::sort::{scatter, sort_bucket, sort_into};
 use rayon::prelude::*;
 use std::fmt;
@@ -86,8 +87,8 @@ impl Permutation {
     /// If the lengths differ.
     pub fn then(&self, next: &Permutation) -> Permutation {
         assert_eq!(self.len(), next.len(), "permutations of the same length");
-        let order = next.order.par_iter().map(|&i| self.order[i as usize]).collect();
-        let rank = self.rank.par_iter().map(|&i| next.rank[i as usize]).collect();
+        let order = parallel::collect(next.len(), |i| self.order[next.order[i] as usize]);
+        let rank = parallel::collect(self.len(), |v| next.rank[self.rank[v] as usize]);
         Permutation { order, rank }
     }
 
@@ -207,36 +208,41 @@ impl Curve {
     /// The curve number of each point, shape `[n]`.
     pub fn numbers(self, points: &[[f64; 3]]) -> Vec<u64> {
         // Halved before subtracting: the extent of finite points can exceed the largest float.
-        let (low, high) = points.par_iter().map(|p| (*p, *p)).reduce(
-            || ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]),
-            |a, b| (std::array::from_fn(|k| a.0[k].min(b.0[k])), std::array::from_fn(|k| a.1[k].max(b.1[k]))),
-        );
+        let wider = |(low, high): ([f64; 3], [f64; 3]), (a, b): ([f64; 3], [f64; 3])| {
+            (std::array::from_fn(|k| low[k].min(a[k])), std::array::from_fn(|k| high[k].max(b[k])))
+        };
+        let none = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        let parts = parallel::map(points.chunks(PIECE), |points| points.iter().map(|p| (*p, *p)).fold(none, wider));
+        let (low, high) = parts.into_iter().fold(none, wider);
         let extent = (0..3).map(|k| high[k] * 0.5 - low[k] * 0.5).fold(0.0, f64::max);
         let cells = f64::from((1u32 << BITS) - 1);
         let quantize = |x: f64, low: f64| {
             let t = (x * 0.5 - low * 0.5) / extent; // NaN when all points coincide: cast to 0
             (t * cells) as u32
         };
-        points
-            .par_iter()
-            .map(|p| {
-                let cell = || std::array::from_fn(|k| quantize(p[k], low[k]));
-                match self {
-                    Curve::Morton => interleave(cell()),
-                    Curve::Hilbert => interleave_transposed(hilbert_transpose(cell())),
-                    // Both zeros are one place, as in `order`.
-                    Curve::Degree => 0,
-                    Curve::Random => p.iter().fold(0, |hash, x| mix(hash ^ (x + 0.0).to_bits())),
-                }
-            })
-            .collect()
+        parallel::collect(points.len(), |v| {
+            let p = &points[v];
+            let cell = || std::array::from_fn(|k| quantize(p[k], low[k]));
+            match self {
+                Curve::Morton => interleave(cell()),
+                Curve::Hilbert => interleave_transposed(hilbert_transpose(cell())),
+                // Both zeros are one place, as in `order`.
+                Curve::Degree => 0,
+                Curve::Random => p.iter().fold(0, |hash, x| mix(hash ^ (x + 0.0).to_bits())),
+            }
+        })
     }
 }
+
+/// Vertices that are worth a task.
+const PIECE: usize = 1 << 14;
 
 /// The place of each id in an order that holds each once.
 fn inverse(order: &[u32]) -> Vec<u32> {
     scatter(order.len(), |rank| {
-        order.par_iter().enumerate().for_each(|(place, &v)| rank[v as usize].store(place as u32, Ordering::Relaxed));
+        parallel::each((0..).step_by(PIECE).zip(order.chunks(PIECE)), |(first, order)| {
+            (first..).zip(order).for_each(|(place, &v)| rank[v as usize].store(place, Ordering::Relaxed));
+        });
     })
 }
 

@@ -4,6 +4,7 @@
 //! and written to its place. The buckets alone decide what goes where, so that the result depends neither on the number
 //! of threads nor on that of chunks. Memory: one copy of the items beside the result.
 
+use crate::parallel;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,34 +27,30 @@ pub(crate) fn sort_into<T: Copy + Send + Sync, U: Copy + Default + Send>(
     number: impl Fn(&T) -> u64 + Sync,
     write: impl Fn(&mut [T], &mut [U]) + Sync,
 ) -> Vec<U> {
-    let numbers = (0..n).into_par_iter().with_min_len(LEAST_CHUNK).map(|i| number(&item(i)));
-    let ends = numbers.fold(|| (u64::MAX, 0), |(low, high), x| (low.min(x), high.max(x)));
-    let (low, high) = ends.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let ends = parallel::map(parallel::ranges(n, LEAST_CHUNK), |range| {
+        range.map(|i| number(&item(i))).fold((u64::MAX, 0), |(low, high), x| (low.min(x), high.max(x)))
+    });
+    let (low, high) = ends.into_iter().fold((u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let bits = (n / BUCKET).max(2).ilog2().min(MOST_BUCKETS); // one at least, to shift by fewer than 64
     let range_bits = u64::BITS - high.saturating_sub(low).leading_zeros();
     let shift = range_bits.saturating_sub(bits);
     let buckets = if n == 0 { 0 } else { ((high - low) >> shift) as usize + 1 };
 
-    let chunk = n.div_ceil(4 * rayon::current_num_threads()).max(LEAST_CHUNK);
-    let chunks: Vec<(Vec<u32>, Vec<T>)> = (0..n.div_ceil(chunk))
-        .into_par_iter()
-        .map(|c| {
-            let range = c * chunk..n.min((c + 1) * chunk);
-            let bucket = |item: &T| ((number(item) - low) >> shift) as usize;
-            let mut starts = vec![0u32; buckets + 1];
-            range.clone().for_each(|i| starts[bucket(&item(i)) + 1] += 1);
-            (0..buckets).for_each(|b| starts[b + 1] += starts[b]);
-            let mut next = starts.clone();
-            let mut items = vec![item(range.start); range.len()];
-            for i in range {
-                let item = item(i);
-                let at = &mut next[bucket(&item)];
-                items[*at as usize] = item;
-                *at += 1;
-            }
-            (starts, items)
-        })
-        .collect();
+    let chunks: Vec<(Vec<u32>, Vec<T>)> = parallel::map(parallel::ranges(n, LEAST_CHUNK), |range| {
+        let bucket = |item: &T| ((number(item) - low) >> shift) as usize;
+        let mut starts = vec![0u32; buckets + 1];
+        range.clone().for_each(|i| starts[bucket(&item(i)) + 1] += 1);
+        (0..buckets).for_each(|b| starts[b + 1] += starts[b]);
+        let mut next = starts.clone();
+        let mut items = vec![item(range.start); range.len()];
+        for i in range {
+            let item = item(i);
+            let at = &mut next[bucket(&item)];
+            items[*at as usize] = item;
+            *at += 1;
+        }
+        (starts, items)
+    });
 
     let mut out = vec![U::default(); n];
     let mut rest = &mut out[..];
@@ -64,12 +61,15 @@ pub(crate) fn sort_into<T: Copy + Send + Sync, U: Copy + Default + Send>(
         places.push(own);
         rest = others;
     }
-    places.into_par_iter().enumerate().with_min_len(8).for_each_init(Vec::new, |bucket, (b, out)| {
-        bucket.clear();
-        for (starts, items) in &chunks {
-            bucket.extend_from_slice(&items[starts[b] as usize..starts[b + 1] as usize]);
+    parallel::each((0..).step_by(8).zip(places.chunks_mut(8)), |(first, places)| {
+        let mut bucket = Vec::new();
+        for (b, out) in (first..).zip(places) {
+            bucket.clear();
+            for (starts, items) in &chunks {
+                bucket.extend_from_slice(&items[starts[b] as usize..starts[b + 1] as usize]);
+            }
+            write(&mut bucket, out);
         }
-        write(bucket, out);
     });
     out
 }
@@ -107,14 +107,11 @@ pub fn group<const K: usize>(
     debug_assert!(count.saturating_mul(K) <= u32::MAX as usize, "starts fit into 32 bits");
     let chunk = count.div_ceil(rayon::current_num_threads().min(MOST_CHUNKS)).max(LEAST_CHUNK);
     let items_of = |c: usize| c * chunk..count.min((c + 1) * chunk);
-    let mut places: Vec<Vec<u32>> = (0..count.div_ceil(chunk))
-        .into_par_iter()
-        .map(|c| {
-            let mut counts = vec![0u32; rows];
-            items_of(c).for_each(|i| ends(i).into_iter().for_each(|(row, _)| counts[row as usize] += 1));
-            counts
-        })
-        .collect();
+    let mut places: Vec<Vec<u32>> = parallel::map(0..count.div_ceil(chunk), |c| {
+        let mut counts = vec![0u32; rows];
+        items_of(c).for_each(|i| ends(i).into_iter().for_each(|(row, _)| counts[row as usize] += 1));
+        counts
+    });
     let mut starts = Vec::with_capacity(rows + 1);
     let mut end = 0;
     starts.push(0);
@@ -125,7 +122,7 @@ pub fn group<const K: usize>(
         starts.push(end);
     }
     let values = scatter(K * count, |slots| {
-        places.into_par_iter().enumerate().for_each(|(c, mut places)| {
+        parallel::each(places.into_iter().enumerate(), |(c, mut places)| {
             for (row, value) in items_of(c).flat_map(&ends) {
                 let place = &mut places[row as usize];
                 slots[*place as usize].store(value, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::{Group, Mesh};
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Length of the longest shift of a vertex of [`cuboid`], in spacings.
 ///
@@ -126,7 +126,7 @@ pub fn cuboid(nx: usize, ny: usize, nz: usize, seed: u64) -> Result<Mesh> {
     let stream = Stream::new(seed);
     let steps = steps(&counts);
     let mut points = solid_points(counts);
-    points.par_chunks_mut(nx).enumerate().for_each(|(row, points)| {
+    parallel::each(points.chunks_mut(nx).enumerate(), |(row, points)| {
         for (x, point) in points.iter_mut().enumerate() {
             let (at, shift) = ([x, row % ny, row / ny], stream.in_ball((row * nx + x) as u64));
             for k in 0..3 {
@@ -234,7 +234,7 @@ pub(super) fn kuhn_tets(counts: [usize; 3], mirror: impl Fn([usize; 3]) -> usize
     let [mx, my, mz] = counts.map(|n| n - 1);
     let mut tets = vec![0; 24 * mx * my * mz];
     // A row of cubes along x at a time; a grid without cubes has no rows.
-    tets.par_chunks_mut((24 * mx).max(1)).enumerate().for_each(|(row, tets)| {
+    parallel::each(tets.chunks_mut((24 * mx).max(1)).enumerate(), |(row, tets)| {
         for (x, tets) in tets.as_chunks_mut::<24>().0.iter_mut().enumerate() {
             let at = [x, row % my, row / my];
             let (corners, flip) = (cube(counts, at), mirror(at));
@@ -280,7 +280,7 @@ fn solid_points(counts: [usize; 3]) -> Vec<[f64; 3]> {
     let steps = steps(&counts);
     let [nx, ny, nz] = counts;
     let at = |v: usize| [v % nx, v / nx % ny, v / nx / ny].map(|i| i as f64 / steps);
-    (0..nx * ny * nz).into_par_iter().map(at).collect()
+    parallel::collect(nx * ny * nz, at)
 }
 
 fn flat_points(nx: usize, ny: usize) -> Vec<[f64; 3]> {

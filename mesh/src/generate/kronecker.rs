@@ -1,13 +1,12 @@
 //! Graphs without places: like those of the web and of people, where few vertices have very many edges and most have few; and those in
 //! which every edge is as likely as any other.
 
-use rayon::prelude::*;
-
 use super::size::{Size, Wanted};
 use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
+use crate::parallel;
 
 /// Edges for each vertex, unless another number is given.
 pub(super) const EDGES: usize = 16;
@@ -66,8 +65,7 @@ pub fn uniform(n: usize, edges: usize, seed: u64) -> Result<Mesh> {
 
 /// Vertices at the origin, and edges by their numbers.
 fn joined(size: Size, edge: impl Fn(u64) -> [u32; 2] + Sync) -> Result<Mesh> {
-    let mut corners = vec![0u32; size.corners];
-    corners.par_chunks_exact_mut(2).enumerate().for_each(|(e, ends)| ends.copy_from_slice(&edge(e as u64)));
+    let corners = parallel::collect(size.corners / 2, |e| edge(e as u64)).into_flattened();
     Mesh::new(vec![[0.0; 3]; size.vertices], Cells::of(CellKind::Edge, corners))
 }
 

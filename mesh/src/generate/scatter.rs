@@ -7,6 +7,7 @@ use super::stream::Stream;
 use crate::cell::{CellKind, Cells};
 use crate::error::Result;
 use crate::mesh::Mesh;
+use crate::parallel;
 
 /// Nearest points that each point of [`random`] is joined to. Counting the edges that others add, the mean degree is
 /// 14.
@@ -57,22 +58,22 @@ pub(super) fn wanted_chain(counts: &[usize]) -> Wanted<'_> {
 pub fn random(n: usize, seed: u64) -> Result<Mesh> {
     wanted_random(&[n]).check()?;
     let stream = Stream::new(seed);
-    let points: Vec<[f64; 3]> = (0..n as u64).into_par_iter().map(|v| stream.in_cube(v)).collect();
+    let points = parallel::collect(n, |v| stream.in_cube(v as u64));
     let buckets = Buckets::new(&points);
-    let nearest: Vec<[u32; NEAREST]> = (0..n).into_par_iter().map(|rank| buckets.nearest(rank)).collect();
-    let mut edges: Vec<[u32; 2]> = nearest
-        .par_iter()
-        .enumerate()
-        .flat_map_iter(|(rank, near)| {
-            let (rank, nearest, ids) = (rank as u32, &nearest, &buckets.ids);
+    let nearest: Vec<[u32; NEAREST]> = parallel::collect(n, |rank| buckets.nearest(rank));
+    let parts = parallel::map(parallel::ranges(n, 1 << 10), |ranks| {
+        let edges = ranks.flat_map(|rank| {
+            let (near, rank, nearest, ids) = (&nearest[rank], rank as u32, &nearest, &buckets.ids);
             // When both ends ask for the edge, the one of smaller rank makes it.
             let made_here = move |&u: &u32| u != rank && (rank < u || !nearest[u as usize].contains(&rank));
             near.iter().copied().filter(made_here).map(move |u| {
                 let [a, b] = [ids[rank as usize], ids[u as usize]];
                 [a.min(b), a.max(b)]
             })
-        })
-        .collect();
+        });
+        edges.collect::<Vec<[u32; 2]>>()
+    });
+    let mut edges = parts.concat();
     edges.par_sort_unstable();
     Mesh::new(points, Cells::of(CellKind::Edge, edges.into_flattened()))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::bounds::too_many;
 use crate::error::{Error, Place, Result};
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Numbers that are decoded as one piece of work: fewer are not worth another thread, more leave a core's cache.
 pub(super) const PIECE: usize = 1 << 14;
@@ -83,17 +83,17 @@ impl Scalar {
     }
 }
 
-fn decode<T, U: Send, const N: usize>(
+fn decode<T, U: Clone + Default + Send, const N: usize>(
     order: Order,
     bytes: &[u8],
     little: impl Fn([u8; N]) -> T + Sync,
     big: impl Fn([u8; N]) -> T + Sync,
     convert: impl Fn(T) -> U + Sync,
 ) -> Vec<U> {
-    let numbers = bytes.as_chunks::<N>().0.par_iter().with_min_len(PIECE);
+    let numbers = bytes.as_chunks::<N>().0;
     match order {
-        Order::Little => numbers.map(|&b| convert(little(b))).collect(),
-        Order::Big => numbers.map(|&b| convert(big(b))).collect(),
+        Order::Little => parallel::collect(numbers.len(), |i| convert(little(numbers[i]))),
+        Order::Big => parallel::collect(numbers.len(), |i| convert(big(numbers[i]))),
     }
 }
 

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use memmap2::MmapMut;
 #[cfg(unix)]
-use rayon::prelude::*;
-
 use crate::error::{Error, Place, Result, shown_path};
+use crate::parallel;
+use memmap2::MmapMut;
 
 /// More than this is too much for a pipe, whose length is not known before its end.
 const MAX_PIPE: u64 = 1 << 30;
@@ -111,7 +110,7 @@ fn read_exact(file: File, bytes: &mut [u8]) -> io::Result<()> {
     /// What a thread reads at a time.
     const PART: usize = 4 << 20;
     let read = |(part, bytes): (usize, &mut [u8])| file.read_exact_at(bytes, (part * PART) as u64);
-    bytes.par_chunks_mut(PART).enumerate().try_for_each(read)
+    parallel::map(bytes.chunks_mut(PART).enumerate(), read).into_iter().collect()
 }
 
 #[cfg(not(unix))]

@@ -10,7 +10,7 @@
 use super::binary::{PIECE, Stored};
 use super::draft::Draft;
 use crate::cell::CellKind;
-use rayon::prelude::*;
+use crate::parallel;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -60,10 +60,11 @@ impl Integers<'_> {
 
     /// Whether `is_right` says so of each, by its place. In parallel.
     fn all(&self, is_right: impl Fn(usize, i64) -> bool + Sync) -> bool {
-        (0..self.len()).into_par_iter().step_by(PIECE).all(|start| {
+        let pieces = parallel::map((0..self.len()).step_by(PIECE), |start| {
             let piece = self.piece(start..self.len().min(start + PIECE));
             piece.iter().zip(start..).fold(true, |all, (&x, place)| all & is_right(place, x))
-        })
+        });
+        pieces.into_iter().all(|right| right)
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn add_uniform(
             all & usize::try_from(v).is_ok_and(|v| v < points)
         })
     };
-    let is_known = corners.par_chunks_mut(PIECE).enumerate().all(decode);
+    let is_known = parallel::map(corners.chunks_mut(PIECE).enumerate(), decode).into_iter().all(|known| known);
     if is_known {
         draft.cells(kind, corners);
     }

@@ -18,6 +18,7 @@
 //! method); R. Floyd and R. Rivest, "Expected time bounds for selection", 1975 (bracketing by a sample).
 
 use crate::graph::Graph;
+use crate::parallel;
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,6 +34,9 @@ const JUDGES: usize = 1 << 12;
 
 /// Vertices of a block: consecutive on the curve, so close together that most planes miss their box.
 const BLOCK: usize = 32;
+
+/// Blocks that are worth a task.
+const RUN: usize = 1 << 10;
 
 /// The owner of a block whose vertices have different ones.
 const MIXED: u32 = u32::MAX;
@@ -59,7 +63,7 @@ pub(super) fn bisect(graph: &Graph, points: &[[f64; 3]], parts: usize, capacity:
             let i = (0..window.keys.len()).min_by_key(cost).expect("the even cut is in the window");
             (window.below + i, Plane { axis: window.axis, first: window.keys[i], above: region.middle() })
         };
-        let cuts: Vec<_> = regions.par_iter().zip(&windows).map(cut).collect();
+        let cuts = parallel::map(regions.iter().zip(&windows), cut);
         planes.fill(None);
         let mut halves = Vec::with_capacity(2 * regions.len());
         for (region, (size, plane)) in regions.into_iter().zip(cuts) {
@@ -198,7 +202,7 @@ fn gather(
     regions: &[Region],
     capacity: usize,
 ) -> Vec<Window> {
-    let narrow: Vec<Bracket> = regions.par_iter().map(|region| region.bracket(points, capacity)).collect();
+    let narrow = parallel::map(regions, |region| region.bracket(points, capacity));
     let mut brackets: Vec<Option<Bracket>> = vec![None; planes.len()];
     for (region, bracket) in regions.iter().zip(&narrow) {
         brackets[region.parts.start as usize] = Some(*bracket);
@@ -223,7 +227,7 @@ fn gather(
     }
     let mut windows: Vec<Window> =
         regions.iter().map(|region| std::mem::take(&mut found[region.parts.start as usize])).collect();
-    windows.par_iter_mut().zip(regions).zip(narrow).for_each(|((window, region), bracket)| {
+    parallel::each(windows.iter_mut().zip(regions).zip(narrow), |((window, region), bracket)| {
         window.axis = bracket.axis;
         window.trim(&region.split(capacity));
     });
@@ -303,6 +307,7 @@ impl Window {
 }
 
 /// A block of consecutive vertices. As long as no plane meets its box, all have one owner.
+#[derive(Clone)]
 struct Block {
     owner: u32,
     low: [f64; 3],
@@ -330,7 +335,8 @@ struct Owners {
 impl Owners {
     /// All vertices belong to part 0.
     fn new(points: &[[f64; 3]]) -> Owners {
-        Owners { blocks: points.par_chunks(BLOCK).map(Block::new).collect(), single: vec![0; points.len()] }
+        let blocks = |points: &[[f64; 3]]| points.chunks(BLOCK).map(Block::new).collect::<Vec<Block>>();
+        Owners { blocks: parallel::map(points.chunks(RUN * BLOCK), blocks).concat(), single: vec![0; points.len()] }
     }
 
     fn of(&self, v: u32) -> u32 {
@@ -342,8 +348,11 @@ impl Owners {
 
     /// The owners, shape `[n]`.
     fn into_vec(mut self) -> Vec<u32> {
-        let blocks = self.single.par_chunks_mut(BLOCK).zip(&self.blocks);
-        blocks.filter(|(_, block)| block.owner != MIXED).for_each(|(single, block)| single.fill(block.owner));
+        let runs = self.single.chunks_mut(RUN * BLOCK).zip(self.blocks.chunks(RUN));
+        parallel::each(runs, |(single, blocks)| {
+            let blocks = single.chunks_mut(BLOCK).zip(blocks).filter(|(_, block)| block.owner != MIXED);
+            blocks.for_each(|(single, block)| single.fill(block.owner));
+        });
         self.single
     }
 
@@ -352,7 +361,7 @@ impl Owners {
     ///
     /// `planes`, `brackets`, the result: one entry a part. The vertices of a window come in no fixed order.
     fn sweep(&mut self, points: &[[f64; 3]], planes: &[Option<Plane>], brackets: &[Option<Bracket>]) -> Vec<Window> {
-        let visit = |mut windows: Vec<Window>, (b, (block, single)): (usize, (&mut Block, &mut [u32]))| {
+        let visit = |windows: &mut [Window], b: usize, block: &mut Block, single: &mut [u32]| {
             if block.owner != MIXED
                 && let Some(plane) = &planes[block.owner as usize]
                 && plane.first.place <= block.high[plane.axis]
@@ -384,17 +393,22 @@ impl Owners {
                     members.zip(single).for_each(|(v, _)| window.take(v, points, bracket));
                 }
             }
-            windows
         };
-        let none = || vec![Window::default(); brackets.len()];
-        let blocks = self.blocks.par_iter_mut().zip(self.single.par_chunks_mut(BLOCK)).enumerate();
-        // Long runs of blocks: each has windows of its own, which are joined.
-        blocks.with_min_len(1 << 10).fold(none, visit).reduce(none, |mut windows, more| {
+        // Each run of blocks has windows of its own, which are joined.
+        let runs = self.blocks.chunks_mut(RUN).zip(self.single.chunks_mut(RUN * BLOCK));
+        let parts = parallel::map((0..).step_by(RUN).zip(runs), |(first, (blocks, single))| {
+            let mut windows = vec![Window::default(); brackets.len()];
+            let blocks = (first..).zip(blocks.iter_mut().zip(single.chunks_mut(BLOCK)));
+            blocks.for_each(|(b, (block, single))| visit(&mut windows, b, block, single));
+            windows
+        });
+        let mut windows = vec![Window::default(); brackets.len()];
+        for more in parts {
             for (window, more) in windows.iter_mut().zip(more) {
                 window.below += more.below;
                 window.keys.extend(more.keys);
             }
-            windows
-        })
+        }
+        windows
     }
 }

@@ -11,7 +11,6 @@ mod refinement;
 use self::neighbors::{boundary, other_parts};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
 
@@ -150,7 +149,7 @@ impl Partition {
         let capacity = capacity(n, parts);
         let mut owners = bisection::bisect(graph, points, parts, capacity);
         let near = refinement::refine(graph, &mut owners, parts, capacity);
-        let boundary = boundary(graph, &owners, near.into_par_iter());
+        let boundary = boundary(graph, &owners, &near);
         Ok(Partition::listed(graph, owners, parts, boundary))
     }
 
@@ -229,7 +228,7 @@ impl Partition {
         if let Some(v) = owners.iter().position(|&owner| owner as usize >= parts) {
             return Err(Error::Invalid(format!("vertex {v} is in part {} of {parts}", owners[v])));
         }
-        let boundary = boundary(graph, &owners, (0..n as u32).into_par_iter());
+        let boundary = boundary(graph, &owners, &(0..n as u32).collect::<Vec<_>>());
         Ok(Partition::listed(graph, owners, parts, boundary))
     }
 

@@ -1,18 +1,17 @@
 //! Which vertices and parts meet at the borders between parts.
 
 use crate::graph::Graph;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Those of the vertices that have a neighbor in another part, in the order given.
-pub(super) fn boundary(graph: &Graph, owners: &[u32], vertices: impl IndexedParallelIterator<Item = u32>) -> Vec<u32> {
+pub(super) fn boundary(graph: &Graph, owners: &[u32], vertices: &[u32]) -> Vec<u32> {
     /// Vertices that are looked at as one piece of work.
     const PIECE: usize = 1 << 12;
     let is_outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
     // No early exit, since that is a branch.
     let meets = |&v: &u32| graph.neighbors(v).iter().fold(false, |any, &u| any | is_outside(v, u));
-    let pieces: Vec<Vec<u32>> =
-        vertices.chunks(PIECE).map(|vertices| vertices.into_iter().filter(meets).collect()).collect();
-    pieces.concat()
+    let meeting = |vertices: &[u32]| vertices.iter().copied().filter(meets).collect::<Vec<u32>>();
+    parallel::map(vertices.chunks(PIECE), meeting).concat()
 }
 
 /// The parts, other than its own, in which `v` has neighbors: each once.

@@ -9,7 +9,7 @@
 
 use super::neighbors::boundary;
 use crate::graph::Graph;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Later passes find less and less: 2684, 924, 398 and 184 vertices of 84,825 moved on a bunny in 64 parts.
 const PASSES: usize = 4;
@@ -19,14 +19,14 @@ const PASSES: usize = 4;
 pub(super) fn refine(graph: &Graph, owners: &mut [u32], parts: usize, capacity: usize) -> Vec<u32> {
     let mut sizes = vec![0usize; parts];
     owners.iter().for_each(|&k| sizes[k as usize] += 1);
-    let outer = boundary(graph, owners, (0..owners.len() as u32).into_par_iter());
+    let outer = boundary(graph, owners, &(0..owners.len() as u32).collect::<Vec<_>>());
     let mut edges = Vec::new();
     // A bit for each vertex: whether it is to be looked at again, and whether it ever was.
     let mut touched = vec![0u64; owners.len().div_ceil(64)];
     let touch = |touched: &mut Vec<u64>, v: u32| touched[v as usize / 64] |= 1 << (v % 64);
     let mut known = touched.clone();
     outer.iter().for_each(|&v| touch(&mut known, v));
-    let mut movable = Parts { graph, owners, sizes: &sizes, capacity }.movable(outer.into_par_iter());
+    let mut movable = Parts { graph, owners, sizes: &sizes, capacity }.movable(&outer);
     for _ in 0..PASSES {
         for v in movable {
             let home = owners[v as usize];
@@ -40,7 +40,7 @@ pub(super) fn refine(graph: &Graph, owners: &mut [u32], parts: usize, capacity: 
             }
         }
         known.iter_mut().zip(&touched).for_each(|(known, touched)| *known |= touched);
-        movable = Parts { graph, owners, sizes: &sizes, capacity }.movable(ones(&mut touched).into_par_iter());
+        movable = Parts { graph, owners, sizes: &sizes, capacity }.movable(&ones(&mut touched));
         if movable.is_empty() {
             break;
         }
@@ -70,9 +70,13 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// Those of the vertices that are better off in another part, in the order given.
-    fn movable(&self, vertices: impl IndexedParallelIterator<Item = u32>) -> Vec<u32> {
-        let moves = |edges: &mut Vec<(u32, u32)>, v: u32| (self.best(v, edges) != self.owners[v as usize]).then_some(v);
-        vertices.map_init(Vec::new, moves).flatten_iter().collect()
+    fn movable(&self, vertices: &[u32]) -> Vec<u32> {
+        let movable = parallel::map(vertices.chunks(1 << 10), |vertices| {
+            let mut edges = Vec::new();
+            let moves = |&v: &u32| self.best(v, &mut edges) != self.owners[v as usize];
+            vertices.iter().copied().filter(moves).collect::<Vec<u32>>()
+        });
+        movable.concat()
     }
 
     /// The part that holds most neighbors of `v`: its own, unless another with room has more, or as many and is smaller.

@@ -5,7 +5,7 @@ use super::numbers::{Numbers, Version, Words};
 use super::tags::Tags;
 use crate::cell::CellKind;
 use crate::error::Result;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// More nodes than an element has.
 const MAX_NODES: usize = 27;
@@ -133,20 +133,24 @@ impl File {
 
 /// Tags and corners of consecutive elements: each a tag and then `n` nodes, which must exist.
 fn corners(nodes: &Tags, numbers: Words, n: usize) -> Option<(Vec<u64>, Vec<u32>)> {
+    /// As many are worth a task.
+    const ELEMENTS: usize = 1 << 12;
     let count = numbers.len() / (1 + n);
     let mut corners = vec![0; count * n];
-    let elements = corners.par_chunks_exact_mut(n).enumerate().with_min_len(1 << 12);
-    let known = elements.map(|(e, corners)| {
-        corners.iter_mut().enumerate().all(|(k, corner)| {
-            let point = nodes.index(numbers.at(e * (1 + n) + 1 + k));
-            point.is_some_and(|v| {
-                *corner = v;
-                true
+    let elements = (0..).step_by(ELEMENTS).zip(corners.chunks_mut(ELEMENTS * n));
+    let known = parallel::map(elements, |(first, corners)| {
+        (first..).zip(corners.chunks_exact_mut(n)).all(|(e, corners)| {
+            corners.iter_mut().enumerate().all(|(k, corner)| {
+                let point = nodes.index(numbers.at(e * (1 + n) + 1 + k));
+                point.is_some_and(|v| {
+                    *corner = v;
+                    true
+                })
             })
         })
     });
-    let tags = (0..count).into_par_iter().with_min_len(1 << 14).map(|e| numbers.at(e * (1 + n)));
-    known.all(|known| known).then(|| (tags.collect(), corners))
+    let tags = parallel::collect(count, |e| numbers.at(e * (1 + n)));
+    known.into_iter().all(|known| known).then_some((tags, corners))
 }
 
 /// The kind of cells and the number of nodes of a type; corners come first.

@@ -4,7 +4,7 @@ use super::super::draft::Draft;
 use super::numbers::{Numbers, Version, Words};
 use super::tags::Tags;
 use crate::error::Result;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Reads the nodes of version 2, whose number has been read.
 pub(super) fn read_list(numbers: &mut Numbers, count: u64, draft: &mut Draft) -> Result<Tags> {
@@ -92,9 +92,9 @@ fn read_point(numbers: &mut Numbers, tag: u64, extra: usize) -> Result<[f64; 3]>
 
 /// Tags and finite coordinates of a block of nodes; `stride` numbers, the coordinates first, follow the tags for each.
 fn points(words: Words, count: usize, stride: usize) -> Option<(Vec<u64>, Vec<[f64; 3]>)> {
-    let tags = (0..count).into_par_iter().with_min_len(1 << 14).map(|v| words.at(v));
+    let tags = parallel::collect(count, |v| words.at(v));
     let point = |v: usize| [0, 1, 2].map(|k| f64::from_bits(words.at(count + v * stride + k)));
-    let points: Vec<[f64; 3]> = (0..count).into_par_iter().with_min_len(1 << 14).map(point).collect();
-    let finite = points.par_iter().with_min_len(1 << 14).all(|p| p.iter().all(|x| x.is_finite()));
-    finite.then(|| (tags.collect(), points))
+    let points: Vec<[f64; 3]> = parallel::collect(count, point);
+    let finite = parallel::first(count, |v| points[v].iter().any(|x| !x.is_finite())).is_none();
+    finite.then_some((tags, points))
 }

@@ -13,6 +13,7 @@ use super::super::draft::Draft;
 use super::super::text::{Text, shown};
 use super::edges::{ID, add, weight};
 use crate::error::Result;
+use crate::parallel;
 
 /// Larger ids would be rounded as numbers of a field.
 const LARGEST: u64 = 1 << 53;
@@ -25,8 +26,7 @@ type Edges = (Vec<[u64; 2]>, Vec<f64>);
 /// Reads a list; `weighted`: whether each line has a third number.
 pub(in super::super) fn parse(name: &Path, bytes: &[u8], weighted: bool) -> Result<Draft> {
     let starts = starts(bytes);
-    let pieces: Vec<Result<Edges>> =
-        starts.par_windows(2).map(|ends| piece(name, &bytes[..ends[1]], ends[0], weighted)).collect();
+    let pieces = parallel::map(starts.windows(2), |ends| piece(name, &bytes[..ends[1]], ends[0], weighted));
     let mut edges = Vec::new();
     let mut weights = Vec::new();
     for piece in pieces {
@@ -36,7 +36,7 @@ pub(in super::super) fn parse(name: &Path, bytes: &[u8], weighted: bool) -> Resu
     }
     let text = Text::new(name, bytes);
     let ids = Ids::of(&edges);
-    let edges = edges.into_par_iter().map(|e| e.map(|id| ids.place(id))).collect();
+    let edges = parallel::collect(edges.len(), |e| edges[e].map(|id| ids.place(id)));
     let mut draft = Draft::new(bytes.len());
     add(&mut draft, &text, ids.count(), edges, weights)?;
     if let Some(numbers) = ids.numbers() {
@@ -104,7 +104,7 @@ impl Ids {
     /// Cost O(edges) where ids are dense: a bit for each number is no more memory than the edges; else that of sorting them.
     fn of(edges: &[[u64; 2]]) -> Ids {
         let ids = edges.as_flattened();
-        let words = ids.par_iter().max().map_or(0, |&most| most / 64 + 1);
+        let words = ids.iter().max().map_or(0, |&most| most / 64 + 1);
         if words > ids.len() as u64 {
             let mut sorted = ids.to_vec();
             sorted.par_sort_unstable();

@@ -21,7 +21,6 @@ mod tags;
 mod tests;
 mod write;
 
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -33,6 +32,7 @@ use super::binary::{PIECE, Scalar};
 use super::draft::Draft;
 use super::vtk_cells::{self, Integers};
 use crate::error::{Error, Place, Result, shown_name};
+use crate::parallel;
 
 pub(super) fn parse(name: &Path, bytes: &[u8]) -> Result<Draft> {
     let outline = tags::outline(name, bytes)?;
@@ -146,14 +146,14 @@ fn read_points(piece: &Piece, store: &mut Store, draft: &mut Draft) -> Result<()
         _ => {
             let stored = stored(array, piece.points.saturating_mul(3), store)?;
             draft.points.resize(base + stored.len() / 3, [0.0; 3]);
-            draft.points[base..].par_chunks_mut(PIECE).enumerate().for_each(|(piece, points)| {
+            parallel::each(draft.points[base..].chunks_mut(PIECE).enumerate(), |(piece, points)| {
                 let places = 3 * piece * PIECE..3 * (piece * PIECE + points.len());
                 points.copy_from_slice(stored.floats(places).as_chunks::<3>().0);
             });
         }
     }
     let points = &draft.points[base..];
-    if let Some(v) = points.par_iter().position_first(|p| p.iter().any(|x| !x.is_finite())) {
+    if let Some(v) = parallel::first(points.len(), |v| points[v].iter().any(|x| !x.is_finite())) {
         let message = format!("point {v} has a coordinate that is not finite: {:?}", points[v]);
         return Err(store.error(array.at, message));
     }
