@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicU8;
 
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 use super::palette::{Census, Palette, TRANSPARENT};
 use super::picture::{Picture, decode, encode};
@@ -54,7 +54,7 @@ impl Animation {
             let mut bytes = Vec::new();
             encode(picture, png::Compression::Fast, &mut bytes).map(|()| bytes)
         };
-        self.frames.extend(pictures.par_iter().map(compress).collect::<io::Result<Vec<_>>>()?);
+        self.frames.extend(parallel::map(pictures, compress).into_iter().collect::<io::Result<Vec<_>>>()?);
         pictures.iter().for_each(|picture| self.census.count(picture.rgb()));
         Ok(())
     }
@@ -85,20 +85,15 @@ impl Animation {
             encoder.set_repeat(gif::Repeat::Infinite).map_err(failed)?;
             let mut before: Vec<u8> = Vec::new();
             for batch in self.frames.chunks(BATCH) {
-                let indices = batch
-                    .par_iter()
-                    .map(|bytes| Ok(palette.dither(&decode(bytes)?, usize::from(width), &known)))
-                    .collect::<io::Result<Vec<Vec<u8>>>>()?;
-                let frames: Vec<gif::Frame> = (0..batch.len())
-                    .into_par_iter()
-                    .map(|i| {
-                        let last = if i == 0 { &before } else { &indices[i - 1] };
-                        let mut frame = change(last, &indices[i], usize::from(width));
-                        frame.delay = self.delay_cs;
-                        frame.make_lzw_pre_encoded();
-                        frame
-                    })
-                    .collect();
+                let dither = |bytes: &Vec<u8>| Ok(palette.dither(&decode(bytes)?, usize::from(width), &known));
+                let indices = parallel::map(batch, dither).into_iter().collect::<io::Result<Vec<Vec<u8>>>>()?;
+                let frames = parallel::map(0..batch.len(), |i| {
+                    let last = if i == 0 { &before } else { &indices[i - 1] };
+                    let mut frame = change(last, &indices[i], usize::from(width));
+                    frame.delay = self.delay_cs;
+                    frame.make_lzw_pre_encoded();
+                    frame
+                });
                 for frame in &frames {
                     encoder.write_lzw_pre_encoded_frame(frame).map_err(failed)?;
                 }

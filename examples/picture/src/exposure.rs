@@ -3,7 +3,7 @@
 //! What hides what, and how it is lit, costs nearly all of a picture and depends on the points alone. So a film of a mesh that stands
 //! still looks for it once, and colors it for each frame.
 
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 use super::camera::{Camera, View};
 use super::figure::Figure;
@@ -53,8 +53,8 @@ impl Exposure {
     /// as for [`render`].
     pub fn new(scene: &Scene, camera: &Camera, size: Size) -> Exposure {
         let stage = Stage::new(scene, camera, size);
-        let bands = (0..stage.bands()).into_par_iter().map_init(Vec::new, |samples, b| stage.expose(b, samples));
-        Exposure { size: stage.size, bands: bands.collect() }
+        let bands = parallel::map(0..stage.bands(), |b| stage.expose(b, &mut Vec::new()));
+        Exposure { size: stage.size, bands }
     }
 
     /// The picture of a scene that differs from the exposed one in its numbers, their colors and the caption alone. Cost: some
@@ -76,7 +76,8 @@ pub fn render(scene: &Scene, camera: &Camera, size: Size) -> Picture {
 /// A picture whose bands of pixels `draw` makes, with its legend.
 fn picture(scene: &Scene, size: Size, draw: impl Fn(usize, &mut [u8]) + Sync) -> Picture {
     let mut rgb = vec![0; 3 * size.width as usize * size.height as usize];
-    rgb.par_chunks_mut(3 * size.width as usize * BAND).enumerate().for_each(|(b, pixels)| draw(b, pixels));
+    let bands = rgb.chunks_mut(3 * size.width as usize * BAND).enumerate();
+    parallel::each(bands, |(b, pixels)| draw(b, pixels));
     let mut picture = Picture { width: size.width, height: size.height, rgb };
     legend::draw(scene, &mut picture);
     picture

@@ -1,6 +1,6 @@
 //! A scene in front of a camera: everything that is known before the first pixel gets its color.
 
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 use super::camera::View;
 use super::colormap::bytes_to_linear;
@@ -57,14 +57,9 @@ impl Figure {
     /// Places the scene before the camera; `pixel` is the number of samples along the side of a pixel, of a picture of
     /// `area` pixels in which a thin line is `thin` pixels wide.
     pub fn new(scene: &Scene, view: View, pixel: f32, area: f32, thin: f32) -> Figure {
-        let (points, screen): (Vec<Vector>, Vec<Vector>) = scene
-            .points
-            .par_iter()
-            .map(|p| {
-                let q = view.to_scene(p);
-                (q.unwrap_or_default(), q.and_then(|q| view.project(q)).unwrap_or_default())
-            })
-            .unzip();
+        let places = parallel::collect(scene.points.len(), |v| view.to_scene(&scene.points[v]));
+        let screen = parallel::collect(places.len(), |v| places[v].and_then(|q| view.project(q)).unwrap_or_default());
+        let points: Vec<Vector> = places.into_iter().map(Option::unwrap_or_default).collect();
         let visible = |v: &u32| screen.get(*v as usize).is_some_and(|s| s[2] > 0.0);
         let in_sight = |triangles: &[[u32; 3]]| -> Vec<[u32; 3]> {
             triangles.iter().filter(|t| t.iter().all(visible)).copied().collect()
@@ -247,14 +242,11 @@ fn mean_length(screen: &[Vector], edges: &[[u32; 2]]) -> f32 {
 /// Normals at the corners of triangles: the mean over those triangles at the point that meet without a crease, weighted
 /// by their area. Triangles may be turned either way. Shape [triangles × 3].
 fn corner_normals(points: &[Vector], triangles: &[[u32; 3]]) -> Vec<[Vector; 3]> {
-    let faces: Vec<(Vector, f32)> = triangles
-        .par_iter()
-        .map(|t| {
-            let [a, b, c] = corners(points, *t);
-            let n = cross(sub(b, a), sub(c, a));
-            (unit(n), dot(n, n).sqrt())
-        })
-        .collect();
+    let faces: Vec<(Vector, f32)> = parallel::collect(triangles.len(), |i| {
+        let [a, b, c] = corners(points, triangles[i]);
+        let n = cross(sub(b, a), sub(c, a));
+        (unit(n), dot(n, n).sqrt())
+    });
     let mut ends = vec![0u32; points.len() + 1];
     triangles.iter().flatten().for_each(|&v| ends[v as usize + 1] += 1);
     (1..ends.len()).for_each(|v| ends[v] += ends[v - 1]);
@@ -275,7 +267,7 @@ fn corner_normals(points: &[Vector], triangles: &[[u32; 3]]) -> Vec<[Vector; 3]>
             if cosine.abs() < CREASE { sum } else { add(sum, scale(other, area * cosine.signum())) }
         }))
     };
-    triangles.par_iter().enumerate().map(|(i, t)| t.map(|v| normal(i, v))).collect()
+    parallel::collect(triangles.len(), |i| triangles[i].map(|v| normal(i, v)))
 }
 
 #[cfg(test)]

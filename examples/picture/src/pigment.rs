@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 use super::colormap::{MISSING, bytes_to_linear, place_in, ramp, to_linear};
 use super::scene::Coloring;
@@ -31,7 +31,7 @@ impl<'a> Pigments<'a> {
         let (colors, of) = match *coloring {
             Coloring::Plain(color) => (vec![bytes_to_linear(color)].into(), Of::None),
             Coloring::Scalar { values, range, map, .. } => {
-                (ramp(map).into(), Of::Places(values.par_iter().map(|&x| place_in(range, x)).collect()))
+                (ramp(map).into(), Of::Places(parallel::collect(values.len(), |v| place_in(range, values[v]))))
             }
             Coloring::Kinds { of, kinds } => {
                 (kinds.iter().map(|kind| bytes_to_linear(kind.1)).collect(), Of::Kinds(of))

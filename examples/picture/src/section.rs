@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use meshweft_mesh::parallel;
 use meshweft_mesh::{Cells, Mesh};
-use rayon::prelude::*;
 
 /// What is removed of a solid on the side of the camera. Meshes without solid cells stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,18 +158,18 @@ impl<'a> Cut<'a> {
 
     /// The solid cells that the planes pass through, as a mesh.
     fn cells(&self, mesh: &Mesh) -> Mesh {
-        let is_cut = |c: &usize| {
-            let corners = mesh.cells().corners(*c);
+        let is_cut = |c: usize| {
+            let corners = mesh.cells().corners(c);
             let is_across = |k: usize| {
                 let front = |v: &&u32| self.corner(**v).before[k] > 0.0;
                 let in_front = corners.iter().filter(front).count();
                 in_front > 0 && in_front < corners.len()
             };
-            mesh.cells().kind(*c).dimension() == 3 && (0..self.count).any(is_across)
+            mesh.cells().kind(c).dimension() == 3 && (0..self.count).any(is_across)
         };
         let mut cells = Cells::new();
-        for c in (0..mesh.cells().len()).into_par_iter().filter(is_cut).collect::<Vec<_>>() {
-            cells.push(mesh.cells().kind(c), mesh.cells().corners(c));
+        for c in parallel::filter(mesh.cells().len(), is_cut) {
+            cells.push(mesh.cells().kind(c as usize), mesh.cells().corners(c as usize));
         }
         Mesh::new(mesh.points().to_vec(), cells).expect("cells of a mesh are a mesh")
     }

@@ -1,6 +1,6 @@
 //! How much of a light a point sees.
 
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 use super::raster::{Band, Bands, LANES, Sample};
 use super::vector::{Vector, add, corners, cross, dot, scale, unit};
@@ -70,7 +70,7 @@ impl ShadowMap {
         let (highest, search, looks) = (Vec::new(), Disk::new(), Disk::new());
         let mut map = ShadowMap { axes, corner, texels, spread, near, highest, search, looks };
 
-        let seen: Vec<Vector> = points.par_iter().map(|&p| map.texel(p)).collect();
+        let seen = parallel::collect(points.len(), |v| map.texel(points[v]));
         let texels_of = |i: usize| corners(&seen, triangles[i]);
         let round: Vec<(Vector, f32)> = balls.iter().map(|&(center, radius)| (map.texel(center), radius)).collect();
         let extent = |i: usize| match triangles.get(i) {
@@ -85,7 +85,7 @@ impl ShadowMap {
             }
         };
         let bands = Bands::sort(SIDE, BAND, triangles.len() + round.len(), extent);
-        map.near.par_chunks_mut(SIDE * BAND).enumerate().for_each(|(b, near)| {
+        parallel::each(map.near.chunks_mut(SIDE * BAND).enumerate(), |(b, near)| {
             let rows = b * BAND..b * BAND + near.len() / SIDE;
             let mut samples = vec![Sample::default(); near.len()];
             let mut band = Band { width: SIDE, rows, samples: &mut samples };

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use meshweft::{Incidence, Star, Stars};
 use meshweft_mesh::Mesh;
+use meshweft_mesh::parallel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -42,23 +43,21 @@ impl Links {
         let (edges, weights): (Vec<[u32; 2]>, Vec<f64>) =
             match mesh.cell_field("weight").filter(|_| weighted && is_lines) {
                 None => {
-                    let mut keys: Vec<u64> = cells.par_iter().map(key).collect();
+                    let mut keys = parallel::collect(cells.len(), |c| key(&cells[c]));
                     keys.par_sort_unstable();
                     keys.dedup();
-                    (keys.into_par_iter().map(edge).collect(), Vec::new())
+                    (keys.into_iter().map(edge).collect(), Vec::new())
                 }
                 Some(field) => {
-                    let mut keys: Vec<(u64, f64)> =
-                        cells.par_iter().map(key).zip(field.values.par_iter().copied()).collect();
+                    let mut keys: Vec<(u64, f64)> = cells.iter().map(key).zip(field.values.iter().copied()).collect();
                     keys.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
                     keys.dedup_by_key(|edge| edge.0);
                     keys.into_iter().map(|(key, weight)| (edge(key), weight)).unzip()
                 }
             };
         let weight = |e: usize| weights.get(e).copied().unwrap_or(1.0);
-        let is_loop = |&e: &usize| edges[e][0] == edges[e][1];
-        let loops: Vec<usize> = (0..edges.len()).into_par_iter().filter(is_loop).collect();
-        let loops = loops.into_iter().map(|e| (edges[e][0], weight(e))).collect();
+        let loops = parallel::filter(edges.len(), |e| edges[e][0] == edges[e][1]).into_iter().map(|e| e as usize);
+        let loops = loops.map(|e| (edges[e][0], weight(e))).collect();
         Ok(Links { vertices, edges: Arc::new(edges), weights: Arc::new(weights), loops, is_directed })
     }
 

@@ -6,8 +6,8 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
+use meshweft_mesh::parallel;
 use meshweft_shaders::{Entry, Physics, module};
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Compiled kernels, by number, entry point and whether they are double-buffered.
@@ -35,7 +35,7 @@ impl Pipelines {
             let text = module(physics, &plan.harness, &kernel.body, entry, double);
             Ok((key, device.compile(kernel.name, &text, entry.name(), Some(pipeline))?))
         };
-        Ok(Pipelines(all.into_par_iter().map(compile).collect::<Result<_>>()?))
+        Ok(Pipelines(parallel::map(all, compile).into_iter().collect::<Result<_>>()?))
     }
 
     /// One of them.

@@ -3,7 +3,7 @@
 use crate::number::lanes::TABLE;
 use crate::program::CORNERS;
 use crate::schedule::Schedule;
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 use std::ops::Range;
 
 /// A vertex with more incident elements than this, and than four times the mean, is updated by itself: it would hold up the
@@ -64,7 +64,7 @@ pub(super) fn cut(schedule: &Schedule, starts: &[&[u32]], width: usize, forms: F
             || stars.iter().map(|(starts, _)| degree(starts, place)).sum::<usize>() > room
             || stars.iter().any(|&(starts, limit)| degree(starts, place) > limit)
     };
-    let alone: Vec<bool> = (0..n).into_par_iter().map(stands_alone).collect();
+    let alone = parallel::collect(n, stands_alone);
     let alone = |place: u32| alone[place as usize];
     // High-degree vertices that stand side by side in an order by degree fill the lanes of a group as well as any.
     let even = |v: u32, end: u32| {

@@ -5,7 +5,7 @@ use crate::number::Number;
 use crate::program::StarShape;
 use crate::schedule::{self, Order};
 use meshweft_mesh::Graph;
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ impl<T: Number> Domain<T> {
     /// Changes every tile, given the places of its slots, before anybody walks the domain. In parallel.
     pub(super) fn each_tile(domain: &mut Arc<Domain<T>>, change: impl Fn(&mut Tile<T>, &[u32]) + Sync) {
         let Domain { tiles, place_of, .. } = Arc::get_mut(domain).expect("nobody walks a domain that is being made");
-        tiles.par_iter_mut().for_each(|tile| {
+        parallel::each(tiles, |tile| {
             let own = tile.own();
             change(tile, &place_of[own]);
         });

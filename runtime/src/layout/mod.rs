@@ -54,8 +54,8 @@ use crate::program::{Kind, StarPlan};
 use crate::schedule::Schedule;
 use cut::{Cut, Span};
 use incidences::{Incidences, Names, Source, Whole};
+use meshweft_mesh::parallel;
 use meshweft_mesh::{Graph, Permutation};
-use rayon::prelude::*;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,11 +93,7 @@ pub(crate) fn check_elements(vertices: usize, plans: &[StarPlan]) -> Result<()> 
     for plan in plans {
         let outside = |&v: &u32| v as usize >= vertices;
         let elements = plan.elements();
-        let pieces = elements.par_chunks(1 << 14);
-        // No early exit: the compiler compares many at once.
-        if pieces.any(|piece| piece.iter().fold(false, |any, v| any | outside(v)))
-            && let Some(at) = elements.iter().position(outside)
-        {
+        if let Some(at) = parallel::first(elements.len(), |at| outside(&elements[at])) {
             return Err(Error::Program(format!(
                 "element {} of star {} names vertex {}, but the mesh has {vertices}",
                 at / plan.corners,
@@ -113,7 +109,8 @@ pub(crate) fn check_elements(vertices: usize, plans: &[StarPlan]) -> Result<()> 
 pub(crate) fn degrees(vertices: usize, plans: &[StarPlan]) -> Vec<u32> {
     let degrees: Vec<AtomicU32> = (0..vertices).map(|_| AtomicU32::new(0)).collect();
     for plan in plans {
-        plan.elements().par_iter().for_each(|&v| _ = degrees[v as usize].fetch_add(1, Ordering::Relaxed));
+        let count = |&v: &u32| _ = degrees[v as usize].fetch_add(1, Ordering::Relaxed);
+        parallel::each(plan.elements().chunks(1 << 14), |corners| corners.iter().for_each(count));
     }
     degrees.into_iter().map(AtomicU32::into_inner).collect()
 }
@@ -139,7 +136,8 @@ impl<T: Number> Layout<T> {
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
         let starts: Vec<&[u32]> = stars.iter().map(Whole::starts).collect();
         let Cut { spans, tasks, slots, place_of } = cut::cut(&schedule, &starts, width, forms);
-        let slot_of: Vec<u32> = schedule.permutation().rank().par_iter().map(|&place| slots[place as usize]).collect();
+        let rank = schedule.permutation().rank();
+        let slot_of = parallel::collect(rank.len(), |v| slots[rank[v] as usize]);
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
         let built = tiles(stars, names, &spans, &place_of, (width, forms));
         // A span is often one tile, and sometimes several.
@@ -150,7 +148,7 @@ impl<T: Number> Layout<T> {
         }));
         let tasks = tasks.into_iter().map(|span| ends[span as usize]).collect();
         let tiles: Vec<Tile<T>> = built.into_iter().flatten().collect();
-        if let Some(star) = tiles.par_iter().find_map_first(|tile| tile.spoilt(&plans, width)) {
+        if let Some(star) = parallel::map(&tiles, |tile| tile.spoilt(&plans, width)).into_iter().flatten().next() {
             return Err(not_finite::<T>(&plans[star]));
         }
         let run = |&place: &u32| slots.get(place as usize).copied().unwrap_or(place_of.len() as u32);
@@ -254,7 +252,7 @@ fn tiles<T: Number>(
             scratches.lock().unwrap_or_else(PoisonError::into_inner).push((rows, local));
             tiles
         };
-        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = batches.par_iter().map(build).collect();
+        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = parallel::map(batches, build);
         Tile::pack(tiles.iter_mut().flatten().flatten());
         parts.push(tiles);
         let first = place_of[batches[0][0].slots.start as usize];

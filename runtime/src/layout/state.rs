@@ -2,7 +2,7 @@
 
 use crate::number::Number;
 use crate::program::Record;
-use rayon::prelude::*;
+use meshweft_mesh::parallel;
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four, so that a neighbor is
 /// read in aligned quads.
@@ -71,8 +71,8 @@ impl<T: Number> State<T> {
         let starts: Vec<usize> = (0..len).step_by(PIECE * width).chain([len]).collect();
         let scaled = |by: usize| starts.iter().map(|start| start * by).collect::<Vec<_>>();
         let (shared_cuts, private_cuts) = (scaled(stride), scaled(shape.private));
-        let work: Vec<_> = pieces(&mut shared, &shared_cuts).zip(pieces(&mut private, &private_cuts)).collect();
-        work.into_par_iter().zip(starts.par_windows(2)).for_each(|((shared, private), slots)| {
+        let work = pieces(&mut shared, &shared_cuts).zip(pieces(&mut private, &private_cuts));
+        parallel::each(work.zip(starts.windows(2)), |((shared, private), slots)| {
             let mut reals = Vec::with_capacity(shape.shared + shape.private);
             for i in 0..slots[1] - slots[0] {
                 reals.clear();
@@ -143,9 +143,9 @@ impl<T: Number> View<'_, T> {
 
     /// Whether all values are finite. In parallel.
     pub(crate) fn is_finite(&self) -> bool {
-        let all =
-            |reals: &[T]| reals.par_chunks(1 << 14).all(|reals| reals.iter().fold(true, |all, x| all & x.finite()));
-        all(self.shared) && all(self.private)
+        let finite = |reals: &[T]| reals.iter().fold(true, |all, x| all & x.finite());
+        let pieces = self.shared.chunks(1 << 14).chain(self.private.chunks(1 << 14));
+        parallel::map(pieces, finite).into_iter().all(|finite| finite)
     }
 }
 

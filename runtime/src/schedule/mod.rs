@@ -33,8 +33,8 @@ pub use order::{Key, Order};
 pub(crate) use ready::{Rule, is_ready};
 
 use crate::error::{Error, Result};
+use meshweft_mesh::parallel;
 use meshweft_mesh::{Coloring, Graph, Levels, Permutation};
-use rayon::prelude::*;
 
 /// A total order of the vertices, cut into tasks, and which of those are neighbors.
 ///
@@ -156,7 +156,7 @@ impl Schedule {
         }
         let rank = self.permutation.rank();
         let by_place = [&self.tasks, &self.runs].map(|cuts| numbers(cuts));
-        let [task_of, run_of] = by_place.map(|number| rank.par_iter().map(|&p| number[p as usize]).collect::<Vec<_>>());
+        let [task_of, run_of] = by_place.map(|number| parallel::collect(rank.len(), |v| number[rank[v] as usize]));
         let wrong = |v: u32| {
             let (own, run) = (task_of[v as usize], run_of[v as usize]);
             let mut known = own; // neighbors often lie in one task, one after the other
@@ -171,7 +171,7 @@ impl Schedule {
         /// Vertices that are checked as one piece of work.
         const PIECE: usize = 1 << 12;
         let piece = |first: usize| (first as u32..n.min((first + PIECE) as u32)).find_map(wrong);
-        match (0..n as usize).into_par_iter().step_by(PIECE).find_map_first(piece) {
+        match parallel::map((0..n as usize).step_by(PIECE), piece).into_iter().flatten().next() {
             None => Ok(()),
             Some((v, u)) => {
                 let [v, u] = [v, u].map(|v| rank[v as usize]);
@@ -252,7 +252,8 @@ fn phases(
         tasks.push(ends[1]);
     }
     let task_of = numbers(&tasks);
-    let labels: Vec<u32> = permutation.rank().par_iter().map(|&place| task_of[place as usize]).collect();
+    let rank = permutation.rank();
+    let labels = parallel::collect(rank.len(), |v| task_of[rank[v] as usize]);
     let graph = graph.quotient_by(&labels, tasks.len() - 1)?;
     Ok(Schedule { order, permutation, runs: tasks.clone(), tasks, graph })
 }
@@ -285,7 +286,7 @@ fn blocked(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
 /// tell: vertices without an edge between them may change places.
 fn priority_dag(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
     let mut depth = vec![0u32; graph.len()];
-    depth.par_chunks_mut(block_size).enumerate().for_each(|(block, depth)| {
+    parallel::each(depth.chunks_mut(block_size).enumerate(), |(block, depth)| {
         let first = block * block_size;
         for v in 0..depth.len() {
             let neighbors = graph.neighbors((first + v) as u32).iter();
@@ -317,10 +318,10 @@ fn tasks(order: Order, permutation: Permutation, tasks: Graph, key: impl Fn(u32)
 
 /// Where runs of equal keys start, and the end.
 fn runs<K: PartialEq>(order: &[u32], key: impl Fn(u32) -> K + Sync) -> Vec<u32> {
-    let starts =
-        (1..order.len() as u32).into_par_iter().filter(|&i| key(order[i as usize]) != key(order[i as usize - 1]));
-    let mut offsets = vec![0];
-    offsets.par_extend(starts);
+    let mut offsets = match order.is_empty() {
+        true => vec![0],
+        false => parallel::filter(order.len(), |i| i == 0 || key(order[i]) != key(order[i - 1])),
+    };
     if !order.is_empty() {
         offsets.push(order.len() as u32);
     }
