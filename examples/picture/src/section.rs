@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use meshweft_mesh::parallel;
-use meshweft_mesh::{Cells, Mesh};
+use meshweft_mesh::{Cells, Mesh, parallel};
 
 /// What is removed of a solid on the side of the camera. Meshes without solid cells stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

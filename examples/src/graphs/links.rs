@@ -2,8 +2,7 @@
 
 use anyhow::{Result, ensure};
 use meshweft::{Incidence, Star, Stars};
-use meshweft_mesh::Mesh;
-use meshweft_mesh::parallel;
+use meshweft_mesh::{Mesh, parallel};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ impl Links {
                     let mut keys = parallel::collect(cells.len(), |c| key(&cells[c]));
                     keys.par_sort_unstable();
                     keys.dedup();
-                    (keys.into_iter().map(edge).collect(), Vec::new())
+                    (parallel::collect(keys.len(), |k| edge(keys[k])), Vec::new())
                 }
                 Some(field) => {
                     let mut keys: Vec<(u64, f64)> = cells.iter().map(key).zip(field.values.iter().copied()).collect();

@@ -4,8 +4,7 @@ use super::{Shape, Tile};
 use crate::number::Number;
 use crate::program::StarShape;
 use crate::schedule::{self, Order};
-use meshweft_mesh::Graph;
-use meshweft_mesh::parallel;
+use meshweft_mesh::{Graph, parallel};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -33,8 +33,7 @@ pub use order::{Key, Order};
 pub(crate) use ready::{Rule, is_ready};
 
 use crate::error::{Error, Result};
-use meshweft_mesh::parallel;
-use meshweft_mesh::{Coloring, Graph, Levels, Permutation};
+use meshweft_mesh::{Coloring, Graph, Levels, Permutation, parallel};
 
 /// A total order of the vertices, cut into tasks, and which of those are neighbors.
 ///
@@ -318,13 +317,11 @@ fn tasks(order: Order, permutation: Permutation, tasks: Graph, key: impl Fn(u32)
 
 /// Where runs of equal keys start, and the end.
 fn runs<K: PartialEq>(order: &[u32], key: impl Fn(u32) -> K + Sync) -> Vec<u32> {
-    let mut offsets = match order.is_empty() {
-        true => vec![0],
-        false => parallel::filter(order.len(), |i| i == 0 || key(order[i]) != key(order[i - 1])),
-    };
-    if !order.is_empty() {
-        offsets.push(order.len() as u32);
+    if order.is_empty() {
+        return vec![0];
     }
+    let mut offsets = parallel::filter(order.len(), |i| i == 0 || key(order[i]) != key(order[i - 1]));
+    offsets.push(order.len() as u32);
     offsets
 }
 

@@ -53,10 +53,9 @@ pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, first
 
 /// Reads all parts of a state, likewise.
 pub(super) fn read_parts<T: Number>(state: View<'_, T>, layout: &Layout<T>, parts: &[Part]) -> Vec<Field> {
-    let read = |first: &mut usize, part: &Part| {
-        let field = read_part(state, layout, *first, part);
-        *first += part.components;
-        Some(field)
-    };
-    parts.iter().scan(0, |first, part| read(first, part)).collect()
+    let firsts = parts.iter().scan(0, |next, part| {
+        *next += part.components;
+        Some(*next - part.components)
+    });
+    firsts.zip(parts).map(|(first, part)| read_part(state, layout, first, part)).collect()
 }
