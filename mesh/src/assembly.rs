@@ -3,7 +3,8 @@
 //! All terms of a range of vertices are collected first, each sum's in a bag of its own, and then added by size. Elements
 //! are worked out many at a time, each number in an array over the elements, so that the compiler takes wide registers.
 
-use crate::incidence::{Incidence, concat};
+use crate::incidence::Incidence;
+use crate::parallel;
 use crate::sort::NONE;
 use crate::sums::{Adder, ordered};
 use std::ops::Range;
@@ -59,7 +60,11 @@ pub(crate) fn assemble<const K: usize>(
         columns.1.push(weights);
         columns.2.push(masses);
     }
-    Sums { edges: concat(columns.0), weights: concat(columns.1), masses: concat(columns.2) }
+    Sums {
+        edges: parallel::concat(columns.0),
+        weights: parallel::concat(columns.1),
+        masses: parallel::concat(columns.2),
+    }
 }
 
 /// For each vertex the sum of what its edges add; returns what `finish` makes of those of each range of vertices. `add`: of an edge.

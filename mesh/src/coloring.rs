@@ -117,7 +117,7 @@ fn balanced_few(graph: &Graph) -> Option<Coloring> {
             colors[v as usize] = color as u8;
         }
     }
-    Some(Coloring { colors: colors.into_iter().map(u32::from).collect(), sizes: sizes[..count].to_vec() })
+    Some(Coloring { colors: parallel::collect(n, |v| u32::from(colors[v])), sizes: sizes[..count].to_vec() })
 }
 
 /// Gives every vertex, in the order of ids, the smallest color that no neighbor has yet; nothing if that takes more than
@@ -149,11 +149,7 @@ fn first_fit(graph: &Graph) -> Option<Vec<u8>> {
         }
         lower
     };
-    let lower = parallel::map(parallel::ranges(runs, 1), |some| {
-        let mut met = vec![usize::MAX; runs];
-        some.map(|run| lower_of(&mut met, run)).collect::<Vec<Vec<usize>>>()
-    });
-    let lower = lower.concat();
+    let lower = parallel::map_with(runs, || vec![usize::MAX; runs], lower_of);
     let mut waits = vec![0usize; runs];
     for run in 0..runs {
         waits[run] = lower[run].iter().map(|&other| waits[other] + 1).max().unwrap_or(0);

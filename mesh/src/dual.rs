@@ -2,7 +2,7 @@
 
 use crate::cell::{CellKind, Cells};
 use crate::error::{Error, Result};
-use crate::incidence::{Incidence, concat};
+use crate::incidence::Incidence;
 use crate::measure::{add, cross, dot, scaled, sub};
 use crate::mesh::Mesh;
 use crate::parallel;
@@ -131,13 +131,13 @@ impl Mesh {
             (faces, boundary_faces)
         });
         let (faces, boundary_faces): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let (faces, boundary_faces) = (concat(faces), concat(boundary_faces));
+        let (faces, boundary_faces) = (parallel::concat(faces), parallel::concat(boundary_faces));
         let areas = faces.iter().map(|face| (face.area, face.cells[0]));
         let mut areas = areas.chain(boundary_faces.iter().map(|face| (face.area, face.cell)));
         if let Some((area, i)) = areas.find(|(area, _)| !area.is_finite()) {
             return Err(Error::Invalid(format!("a face of cell {} has area {area}", shapes.ids[i as usize])));
         }
-        let edges = faces.iter().map(|face| face.cells).collect();
+        let edges = parallel::collect(faces.len(), |f| faces[f].cells);
         let volumes = volumes.into_iter().map(f64::abs).collect();
         Ok(Dual { mesh: Mesh::from_edges(centroids, edges)?, cells: shapes.ids, volumes, faces, boundary_faces })
     }

@@ -1,7 +1,8 @@
 //! The unique edges of cells and of other groups of vertices.
 
 use crate::cell::{CellKind, Cells};
-use crate::incidence::{Incidence, concat};
+use crate::incidence::Incidence;
+use crate::parallel;
 use crate::sort::{NONE, sort_bucket, sort_row};
 use std::ops::Range;
 
@@ -141,7 +142,7 @@ fn unique(incidence: &Incidence, elements: &impl Pairs) -> Vec<[u32; 2]> {
         touching.for_each(|e| elements.add(e, rows));
         rows.finish()
     });
-    concat(parts)
+    parallel::concat(parts)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::edges;
 use crate::error::{Error, Result};
-use crate::incidence::concat;
 use crate::mesh::Mesh;
 use crate::order::Permutation;
 use crate::parallel;
@@ -136,8 +135,9 @@ impl Graph {
 
     /// The largest number of neighbors; 0 for an empty graph.
     pub fn max_degree(&self) -> usize {
-        let most = |range: std::ops::Range<usize>| range.map(|v| self.degree(v as u32)).max();
-        parallel::map(parallel::ranges(self.len(), 1 << 14), most).into_iter().flatten().max().unwrap_or(0)
+        let most =
+            parallel::map(parallel::ranges(self.len(), 1 << 14), |range| range.map(|v| self.degree(v as u32)).max());
+        most.into_iter().flatten().max().unwrap_or(0)
     }
 
     /// The same graph with vertex `order[i]` renamed to `i`. Cost O(n + edges · log degree), in parallel.
@@ -233,13 +233,9 @@ impl Graph {
             row.sort_unstable();
             row
         };
-        let rows = parallel::map(parallel::ranges(count, 1), |groups| {
-            let mut met = vec![NONE; count];
-            groups.map(|group| row_of(&mut met, group)).collect::<Vec<Vec<u32>>>()
-        });
-        let rows: Vec<Vec<u32>> = rows.into_iter().flatten().collect();
+        let rows = parallel::map_with(count, || vec![NONE; count], row_of);
         let degrees: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
-        Graph { offsets: offsets_of(&degrees), neighbors: concat(rows) }
+        Graph { offsets: offsets_of(&degrees), neighbors: parallel::concat(rows) }
     }
 
     /// Checks that rows are ascending, without self edges, in range, and symmetric.

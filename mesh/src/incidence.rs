@@ -84,11 +84,7 @@ impl Incidence {
         each: impl Fn(&mut S, Range<u32>, &Touching) -> R + Sync,
     ) -> Vec<R> {
         let ranges = self.vertices.div_ceil(1 << self.width_log);
-        let runs = parallel::map(parallel::ranges(ranges, 1), |run| {
-            let mut scratch = scratch();
-            run.map(|range| each(&mut scratch, self.vertices(range), &self.of(range))).collect::<Vec<R>>()
-        });
-        runs.into_iter().flatten().collect()
+        parallel::map_with(ranges, scratch, |scratch, range| each(scratch, self.vertices(range), &self.of(range)))
     }
 
     fn vertices(&self, range: usize) -> Range<u32> {
@@ -121,20 +117,6 @@ impl Touching<'_> {
             }
         }
     }
-}
-
-/// Copies the parts one behind the other, in parallel.
-pub(crate) fn concat<T: Copy + Default + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
-    let mut all = vec![T::default(); parts.iter().map(Vec::len).sum()];
-    let mut rest = &mut all[..];
-    let mut places = Vec::with_capacity(parts.len());
-    for part in &parts {
-        let (own, others) = rest.split_at_mut(part.len());
-        places.push(own);
-        rest = others;
-    }
-    parallel::each(places.into_iter().zip(&parts), |(place, part)| place.copy_from_slice(part));
-    all
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Exposure {
     /// as for [`render`].
     pub fn new(scene: &Scene, camera: &Camera, size: Size) -> Exposure {
         let stage = Stage::new(scene, camera, size);
-        let bands = parallel::map(0..stage.bands(), |b| stage.expose(b, &mut Vec::new()));
+        let bands = parallel::map_with(stage.bands(), Vec::new, |samples, b| stage.expose(b, samples));
         Exposure { size: stage.size, bands }
     }
 

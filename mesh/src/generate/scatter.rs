@@ -73,7 +73,7 @@ pub fn random(n: usize, seed: u64) -> Result<Mesh> {
         });
         edges.collect::<Vec<[u32; 2]>>()
     });
-    let mut edges = parts.concat();
+    let mut edges = parallel::concat(parts);
     edges.par_sort_unstable();
     Mesh::new(points, Cells::of(CellKind::Edge, edges.into_flattened()))
 }

@@ -35,7 +35,7 @@ const JUDGES: usize = 1 << 12;
 /// Vertices of a block: consecutive on the curve, so close together that most planes miss their box.
 const BLOCK: usize = 32;
 
-/// Blocks that are worth a task.
+/// The fewest blocks that are worth a task.
 const RUN: usize = 1 << 10;
 
 /// The owner of a block whose vertices have different ones.
@@ -394,9 +394,10 @@ impl Owners {
                 }
             }
         };
-        // Each run of blocks has windows of its own, which are joined.
-        let runs = self.blocks.chunks_mut(RUN).zip(self.single.chunks_mut(RUN * BLOCK));
-        let parts = parallel::map((0..).step_by(RUN).zip(runs), |(first, (blocks, single))| {
+        // Long runs of blocks, a few for each thread: each has windows of its own, one a part, which are joined.
+        let run = parallel::size(self.blocks.len(), RUN);
+        let runs = self.blocks.chunks_mut(run).zip(self.single.chunks_mut(run * BLOCK));
+        let parts = parallel::map((0..).step_by(run).zip(runs), |(first, (blocks, single))| {
             let mut windows = vec![Window::default(); brackets.len()];
             let blocks = (first..).zip(blocks.iter_mut().zip(single.chunks_mut(BLOCK)));
             blocks.for_each(|(b, (block, single))| visit(&mut windows, b, block, single));

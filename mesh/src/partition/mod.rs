@@ -8,7 +8,7 @@ mod bisection;
 mod neighbors;
 mod refinement;
 
-use self::neighbors::{boundary, other_parts};
+use self::neighbors::{boundary, boundary_among, other_parts};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use std::fmt;
@@ -149,7 +149,7 @@ impl Partition {
         let capacity = capacity(n, parts);
         let mut owners = bisection::bisect(graph, points, parts, capacity);
         let near = refinement::refine(graph, &mut owners, parts, capacity);
-        let boundary = boundary(graph, &owners, &near);
+        let boundary = boundary_among(graph, &owners, &near);
         Ok(Partition::listed(graph, owners, parts, boundary))
     }
 
@@ -228,7 +228,7 @@ impl Partition {
         if let Some(v) = owners.iter().position(|&owner| owner as usize >= parts) {
             return Err(Error::Invalid(format!("vertex {v} is in part {} of {parts}", owners[v])));
         }
-        let boundary = boundary(graph, &owners, &(0..n as u32).collect::<Vec<_>>());
+        let boundary = boundary(graph, &owners);
         Ok(Partition::listed(graph, owners, parts, boundary))
     }
 

@@ -3,15 +3,21 @@
 use crate::graph::Graph;
 use crate::parallel;
 
-/// Those of the vertices that have a neighbor in another part, in the order given.
-pub(super) fn boundary(graph: &Graph, owners: &[u32], vertices: &[u32]) -> Vec<u32> {
-    /// Vertices that are looked at as one piece of work.
-    const PIECE: usize = 1 << 12;
-    let is_outside = |v: u32, u: u32| owners[u as usize] != owners[v as usize];
+/// The vertices that have a neighbor in another part, ascending.
+pub(super) fn boundary(graph: &Graph, owners: &[u32]) -> Vec<u32> {
+    parallel::filter(owners.len(), |v| is_at_boundary(graph, owners, v as u32))
+}
+
+/// Those among some vertices, in the order given.
+pub(super) fn boundary_among(graph: &Graph, owners: &[u32], vertices: &[u32]) -> Vec<u32> {
+    let places = parallel::filter(vertices.len(), |i| is_at_boundary(graph, owners, vertices[i]));
+    places.into_iter().map(|i| vertices[i as usize]).collect()
+}
+
+fn is_at_boundary(graph: &Graph, owners: &[u32], v: u32) -> bool {
+    let own = owners[v as usize];
     // No early exit, since that is a branch.
-    let meets = |&v: &u32| graph.neighbors(v).iter().fold(false, |any, &u| any | is_outside(v, u));
-    let meeting = |vertices: &[u32]| vertices.iter().copied().filter(meets).collect::<Vec<u32>>();
-    parallel::map(vertices.chunks(PIECE), meeting).concat()
+    graph.neighbors(v).iter().fold(false, |any, &u| any | (owners[u as usize] != own))
 }
 
 /// The parts, other than its own, in which `v` has neighbors: each once.

@@ -19,7 +19,7 @@ const PASSES: usize = 4;
 pub(super) fn refine(graph: &Graph, owners: &mut [u32], parts: usize, capacity: usize) -> Vec<u32> {
     let mut sizes = vec![0usize; parts];
     owners.iter().for_each(|&k| sizes[k as usize] += 1);
-    let outer = boundary(graph, owners, &(0..owners.len() as u32).collect::<Vec<_>>());
+    let outer = boundary(graph, owners);
     let mut edges = Vec::new();
     // A bit for each vertex: whether it is to be looked at again, and whether it ever was.
     let mut touched = vec![0u64; owners.len().div_ceil(64)];
@@ -76,7 +76,7 @@ impl Parts<'_> {
             let moves = |&v: &u32| self.best(v, &mut edges) != self.owners[v as usize];
             vertices.iter().copied().filter(moves).collect::<Vec<u32>>()
         });
-        movable.concat()
+        parallel::concat(movable)
     }
 
     /// The part that holds most neighbors of `v`: its own, unless another with room has more, or as many and is smaller.
