@@ -227,7 +227,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Smallest box around the points: lower and upper corner; two zeros for an empty mesh.
+    /// Smallest box around the points: lower and upper corner; two zeros for an empty mesh. Cost O(n): once for a mesh, not for each
+    /// vertex.
     pub fn bounds(&self) -> [[f64; 3]; 2] {
         let Some(&first) = self.points.first() else { return [[0.0; 3]; 2] };
         self.points.iter().fold([first; 2], |[low, high], p| {

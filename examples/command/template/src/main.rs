@@ -33,6 +33,15 @@ stars! {
 /// Diffusion along the edges of a mesh.
 pub struct Diffusion {
     rate: f64,
+    /// Where the mesh is halved, along x.
+    middle: f64,
+}
+
+impl Diffusion {
+    fn of(mesh: &Mesh, rate: f64) -> Diffusion {
+        let [low, high] = mesh.bounds();
+        Diffusion { rate, middle: (low[0] + high[0]) / 2.0 }
+    }
 }
 
 kernels! {
@@ -59,8 +68,7 @@ impl Program for Diffusion {
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
-        let [low, high] = mesh.bounds();
-        Node { concentration: if mesh.points()[v as usize][0] < (low[0] + high[0]) / 2.0 { 1.0 } else { 0.0 } }
+        Node { concentration: if mesh.points()[v as usize][0] < self.middle { 1.0 } else { 0.0 } }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
@@ -82,8 +90,8 @@ impl Example for Diffusion {
         ..Info::DEFAULT
     };
 
-    fn new(_mesh: &mut Mesh, settings: &Settings, _order: Order) -> Result<Diffusion> {
-        Ok(Diffusion { rate: settings.number("rate") })
+    fn new(mesh: &mut Mesh, settings: &Settings, _order: Order) -> Result<Diffusion> {
+        Ok(Diffusion::of(mesh, settings.number("rate")))
     }
 
     fn look(&self) -> Look {
@@ -92,7 +100,8 @@ impl Example for Diffusion {
 
     fn checks() -> Result<Vec<Check>> {
         let mesh = meshweft::mesh::generate::generate("sheet:20", 1)?;
-        let mut run = Simulation::builder(mesh, Diffusion { rate: 0.05 }).precision::<f64>().build()?;
+        let program = Diffusion::of(&mesh, 0.05);
+        let mut run = Simulation::builder(mesh, program).precision::<f64>().build()?;
         let before = run.metric("content")?;
         for _ in 0..100 {
             run.step()?;
