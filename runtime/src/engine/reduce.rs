@@ -65,7 +65,7 @@ pub(crate) fn some_leaves(how: Combine, value: impl Fn(usize) -> f64, leaves: &[
             rows.iter_mut().zip(leaf.members.start + start..).for_each(|(row, member)| row[i] = value(member));
         }
         for row in &rows {
-            sums = std::array::from_fn(|leaf| combine(how, sums[leaf], row[leaf]));
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum = combine(how, *sum, *value));
         }
     }
     for (sum, Leaf { members, .. }) in sums.iter_mut().zip(leaves) {

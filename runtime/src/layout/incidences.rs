@@ -5,6 +5,7 @@
 //! The lists of those places are then given up: all of them and all tiles at once would take more memory than there need be.
 
 use crate::error::{Error, Result};
+use crate::number::array;
 use crate::program::{StarPlan, own_first};
 use meshweft_mesh::{Permutation, group};
 use std::ops::Range;
@@ -59,7 +60,7 @@ impl<'a> Whole<'a> {
             let (mut starts, mut incidences) = group(n + 1, elements.len(), |e| {
                 let corners = &elements[e];
                 let is_proper = (1..K).all(|i| !corners[..i].contains(&corners[i]));
-                std::array::from_fn::<_, K, _>(|k| {
+                array::<_, K>((0, 0), |k| {
                     let place =
                         if is_proper && plan.is_around(k) { places.rank()[corners[k] as usize] } else { n as u32 };
                     (place, (K * e + k) as u32)
@@ -175,7 +176,7 @@ fn sort_solids<const K: usize>(whole: &Whole, offsets: &[u32], incidences: &mut 
         keys.extend(row.iter().map(|&incidence| {
             // The numbers of the others, then the element.
             let vertices = around::<K>(whole.plan, whole.elements, incidence);
-            std::array::from_fn(|k| vertices.get(k + 1).map_or(incidence, |&v| names.curve.rank()[v as usize]))
+            array(0, |k| vertices.get(k + 1).map_or(incidence, |&v| names.curve.rank()[v as usize]))
         }));
         keys.sort_unstable();
         row.iter_mut().zip(&keys).for_each(|(slot, key)| *slot = key[K - 1]);

@@ -3,7 +3,7 @@
 use super::incidences::Source;
 use super::packed::Packed;
 use super::shared_stride;
-use crate::number::Number;
+use crate::number::{Number, array};
 use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 use bytes::Bytes;
 use std::ops::Range;
@@ -95,7 +95,8 @@ impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F>
         let data = &star.data[start * len..end * len];
         (0..end - start).fold(init, |gathered, j| {
             let reals = <SharedOf<P, T> as Record<T>>::LEN;
-            let shared: [SharedOf<P, T>; N] = std::array::from_fn(|i| {
+            let nothing = <SharedOf<P, T> as Record<T>>::build(|_| T::lit(0.0));
+            let shared = array::<_, N>(nothing, |i| {
                 let u = others[j * N + i] as usize * shared_stride(reals);
                 Record::build(|k| {
                     assert!(k < reals, "a record asks for its own reals only");

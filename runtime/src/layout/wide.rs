@@ -220,11 +220,11 @@ fn gather<L: Lanes, S: Record<L>>(table: &[L::Scalar], ids: &[u16]) -> S {
     if stride <= 2 || stride > QUADS {
         return S::build(|k| L::pick(table, ids, stride, k));
     }
-    let mut reals = [L::lit(0.0); QUADS];
+    let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
     for quad in 0..stride / 4 {
-        reals[4 * quad..4 * quad + 4].copy_from_slice(&L::pick_quads(table, ids, stride / 4, quad));
+        quads[quad] = L::pick_quads(table, ids, stride / 4, quad);
     }
-    S::build(|k| reals[k])
+    S::build(|k| quads[k / 4][k % 4])
 }
 
 /// Reads the records of consecutive vertices.
@@ -242,11 +242,11 @@ pub(crate) fn gather_rows<L: Lanes, S: Record<L>>(rows: &[L::Scalar]) -> S {
     if stride > QUADS {
         return S::build(|k| L::from_fn(|i| rows[stride * i + k]));
     }
-    let mut reals = [L::lit(0.0); QUADS];
+    let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
     for quad in 0..stride / 4 {
-        reals[4 * quad..4 * quad + 4].copy_from_slice(&L::load_quads(rows, stride / 4, quad));
+        quads[quad] = L::load_quads(rows, stride / 4, quad);
     }
-    S::build(|k| reals[k])
+    S::build(|k| quads[k / 4][k % 4])
 }
 
 /// Writes the records of consecutive vertices.
@@ -269,10 +269,9 @@ pub(crate) fn scatter_rows<L: Lanes, S: Record<L>>(record: S, rows: &mut [L::Sca
             (0..L::WIDTH).for_each(|i| rows[stride * i + k] = lanes[i]);
         });
     }
-    let mut reals = [L::lit(0.0); QUADS];
-    record.each(|k, x| reals[k] = x);
+    let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+    record.each(|k, x| quads[k / 4][k % 4] = x);
     for quad in 0..stride / 4 {
-        let packs = [reals[4 * quad], reals[4 * quad + 1], reals[4 * quad + 2], reals[4 * quad + 3]];
-        L::store_quads(packs, rows, stride / 4, quad);
+        L::store_quads(quads[quad], rows, stride / 4, quad);
     }
 }

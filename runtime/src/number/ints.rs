@@ -1,5 +1,6 @@
 //! Integers side by side: plain arrays, since their operations have no vector form here.
 
+use super::array::array;
 use super::int::{Int, Integer};
 use super::precision::{Lanes, TABLE, holds};
 use super::real::Real;
@@ -30,7 +31,7 @@ pub struct Truths<const N: usize>([bool; N]);
 impl<const N: usize> Truth<N> for Truths<N> {
     #[inline(always)]
     fn from_fn(f: impl Fn(usize) -> bool) -> Self {
-        Truths(std::array::from_fn(f))
+        Truths(array(false, f))
     }
     #[inline(always)]
     fn lane(self, i: usize) -> bool {
@@ -42,7 +43,7 @@ impl<const N: usize> BitAnd for Truths<N> {
     type Output = Self;
     #[inline(always)]
     fn bitand(self, other: Self) -> Self {
-        Truths(std::array::from_fn(|i| self.0[i] & other.0[i]))
+        Truths(array(false, |i| self.0[i] & other.0[i]))
     }
 }
 
@@ -50,7 +51,7 @@ impl<const N: usize> BitOr for Truths<N> {
     type Output = Self;
     #[inline(always)]
     fn bitor(self, other: Self) -> Self {
-        Truths(std::array::from_fn(|i| self.0[i] | other.0[i]))
+        Truths(array(false, |i| self.0[i] | other.0[i]))
     }
 }
 
@@ -58,7 +59,7 @@ impl<const N: usize> Not for Truths<N> {
     type Output = Self;
     #[inline(always)]
     fn not(self) -> Self {
-        Truths(self.0.map(Not::not))
+        Truths(array(false, |i| !self.0[i]))
     }
 }
 
@@ -68,7 +69,7 @@ macro_rules! operators {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
-                Ints::of(std::array::from_fn(|i| self.0[i].$method(other.0[i])))
+                Ints::by_lane(|i| self.0[i].$method(other.0[i]))
             }
         }
         $(
@@ -93,6 +94,10 @@ operators! {
 
 impl<const N: usize, M> Ints<N, M> {
     #[inline(always)]
+    pub(super) fn by_lane(f: impl FnMut(usize) -> Int) -> Self {
+        Ints::of(array(Int(0), f))
+    }
+    #[inline(always)]
     pub(super) fn of(integers: [Int; N]) -> Self {
         Ints(integers, PhantomData)
     }
@@ -102,7 +107,7 @@ impl<const N: usize, M> Ints<N, M> {
     }
     #[inline(always)]
     fn each(self, f: impl Fn(Int) -> Int) -> Self {
-        Ints::of(self.0.map(f))
+        Ints::by_lane(|i| f(self.0[i]))
     }
 }
 
@@ -113,7 +118,7 @@ impl<const N: usize, M: Truth<N>> Ints<N, M> {
     }
     #[inline(always)]
     fn choose(mask: M, yes: Self, no: Self) -> Self {
-        Ints::of(std::array::from_fn(|i| if mask.lane(i) { yes.0[i] } else { no.0[i] }))
+        Ints::by_lane(|i| if mask.lane(i) { yes.0[i] } else { no.0[i] })
     }
 }
 
@@ -184,7 +189,7 @@ macro_rules! lane_by_lane {
             self.each(Real::$function)
         })*
         $(fn $binary(self, other: Self) -> Self {
-            Ints::of(std::array::from_fn(|i| Real::$binary(self.0[i], other.0[i])))
+            Ints::by_lane(|i| Real::$binary(self.0[i], other.0[i]))
         })*
     };
 }
@@ -240,28 +245,30 @@ impl<const N: usize> Lanes for Ints<N> {
     }
     #[inline(always)]
     fn store(self, to: &mut [Int]) {
-        to[..N].copy_from_slice(&self.0);
+        *to.first_chunk_mut().expect("room for as many numbers as lanes") = self.0;
     }
     #[inline(always)]
     fn from_fn(f: impl FnMut(usize) -> Int) -> Self {
-        Ints::of(std::array::from_fn(f))
+        Self::by_lane(f)
     }
     #[inline(always)]
     fn pick(table: &[Int], ids: &[u16], scale: usize, offset: usize) -> Self {
         assert!(holds(table, TABLE, scale, offset), "a row for every index");
         let ids = &ids[..N];
-        Ints::of(std::array::from_fn(|i| table[ids[i] as usize * scale + offset]))
+        Self::from_fn(|i| table[ids[i] as usize * scale + offset])
     }
     #[inline(always)]
     fn pick_quads(table: &[Int], ids: &[u16], scale: usize, offset: usize) -> [Self; 4] {
         assert!(holds(table, 4 * TABLE, scale, offset), "a row for every index");
         let ids = &ids[..N];
-        std::array::from_fn(|k| Ints::of(std::array::from_fn(|i| table[4 * (ids[i] as usize * scale + offset) + k])))
+        let column = |k| Self::from_fn(|i| table[4 * (ids[i] as usize * scale + offset) + k]);
+        [column(0), column(1), column(2), column(3)]
     }
     #[inline(always)]
     fn load_quads(rows: &[Int], scale: usize, offset: usize) -> [Self; 4] {
         assert!(holds(rows, 4 * N, scale, offset), "a row for every lane");
-        std::array::from_fn(|k| Ints::of(std::array::from_fn(|i| rows[4 * (scale * i + offset) + k])))
+        let column = |k| Self::from_fn(|i| rows[4 * (scale * i + offset) + k]);
+        [column(0), column(1), column(2), column(3)]
     }
     #[inline(always)]
     fn store_quads(quads: [Self; 4], rows: &mut [Int], scale: usize, offset: usize) {

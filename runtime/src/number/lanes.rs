@@ -12,6 +12,7 @@
 
 #![expect(unsafe_code, reason = "vector loads from a table whose size is asserted, and prefetch hints")]
 
+use super::array::array;
 use super::int::Int;
 use super::ints::{Ints, Truth};
 pub use super::precision::Lanes;
@@ -114,7 +115,8 @@ macro_rules! lanes {
         impl $name {
             #[inline]
             fn each(self, f: impl Fn($float) -> $float) -> Self {
-                $name(self.0.to_array().map(f).into())
+                let lanes = self.0.to_array();
+                Self::from_fn(|i| f(lanes[i]))
             }
         }
 
@@ -154,27 +156,31 @@ macro_rules! lanes {
             }
             #[inline(always)]
             fn from_int(integer: Self::Int) -> Self {
-                $name(integer.into_array().map($float::from_int).into())
+                let lanes = integer.into_array();
+                Self::from_fn(|i| $float::from_int(lanes[i]))
             }
             #[inline(always)]
             fn to_int(self) -> Self::Int {
-                Ints::of(self.0.to_array().map(Real::to_int))
+                let lanes = self.0.to_array();
+                Ints::by_lane(|i| lanes[i].to_int())
             }
             #[inline(always)]
             fn hold_int(integer: Self::Int) -> Self {
-                $name(integer.into_array().map($float::hold_int).into())
+                let lanes = integer.into_array();
+                Self::from_fn(|i| $float::hold_int(lanes[i]))
             }
             #[inline(always)]
             fn held_int(self) -> Self::Int {
-                Ints::of(self.0.to_array().map(Real::held_int))
+                let lanes = self.0.to_array();
+                Ints::by_lane(|i| lanes[i].held_int())
             }
         }
 
         impl Truth<$width> for Mask<$vector> {
             #[inline(always)]
             fn from_fn(f: impl Fn(usize) -> bool) -> Self {
-                let lane = |i| if f(i) { !0 } else { 0 };
-                Mask(std::array::from_fn::<$float, $width, _>(|i| $float::from_bits(lane(i))).into())
+                let lane = |i| $float::from_bits(if f(i) { !0 } else { 0 });
+                Mask(array::<_, $width>(0.0, lane).into())
             }
             #[inline(always)]
             fn lane(self, i: usize) -> bool {
@@ -192,11 +198,11 @@ macro_rules! lanes {
             }
             #[inline(always)]
             fn store(self, to: &mut [$float]) {
-                to[..$width].copy_from_slice(&self.0.to_array());
+                *to.first_chunk_mut().expect("room for as many numbers as lanes") = self.0.to_array();
             }
             #[inline(always)]
             fn from_fn(f: impl FnMut(usize) -> $float) -> Self {
-                $name(std::array::from_fn::<$float, $width, _>(f).into())
+                $name(array::<_, $width>(0.0, f).into())
             }
             #[inline(always)]
             fn pick(table: &[$float], ids: &[u16], scale: usize, offset: usize) -> Self {
@@ -211,21 +217,24 @@ macro_rules! lanes {
                 assert!(holds(table, 4 * TABLE, scale, offset), "a row for every index");
                 let quads = table.as_ptr().cast::<[$float; 4]>();
                 // SAFETY: an index is below TABLE, so its quad lies in the table by the assertion.
-                unsafe { $quads::load(|i| quads.add(id(i) * scale + offset)) }.map($name)
+                let [a, b, c, d] = unsafe { $quads::load(|i| quads.add(id(i) * scale + offset)) };
+                [$name(a), $name(b), $name(c), $name(d)]
             }
             #[inline(always)]
             fn load_quads(rows: &[$float], scale: usize, offset: usize) -> [Self; 4] {
                 assert!(holds(rows, 4 * $width, scale, offset), "a row for every lane");
                 let quads = rows.as_ptr().cast::<[$float; 4]>();
                 // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
-                unsafe { $quads::load(|i| quads.add(i * scale + offset)) }.map($name)
+                let [a, b, c, d] = unsafe { $quads::load(|i| quads.add(i * scale + offset)) };
+                [$name(a), $name(b), $name(c), $name(d)]
             }
             #[inline(always)]
             fn store_quads(packs: [Self; 4], rows: &mut [$float], scale: usize, offset: usize) {
                 assert!(holds(rows, 4 * $width, scale, offset), "a row for every lane");
                 let quads = rows.as_mut_ptr().cast::<[$float; 4]>();
                 // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
-                unsafe { $quads::store(packs.map(|pack| pack.0), |i| quads.add(i * scale + offset)) }
+                let [$name(a), $name(b), $name(c), $name(d)] = packs;
+                unsafe { $quads::store([a, b, c, d], |i| quads.add(i * scale + offset)) }
             }
         }
     };
@@ -248,8 +257,8 @@ macro_rules! lanes {
         $(
             #[inline]
             fn $binary(self, other: Self) -> Self {
-                let other = other.0.to_array();
-                Self::from_fn(|i| Real::$binary(self.0.to_array()[i], other[i]))
+                let (lanes, other) = (self.0.to_array(), other.0.to_array());
+                Self::from_fn(|i| Real::$binary(lanes[i], other[i]))
             }
         )*
     };
@@ -320,6 +329,7 @@ lanes!(
 macro_rules! plain {
     ($name:ident, $float:ident, $width:literal) => {
         mod $name {
+            use super::array;
             use wide::$name as Vector;
 
             /// # Safety
@@ -327,18 +337,20 @@ macro_rules! plain {
             #[inline(always)]
             pub(super) unsafe fn load(row: impl Fn(usize) -> *const [$float; 4]) -> [Vector; 4] {
                 // SAFETY: by the caller's promise.
-                let rows: [[$float; 4]; $width] = std::array::from_fn(|i| unsafe { row(i).read() });
-                std::array::from_fn(|k| Vector::from(std::array::from_fn::<$float, $width, _>(|i| rows[i][k])))
+                let rows: [_; $width] = array([0.0; 4], |i| unsafe { row(i).read() });
+                let column = |k: usize| Vector::from(array::<_, $width>(0.0, |i| rows[i][k]));
+                [column(0), column(1), column(2), column(3)]
             }
 
             /// # Safety
             /// `row(i)` can be written for every lane `i`.
             #[inline(always)]
             pub(super) unsafe fn store(packs: [Vector; 4], row: impl Fn(usize) -> *mut [$float; 4]) {
-                let columns = packs.map(|pack| pack.to_array());
+                let [a, b, c, d] = packs;
+                let [a, b, c, d] = [a.to_array(), b.to_array(), c.to_array(), d.to_array()];
                 for i in 0..$width {
                     // SAFETY: by the caller's promise.
-                    unsafe { row(i).write(std::array::from_fn(|k| columns[k][i])) }
+                    unsafe { row(i).write([a[i], b[i], c[i], d[i]]) }
                 }
             }
         }

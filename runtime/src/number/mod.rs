@@ -5,6 +5,7 @@
 //! shader of a GPU. Every operation has one defined result, so all of them agree to the last bit; what a GPU may round
 //! otherwise is said there.
 
+mod array;
 mod int;
 mod ints;
 pub mod lanes;
@@ -15,6 +16,7 @@ mod real;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use array::array;
 pub(crate) use int::TOO_FAR;
 pub use int::{Int, Integer};
 pub(crate) use ints::Ints;

@@ -36,8 +36,11 @@ pub fn hash<I: Integer>(counters: [I; 4]) -> [I; 4] {
         w = w + y * z;
         [x, y, z, w]
     };
-    let spread = counters.map(|v| v * I::lit(1_664_525) + I::lit(1_013_904_223));
-    mix(mix(spread).map(|v| v ^ v.shift_right_logical(16)))
+    let spread = |v| v * I::lit(1_664_525) + I::lit(1_013_904_223);
+    let fold = |v: I| v ^ v.shift_right_logical(16);
+    let [x, y, z, w] = counters;
+    let [x, y, z, w] = mix([spread(x), spread(y), spread(z), spread(w)]);
+    mix([fold(x), fold(y), fold(z), fold(w)])
 }
 
 /// A random number, uniform in [0, 1): a multiple of 2^-24, the same in every precision. Zero on integers.

@@ -1,7 +1,7 @@
 //! What a kernel is given besides the vertex: parameters, globals, its own settings, and counters for random numbers.
 
 use super::{Kernels, Record};
-use crate::number::{Int, Integer, Lanes, Number, Real, random};
+use crate::number::{Int, Integer, Lanes, Number, Real, array, random};
 use crate::step::SETTINGS;
 use std::ops::Deref;
 
@@ -45,7 +45,7 @@ impl<P: Kernels, R: Real> Given<P, R> {
     /// The settings of the kernel that runs, in the order in which they were declared.
     #[inline(always)]
     pub fn settings<const N: usize>(&self) -> [R; N] {
-        std::array::from_fn(|i| self.settings[i])
+        array(R::lit(0.0), |i| self.settings[i])
     }
 
     /// Steps taken before this one.
@@ -88,7 +88,7 @@ impl<P: Kernels, R: Real> Given<P, R> {
         Given {
             parameters: Record::build(parameters),
             globals: Record::build(globals),
-            settings: std::array::from_fn(settings),
+            settings: array(R::lit(0.0), settings),
             step: step.held_int(),
             vertex: vertex.held_int(),
             draw: draw.held_int(),

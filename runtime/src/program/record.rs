@@ -3,7 +3,7 @@
 //! The trait [`Record`] stands beside [`Real`]. Here is what has it, how a struct gets it, and how records change their precision.
 
 use crate::number::lanes::{F32x8, F32x16, F64x4, F64x8, Mask};
-use crate::number::{Int, Ints, Kind, Number, Part, Real, Record};
+use crate::number::{Int, Ints, Kind, Number, Part, Real, Record, array};
 use nalgebra::SMatrix;
 
 impl<R: Real> Record<R> for R {
@@ -115,7 +115,7 @@ impl<R: Real, A: Record<R>, const N: usize> Record<R> for [A; N] {
     const LEN: usize = N * A::LEN;
     #[inline(always)]
     fn build(mut leaf: impl FnMut(usize) -> R) -> Self {
-        std::array::from_fn(|i| A::build(|k| leaf(i * A::LEN + k)))
+        array(A::build(|_| R::lit(0.0)), |i| A::build(|k| leaf(i * A::LEN + k)))
     }
     #[inline(always)]
     fn each(&self, mut leaf: impl FnMut(usize, R)) {
@@ -125,7 +125,11 @@ impl<R: Real, A: Record<R>, const N: usize> Record<R> for [A; N] {
     }
     #[inline(always)]
     fn zip(self, other: Self, f: &mut impl FnMut(R, R) -> R) -> Self {
-        std::array::from_fn(|i| self[i].zip(other[i], f))
+        let mut zipped = self;
+        for (record, other) in zipped.iter_mut().zip(other) {
+            *record = record.zip(other, f);
+        }
+        zipped
     }
     fn parts(name: &str) -> Vec<Part> {
         match &A::parts(name)[..] {

@@ -1,7 +1,7 @@
 //! Stars: what lies around a vertex.
 
 use super::{Kernels, Kind, Record, SharedOf};
-use crate::number::Real;
+use crate::number::{Real, array};
 use meshweft_mesh::CellKind;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub struct Incidence<const K: usize> {
 impl<const K: usize> Incidence<K> {
     /// Puts values given corner by corner of the element into the order of [`Incidence::vertices`].
     pub fn arrange<A: Copy>(&self, values: [A; K]) -> [A; K] {
-        std::array::from_fn(|k| values[self.shape.turn(self.corner)[k]])
+        array(values[0], |k| values[self.shape.turn(self.corner)[k]])
     }
 }
 
@@ -196,10 +196,10 @@ impl StarPlan {
 pub(crate) fn own_first<const K: usize>(shape: CellKind, element: &[u32; K], corner: usize) -> [u32; K] {
     // Any shape of two corners turns like this, and the compiler knows how often.
     if K == 2 {
-        return std::array::from_fn(|k| element[k ^ corner]);
+        return array(0, |k| element[k ^ corner]);
     }
     let turn = shape.turn(corner);
-    std::array::from_fn(|k| element[turn[k]])
+    array(0, |k| element[turn[k]])
 }
 
 /// Receives the stars of a program.

@@ -346,14 +346,17 @@ impl<T: Number> Cells<'_, T> {
         let (first, rest) = table.split_at_mut(own.len() * stride);
         // SAFETY: only this thread updates the tile now (module documentation).
         first.copy_from_slice(unsafe { read(&self.source[own.start * stride..own.end * stride]) });
-        for (i, (&slot, place)) in halo.iter().zip(rest.chunks_exact_mut(stride.max(1))).enumerate() {
+        for (i, &slot) in halo.iter().enumerate() {
             if let Some(&ahead) = halo.get(i + AHEAD) {
                 prefetch(self.source, ahead as usize * stride);
             }
             let slot = slot as usize;
             self.at_rest(slot);
             // SAFETY: no neighbor of the tile is being updated (module documentation).
-            place[..stride].copy_from_slice(unsafe { read(&self.source[slot * stride..(slot + 1) * stride]) });
+            let reals = unsafe { read(&self.source[slot * stride..(slot + 1) * stride]) };
+            let place = &mut rest[i * stride..][..stride];
+            // Too few for a call of `memmove`.
+            reals.iter().enumerate().for_each(|(k, real)| place[k] = *real);
         }
     }
 
