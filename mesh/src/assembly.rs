@@ -122,10 +122,17 @@ impl<const K: usize> Batch<K> {
     fn finish(&mut self, terms: &impl Fn([[f64; 3]; K]) -> Terms<K>, rows: &mut Rows) {
         // All of them, also those that are not filled, whose results are not read.
         for i in 0..BATCH {
-            let (mass, weights) = terms(std::array::from_fn(|k| std::array::from_fn(|d| self.points[k][d][i])));
+            // Plain loops, which become vectors whatever is optimized together.
+            let mut points = [[0.0; 3]; K];
+            for k in 0..K {
+                points[k] = [self.points[k][0][i], self.points[k][1][i], self.points[k][2][i]];
+            }
+            let (mass, weights) = terms(points);
             self.masses[i] = mass;
-            for (own, weights) in self.weights.iter_mut().zip(weights) {
-                own.iter_mut().zip(weights).for_each(|(own, weight)| own[i] = weight);
+            for k in 0..K {
+                for j in 0..K {
+                    self.weights[k][j][i] = weights[k][j];
+                }
             }
         }
         let is_proper = |corners: &[u32; K]| (1..K).all(|k| !corners[..k].contains(&corners[k]));

@@ -17,7 +17,7 @@ mod symmetric;
 
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{Incidence, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use scene::{Bending, Scene};
@@ -333,7 +333,10 @@ impl Program for Cloth {
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         let points = self.scene.rest.clone();
-        stars.add(Triangles, mesh.triangles(), move |i| scene::rest_of(i.vertices.map(|v| points[v as usize])));
+        let point = move |v: u32| points[v as usize];
+        stars.add(Triangles, mesh.triangles(), move |Incidence { vertices: [a, b, c], .. }| {
+            scene::rest_of([point(a), point(b), point(c)])
+        });
         let Bending { flat, curved } =
             if self.bend > 0.0 { Bending::of(mesh, &self.scene.rest) } else { Bending::default() };
         let (pairs, weights): (Vec<_>, Vec<_>) = flat.into_iter().unzip();

@@ -138,7 +138,8 @@ const FLATTEST: f64 = 1e-3;
 
 /// A triangle at rest seen from its first corner. One of hardly any area does nothing.
 pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
-    let [a, b, c] = corners.map(Vector3::from);
+    let [a, b, c] = corners;
+    let [a, b, c] = [Vector3::from(a), Vector3::from(b), Vector3::from(c)];
     let (e1, e2) = (b - a, c - a);
     // In the plane: e1 = (l, 0), e2 = (p, q).
     let l = e1.norm();
