@@ -74,6 +74,18 @@ pub enum Error {
     },
 }
 
+impl From<meshweft_schedule::Error> for Error {
+    fn from(error: meshweft_schedule::Error) -> Error {
+        match error {
+            meshweft_schedule::Error::Mesh(error) => Error::Mesh(error),
+            meshweft_schedule::Error::Invalid(what) => Error::Invalid(what),
+            meshweft_schedule::Error::Internal(what) => Error::Internal(what),
+            // The enum may grow.
+            other => Error::Invalid(other.to_string()),
+        }
+    }
+}
+
 #[cfg(feature = "cluster")]
 impl From<meshweft_net::Error> for Error {
     fn from(error: meshweft_net::Error) -> Error {
@@ -90,12 +102,24 @@ impl From<meshweft_net::Error> for Error {
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-#[cfg(all(test, feature = "cluster"))]
+#[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "cluster")]
     use meshweft_net::Error as Net;
+    use meshweft_schedule::Error as Schedule;
 
     #[test]
+    fn errors_of_orders_say_the_same_as_errors_of_the_runtime() {
+        for make in [Schedule::Invalid as fn(String) -> Schedule, Schedule::Internal] {
+            let error = make("a task holds at least one vertex".into());
+            let said = error.to_string();
+            assert_eq!(Error::from(error).to_string(), said);
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "cluster")]
     fn errors_of_hosts_say_the_same_as_errors_of_the_runtime() {
         let makers: [fn(String) -> Net; 4] = [Net::Invalid, Net::Secret, Net::Hosts, Net::Internal];
         for make in makers {

@@ -10,11 +10,9 @@ mod error;
 mod gpu;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
-pub mod model;
 mod number;
 mod piece;
 mod program;
-mod schedule;
 mod simulation;
 mod step;
 #[doc(hidden)]
@@ -35,7 +33,6 @@ pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce, Relax,
     Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
 };
-pub use schedule::{Key, Order, Schedule};
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
 pub use simulation::{
@@ -44,8 +41,10 @@ pub use simulation::{
 
 pub use meshweft_mesh as mesh;
 pub use meshweft_mesh::{Curve, Mesh};
+pub use meshweft_model as model;
 #[cfg(feature = "cluster")]
 pub use meshweft_net as net;
+pub use meshweft_schedule::{Key, Order, Schedule};
 pub use nalgebra;
 #[cfg(feature = "gpu")]
 pub use wgpu;

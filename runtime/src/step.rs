@@ -3,7 +3,7 @@
 //! A stage names its kernel by number, so a step is plain data. It can be looked at, compared with the one before, kept by a
 //! device that works on it later, or sent to another process that has the same program.
 
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 
 /// The most settings of a kernel.
 pub(crate) const SETTINGS: usize = 4;

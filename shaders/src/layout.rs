@@ -162,7 +162,7 @@ words! {
     /// What a device tells of itself.
     Status {
         /// Not zero once an update came to something that is not finite.
-        spoilt,
+        non_finite,
         /// Not zero from the step after that on.
         frozen,
         /// Steps that were begun before.

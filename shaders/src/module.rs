@@ -256,7 +256,7 @@ fn visit(text: &mut String, physics: &Physics, body: &Body) {
             if !changed.is_empty() && physics.scalar == Scalar::F32 {
                 let all: Vec<String> = changed.iter().map(|real| format!("finite({real})")).collect();
                 let _ = writeln!(text, "    if !({}) {{", all.join(" && "));
-                *text += "        atomicOr(&status.spoilt, 1u);\n    }\n";
+                *text += "        atomicOr(&status.non_finite, 1u);\n    }\n";
             }
             *text += "    if status.frozen != 0u {\n        next = New(own, body);\n    }\n";
             if private.iter().any(|&changes| changes) {

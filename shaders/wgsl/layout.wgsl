@@ -72,7 +72,7 @@ struct Tile {
 
 struct Status {
     // Not zero once an update came to something that is not finite.
-    spoilt: atomic<u32>,
+    non_finite: atomic<u32>,
     // Not zero from the step after that on: nothing changes any more.
     frozen: u32,
     // Steps that were begun before the state was frozen.

@@ -5,7 +5,7 @@
 
 @compute @workgroup_size(1)
 fn tick() {
-    if atomicLoad(&status.spoilt) != 0u {
+    if atomicLoad(&status.non_finite) != 0u {
         status.frozen = 1u;
     }
     if status.frozen == 0u {

@@ -9,7 +9,7 @@
 //! out when it refuses a share: then it gets half of that.
 
 use crate::error::{Error, Result};
-use crate::model::LEAST;
+use meshweft_model::LEAST;
 use std::time::{Duration, Instant};
 
 /// How long shares are watched first: shorter than that, a step that started late would count.

@@ -198,7 +198,7 @@ impl<T: Number> Driver<T> {
         let progress = self.settle_all()?;
         let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
         let busy: Vec<f64> = self.books().accounts.iter().map(busy).collect();
-        let better = if progress.spoilt { None } else { balance.0.correct(&busy) };
+        let better = if progress.non_finite { None } else { balance.0.correct(&busy) };
         if let Some(weights) = better {
             let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
             let globals = self.globals()?;
@@ -315,7 +315,7 @@ impl<T: Number> Driver<T> {
             steps: steps + account.steps,
             rounds: rounds + account.rounds,
             swept: swept + account.swept,
-            spoilt: first.is_some(),
+            non_finite: first.is_some(),
             is_pending: account.steps < self.asked && first.is_none(),
         }
     }
@@ -387,7 +387,7 @@ impl<T: Number> Engine<T> for Driver<T> {
             None => self.ask()?.take()?,
         };
         edit(state.view_mut());
-        let before = Progress { spoilt: false, ..self.settle_all()? };
+        let before = Progress { non_finite: false, ..self.settle_all()? };
         self.tell(&Control::Edit);
         let shares = Shares::new(&self.layout, &self.owners, self.workers().len(), self.grid);
         for host in self.workers() {

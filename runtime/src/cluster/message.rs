@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::piece::{Frame, Placement};
 use crate::program::{CORNERS, StarShape};
-use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step};
 use meshweft_net::Host;
+use meshweft_schedule::Rule;
 use rkyv::{Archive, Deserialize, Serialize, rancor};
 
 /// The driver of a run.

@@ -20,9 +20,9 @@
 use super::values;
 use crate::error::Result;
 use crate::layout::{Layout, Shares, View};
-use crate::model::Packed;
 use crate::number::Number;
 use meshweft_mesh::Cut;
+use meshweft_model::Packed;
 use meshweft_net::Host;
 use meshweft_net::codec::Form;
 use rkyv::{Archive, Deserialize, Serialize};

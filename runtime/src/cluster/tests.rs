@@ -16,11 +16,11 @@ use crate::engine::{Engine, Interpreter, Remote, Serial, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Forms, Layout, State, ViewMut};
 use crate::number::Int;
-use crate::schedule::Order;
 use crate::step::Step;
 use meshweft_net::children::Children;
 use meshweft_net::peer::{Identity, Network, Peer};
 use meshweft_net::{Host, memory};
+use meshweft_schedule::Order;
 use std::sync::Arc;
 use std::time::Duration;
 

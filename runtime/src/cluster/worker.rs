@@ -19,9 +19,9 @@ use crate::layout::{Blocks, Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::{Frame, Placement, check_name};
 use crate::program::Part;
-use crate::schedule::Rule;
 use crate::step::Step;
 use crate::trace;
+use meshweft_schedule::Rule;
 use meshweft_shaders::Scalar;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -365,7 +365,7 @@ impl<T: Number> Worker<T> {
         let took = (self.exchange.now() - start).as_secs_f64();
         self.walked += took;
         self.together = (WALK.as_secs_f64() / took * steps.len() as f64).clamp(1.0, TOGETHER) as usize;
-        if self.engine.progress().spoilt && self.ended.is_none() {
+        if self.engine.progress().non_finite && self.ended.is_none() {
             self.ended = Some(self.account());
         }
         self.report(None);
@@ -379,7 +379,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn account(&self) -> Account {
-        let Progress { steps, rounds, swept, spoilt: non_finite, .. } = self.engine.progress();
+        let Progress { steps, rounds, swept, non_finite, .. } = self.engine.progress();
         Account { steps, rounds, swept, non_finite, tally: self.tally() }
     }
 

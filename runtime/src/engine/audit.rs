@@ -1,7 +1,7 @@
 //! A witness that watches every update of a run.
 
-use crate::schedule::Rule;
 use meshweft_mesh::Graph;
+use meshweft_schedule::Rule;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Counts the updates of every vertex, and checks at each update that the neighbors stand where the order wants them

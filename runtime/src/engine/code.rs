@@ -12,8 +12,8 @@ use crate::layout::Tile;
 use crate::number::Other;
 use crate::number::{Lanes, Number, Widest};
 use crate::program::{Combine, Uniform};
-use crate::schedule::Rule;
 use crate::trace::Script;
+use meshweft_schedule::Rule;
 use std::any::TypeId;
 
 /// One kernel.

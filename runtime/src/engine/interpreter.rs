@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
-use crate::schedule::Rule;
 use crate::step::{self, Settings, Stage, Step};
+use meshweft_schedule::Rule;
 use std::sync::Arc;
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
@@ -28,8 +28,8 @@ pub(crate) trait Host<T: Number>: Send + Sync {
         let bits =
             |view: View<T>| [view.shared, view.private].map(|reals| bytemuck::cast_slice::<T, u8>(reals).to_vec());
         let before = bits(self.view()?);
-        let spoilt = self.pass(vec![pass])?;
-        Ok((spoilt.is_none(), bits(self.view()?) != before))
+        let non_finite = self.pass(vec![pass])?;
+        Ok((non_finite.is_none(), bits(self.view()?) != before))
     }
 
     /// Whether something holds on any host.
@@ -137,23 +137,23 @@ impl<T: Number, H: Host<T>> Interpreter<T, H> {
     /// # Errors
     /// As those of [`Host`].
     pub(crate) fn steps(&mut self, steps: &[Step<T>]) -> Result<()> {
-        let mut run = Run { engine: self, step: &steps[0], number: 0, passes: Vec::new(), spoilt: None };
+        let mut run = Run { engine: self, step: &steps[0], number: 0, passes: Vec::new(), non_finite: None };
         let mut after = Vec::with_capacity(steps.len());
         for (number, step) in steps.iter().enumerate() {
             (run.step, run.number) = (step, number);
             run.stages(&step.stages, 0)?;
             if !run.engine.table.is_finite(&run.engine.globals) {
-                run.spoil(number);
+                run.note_non_finite(number);
             }
             run.engine.progress.steps += 1;
             after.push(run.engine.progress);
         }
         run.flush()?;
-        let spoilt = run.spoilt;
-        if let Some(step) = spoilt {
+        let non_finite = run.non_finite;
+        if let Some(step) = non_finite {
             self.progress = after[step];
         }
-        self.progress.spoilt = spoilt.is_some();
+        self.progress.non_finite = non_finite.is_some();
         Ok(())
     }
 }
@@ -208,7 +208,7 @@ struct Run<'a, T, H> {
     /// Updates that were told and not run yet, and the steps they belong to.
     passes: Vec<(usize, Pass<T>)>,
     /// The first step that was not finite.
-    spoilt: Option<usize>,
+    non_finite: Option<usize>,
 }
 
 impl<T: Number, H: Host<T>> Run<'_, T, H> {
@@ -232,7 +232,7 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                     let (rounds, finite) = self.engine.host.fixpoint(pass, most)?;
                     self.engine.progress.rounds += u64::from(rounds);
                     if !finite {
-                        self.spoil(self.number);
+                        self.note_non_finite(self.number);
                     }
                 }
                 &Stage::Reduce { kernel, settings, into } => {
@@ -287,13 +287,13 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
         }
         self.engine.host.expect(measures);
         if let Some(pass) = self.engine.host.pass(passes)? {
-            self.spoil(steps[pass]);
+            self.note_non_finite(steps[pass]);
         }
         Ok(())
     }
 
-    fn spoil(&mut self, step: usize) {
-        self.spoilt = Some(self.spoilt.map_or(step, |first| first.min(step)));
+    fn note_non_finite(&mut self, step: usize) {
+        self.non_finite = Some(self.non_finite.map_or(step, |first| first.min(step)));
     }
 
     fn uniform(&self, settings: &Settings, draw: u32) -> Uniform<T> {

@@ -1,7 +1,7 @@
 //! Passes in sequence, as the epochs that they take.
 
 use super::code::Pass;
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 
 /// A pass, and where it begins.
 pub(crate) struct Leg<T> {

@@ -100,7 +100,7 @@ pub(crate) struct Progress {
     pub(crate) rounds: u64,
     pub(crate) swept: u64,
     /// Whether some update of the last of those steps was not finite.
-    pub(crate) spoilt: bool,
+    pub(crate) non_finite: bool,
     /// Whether more of them may be under way.
     pub(crate) is_pending: bool,
 }

@@ -180,7 +180,7 @@ fn combine(how: Combine, a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::engine::cpu::stress::Case;
-    use crate::schedule::Order;
+    use meshweft_schedule::Order;
 
     #[test]
     fn leaves_side_by_side_come_to_what_each_does() {

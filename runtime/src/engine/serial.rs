@@ -8,7 +8,7 @@ use super::reduce::Reduction;
 use crate::error::Result;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 use std::sync::Arc;
 
 /// Runs every update by itself, in the order of the schedule.
@@ -25,7 +25,7 @@ impl<T: Number> Serial<T> {
 
 impl<T: Number> Host<T> for Serial<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
-        let (mut spoilt, mut reals) = (None, Vec::new());
+        let (mut non_finite, mut reals) = (None, Vec::new());
         for (pass, Pass { code, rule, rounds, uniform, .. }) in passes.into_iter().enumerate() {
             let mut finite = true;
             let Code::Vertex { one, .. } = code else { unreachable!("only updates change vertices") };
@@ -41,9 +41,9 @@ impl<T: Number> Host<T> for Serial<T> {
                 });
                 self.state.shared = next.unwrap_or(std::mem::take(&mut self.state.shared));
             }
-            spoilt = spoilt.or((!finite).then_some(pass));
+            non_finite = non_finite.or((!finite).then_some(pass));
         }
-        Ok(spoilt)
+        Ok(non_finite)
     }
 
     fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {

@@ -20,10 +20,10 @@ use crate::engine::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
-use crate::schedule::Rule;
 use crate::step::{Settings, Stage, Step, draw};
 use arrays::Arrays;
 use measures::Measures;
+use meshweft_schedule::Rule;
 use meshweft_shaders::layout::Given;
 use meshweft_shaders::{Entry, Physics, TICK};
 #[cfg(feature = "cluster")]
@@ -231,19 +231,19 @@ impl<T: Number> Engine<T> for Gpu<T> {
 impl Work {
     fn progress(&self) -> Progress {
         let status = self.queue.status();
-        let spoilt = status.is_spoilt();
+        let non_finite = status.is_non_finite();
         // What was asked for after that step was not taken.
-        let steps = if spoilt { self.since + u64::from(status.words.steps) } else { self.steps };
-        let known = self.taken.iter().find(|(after, _)| spoilt && *after == steps);
+        let steps = if non_finite { self.since + u64::from(status.words.steps) } else { self.steps };
+        let known = self.taken.iter().find(|(after, _)| non_finite && *after == steps);
         let [rounds, swept] = known.map_or(self.rounds, |(_, rounds)| *rounds);
-        Progress { steps, rounds, swept, spoilt, is_pending: self.queue.is_pending() }
+        Progress { steps, rounds, swept, non_finite, is_pending: self.queue.is_pending() }
     }
 
     /// Notes the rounds of the step that was asked for, and forgets those of steps that are done.
     fn note(&mut self) {
         self.taken.push_back((self.steps, self.rounds));
         let status = self.queue.status();
-        let done = if status.is_spoilt() { 0 } else { self.since + u64::from(status.words.steps) };
+        let done = if status.is_non_finite() { 0 } else { self.since + u64::from(status.words.steps) };
         while self.taken.front().is_some_and(|(after, _)| *after < done) {
             self.taken.pop_front();
         }
@@ -259,7 +259,7 @@ impl Work {
 
     /// Goes on after an update that was not finite: the host has looked, and found a state that is.
     fn thaw(&mut self) -> Result<()> {
-        if self.queue.status().is_spoilt() {
+        if self.queue.status().is_non_finite() {
             self.queue.settle(&self.device)?;
             self.reset()?;
         }

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
-use crate::schedule::Rule;
 use crate::trace::{self, Traced};
+use meshweft_schedule::Rule;
 use meshweft_shaders::{Body, Entry, Scalar};
 
 /// A kernel, as it was traced.

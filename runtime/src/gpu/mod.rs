@@ -10,7 +10,7 @@
 //! - `absent` stands for all that needs a device in a build without the feature `gpu`.
 //!
 //! The layout is that of the CPU's engine, with groups as wide as the device runs in lockstep. What orders updates is the
-//! same inequality too ([`is_ready`](crate::schedule::is_ready)), solved when a walk is planned: a wave is a dispatch of tasks
+//! same inequality too ([`is_ready`](meshweft_schedule::is_ready)), solved when a walk is planned: a wave is a dispatch of tasks
 //! that are ready together, and inside of a task barriers of the workgroup stand where a CPU's thread has runs. No workgroup
 //! ever waits for another: WebGPU promises no progress to one that spins.
 //!

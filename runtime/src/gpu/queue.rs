@@ -40,8 +40,8 @@ impl Status {
     }
 
     /// Whether an update came to something that is not finite.
-    pub(super) fn is_spoilt(&self) -> bool {
-        self.words.spoilt != 0
+    pub(super) fn is_non_finite(&self) -> bool {
+        self.words.non_finite != 0
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Queue {
     canary: u32,
     /// The pass under way, and the first that was not finite.
     mark: usize,
-    spoilt: Option<usize>,
+    non_finite: Option<usize>,
     status: Status,
     /// Where timestamps lie in a buffer of the ring.
     stamps_at: u64,
@@ -139,7 +139,7 @@ impl Queue {
             last: Vec::new(),
             canary: 0,
             mark: 0,
-            spoilt: None,
+            non_finite: None,
             status,
             stamps_at,
             counters: Counters::default(),
@@ -258,8 +258,8 @@ impl Queue {
 
     /// The first pass that was marked, since this was last asked, after which some update was not finite.
     #[cfg(feature = "cluster")]
-    pub(super) fn take_spoilt(&mut self) -> Option<usize> {
-        self.spoilt.take()
+    pub(super) fn take_non_finite(&mut self) -> Option<usize> {
+        self.non_finite.take()
     }
 
     /// Hands over what was recorded, and asks for the status after it.
@@ -349,15 +349,15 @@ impl Queue {
         })?;
         let (words, stamps) = words.split_at(self.stamps_at as usize / 4);
         let globals = self.status.globals.len();
-        let (spoilt, status) = (self.status.words.spoilt, Status::new(&words[..Words::GLOBALS_AT + globals]));
+        let (non_finite, status) = (self.status.words.non_finite, Status::new(&words[..Words::GLOBALS_AT + globals]));
         let (found, expected) = (status.words.canary, pending.canary);
         if found != expected {
             return Err(device.fail(&format!("it returned the status of step {found} instead of {expected}")));
         }
         self.status = status;
-        self.status.words.spoilt |= spoilt;
-        if self.status.is_spoilt() {
-            self.spoilt = self.spoilt.or(Some(pending.mark));
+        self.status.words.non_finite |= non_finite;
+        if self.status.is_non_finite() {
+            self.non_finite = self.non_finite.or(Some(pending.mark));
         }
         if let Some(clock) = &self.clock {
             let stamp = |i: usize| u64::from(stamps[2 * i]) | u64::from(stamps[2 * i + 1]) << 32;

@@ -454,9 +454,9 @@ mod by_hand {
     use crate::gpu::{scalar, sources};
     use crate::layout::{Forms, Layout, Shape, State, data_graph};
     use crate::program::{StarPlan, Vertex};
-    use crate::schedule::{Rule, Schedule};
     use crate::step::{Stage, Step};
     use crate::trace;
+    use meshweft_schedule::{Rule, Schedule};
     use meshweft_shaders::Body;
     use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use crate::number::lanes::TABLE;
 use crate::program::CORNERS;
-use crate::schedule::Schedule;
 use meshweft_mesh::parallel;
+use meshweft_schedule::Schedule;
 use std::ops::Range;
 
 /// A vertex with more incident elements than this, and than four times the mean, is updated by itself: it would hold up the
@@ -164,7 +164,7 @@ mod tests {
     /// Vertices in wide spans, of so many elements each.
     fn wide(degrees: &[u32], forms: Forms) -> Vec<u32> {
         let graph = Graph::from_edges(degrees.len(), &[]).unwrap();
-        let schedule = Schedule::new(&graph, crate::schedule::Order::JACOBI, 1 << 20).unwrap();
+        let schedule = Schedule::new(&graph, meshweft_schedule::Order::JACOBI, 1 << 20).unwrap();
         let mut starts = vec![0];
         starts.extend(degrees.iter().scan(0, |end, degree| {
             *end += degree;

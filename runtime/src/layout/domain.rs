@@ -3,8 +3,8 @@
 use super::{Shape, Tile};
 use crate::number::Number;
 use crate::program::StarShape;
-use crate::schedule::{self, Order};
 use meshweft_mesh::{Graph, parallel};
+use meshweft_schedule::{Order, waves};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,9 +69,9 @@ impl<T: Number> Domain<T> {
         self.order.key.is_double_buffered()
     }
 
-    /// Where [waves](schedule::waves) of its tasks start, and the end.
+    /// Where [`waves`] of its tasks start, and the end.
     pub(crate) fn waves(&self) -> Vec<u32> {
-        schedule::waves(&self.graph, self.is_double_buffered())
+        waves(&self.graph, self.is_double_buffered())
     }
 
     /// The places of all slots; a padding lane has that of its vertex.

@@ -51,10 +51,10 @@ pub(crate) use wire::{get, put};
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::program::{Kind, StarPlan};
-use crate::schedule::Schedule;
 use cut::{Cut, Span};
 use incidences::{Incidences, Names, Source, Whole};
 use meshweft_mesh::{Graph, Permutation, parallel};
+use meshweft_schedule::Schedule;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -147,7 +147,7 @@ impl<T: Number> Layout<T> {
         }));
         let tasks = tasks.into_iter().map(|span| ends[span as usize]).collect();
         let tiles: Vec<Tile<T>> = built.into_iter().flatten().collect();
-        if let Some(star) = parallel::map(&tiles, |tile| tile.spoilt(&plans, width)).into_iter().flatten().next() {
+        if let Some(star) = parallel::map(&tiles, |tile| tile.non_finite(&plans, width)).into_iter().flatten().next() {
             return Err(not_finite::<T>(&plans[star]));
         }
         let run = |&place: &u32| slots.get(place as usize).copied().unwrap_or(place_of.len() as u32);
@@ -267,8 +267,8 @@ fn not_finite<T: Number>(plan: &StarPlan) -> Error {
         for corner in (0..plan.corners).filter(|&corner| plan.is_around(corner)) {
             reals.clear();
             (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
-            let spoilt = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
-            if let Some(k) = (0..reals.len()).find(spoilt) {
+            let non_finite = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
+            if let Some(k) = (0..reals.len()).find(non_finite) {
                 let (value, name, real) = (reals[k], plan.name, plan.name_of(k));
                 let why = if value.is_nan() { "its formula has no value there" } else { "use f64, or other units" };
                 return Error::Invalid(format!(

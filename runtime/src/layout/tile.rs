@@ -150,7 +150,7 @@ impl<T: Number> Tile<T> {
     }
 
     /// The first star whose data are not all finite.
-    pub(super) fn spoilt(&self, plans: &[StarPlan], width: usize) -> Option<usize> {
+    pub(super) fn non_finite(&self, plans: &[StarPlan], width: usize) -> Option<usize> {
         (0..plans.len()).find(|&star| match &self.form {
             Form::Wide { stars, .. } => !stars[star].is_finite(&plans[star].kinds, width),
             Form::Spread { stars } => !stars[star].is_finite(&plans[star].kinds, width),

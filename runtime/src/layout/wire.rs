@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::number::lanes::TABLE;
 use crate::program::StarShape;
-use crate::schedule::{Key, Order};
 use bytemuck::{Pod, Zeroable};
 use meshweft_mesh::Graph;
+use meshweft_schedule::{Key, Order};
 use std::io::{Read, Write};
 use std::ops::Range;
 

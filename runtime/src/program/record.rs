@@ -455,7 +455,7 @@ mod tests {
             wide.probe().store(&mut lanes);
             lanes[i] == 0.0
         }));
-        let spoilt = Mixed::<f32> { more: (f32::INFINITY, Int(0), half.more.2), ..half };
-        assert!(spoilt.probe().is_nan());
+        let non_finite = Mixed::<f32> { more: (f32::INFINITY, Int(0), half.more.2), ..half };
+        assert!(non_finite.probe().is_nan());
     }
 }

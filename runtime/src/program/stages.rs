@@ -3,8 +3,8 @@
 use super::{Kernel, Kernels, Map, Record, Reduce, Scalar, Test, Update};
 use crate::error::{Error, Result};
 use crate::number::Number;
-use crate::schedule::Rule;
 use crate::step::{Settings, Stage};
+use meshweft_schedule::Rule;
 use std::any::TypeId;
 use std::marker::PhantomData;
 

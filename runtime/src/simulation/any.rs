@@ -8,16 +8,16 @@ use crate::cluster::Sharing;
 use crate::engine::HostReport;
 use crate::error::Result;
 use crate::gpu::Adapter;
-#[cfg(feature = "cluster")]
-use crate::model::Packed;
-use crate::model::Workload;
 use crate::number::Part;
 use crate::number::sealed::Sealed;
 use crate::piece::Placement;
-use crate::schedule::{Order, Schedule};
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
 use meshweft_mesh::{Field, Mesh};
+#[cfg(feature = "cluster")]
+use meshweft_model::Packed;
+use meshweft_model::Workload;
+use meshweft_schedule::{Order, Schedule};
 use std::any::Any;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -285,7 +285,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     #[cfg(feature = "cluster")]
     fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing>;
 
-    /// What a step asks for on `threads` threads of each host: what [`Machine::predict`](crate::model::Machine::predict) takes.
+    /// What a step asks for on `threads` threads of each host: what [`Machine::predict`](meshweft_model::Machine::predict) takes.
     ///
     /// `parts`: how much of the mesh each host has, of all together; `&[1.0]` for one host. The mesh is cut along the curve, as a
     /// `Cluster` cuts it. Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost
@@ -297,7 +297,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload>;
 
     /// How the values pack, by the codec of hosts, that two of them would send each other of the state as it is now: for
-    /// [`Link::packed`](crate::model::Link::packed). Takes some milliseconds.
+    /// [`Link::packed`](meshweft_model::Link::packed). Takes some milliseconds.
     ///
     /// # Errors
     /// As [`AnySimulation::wait`].

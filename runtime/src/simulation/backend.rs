@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::number::{Lanes, Number, Widest};
-use crate::schedule::Order;
+use meshweft_schedule::Order;
 
 /// Where updates run.
 #[derive(Clone, Debug, PartialEq, Eq)]

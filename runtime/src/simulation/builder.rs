@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::gpu::Shader;
 use crate::number::Number;
 use crate::program::Program;
-use crate::schedule::{Key, Order};
 use meshweft_mesh::Mesh;
+use meshweft_schedule::{Key, Order};
 use std::marker::PhantomData;
 
 /// Settings of a simulation before it is built. See [`Simulation::builder`].

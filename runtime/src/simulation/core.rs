@@ -13,18 +13,18 @@ use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::Adapter;
 use crate::layout::{Layout, View, ViewMut, shared_stride};
-#[cfg(feature = "cluster")]
-use crate::model::Packed;
-use crate::model::Workload;
 use crate::number::sealed::Sealed;
 use crate::number::{Kind, Number, Part};
 use crate::piece::Placement;
 use crate::program::{AnyProgram, Fields, StageList};
-use crate::schedule::Schedule;
 use crate::step::{Settings, Stage, Step};
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
 use meshweft_mesh::{Field, Mesh};
+#[cfg(feature = "cluster")]
+use meshweft_model::Packed;
+use meshweft_model::Workload;
+use meshweft_schedule::Schedule;
 use std::any::{Any, TypeId};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ impl<T: Number> Core<T> {
         self.clock.steps += 1;
         self.clock.time += dt;
         let progress = self.engine.progress();
-        if progress.spoilt {
+        if progress.non_finite {
             return self.look();
         }
         if !progress.is_pending {
@@ -209,7 +209,7 @@ impl<T: Number> Core<T> {
         let state = self.engine.state()?;
         // A device may only now have told that a step was not finite.
         let progress = self.engine.progress();
-        if matches!(self.health, Health::Well) && progress.spoilt {
+        if matches!(self.health, Health::Well) && progress.non_finite {
             let step = self.clock.first_pending + progress.steps - self.clock.engine.steps;
             return self.find_fault(step).map_or(Ok(state), Err);
         }
@@ -220,7 +220,7 @@ impl<T: Number> Core<T> {
     fn edit(&mut self, change: &mut dyn FnMut(&mut ViewMut<'_, T>)) -> Result<()> {
         self.check_whole()?;
         let progress = self.engine.settle()?;
-        if progress.spoilt && matches!(self.health, Health::Well) {
+        if progress.non_finite && matches!(self.health, Health::Well) {
             self.look()?;
         }
         self.engine.edit(&mut |mut state| change(&mut state))?;
@@ -400,7 +400,7 @@ impl<T: Number> AnySimulation for Core<T> {
     fn wait(&mut self) -> Result<()> {
         self.check_health()?;
         let progress = self.engine.settle()?;
-        if progress.spoilt {
+        if progress.non_finite {
             return self.look();
         }
         self.settled(progress);

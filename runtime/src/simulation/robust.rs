@@ -5,9 +5,9 @@ use super::*;
 use crate::conformance::orders;
 use crate::number::Real;
 use crate::program::{Incidence, Stars, Vertex};
-use crate::schedule::Order;
 use crate::{Error, Kind, Mesh, Part, kernels, record, stars, vertex};
 use meshweft_mesh::generate::generate;
+use meshweft_schedule::Order;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 

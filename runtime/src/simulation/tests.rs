@@ -4,10 +4,10 @@ use super::*;
 use crate::conformance::orders;
 use crate::number::{Int, Real};
 use crate::program::{Incidence, Star, Stars};
-use crate::schedule::Order;
 use crate::{Mesh, kernels, stars, vertex};
 use meshweft_mesh::Graph;
 use meshweft_mesh::generate::generate;
+use meshweft_schedule::Order;
 
 vertex! {
     /// How often the vertex has been updated; names of the neighbors that had been updated once more than the vertex, and of

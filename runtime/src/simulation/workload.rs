@@ -7,12 +7,12 @@ use crate::cluster::sharing;
 use crate::engine::waves;
 use crate::error::Result;
 use crate::layout::{Tile, shared_stride};
-use crate::model::{FarReads, HostLoad, Load, Passes, Workload};
 use crate::number::Number;
-use crate::schedule::Rule;
 use crate::step::Stage;
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
+use meshweft_model::{FarReads, HostLoad, Load, Passes, Workload};
+use meshweft_schedule::Rule;
 
 /// See [`AnySimulation::workload`].
 pub(super) fn of<T: Number>(core: &Core<T>, threads: usize, parts: &[f64]) -> Result<Workload> {

@@ -18,9 +18,9 @@ mod tests;
 
 use super::packing::{Compress, Link, Probe};
 use crate::engine::Offers;
-use crate::model::Packed;
 use crate::number::Number;
 use cost::{Costs, Way};
+use meshweft_model::Packed;
 use meshweft_net::ids::{self, Form, List};
 use meshweft_net::wire::Reader;
 use reals::Reals;

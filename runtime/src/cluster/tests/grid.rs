@@ -5,11 +5,11 @@ use crate::engine::Progress;
 use crate::layout::{Forms, Shape, data_graph};
 use crate::number::{Integer, Lanes, Number};
 use crate::program::{Program, Stages, StarPlan, StarShape, Stars, Vertex};
-use crate::schedule::{Rule, Schedule};
 use crate::step::Stage;
 use crate::trace::{self, Maker};
 use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::Permutation;
+use meshweft_schedule::{Rule, Schedule};
 
 vertex! { struct Place<R> { shared label: R::Int, shared id: R, shared way: R, from: R, times: R::Int } }
 record! { struct Found<R> { least: R } }

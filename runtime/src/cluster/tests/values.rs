@@ -5,9 +5,9 @@ use crate::cluster::values;
 use crate::engine::HostReport;
 use crate::engine::cpu::stress::{SPREAD, STIR};
 use crate::layout::Share;
-use crate::schedule::Rule;
 use crate::step::Stage;
 use meshweft_net::codec::Form;
+use meshweft_schedule::Rule;
 
 /// A run on two workers that pass messages through memory, each with half of the tasks. `work`: what a worker does.
 fn on_two<A>(

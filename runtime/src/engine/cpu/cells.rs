@@ -1,7 +1,7 @@
 //! State that several threads write at once.
 //!
 //! What makes it sound is the verified [`Schedule`](crate::Schedule) and the inequality that every walk waits for
-//! ([`is_ready`](crate::schedule::is_ready)): while a task runs, no neighbor of it does (unless double-buffered, where neighbors
+//! ([`is_ready`](meshweft_schedule::is_ready)): while a task runs, no neighbor of it does (unless double-buffered, where neighbors
 //! read another array than is written), and every task is run by one thread at a time. So a real that is written is read
 //! and written by nobody else until the walk's own synchronization (the acquire-release epochs of tasks) has passed the write
 //! on. The halo of a tile belongs to neighbors of its task. Debug builds check this at every access with an owner tag a slot.

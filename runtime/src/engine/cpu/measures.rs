@@ -15,7 +15,7 @@ use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::{Combine, Uniform};
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -306,8 +306,8 @@ mod tests {
     use crate::engine::interpreter::{Host, Interpreter};
     use crate::engine::{Engine, Serial, Table};
     use crate::number::Int;
-    use crate::schedule::{Key, Order};
     use crate::step::{Stage, Step};
+    use meshweft_schedule::{Key, Order};
 
     fn measure(table: &Table<Int>, kernel: usize) -> Measure<Int> {
         let uniform = Uniform { parameters: vec![], globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };

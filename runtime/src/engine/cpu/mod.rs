@@ -172,7 +172,7 @@ impl<T: Number> Host<T> for Cpu<T> {
         }
         (self.current, self.epochs) = (walk.target(), walk.end());
         self.measured = walk.measured();
-        Ok(walk.spoilt())
+        Ok(walk.non_finite())
     }
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
@@ -186,10 +186,10 @@ impl<T: Number> Host<T> for Cpu<T> {
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
-        let spoilt = self.pass(vec![pass])?;
+        let non_finite = self.pass(vec![pass])?;
         let domain = &self.ground.domain;
         let own = (0..domain.graph.len()).filter(|&t| !domain.is_ghost(t as u32));
-        Ok((spoilt.is_none(), self.quiet.has_changed(own)))
+        Ok((non_finite.is_none(), self.quiet.has_changed(own)))
     }
 
     fn each(&mut self, kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {

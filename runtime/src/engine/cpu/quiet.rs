@@ -13,8 +13,8 @@
 use crate::engine::code::Pass;
 use crate::number::Number;
 use crate::program::Uniform;
-use crate::schedule::Rule;
 use meshweft_mesh::Graph;
+use meshweft_schedule::Rule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

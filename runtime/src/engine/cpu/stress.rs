@@ -6,11 +6,11 @@ use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Forms, Layout, Shape, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
-use crate::schedule::{Key, Order, Rule, Schedule};
 use crate::step::{Stage, Step};
 use crate::trace;
 use crate::{Mesh, kernels, record, stars, vertex};
 use meshweft_mesh::{Graph, Permutation};
+use meshweft_schedule::{Key, Order, Rule, Schedule};
 use meshweft_shaders::Scalar;
 
 vertex! { pub(crate) struct Cell<R> { shared word: R, label: R } }

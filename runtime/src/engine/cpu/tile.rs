@@ -7,7 +7,7 @@ use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gathe
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 use std::cell::LazyCell;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Walks the task graph through several rounds and stages without a barrier.
 //!
 //! Each task has an epoch: how many rounds it has done, in all stages. It may do the next one when no neighbor lags behind
-//! what the stage's rule asks for ([`is_ready`](crate::schedule::is_ready)). Nothing else is waited for, so tasks far apart may be
+//! what the stage's rule asks for ([`is_ready`](meshweft_schedule::is_ready)). Nothing else is waited for, so tasks far apart may be
 //! rounds, and stages, apart. How ready tasks are found is a policy:
 //!
 //! - In **sequences**: each thread has tasks of its own, the same in every round, sorted by how long a chain of predecessors a
@@ -40,10 +40,10 @@ use crate::engine::timeline::Pen;
 use crate::engine::{Audit, Timeline};
 use crate::layout::Domain;
 use crate::number::Number;
-use crate::schedule::Rule;
 use boundary::Before;
 use course::{Course, Draw};
 use crossbeam_utils::CachePadded;
+use meshweft_schedule::Rule;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(super) struct Walk<T> {
     /// Which workers may have a task in their hands.
     busy: Vec<CachePadded<AtomicBool>>,
     /// The first pass some update of which was not finite.
-    spoilt: AtomicUsize,
+    non_finite: AtomicUsize,
     stopped: AtomicBool,
     waited: Longest,
     spin: Duration,
@@ -95,7 +95,7 @@ impl<T: Number> Walk<T> {
             watch,
             then,
             busy: (0..threads).map(|_| CachePadded::new(AtomicBool::new(false))).collect(),
-            spoilt: AtomicUsize::new(usize::MAX),
+            non_finite: AtomicUsize::new(usize::MAX),
             stopped: AtomicBool::new(false),
             waited: Longest::default(),
             spin,
@@ -113,8 +113,8 @@ impl<T: Number> Walk<T> {
     }
 
     /// The first pass some update of which was not finite.
-    pub(super) fn spoilt(&self) -> Option<usize> {
-        Some(self.spoilt.load(Ordering::Relaxed)).filter(|&pass| pass != usize::MAX)
+    pub(super) fn non_finite(&self) -> Option<usize> {
+        Some(self.non_finite.load(Ordering::Relaxed)).filter(|&pass| pass != usize::MAX)
     }
 
     /// What was measured, by kernel.
@@ -185,7 +185,7 @@ impl<T: Number> Walk<T> {
             true => tiles.iter().rev().for_each(|one| finite &= tile(&visit, one)),
         }
         if !finite {
-            self.spoilt.fetch_min(leg.number, Ordering::Relaxed);
+            self.non_finite.fetch_min(leg.number, Ordering::Relaxed);
         }
     }
 

@@ -4,8 +4,8 @@ use super::{Scene, Work, levels};
 use crate::error::{Error, Result};
 use crate::layout::State;
 use crate::number::Number;
-use crate::schedule::Rule;
 use crate::step::{Settings, Stage, draw};
+use meshweft_schedule::Rule;
 use meshweft_shaders::layout::Status as Words;
 
 /// Iterations that are asked for before the host looks whether they are enough, at most.

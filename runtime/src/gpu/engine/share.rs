@@ -15,7 +15,7 @@ use crate::gpu::plan::Planned;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
-use crate::schedule::{Rule, is_ready};
+use meshweft_schedule::{Rule, is_ready};
 use meshweft_shaders::Physics;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -258,7 +258,7 @@ impl<T: Number> Walks<T> for Share<T> {
             work.arrays.make_double(&work.device, &work.queue)?;
         }
         self.boundary.bind(work)?;
-        work.queue.take_spoilt();
+        work.queue.take_non_finite();
         let legs = Legs::new(passes, usize::from(work.arrays.current()), self.epochs);
         let course = Arc::new(Course::new(self.gpu.domain.clone(), legs, std::mem::take(&mut self.ghosts)));
         self.border.begin(course.clone(), self.epochs..course.legs.end())?;
@@ -270,7 +270,7 @@ impl<T: Number> Walks<T> for Share<T> {
         self.ghosts = std::mem::take(&mut *lock(&course.ghosts));
         let work = self.gpu.work_mut();
         work.queue.settle(&work.device)?;
-        Ok(work.queue.take_spoilt())
+        Ok(work.queue.take_non_finite())
     }
 
     fn reduce(&mut self, Measure { kernel, uniform, .. }: Measure<T>) -> Result<Reduction> {
@@ -325,7 +325,7 @@ mod tests {
     use crate::engine::cpu::stress::{Case, STIR, traced_table};
     use crate::layout::Shares;
     use crate::number::Int;
-    use crate::schedule::Order;
+    use meshweft_schedule::Order;
 
     #[test]
     fn of_values_for_one_place_only_the_last_waits_for_the_device() {

@@ -3,7 +3,7 @@
 use super::{Plan, Walk, lists};
 use crate::layout::Domain;
 use crate::number::Number;
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 
 /// Tasks of which no edge joins two, or which read what nobody writes. All hosts take levels in one order, so of all that are
 /// left somewhere the first waits for nobody.

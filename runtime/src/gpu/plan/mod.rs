@@ -11,12 +11,12 @@ mod tests;
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Form, Tile, shared_stride};
 use crate::number::Number;
-use crate::schedule::{Key, Order, Rule};
 pub(crate) use chunk::Chunk;
 use chunk::size;
 #[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use levels::Planned;
 use meshweft_mesh::Graph;
+use meshweft_schedule::{Key, Order, Rule};
 use meshweft_shaders::layout::Range as Record;
 use meshweft_shaders::{Entry, Harness};
 use std::ops::Range;

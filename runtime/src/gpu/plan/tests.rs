@@ -3,9 +3,9 @@
 use super::*;
 use crate::layout::{Forms, Layout, Shape, data_graph};
 use crate::program::{Incidence, Stars};
-use crate::schedule::{Schedule, is_ready};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Curve, Mesh};
+use meshweft_schedule::{Schedule, is_ready};
 use meshweft_shaders::layout as shaders;
 
 crate::stars! { Edges[1]: R; }

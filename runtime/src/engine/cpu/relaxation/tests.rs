@@ -6,10 +6,10 @@ use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Forms, Layout, Shape, State, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Program, Stages, StarPlan, Stars, Vertex};
-use crate::schedule::{Order, Schedule};
 use crate::step::{Stage, Step};
 use crate::{Mesh, kernels, stars, vertex};
 use meshweft_mesh::Permutation;
+use meshweft_schedule::{Order, Schedule};
 
 vertex! { struct Place<R> { shared label: R::Int, shared id: R, from: R, times: R::Int } }
 stars! { Roads[1]; Lanes[1]; Miles[1]: R; }

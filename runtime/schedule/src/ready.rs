@@ -4,7 +4,7 @@ use meshweft_mesh::Graph;
 
 /// What an update reads of its neighbors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub enum Rule {
     /// Nothing.
     Alone,
     /// New values of those before it, old values of those after it.
@@ -18,7 +18,7 @@ pub(crate) enum Rule {
 impl Rule {
     /// Whether a neighbor numbered `u` is to be updated before one numbered `t`.
     #[inline(always)]
-    pub(crate) fn puts_first(self, u: u32, t: u32) -> bool {
+    pub fn puts_first(self, u: u32, t: u32) -> bool {
         match self {
             Rule::InOrder => u < t,
             Rule::Backward => u > t,
@@ -33,7 +33,7 @@ impl Rule {
 /// A neighbor is never more than one round ahead or behind, so what it holds is what the rule asks for: in place, the old or
 /// the new value; double-buffered, the old one in the array that it does not write.
 #[inline]
-pub(crate) fn is_ready(graph: &Graph, t: u32, rule: Rule, epoch: impl Fn(u32) -> u32) -> bool {
+pub fn is_ready(graph: &Graph, t: u32, rule: Rule, epoch: impl Fn(u32) -> u32) -> bool {
     let own = epoch(t);
     graph.neighbors(t).iter().all(|&u| epoch(u) >= own + u32::from(rule.puts_first(u, t)))
 }

@@ -3,7 +3,7 @@
 //! Three things go in, all of them plain data, and none of them guessed:
 //!
 //! - a [`Workload`], what a step asks for: states and bytes that tasks read, which tasks wait for which, what hosts send each other
-//!   ([`AnySimulation::workload`](crate::AnySimulation::workload));
+//!   (`AnySimulation::workload` of the runtime);
 //! - a [`Machine`], what this machine can do: how fast memory of some size is read, in order and at random, and what a link carries;
 //! - [`Costs`], what the program's own kernels cost on it, from a [`Trial`] on a mesh that fits into the cache.
 //!
@@ -23,6 +23,8 @@
 //! terms; where it takes (n − 1) / n of all messages to leave a host, the real cut is at hand. Where a GPU works beside the cores
 //! ([`HybridCosts`]) the maximum over partitions is there as it is written, and the share is the one at which both are equal.
 
+#![forbid(unsafe_code)]
+
 mod hybrid;
 mod machine;
 mod prediction;
@@ -30,9 +32,7 @@ mod walk;
 mod workload;
 
 pub use hybrid::HybridCosts;
-#[cfg(feature = "cluster")]
-pub(crate) use hybrid::LEAST;
+pub use hybrid::LEAST;
 pub use machine::{Costs, GpuCosts, Link, Machine, Packed, Rate, Trial};
 pub use prediction::{Cost, Place, Prediction};
-pub(crate) use workload::Passes;
-pub use workload::{FarReads, HostLoad, Load, Workload};
+pub use workload::{FarReads, HostLoad, Load, Passes, Workload};

@@ -1,9 +1,9 @@
 //! What a program on a mesh asks of a machine.
 
-use crate::schedule::{Order, Rule};
 use meshweft_mesh::Graph;
+use meshweft_schedule::{Order, Rule};
 
-/// What a step of a program asks for, on a mesh in an order: plain data, from [`AnySimulation::workload`](crate::AnySimulation::workload).
+/// What a step of a program asks for, on a mesh in an order: plain data, from `AnySimulation::workload` of the runtime.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// The order of its sweeps.
@@ -26,13 +26,16 @@ pub struct Workload {
     pub far_reads: Vec<FarReads>,
     /// Who has what, if several hosts share the mesh.
     pub hosts: Vec<HostLoad>,
-    pub(crate) walks: Vec<Passes>,
-    pub(crate) graph: Graph,
-    pub(crate) depths: Vec<u32>,
+    /// What a step goes through between barriers.
+    pub walks: Vec<Passes>,
+    /// Which tasks wait for each other.
+    pub graph: Graph,
+    /// How many predecessors each task has in a row, the longest way.
+    pub depths: Vec<u32>,
     /// Where waves of tasks start, and the end, if the engine goes wave by wave on these threads.
-    pub(crate) waves: Option<Vec<u32>>,
+    pub waves: Option<Vec<u32>>,
     /// The host of each task; empty for one host.
-    pub(crate) owners: Vec<u32>,
+    pub owners: Vec<u32>,
 }
 
 /// What a round asks for, of a task or of several.
@@ -69,9 +72,11 @@ pub struct HostLoad {
 
 /// Rounds that follow one another without a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Passes {
-    pub(crate) rule: Rule,
-    pub(crate) rounds: u32,
+pub struct Passes {
+    /// What their updates read of neighbors.
+    pub rule: Rule,
+    /// How many.
+    pub rounds: u32,
 }
 
 impl Workload {

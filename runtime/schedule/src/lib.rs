@@ -4,7 +4,7 @@
 //!
 //! Fix a total order of the vertices. A *sweep* updates every vertex once, in that order, in place: each vertex reads
 //! the **new** values of its neighbors before it (its predecessors) and the **old** values of those after it. The loop
-//! that does just that is the oracle ([`Backend::Serial`](crate::Backend::Serial)); it specifies everything else.
+//! that does just that is the oracle (`Backend::Serial` of the runtime); it specifies everything else.
 //!
 //! Two updates without an edge between their vertices commute, bit for bit, because neither reads what the other
 //! writes. So the order matters only along edges: it orients each edge from the earlier to the later end, and **any**
@@ -25,14 +25,17 @@
 //! Colors, levels and blocks are computed on the graph numbered along the space-filling curve, by rules that look at
 //! nothing else: not at threads, hosts or caches. The same mesh has the same order, so the same bits, everywhere.
 
+#![forbid(unsafe_code)]
+
 mod critical_path;
+mod error;
 mod order;
 mod ready;
 
+pub use error::{Error, Result};
 pub use order::{Key, Order};
-pub(crate) use ready::{Rule, is_ready};
+pub use ready::{Rule, is_ready};
 
-use crate::error::{Error, Result};
 use meshweft_mesh::{Coloring, Graph, Levels, Permutation, parallel};
 
 /// A total order of the vertices, cut into tasks, and which of those are neighbors.
@@ -50,14 +53,14 @@ pub struct Schedule {
 impl Schedule {
     /// Plans the order for a graph that is numbered along the order's curve; a key of the host's own is in the numbers already.
     ///
-    /// `grain`: vertices a task where the order leaves that open, for example [`Backend::grain`](crate::Backend::grain). Cost
+    /// `grain`: vertices a task where the order leaves that open, for example that of a backend. Cost
     /// O(n + edges) and a sort.
     ///
     /// # Errors
     /// A grain of zero.
     ///
     /// ```
-    /// use meshweft::{Order, Schedule};
+    /// use meshweft_schedule::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
     /// let schedule = Schedule::new(&path, Order::COLOR, 64)?;
@@ -120,7 +123,7 @@ impl Schedule {
 
     /// Where runs of the order start within which no edge joins two vertices, and the end: shape [runs + 1]. Every task
     /// consists of whole runs; what updates several vertices side by side takes them from one run.
-    pub(crate) fn runs(&self) -> &[u32] {
+    pub fn runs(&self) -> &[u32] {
         &self.runs
     }
 
@@ -130,7 +133,7 @@ impl Schedule {
     }
 
     /// How many predecessors each task has in a row, the longest way.
-    pub(crate) fn depths(&self) -> Vec<u32> {
+    pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0u32; self.graph.len()];
         for t in 0..self.graph.len() as u32 {
             let longest = self.graph.predecessors(t).iter().map(|&u| depths[u as usize] + 1).max();
@@ -182,7 +185,7 @@ impl Schedule {
 
 /// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave is one
 /// way to walk the graph.
-pub(crate) fn waves(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
+pub fn waves(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
     let mut waves = vec![0];
     let mut start = 0;
     for t in 0..graph.len() as u32 {

@@ -13,7 +13,7 @@ impl Schedule {
     /// stealing", 1999, section 1.
     ///
     /// ```
-    /// use meshweft::{Order, Schedule};
+    /// use meshweft_schedule::{Order, Schedule};
     /// use meshweft_mesh::Graph;
     /// let path = Graph::from_edges(4, &[[0, 1], [1, 2], [2, 3]])?;
     /// assert_eq!(Schedule::new(&path, Order::COLOR, 64)?.critical_path(), 2);

@@ -2,7 +2,7 @@
 
 use super::walk::Crew;
 use super::{Costs, Link, Machine, Workload};
-use crate::schedule::Rule;
+use meshweft_schedule::Rule;
 
 /// Where a step runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -262,11 +262,11 @@ fn walks_s(crew: &Crew, work: &Workload) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::model::{FarReads, HostLoad, Load, Passes, Rate, Trial};
-    use crate::schedule::Order;
+    use crate::{FarReads, HostLoad, Load, Passes, Rate, Trial};
     use meshweft_mesh::Graph;
+    use meshweft_schedule::Order;
 
-    pub(in crate::model) fn machine() -> Machine {
+    pub(crate) fn machine() -> Machine {
         let rate = |threads, bytes, per_s| Rate { threads, bytes, per_s };
         Machine {
             threads: 4,
@@ -276,7 +276,7 @@ pub(super) mod tests {
     }
 
     /// Tasks in a row, all alike.
-    pub(in crate::model) fn row(tasks: usize, bytes: f64, resident: usize, rule: Rule) -> Workload {
+    pub(crate) fn row(tasks: usize, bytes: f64, resident: usize, rule: Rule) -> Workload {
         let edges: Vec<[u32; 2]> = (1..tasks as u32).map(|t| [t - 1, t]).collect();
         Workload {
             order: Order::BLOCKED,
@@ -296,8 +296,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::model) const COSTS: Costs =
-        Costs { read_s: 1e-9, update_s: 0.0, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
+    pub(crate) const COSTS: Costs = Costs { read_s: 1e-9, update_s: 0.0, exposed: 1.0, task_s: 0.0, bytes: 1e6 };
 
     fn here(threads: usize) -> Place {
         Place { hosts: 1, threads, link: None, is_one_machine: true }

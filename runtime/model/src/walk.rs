@@ -3,8 +3,8 @@
 //! Tasks run on so many threads of so many hosts by the rule that engines go by ([`Rule`]): a thread that is free takes, of the
 //! tasks of its host that are ready, the first by round, length of chain and number. What comes from another host arrives later.
 
-use crate::schedule::Rule;
 use meshweft_mesh::Graph;
+use meshweft_schedule::Rule;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 

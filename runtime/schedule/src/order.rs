@@ -11,11 +11,12 @@ use std::str::FromStr;
 /// and hosts. It is printed and parsed as one word, `morton/blocked:4096`, of which only the key must be given.
 ///
 /// ```
-/// use meshweft::{Curve, Order};
+/// use meshweft_mesh::Curve;
+/// use meshweft_schedule::Order;
 /// let order: Order = "hilbert/blocked:512".parse()?;
 /// assert_eq!(order, Order::blocked(512).along(Curve::Hilbert));
 /// assert_eq!("color".parse::<Order>()?.to_string(), "morton/color");
-/// # Ok::<(), meshweft::Error>(())
+/// # Ok::<(), meshweft_schedule::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Order {
@@ -39,12 +40,12 @@ pub enum Key {
     /// By color of the block, block, color inside the block, then along the curve; blocks are runs of the curve. Every
     /// block waits for its own predecessors.
     Blocked {
-        /// Vertices a block; 0 takes what suits mesh and backend ([`Backend::grain`](crate::Backend::grain)).
+        /// Vertices a block; 0 takes what suits mesh and backend.
         size: u32,
     },
     /// Along the curve, double-buffered: every vertex reads old values only.
     Jacobi,
-    /// By a key of the host's own ([`Builder::order_by`](crate::Builder::order_by)), then along the curve.
+    /// By a key of the host's own (`Builder::order_by` of the runtime), then along the curve.
     Own,
 }
 
@@ -105,7 +106,7 @@ impl Order {
         Order { curve, ..self }
     }
 
-    /// The same with the size of blocks written out: `grain` where it is open, as in [`Backend::grain`](crate::Backend::grain).
+    /// The same with the size of blocks written out: `grain` where it is open.
     pub fn resolved(self, grain: u32) -> Order {
         match self.key {
             Key::Blocked { size: 0 } => Order { key: Key::Blocked { size: grain }, ..self },
@@ -130,11 +131,11 @@ impl FromStr for Order {
     /// Takes `[CURVE/]KEY`, and for blocks `[CURVE/]blocked[:SIZE]`, in both spellings of color.
     ///
     /// ```
-    /// use meshweft::Order;
+    /// use meshweft_schedule::Order;
     /// assert_eq!("level-colour".parse::<Order>()?, Order::LEVEL_COLOR);
     /// assert!("fastest".parse::<Order>().is_err());
     /// assert!("blocked:0".parse::<Order>().is_err());
-    /// # Ok::<(), meshweft::Error>(())
+    /// # Ok::<(), meshweft_schedule::Error>(())
     /// ```
     fn from_str(name: &str) -> Result<Order, Error> {
         let spelled = name.to_ascii_lowercase().replace("colour", "color").replace('_', "-");

@@ -44,14 +44,14 @@ pub struct Packed {
 
 impl Packed {
     /// By how much packing must outweigh what it costs before a host takes it up: runs that are near the balance do not flap.
-    pub(crate) const MARGIN: f64 = 1.25;
+    pub const MARGIN: f64 = 1.25;
     /// Bytes of a message below which it is not worth a thought: what stands before the values is as long.
-    pub(crate) const SMALL: usize = 512;
+    pub const SMALL: usize = 512;
 
     /// Whether hosts pack messages of so many bytes on a link, where that is left to them.
     ///
     /// ```
-    /// use meshweft::model::{Link, Packed};
+    /// use meshweft_model::{Link, Packed};
     /// let packed = Packed { share: 0.5, byte_s: 2e-9 };
     /// let [megabit, gigabyte] = [1.25e5, 1e9].map(|bytes_per_s| Link { latency_s: 0.0, bytes_per_s });
     /// assert!(packed.is_taken(megabit, 1e4) && !packed.is_taken(gigabyte, 1e4) && !packed.is_taken(megabit, 100.0));
@@ -113,7 +113,7 @@ pub struct GpuCosts {
 
 impl GpuCosts {
     /// From the seconds of a round on a small mesh and on a large one, in the same order. `copy_bytes_per_s`: see
-    /// [`copy_bandwidth`](crate::copy_bandwidth).
+    /// `copy_bandwidth` of the runtime.
     pub fn of(rounds: [(&Workload, f64); 2], copy_bytes_per_s: f64) -> GpuCosts {
         let [(few, few_s), (many, many_s)] = rounds.map(|(work, s)| (work.load().reads, s));
         // Where the larger mesh takes no longer, all of it is dispatches.
@@ -124,7 +124,7 @@ impl GpuCosts {
     /// Predicts a step on a mesh. What a GPU moves and what it computes overlap: the longer of both counts.
     ///
     /// ```
-    /// use meshweft::model::{Cost, GpuCosts};
+    /// use meshweft_model::{Cost, GpuCosts};
     /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
     /// let few = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let many = Simulation::builder(generate("chain:8192", 1)?, Counting).build()?.workload(1, &[1.0])?;
@@ -168,7 +168,7 @@ impl Machine {
     /// Between one thread and those that were measured, each brings as much as one alone until the machine gives no more.
     ///
     /// ```
-    /// use meshweft::model::{Machine, Rate};
+    /// use meshweft_model::{Machine, Rate};
     /// let rate = |threads, bytes, per_s| Rate { threads, bytes, per_s };
     /// let reads = vec![rate(1, 1e6, 4e10), rate(1, 1e9, 1e10), rate(4, 1e6, 16e10), rate(4, 1e9, 2e10)];
     /// let machine = Machine { threads: 4, reads, ..Machine::default() };

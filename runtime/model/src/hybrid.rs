@@ -14,7 +14,7 @@ pub struct HybridCosts {
 }
 
 /// No host gets less than this of a mesh: one without work tells nothing of its rate.
-pub(crate) const LEAST: f64 = 0.01;
+pub const LEAST: f64 = 0.01;
 
 impl HybridCosts {
     /// The share of the GPU at which both are busy equally long: TOTEM's makespan is least there. Between 0.01 and 0.99; the least
@@ -24,7 +24,7 @@ impl HybridCosts {
     /// which may be a piece of it. What a border costs, both wait for: it does not move the share.
     ///
     /// ```
-    /// # use meshweft::model::{GpuCosts, HybridCosts};
+    /// # use meshweft_model::{GpuCosts, HybridCosts};
     /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
     /// let work = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
     /// let gpu = GpuCosts { dispatches_s: 10e-6, read_s: 30e-6 / work.load().reads, copy_bytes_per_s: 1e12 };
@@ -74,9 +74,9 @@ impl HybridCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::HostLoad;
-    use crate::model::prediction::tests::{COSTS, machine, row};
-    use crate::schedule::Rule;
+    use crate::HostLoad;
+    use crate::prediction::tests::{COSTS, machine, row};
+    use meshweft_schedule::Rule;
 
     /// 64 tasks of a millisecond on one of four cores, one after the other on a GPU that is three times as quick as all of them.
     fn shared() -> (HybridCosts, Workload) {
