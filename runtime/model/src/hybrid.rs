@@ -13,8 +13,8 @@ pub struct HybridCosts {
     pub is_software: bool,
 }
 
-/// No host gets less than this of a mesh: one without work tells nothing of its rate.
-pub const LEAST: f64 = 0.01;
+/// The least share of a mesh that a host gets, of 1: one without work tells nothing of its rate.
+pub const LEAST_SHARE: f64 = 0.01;
 
 impl HybridCosts {
     /// The share of the GPU at which both are busy equally long: TOTEM's makespan is least there. Between 0.01 and 0.99; the least
@@ -40,7 +40,7 @@ impl HybridCosts {
         let gpu_s: f64 = self.gpu.updates(work).map(|term| term.1).iter().sum();
         let spared_s = times * cores_s - self.gpu.dispatches_s;
         let share = spared_s / (times * (cores_s + gpu_s)).max(f64::MIN_POSITIVE);
-        share.clamp(LEAST, 1.0 - LEAST)
+        share.clamp(LEAST_SHARE, 1.0 - LEAST_SHARE)
     }
 
     /// Predicts a step of a mesh that the threads of a machine and a GPU share: the longer of both, or one after the other if the

@@ -31,8 +31,7 @@ mod prediction;
 mod walk;
 mod workload;
 
-pub use hybrid::HybridCosts;
-pub use hybrid::LEAST;
+pub use hybrid::{HybridCosts, LEAST_SHARE};
 pub use machine::{Costs, GpuCosts, Link, Machine, Packed, Rate, Trial};
 pub use prediction::{Cost, Place, Prediction};
 pub use workload::{FarReads, HostLoad, Load, Passes, Workload};

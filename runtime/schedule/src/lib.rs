@@ -132,7 +132,8 @@ impl Schedule {
         self.order.key.is_double_buffered()
     }
 
-    /// How many predecessors each task has in a row, the longest way.
+    /// How many predecessors each task has in a row, the longest way: shape [tasks]; zeros if double-buffered. Cost O(tasks and their
+    /// neighbors).
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0u32; self.graph.len()];
         for t in 0..self.graph.len() as u32 {
@@ -183,8 +184,16 @@ impl Schedule {
     }
 }
 
-/// Where waves of tasks start, and the end: as many consecutive tasks each as have no edge between them. Wave after wave is one
-/// way to walk the graph.
+/// Where waves of tasks start, and the end, of a graph of tasks: as many consecutive tasks each as have no edge between them, or all of
+/// them if double-buffered. Shape [waves + 1]. Wave after wave is one way to walk the graph. Cost O(tasks).
+///
+/// ```
+/// use meshweft_mesh::Graph;
+/// let row = Graph::from_edges(4, &[[1, 2], [2, 3]])?;
+/// assert_eq!(meshweft_schedule::waves(&row, false), [0, 2, 3, 4]);
+/// assert_eq!(meshweft_schedule::waves(&row, true), [0, 4]);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
 pub fn waves(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
     let mut waves = vec![0];
     let mut start = 0;

@@ -31,7 +31,18 @@ impl Rule {
 /// neighbor lags behind it, and those that the rule puts first are a round ahead.
 ///
 /// A neighbor is never more than one round ahead or behind, so what it holds is what the rule asks for: in place, the old or
-/// the new value; double-buffered, the old one in the array that it does not write.
+/// the new value; double-buffered, the old one in the array that it does not write. Cost O(neighbors).
+///
+/// ```
+/// use meshweft_mesh::Graph;
+/// use meshweft_schedule::{Rule, is_ready};
+/// let row = Graph::from_edges(3, &[[0, 1], [1, 2]])?;
+/// let epochs = [1, 0, 0];
+/// let ready = |rule| (0..3).filter(|&t| is_ready(&row, t, rule, |u| epochs[u as usize])).collect::<Vec<_>>();
+/// assert_eq!(ready(Rule::InOrder), [1]);
+/// assert_eq!(ready(Rule::AtOnce), [1, 2]);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
 #[inline]
 pub fn is_ready(graph: &Graph, t: u32, rule: Rule, epoch: impl Fn(u32) -> u32) -> bool {
     let own = epoch(t);

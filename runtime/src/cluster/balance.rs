@@ -9,7 +9,7 @@
 //! out when it refuses a share: then it gets half of that.
 
 use crate::error::{Error, Result};
-use meshweft_model::LEAST;
+use meshweft_model::LEAST_SHARE;
 use std::time::{Duration, Instant};
 
 /// How long shares are watched first: shorter than that, a step that started late would count.
@@ -62,7 +62,7 @@ impl Balance {
                 Err(Error::TooLarge(why)) => {
                     let bounds = self.most.iter_mut().zip(&self.weights);
                     bounds.for_each(|(most, weight)| *most = most.map(|most| 0.5 * most.min(*weight)));
-                    if self.most.iter().flatten().any(|&most| most < LEAST) {
+                    if self.most.iter().flatten().any(|&most| most < LEAST_SHARE) {
                         return Err(Error::TooLarge(why));
                     }
                     self.weights = within(self.weights.clone(), &self.most);
@@ -104,7 +104,7 @@ fn corrected(weights: &[f64], busy: &[f64], most: &[Option<f64>]) -> Option<Vec<
     }
     let rates: Vec<f64> = weights.iter().zip(busy).map(|(weight, seconds)| weight / seconds).collect();
     let all: f64 = rates.iter().sum();
-    let wanted: Vec<f64> = rates.iter().map(|rate| (rate / all).max(LEAST)).collect();
+    let wanted: Vec<f64> = rates.iter().map(|rate| (rate / all).max(LEAST_SHARE)).collect();
     let sum: f64 = wanted.iter().sum();
     let weights = within(wanted.iter().map(|weight| weight / sum).collect(), most);
     let makespan = weights.iter().zip(&rates).map(|(weight, rate)| weight / rate).fold(0.0, f64::max);
@@ -225,7 +225,7 @@ mod tests {
         check([0.5, 0.5], [1.0, 1.2], Some([6.0 / 11.0, 5.0 / 11.0]));
         // Who is a thousand times as slow keeps a little.
         let quick = 1000.0 / 1001.0;
-        check([0.5, 0.5], [0.001, 1.0], Some([quick / (quick + LEAST), LEAST / (quick + LEAST)]));
+        check([0.5, 0.5], [0.001, 1.0], Some([quick / (quick + LEAST_SHARE), LEAST_SHARE / (quick + LEAST_SHARE)]));
         // Nothing is known of one that has not begun.
         check([0.5, 0.5], [0.0, 1.0], None);
     }
