@@ -182,10 +182,7 @@ fn extremes(mesh: &Mesh) -> Vec<u32> {
     let [low, high] = mesh.bounds();
     let mut fixed = Vec::new();
     for axis in (0..3).filter(|&axis| high[axis] > low[axis]) {
-        let key = |v: &u32| {
-            let p = points[*v as usize];
-            [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3]]
-        };
+        let key = |v: &u32| [0, 1, 2].map(|k| points[*v as usize][(axis + k) % 3]);
         let by_place = |a: &u32, b: &u32| key(a).partial_cmp(&key(b)).expect("coordinates are finite");
         let ids = 0..points.len() as u32;
         fixed.extend(ids.clone().min_by(by_place));
