@@ -12,7 +12,7 @@ pub struct Workload {
     pub vertices: usize,
     /// Bytes that rounds go through again and again: layout and state.
     pub resident_bytes: usize,
-    /// What each task asks for, in the order: shape [tasks].
+    /// What each task asks for, in the order: shape `[tasks]`.
     pub loads: Vec<Load>,
     /// Rounds of the sweeps of a step, at least: loops count once.
     pub rounds: u32,
@@ -30,11 +30,11 @@ pub struct Workload {
     pub walks: Vec<Passes>,
     /// Which tasks wait for each other.
     pub graph: Graph,
-    /// How many predecessors each task has in a row, the longest way: shape [tasks].
+    /// How many predecessors each task has in a row, the longest way: shape `[tasks]`.
     pub depths: Vec<u32>,
     /// Where waves of tasks start, and the end, if the engine goes wave by wave on these threads: shape [waves + 1].
     pub waves: Option<Vec<u32>>,
-    /// The host of each task: shape [tasks], or empty for one host.
+    /// The host of each task: shape `[tasks]`, or empty for one host.
     pub owners: Vec<u32>,
 }
 

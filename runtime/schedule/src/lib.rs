@@ -132,8 +132,8 @@ impl Schedule {
         self.order.key.is_double_buffered()
     }
 
-    /// How many predecessors each task has in a row, the longest way: shape [tasks]; zeros if double-buffered. Cost O(tasks and their
-    /// neighbors).
+    /// How many predecessors each task has in a row, the longest way: one number a task; zeros if double-buffered. Cost O(tasks and
+    /// their neighbors).
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0u32; self.graph.len()];
         for t in 0..self.graph.len() as u32 {
