@@ -39,7 +39,7 @@ const AHEAD: u64 = 256;
 /// The engine.
 pub(crate) struct Driver<T: Number> {
     exchange: Arc<Exchange>,
-    layout: Arc<Layout<T>>,
+    layout: Arc<Layout>,
     /// The share of each task.
     owners: Arc<[u32]>,
     /// Rows and columns of workers, if they stand in a grid.
@@ -91,7 +91,7 @@ impl<T: Number> Driver<T> {
     /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
     pub(crate) fn new(
         exchange: Arc<Exchange>,
-        layout: Arc<Layout<T>>,
+        layout: Arc<Layout>,
         owners: Vec<u32>,
         state: &State<T>,
         begin: &Begin,

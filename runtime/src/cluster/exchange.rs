@@ -21,7 +21,6 @@ use super::values;
 use crate::engine::{Lag, Timeline};
 use crate::error::Result;
 use crate::layout::Domain;
-use crate::number::Number;
 use ghosts::Ghosts;
 use line::{Line, News};
 use links::{Links, breach};
@@ -204,7 +203,7 @@ impl Exchange {
     }
 
     /// Says what this host has of the mesh, and whether values are to be packed.
-    pub(crate) fn set_share<T: Number>(&self, domain: &Domain<T>, compress: Compress) {
+    pub(crate) fn set_share(&self, domain: &Domain, compress: Compress) {
         let links = Links::new(domain, compress, self.transport().hosts());
         assert!(self.links.set(links).is_ok(), "a host has one share");
     }

@@ -58,12 +58,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new<T: Number>(
-        exchange: &Arc<Exchange>,
-        blocks: &Blocks<T>,
-        domain: &Domain<T>,
-        compress: Compress,
-    ) -> Lines {
+    pub(super) fn new(exchange: &Arc<Exchange>, blocks: &Blocks, domain: &Domain, compress: Compress) -> Lines {
         let [rows, columns] = blocks.grid;
         let share = exchange.transport().host() - 1;
         let (row, column) = (share / columns, share % columns);
@@ -151,7 +146,7 @@ impl Lines {
     ///
     /// # Errors
     /// A host was lost, or sends more or less.
-    pub(super) fn border<T: Number>(&self, domain: &Domain<T>, view: View<T>) -> Result<Vec<(usize, T)>> {
+    pub(super) fn border<T: Number>(&self, domain: &Domain, view: View<T>) -> Result<Vec<(usize, T)>> {
         let Share { ghosts, links, .. } = domain.share.as_ref().expect("a worker has a share");
         let (shape, reals) = (view.shape, self.reals);
         for link in links.iter().filter(|link| !link.sent.is_empty()) {

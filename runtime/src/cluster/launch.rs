@@ -325,7 +325,7 @@ impl Cluster {
     /// hold its share.
     pub(crate) fn start<T: Number>(
         &self,
-        layout: &Arc<Layout<T>>,
+        layout: &Arc<Layout>,
         points: &[[f64; 3]],
         table: &Arc<Table<T>>,
         state: State<T>,
@@ -365,7 +365,7 @@ impl Cluster {
     }
 
     /// What workers are told first.
-    fn begin<T: Number>(&self, layout: &Layout<T>, table: &Table<T>, globals: &[T]) -> Result<Begin> {
+    fn begin<T: Number>(&self, layout: &Layout, table: &Table<T>, globals: &[T]) -> Result<Begin> {
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
         let begin = driver::begin(table, &layout.stars, globals, self.threads);
         Ok(Begin { gpus, compress: self.compress, grid: self.cut.grid(self.workers)?, ..begin })
@@ -379,7 +379,7 @@ impl Cluster {
     /// Hands out shares to workers inside of this process, and again as these turn out to be quick; not in a run that is recorded.
     fn start_balanced<T: Number>(
         &self,
-        layout: &Arc<Layout<T>>,
+        layout: &Arc<Layout>,
         table: &Arc<Table<T>>,
         state: State<T>,
         globals: &[T],
@@ -408,7 +408,7 @@ impl Cluster {
 
     /// What of the whole each part on a GPU of this process can be at most, as far as that is known beforehand: shared state must fit
     /// into one array.
-    fn most<T: Number>(&self, layout: &Layout<T>) -> Vec<Option<f64>> {
+    fn most(&self, layout: &Layout) -> Vec<Option<f64>> {
         /// Of an array, what is kept for the state of neighbors on other hosts. More than that, and the GPU refuses.
         const GHOSTS: f64 = 0.05;
         let adapters = if self.has_gpus() { gpu::adapters() } else { Vec::new() };

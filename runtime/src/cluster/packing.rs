@@ -40,7 +40,7 @@ const REMEMBERED: usize = 8;
 ///
 /// # Errors
 /// None that a layout can have.
-pub(crate) fn tried<T: Number>(layout: &Layout<T>, state: View<'_, T>) -> Result<Packed> {
+pub(crate) fn tried<T: Number>(layout: &Layout, state: View<'_, T>) -> Result<Packed> {
     /// Bytes that tell how others pack.
     const ENOUGH: usize = 1 << 20;
     let owners = super::partition::partition(layout, &[], &[0.5; 2], Cut::Curve)?;

@@ -6,7 +6,6 @@
 use crate::engine::HostReport;
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, Share, Shares, Tile};
-use crate::number::Number;
 use meshweft_mesh::{Cut, Partition};
 use meshweft_net::Host;
 
@@ -36,7 +35,7 @@ pub(crate) fn even(hosts: u32) -> Result<Vec<f64>> {
 ///
 /// # Errors
 /// Those of [`partition`].
-pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], parts: &[f64], cut: Cut) -> Result<Sharing> {
+pub(crate) fn sharing(layout: &Layout, points: &[[f64; 3]], parts: &[f64], cut: Cut) -> Result<Sharing> {
     let hosts = parts.len() as u32;
     let of_tasks = partition(layout, points, parts, cut)?;
     let owners = hosts_of_vertices(layout, &of_tasks);
@@ -46,7 +45,7 @@ pub(crate) fn sharing<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], parts:
 }
 
 /// The host of each vertex of the mesh, from the share of each task.
-pub(super) fn hosts_of_vertices<T: Number>(layout: &Layout<T>, of_tasks: &[u32]) -> Vec<Host> {
+pub(super) fn hosts_of_vertices(layout: &Layout, of_tasks: &[u32]) -> Vec<Host> {
     let mut hosts = vec![0; layout.places.len()];
     for (places, share) in layout.schedule.tasks().windows(2).zip(of_tasks) {
         (places[0]..places[1]).for_each(|place| hosts[layout.vertex_at(place) as usize] = share + 1);
@@ -55,11 +54,11 @@ pub(super) fn hosts_of_vertices<T: Number>(layout: &Layout<T>, of_tasks: &[u32])
 }
 
 /// What a host has of the mesh.
-pub(super) fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
+pub(super) fn report(host: Host, domain: &Domain) -> HostReport {
     let Share { ghosts, links, .. } = domain.share.as_ref().expect("it is one");
     let sent = || links.iter().flat_map(|link| &link.sent);
     let mut boundary: Vec<u32> = sent().flat_map(|sent| &sent.1).copied().collect();
-    let round_bytes = boundary.len() * domain.shape.shared * T::BYTES;
+    let round_bytes = boundary.len() * domain.shape.shared * domain.precision.bytes();
     boundary.sort_unstable();
     boundary.dedup();
     HostReport {
@@ -83,12 +82,7 @@ pub(super) fn report<T: Number>(host: Host, domain: &Domain<T>) -> HostReport {
 ///
 /// # Errors
 /// Points that are not finite; bisection of parts that do not weigh the same.
-pub(super) fn partition<T: Number>(
-    layout: &Layout<T>,
-    points: &[[f64; 3]],
-    weights: &[f64],
-    cut: Cut,
-) -> Result<Vec<u32>> {
+pub(super) fn partition(layout: &Layout, points: &[[f64; 3]], weights: &[f64], cut: Cut) -> Result<Vec<u32>> {
     let parts = weights.len();
     let order = layout.schedule.permutation().order();
     let tasks = layout.schedule.tasks();
@@ -150,14 +144,15 @@ pub(super) fn partition<T: Number>(
 }
 
 /// Bytes that an update of a task moves.
-fn cost<T: Number>(layout: &Layout<T>, t: usize) -> f64 {
+fn cost(layout: &Layout, t: usize) -> f64 {
     let (tiles, shape) = (layout.tiles_of(t..t + 1), layout.shape);
-    let state = layout.slots_of_tiles(tiles.clone()).len() * (shape.shared + 2 * shape.private) * T::BYTES;
+    let state =
+        layout.slots_of_tiles(tiles.clone()).len() * (shape.shared + 2 * shape.private) * layout.precision.bytes();
     let rows: usize = layout.tiles[tiles].iter().map(Tile::bytes).sum();
     (rows + state) as f64
 }
 
-fn center<T: Number>(layout: &Layout<T>, points: &[[f64; 3]], places: std::ops::Range<usize>) -> [f64; 3] {
+fn center(layout: &Layout, points: &[[f64; 3]], places: std::ops::Range<usize>) -> [f64; 3] {
     let count = places.len().max(1) as f64;
     let mut sum = [0.0; 3];
     for place in places {

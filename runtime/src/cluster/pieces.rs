@@ -17,9 +17,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 /// Tells hosts which piece of the mesh each of them writes.
-pub(super) struct Plan<'a, T> {
+pub(super) struct Plan<'a> {
     mesh: &'a Mesh,
-    layout: &'a Layout<T>,
+    layout: &'a Layout,
     /// The host of each vertex.
     owners: Vec<Host>,
     /// For each worker, its vertices and those that its cells need of others, ascending; and its cells.
@@ -27,9 +27,9 @@ pub(super) struct Plan<'a, T> {
     cells: Vec<Vec<u32>>,
 }
 
-impl<'a, T: Number> Plan<'a, T> {
+impl<'a> Plan<'a> {
     /// `owners`: the host of each vertex, one of `1..=workers`.
-    pub(super) fn new(mesh: &'a Mesh, layout: &'a Layout<T>, owners: Vec<Host>, workers: usize) -> Plan<'a, T> {
+    pub(super) fn new(mesh: &'a Mesh, layout: &'a Layout, owners: Vec<Host>, workers: usize) -> Plan<'a> {
         let (mut vertices, mut cells) = (vec![Vec::new(); workers], vec![Vec::new(); workers]);
         for (v, &owner) in (0..).zip(&owners) {
             vertices[owner as usize - 1].push(v);
@@ -102,7 +102,7 @@ impl OwnPiece {
     ///
     /// # Errors
     /// It is cut short, or malformed.
-    pub(super) fn read<T: Number>(exchange: &Exchange, from: Host, domain: &Domain<T>) -> Result<OwnPiece> {
+    pub(super) fn read(exchange: &Exchange, from: Host, domain: &Domain) -> Result<OwnPiece> {
         let (own, workers) = (exchange.transport().host(), exchange.transport().hosts() - 1);
         let mut from = Incoming::new(exchange, from);
         let bytes: Vec<u8> = get(&mut from)?;
@@ -177,7 +177,7 @@ impl OwnPiece {
 }
 
 /// The slot of an own vertex by its number along the curve.
-fn slot<T: Number>(domain: &Domain<T>, number: u32) -> Result<u32> {
+fn slot(domain: &Domain, number: u32) -> Result<u32> {
     let share = domain.share.as_ref().expect("a host has a share");
     match share.numbers.binary_search(&number) {
         Ok(i) => Ok(domain.along_curve[i]),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The state that all workers were asked for.
 pub(super) struct Snapshot<T> {
     exchange: Arc<Exchange>,
-    layout: Arc<Layout<T>>,
+    layout: Arc<Layout>,
     /// The share of each task.
     owners: Arc<[u32]>,
     state: Mutex<Arrival<T>>,
@@ -27,7 +27,7 @@ enum Arrival<T> {
 
 impl<T: Number> Snapshot<T> {
     /// Of workers that have just been asked.
-    pub(super) fn new(exchange: Arc<Exchange>, layout: Arc<Layout<T>>, owners: Arc<[u32]>) -> Snapshot<T> {
+    pub(super) fn new(exchange: Arc<Exchange>, layout: Arc<Layout>, owners: Arc<[u32]>) -> Snapshot<T> {
         Snapshot { exchange, layout, owners, state: Mutex::new(Arrival::Awaited) }
     }
 

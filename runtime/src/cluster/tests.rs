@@ -15,7 +15,7 @@ use crate::engine::cpu::stress::{Case, Random, traced_table, words};
 use crate::engine::{Engine, Interpreter, Remote, Serial, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Forms, Layout, State, ViewMut};
-use crate::number::Int;
+use crate::number::{Int, Precision};
 use crate::step::Step;
 use meshweft_net::children::Children;
 use meshweft_net::peer::{Identity, Network, Peer};
@@ -119,7 +119,7 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
                 match random.below(4) {
                     0 => {
                         let (v, word) = (random.below(n) as u32, Int(random.below(1 << 20) as i32));
-                        let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
+                        let set = |layout: &Layout, state: &mut ViewMut<Int>| {
                             layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
                         };
                         driver.edit(&mut |mut state| set(&layout, &mut state))?;
@@ -269,7 +269,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                         return worker::work(&exchange, &begin, traced_table(), None);
                     }
                     let mut from = Incoming::new(&exchange, 0);
-                    let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
+                    let domain = Domain::read(&mut from, Precision::I32, message::stars(&begin.stars)?)?;
                     State::<Int>::zeros(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
                     exchange.set_share(&domain, begin.compress);
                     exchange.send(0, Control::Ready(String::new()).encode());

@@ -37,7 +37,7 @@ const TOGETHER: f64 = 256.0;
 struct Share<T: Number> {
     walker: Box<dyn Walks<T>>,
     exchange: Arc<Exchange>,
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     /// Its place among hosts that stand in a grid, and its links there.
     grid: Option<(Grid<T>, Lines)>,
 }
@@ -185,7 +185,7 @@ fn serve<T: Number>(
     }
     let globals: Vec<T> = message::numbers(&begin.globals, reals[3])?;
     let mut from = Incoming::new(exchange, DRIVER);
-    let domain = Domain::<T>::read(&mut from, message::stars(&begin.stars)?)?;
+    let domain = Domain::read(&mut from, T::PRECISION, message::stars(&begin.stars)?)?;
     if !is_built::<T>(domain.width) && begin.gpus.get(host_of(exchange) - 1).is_none_or(Option::is_none) {
         return Err(Error::Cluster(format!(
             "the driver groups {} vertices, but this worker is built for another processor: start the same binary everywhere, or \
@@ -203,7 +203,7 @@ fn serve<T: Number>(
     let mut state = State::zeros(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
     let own = (exchange.transport().host() - 1, domain.along_curve.len());
-    let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, own.0, own.1)).transpose()?;
+    let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, T::PRECISION, own.0, own.1)).transpose()?;
     exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = host_of(exchange);
@@ -252,7 +252,7 @@ fn host_of(exchange: &Exchange) -> usize {
 /// A worker that has its share.
 struct Worker<T: Number> {
     engine: Interpreter<T, Share<T>>,
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     exchange: Arc<Exchange>,
     table: Arc<Table<T>>,
     /// Reals of shared state, private state, parameters and globals.

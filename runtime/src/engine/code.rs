@@ -59,9 +59,9 @@ pub(crate) fn is_built<T: Number>(width: usize) -> bool {
 }
 
 /// What updates a tile. Tells whether all came out finite.
-type UpdateTile<T> = fn(&Visit<T>, &Tile<T>) -> bool;
+type UpdateTile<T> = fn(&Visit<T>, &Tile) -> bool;
 /// What measures a tile: a value for each slot.
-pub(super) type MeasureTile<T> = fn(&Visit<T>, &Tile<T>, &mut [T]);
+pub(super) type MeasureTile<T> = fn(&Visit<T>, &Tile, &mut [T]);
 
 /// What runs rounds of a relaxation until one changes nothing, so many at most: how many, and whether all came out finite.
 #[derive(Clone, Copy)]

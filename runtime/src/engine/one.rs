@@ -6,7 +6,7 @@ use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, U
 
 /// What the update of one vertex reads.
 pub(crate) struct One<'a, T> {
-    pub(super) tile: &'a Tile<T>,
+    pub(super) tile: &'a Tile,
     /// Which vertex of the tile.
     pub(super) i: usize,
     pub(super) state: View<'a, T>,
@@ -30,7 +30,7 @@ impl<T: Number> One<'_, T> {
         self.uniform.given(number.copied().unwrap_or(0), self.round)
     }
 
-    fn around(&self) -> Row<'_, T, impl Fn(usize) -> T> {
+    fn around(&self) -> Row<'_, impl Fn(usize) -> T> {
         let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
         Row { row: self.i, stars, leaf: |i: usize| self.state.shared[i] }
     }

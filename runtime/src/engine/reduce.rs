@@ -1,7 +1,6 @@
 //! Reductions whose result does not depend on who adds what.
 
 use crate::layout::Domain;
-use crate::number::Number;
 use crate::program::Combine;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +18,7 @@ pub(crate) struct Leaf {
 }
 
 /// All leaves of the tree that have vertices of the domain.
-pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<Leaf> {
+pub(crate) fn leaves(domain: &Domain) -> Vec<Leaf> {
     let mut leaves = Vec::with_capacity(domain.along_curve.len().div_ceil(LEAF));
     let mut start = 0;
     while start < domain.along_curve.len() {
@@ -33,18 +32,13 @@ pub(crate) fn leaves<T: Number>(domain: &Domain<T>) -> Vec<Leaf> {
 }
 
 /// Whether all vertices of a leaf are in the domain.
-pub(crate) fn is_whole<T: Number>(domain: &Domain<T>, leaf: &Leaf) -> bool {
+pub(crate) fn is_whole(domain: &Domain, leaf: &Leaf) -> bool {
     leaf.members.len() == LEAF.min(domain.vertices() - leaf.number * LEAF)
 }
 
 /// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
 /// in a slot.
-pub(crate) fn leaf<T: Number>(
-    how: Combine,
-    domain: &Domain<T>,
-    value: &dyn Fn(usize) -> f64,
-    members: Range<usize>,
-) -> f64 {
+pub(crate) fn leaf(how: Combine, domain: &Domain, value: &dyn Fn(usize) -> f64, members: Range<usize>) -> f64 {
     let members = domain.along_curve[members].iter();
     members.fold(how.empty(), |sum, &slot| combine(how, sum, value(slot as usize)))
 }
@@ -88,9 +82,9 @@ pub(crate) struct Reduction {
 
 impl Reduction {
     /// Sorts out what `leaves` came to; `value`: that of the vertex in a slot.
-    pub(crate) fn new<T: Number>(
+    pub(crate) fn new(
         how: Combine,
-        domain: &Domain<T>,
+        domain: &Domain,
         leaves: impl Iterator<Item = (Leaf, f64)>,
         value: impl Fn(usize) -> f64,
     ) -> Reduction {
@@ -108,7 +102,7 @@ impl Reduction {
     }
 
     /// Combines the values of the vertices in slots, which are all there.
-    pub(crate) fn of<T: Number>(how: Combine, domain: &Domain<T>, value: &dyn Fn(usize) -> f64) -> Reduction {
+    pub(crate) fn of(how: Combine, domain: &Domain, value: &dyn Fn(usize) -> f64) -> Reduction {
         let leaves = leaves(domain).into_iter().map(|of| {
             let sum = leaf(how, domain, value, of.members.clone());
             (of, sum)

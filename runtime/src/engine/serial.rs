@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 /// Runs every update by itself, in the order of the schedule.
 pub(crate) struct Serial<T> {
-    pub(super) domain: Arc<Domain<T>>,
+    pub(super) domain: Arc<Domain>,
     state: State<T>,
 }
 
 impl<T: Number> Serial<T> {
-    pub(crate) fn new(domain: Arc<Domain<T>>, state: State<T>) -> Serial<T> {
+    pub(crate) fn new(domain: Arc<Domain>, state: State<T>) -> Serial<T> {
         Serial { domain, state }
     }
 }

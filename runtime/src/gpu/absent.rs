@@ -45,7 +45,7 @@ impl Device {
 #[cfg(feature = "cluster")]
 pub(crate) fn share<T: Number>(
     device: Device,
-    _: Arc<Domain<T>>,
+    _: Arc<Domain>,
     _: (&Physics, Vec<Kernel>),
     _: (State<T>, Vec<T>),
     _: (Arc<dyn Border>, Option<Arc<Timeline>>),
@@ -56,7 +56,7 @@ pub(crate) fn share<T: Number>(
 /// An engine on the device, of which there is none.
 pub(crate) fn engine<T: Number>(
     device: Device,
-    _: Arc<Domain<T>>,
+    _: Arc<Domain>,
     _: (&Physics, Vec<Kernel>),
     _: State<T>,
     _: Vec<T>,

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What runs steps on a GPU.
 struct Gpu<T> {
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     work: Mutex<Work>,
     /// A copy of the state, if there is one that is not out of date.
     here: OnceLock<State<T>>,
@@ -72,7 +72,7 @@ thread_local! {
 /// What the stages of a step have in common.
 #[derive(Clone, Copy)]
 struct Scene<'a, T> {
-    domain: &'a Domain<T>,
+    domain: &'a Domain,
     parameters: &'a [T],
     step: u32,
     /// What the list of stages draws random numbers by.
@@ -84,7 +84,7 @@ struct Scene<'a, T> {
 /// The engine that runs a program on a device.
 pub(crate) fn engine<T: Number>(
     device: Device,
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     (physics, kernels): (&Physics, Vec<Kernel>),
     state: State<T>,
     globals: Vec<T>,
@@ -96,7 +96,7 @@ impl<T: Number> Gpu<T> {
     /// Lays a program out on a device, and compiles its kernels.
     fn new(
         #[cfg_attr(not(test), expect(unused_mut))] mut device: Device,
-        domain: Arc<Domain<T>>,
+        domain: Arc<Domain>,
         (physics, kernels): (&Physics, Vec<Kernel>),
         state: State<T>,
         globals: Vec<T>,
@@ -335,7 +335,7 @@ impl Work {
     }
 
     /// A walk, with its records on the device.
-    fn walk<T: Number>(&mut self, domain: &Domain<T>, rule: Rule, rounds: u32) -> Result<Arc<Walk>> {
+    fn walk(&mut self, domain: &Domain, rule: Rule, rounds: u32) -> Result<Arc<Walk>> {
         let walk = self.plan.walk(domain, rule, rounds);
         self.arrays.take(&self.device, &self.queue, &self.plan)?;
         Ok(walk)

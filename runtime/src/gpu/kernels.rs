@@ -61,7 +61,7 @@ pub(crate) fn scalar<T: Number>() -> Result<Scalar> {
 
 impl Kernel {
     /// How it may be visited: entry points, and whether neighbors are read from another array than is written.
-    pub(super) fn variants(&self, plan: &Plan, domain: &Domain<impl Number>) -> Vec<(Entry, bool)> {
+    pub(super) fn variants(&self, plan: &Plan, domain: &Domain) -> Vec<(Entry, bool)> {
         let entries = |rule, double| plan.entries(domain, rule).into_iter().map(move |entry| (entry, double));
         match self.kind {
             Kind::Map => entries(Rule::Alone, false).collect(),

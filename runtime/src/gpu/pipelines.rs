@@ -5,7 +5,6 @@ use super::kernels::Kernel;
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::layout::Domain;
-use crate::number::Number;
 use meshweft_mesh::parallel;
 use meshweft_shaders::{Entry, Physics, module};
 use std::collections::BTreeMap;
@@ -22,7 +21,7 @@ impl Pipelines {
         device: &Device,
         physics: &Physics,
         (kernels, plan): (&[Kernel], &Plan),
-        domain: &Domain<impl Number>,
+        domain: &Domain,
         pipeline: &wgpu::PipelineLayout,
     ) -> Result<Pipelines> {
         let variants = |(number, kernel): (usize, &Kernel)| {

@@ -3,7 +3,7 @@
 use super::device::Device;
 use super::engine::{LESS, OPENED};
 use crate::conformance::{gpu_or_skip, orders};
-use crate::number::{Integer, Real};
+use crate::number::{Integer, Precision, Real};
 use crate::{Backend, Error, Mesh, Order, Program, Result, Simulation, Stages, Stars};
 use crate::{kernels, record, stars, vertex};
 use meshweft_mesh::generate::generate;
@@ -492,7 +492,7 @@ mod by_hand {
 ";
 
     /// The engine with that kernel instead of the traced one.
-    fn engine(mesh: &Mesh, order: Order) -> (Arc<Layout<f32>>, Box<dyn Engine<f32>>) {
+    fn engine(mesh: &Mesh, order: Order) -> (Arc<Layout>, Box<dyn Engine<f32>>) {
         let mut stars = Stars::default();
         Count.stars(mesh, &mut stars).unwrap();
         let shapes: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
@@ -507,7 +507,8 @@ mod by_hand {
         let graph = data_graph(&numbers, &stars.plans).unwrap();
         let schedule = Schedule::new(&graph, order, 64).unwrap();
         let shape = Shape { width: device.width(), shared: 1, private: 1 };
-        let layout = Arc::new(Layout::new(schedule, &numbers, stars.plans, shape, Forms::Tables).unwrap());
+        let layout =
+            Arc::new(Layout::new(schedule, &numbers, stars.plans, Precision::F32, shape, Forms::Tables).unwrap());
         let state = State::of(layout.slots(), shape.width, |slot| {
             let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
             Counted { count: start.count as f32, from: 0.0 }.split()

@@ -4,7 +4,6 @@ use super::kernels::Kernel;
 use super::plan::{Limits, Plan};
 use crate::error::Result;
 use crate::layout::Domain;
-use crate::number::Number;
 use meshweft_shaders::{Physics, module};
 
 /// One compute shader of a program.
@@ -25,7 +24,7 @@ pub struct Shader {
 }
 
 /// The shaders of all kernels on a layout, each once: what a device with the limits that WebGPU promises would get.
-pub(crate) fn shaders<T: Number>(kernels: &[Kernel], domain: &Domain<T>, physics: &Physics) -> Result<Vec<Shader>> {
+pub(crate) fn shaders(kernels: &[Kernel], domain: &Domain, physics: &Physics) -> Result<Vec<Shader>> {
     let plan = Plan::new(domain, &Limits::PROMISED)?;
     let shaders = kernels.iter().flat_map(|kernel| {
         let shader = |(entry, double_buffered): (meshweft_shaders::Entry, bool)| Shader {

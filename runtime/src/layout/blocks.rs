@@ -8,16 +8,17 @@
 //!
 //! Source: Buluç and Madduri, "Parallel breadth-first search on distributed memory systems", 2011.
 
+use super::data::Data;
 use super::rows::Rows;
 use super::wire::{cuts, get, nonsense, put};
 use super::{Form, Layout};
 use crate::error::Result;
-use crate::number::Number;
+use crate::number::Precision;
 use crate::program::StarShape;
 use std::io::{Read, Write};
 
 /// What a host of a grid has of the stars that are only searched along.
-pub(crate) struct Blocks<T> {
+pub(crate) struct Blocks {
     /// Rows and columns of hosts.
     pub(crate) grid: [u32; 2],
     /// Where the vertices of each host of its column start among those of the column, and the end.
@@ -27,7 +28,7 @@ pub(crate) struct Blocks<T> {
     /// Numbers along the curve of the vertices of the column.
     pub(crate) numbers: Vec<u32>,
     /// Of each star the edges to every vertex of the row from vertices of the column, in the order of these along the curve.
-    pub(crate) stars: Vec<(usize, Rows<T>)>,
+    pub(crate) stars: Vec<(usize, Rows)>,
 }
 
 /// Where the vertices of all hosts of a grid are.
@@ -41,7 +42,7 @@ pub(super) struct Places {
 
 impl Places {
     /// `owners`: the host of each task. Cost O(slots).
-    pub(super) fn new<T: Number>(layout: &Layout<T>, owners: &[u32], grid: [u32; 2]) -> Places {
+    pub(super) fn new(layout: &Layout, owners: &[u32], grid: [u32; 2]) -> Places {
         let (mut of, mut slots) = (vec![(0, 0); layout.slots()], vec![Vec::new(); (grid[0] * grid[1]) as usize]);
         let mut hosts = vec![0; layout.slots()];
         for (t, &host) in owners.iter().enumerate() {
@@ -74,7 +75,7 @@ impl Places {
     }
 
     /// The blocks of a host. Cost O(edges to the vertices of its row).
-    pub(super) fn blocks<T: Number>(&self, layout: &Layout<T>, host: u32) -> Blocks<T> {
+    pub(super) fn blocks(&self, layout: &Layout, host: u32) -> Blocks {
         let (row, column) = (self.line(host, true), self.line(host, false));
         let starts = self.starts(&column);
         let columns = self.grid[1];
@@ -85,7 +86,7 @@ impl Places {
         };
         let of_star = |&star: &usize| {
             let (_, len) = layout.stars[star].lengths();
-            let (mut offsets, mut others, mut data) = (vec![0], Vec::new(), Vec::new());
+            let (mut offsets, mut others, mut runs) = (vec![0], Vec::new(), Vec::new());
             for &slot in row.iter().flat_map(|&host| &self.slots[host as usize]) {
                 let t = layout.tiles.partition_point(|tile| tile.slots.end <= slot);
                 let Form::Rows { stars, .. } = &layout.tiles[t].form else {
@@ -95,12 +96,12 @@ impl Places {
                 for e in rows.row(i) {
                     if let Some(name) = name(rows.others[e]) {
                         others.push(name);
-                        data.extend_from_slice(&rows.data[e * len..][..len]);
+                        runs.push((&rows.data, e * len..(e + 1) * len));
                     }
                 }
                 offsets.push(others.len() as u32);
             }
-            (star, Rows::of((1, len), offsets, others, data))
+            (star, Rows::of((1, len), offsets, others, Data::gather(layout.precision, runs.into_iter())))
         };
         let order = layout.schedule.permutation().order();
         let number = |&slot: &u32| order[layout.place(slot as usize)];
@@ -114,9 +115,9 @@ impl Places {
     }
 }
 
-impl<T: Number> Blocks<T> {
+impl Blocks {
     /// The edges of a star, if they are here.
-    pub(crate) fn star(&self, star: usize) -> Option<&Rows<T>> {
+    pub(crate) fn star(&self, star: usize) -> Option<&Rows> {
         self.stars.iter().find(|known| known.0 == star).map(|known| &known.1)
     }
 
@@ -131,7 +132,7 @@ impl<T: Number> Blocks<T> {
         self.stars.iter().try_for_each(|(_, rows)| {
             put(out, &rows.offsets)?;
             put(out, &rows.others)?;
-            put(out, &rows.data)
+            rows.data.write(out)
         })
     }
 
@@ -139,7 +140,13 @@ impl<T: Number> Blocks<T> {
     ///
     /// # Errors
     /// It is cut short, or no blocks that could be searched.
-    pub(crate) fn read(from: &mut dyn Read, stars: &[StarShape], share: u32, own: usize) -> Result<Blocks<T>> {
+    pub(crate) fn read(
+        from: &mut dyn Read,
+        stars: &[StarShape],
+        precision: Precision,
+        share: u32,
+        own: usize,
+    ) -> Result<Blocks> {
         let grid: Vec<u32> = get(from)?;
         let &[rows, columns] = &grid[..] else { return nonsense("a grid") };
         let (column, row, numbers): (Vec<u32>, Vec<u32>, Vec<u32>) = (get(from)?, get(from)?, get(from)?);
@@ -167,7 +174,8 @@ impl<T: Number> Blocks<T> {
         for star in names {
             let Some(shape) = stars.get(star as usize) else { return nonsense("a star in blocks") };
             let (others, len) = shape.lengths();
-            let (offsets, ends, data): (Vec<u32>, Vec<u32>, Vec<T>) = (get(from)?, get(from)?, get(from)?);
+            let (offsets, ends, data): (Vec<u32>, Vec<u32>, Data) =
+                (get(from)?, get(from)?, Data::read(from, precision)?);
             let is_sound = others == 1
                 && offsets.len() == targets as usize + 1
                 && cuts(&offsets, ends.len())

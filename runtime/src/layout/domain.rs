@@ -1,7 +1,7 @@
 //! What an engine walks.
 
 use super::{Shape, Tile};
-use crate::number::Number;
+use crate::number::Precision;
 use crate::program::StarShape;
 use meshweft_mesh::{Graph, parallel};
 use meshweft_schedule::{Order, waves};
@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 /// Tasks, with everything that their updates read besides the state: all of a mesh, or the share of one host and the *ghosts*
 /// around it, tasks of other hosts of which only the vertices that it reads are here.
-pub(crate) struct Domain<T> {
+pub(crate) struct Domain {
+    /// Of state and of data of stars.
+    pub(crate) precision: Precision,
     pub(crate) shape: Shape,
     /// Vertices of a group.
     pub(crate) width: usize,
@@ -19,7 +21,7 @@ pub(crate) struct Domain<T> {
     /// How its tasks were made.
     pub(crate) order: Order,
     pub(crate) stars: Vec<StarShape>,
-    pub(crate) tiles: Vec<Tile<T>>,
+    pub(crate) tiles: Vec<Tile>,
     /// Tiles of task `t`: `tasks[t]..tasks[t + 1]`.
     pub(super) tasks: Vec<u32>,
     /// Slots at which runs of the schedule start, and the end of them all: what updates a tile slot by slot waits between two.
@@ -58,7 +60,7 @@ pub(crate) struct Link {
     pub(crate) received: Vec<u32>,
 }
 
-impl<T: Number> Domain<T> {
+impl Domain {
     /// Number of slots.
     pub(crate) fn slots(&self) -> usize {
         self.place_of.len()
@@ -131,8 +133,8 @@ impl<T: Number> Domain<T> {
     }
 
     /// Visits every vertex of a layout of rows, as its tile and its number there, in the order or backward.
-    pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile<T>, usize)) {
-        let each = |tile: &Tile<T>| {
+    pub(crate) fn each_vertex(&self, backward: bool, mut visit: impl FnMut(&Tile, usize)) {
+        let each = |tile: &Tile| {
             let n = tile.own().len();
             (0..n).for_each(|i| visit(tile, if backward { n - 1 - i } else { i }));
         };
@@ -148,7 +150,7 @@ impl<T: Number> Domain<T> {
     }
 
     /// Changes every tile, given the places of its slots, before anybody walks the domain. In parallel.
-    pub(super) fn each_tile(domain: &mut Arc<Domain<T>>, change: impl Fn(&mut Tile<T>, &[u32]) + Sync) {
+    pub(super) fn each_tile(domain: &mut Arc<Domain>, change: impl Fn(&mut Tile, &[u32]) + Sync) {
         let Domain { tiles, place_of, .. } = Arc::get_mut(domain).expect("nobody walks a domain that is being made");
         parallel::each(tiles, |tile| {
             let own = tile.own();

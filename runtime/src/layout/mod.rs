@@ -21,6 +21,7 @@
 #[cfg(feature = "cluster")]
 mod blocks;
 mod cut;
+mod data;
 mod domain;
 mod incidences;
 mod packed;
@@ -36,6 +37,7 @@ mod wire;
 #[cfg(feature = "cluster")]
 pub(crate) use blocks::Blocks;
 pub(crate) use cut::Forms;
+pub(crate) use data::Data;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
 pub(crate) use domain::Share;
@@ -49,7 +51,7 @@ pub(crate) use wide::{Lookup, QUADS, Wide, WideRows, gather_rows, scatter_rows};
 pub(crate) use wire::{get, put};
 
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::number::Precision;
 use crate::program::{Kind, StarPlan};
 use cut::{Cut, Span};
 use incidences::{Incidences, Names, Source, Whole};
@@ -67,10 +69,10 @@ const BATCH: usize = 1 << 12;
 const PACKED: usize = 1 << 19;
 
 /// Everything of a simulation that does not change from step to step.
-pub(crate) struct Layout<T> {
+pub(crate) struct Layout {
     pub(crate) schedule: Schedule,
     /// What engines walk.
-    pub(crate) domain: Arc<Domain<T>>,
+    pub(crate) domain: Arc<Domain>,
     /// From vertex ids of the mesh to places in the order, and back.
     pub(crate) places: Permutation,
     /// From places to slots.
@@ -79,10 +81,10 @@ pub(crate) struct Layout<T> {
     pub(crate) searched: Vec<usize>,
 }
 
-impl<T> Deref for Layout<T> {
-    type Target = Domain<T>;
+impl Deref for Layout {
+    type Target = Domain;
 
-    fn deref(&self) -> &Domain<T> {
+    fn deref(&self) -> &Domain {
         &self.domain
     }
 }
@@ -120,16 +122,17 @@ pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Gr
     Ok(Graph::from_elements(numbers, &elements)?)
 }
 
-impl<T: Number> Layout<T> {
+impl Layout {
     /// Lays out the stars, which come by their indices, for groups of `width` vertices. `curve`: from ids of the mesh to
     /// numbers along the curve.
     pub(crate) fn new(
         schedule: Schedule,
         curve: &Permutation,
         plans: Vec<StarPlan>,
+        precision: Precision,
         shape: Shape,
         forms: Forms,
-    ) -> Result<Layout<T>> {
+    ) -> Result<Layout> {
         let width = shape.width;
         let places = curve.then(schedule.permutation());
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, &places)).collect::<Result<_>>()?;
@@ -138,7 +141,7 @@ impl<T: Number> Layout<T> {
         let rank = schedule.permutation().rank();
         let slot_of = parallel::collect(rank.len(), |v| slots[rank[v] as usize]);
         let names = Names { places: &places, curve, slots: &slots, along_curve: &slot_of };
-        let built = tiles(stars, names, &spans, &place_of, (width, forms));
+        let built = tiles(stars, names, &spans, &place_of, (width, precision, forms));
         // A span is often one tile, and sometimes several.
         let mut ends = vec![0];
         ends.extend(built.iter().scan(0, |end, tiles| {
@@ -146,12 +149,13 @@ impl<T: Number> Layout<T> {
             Some(*end)
         }));
         let tasks = tasks.into_iter().map(|span| ends[span as usize]).collect();
-        let tiles: Vec<Tile<T>> = built.into_iter().flatten().collect();
+        let tiles: Vec<Tile> = built.into_iter().flatten().collect();
         if let Some(star) = parallel::map(&tiles, |tile| tile.non_finite(&plans, width)).into_iter().flatten().next() {
-            return Err(not_finite::<T>(&plans[star]));
+            return Err(not_finite(&plans[star], precision));
         }
         let run = |&place: &u32| slots.get(place as usize).copied().unwrap_or(place_of.len() as u32);
         let domain = Domain {
+            precision,
             shape,
             width,
             graph: schedule.graph().clone(),
@@ -214,19 +218,19 @@ impl<T: Number> Layout<T> {
     /// Bytes of the rows of all stars and of the names of vertices.
     pub(crate) fn bytes(&self) -> usize {
         let names = (2 * self.places.len() + self.slots.len() + self.slots()) * 4;
-        self.round_bytes() + names + self.tiles.len() * size_of::<Tile<T>>()
+        self.round_bytes() + names + self.tiles.len() * size_of::<Tile>()
     }
 }
 
 /// The tiles of each span. Batches of them are built in parallel and packed some at a time, the last first: what is known of the
 /// elements around them is given up then.
-fn tiles<T: Number>(
+fn tiles(
     mut stars: Vec<Whole>,
     names: Names,
     spans: &[Span],
     place_of: &[u32],
-    (width, forms): (usize, Forms),
-) -> Vec<Vec<Tile<T>>> {
+    (width, precision, forms): (usize, Precision, Forms),
+) -> Vec<Vec<Tile>> {
     let batch_of = |span: &Span| span.slots.start as usize / BATCH;
     let batches: Vec<&[Span]> = spans.chunk_by(|a, b| batch_of(a) == batch_of(b)).collect();
     let some = batches.len().div_ceil(place_of.len().div_ceil(PACKED).max(1)).max(1);
@@ -234,7 +238,7 @@ fn tiles<T: Number>(
     let scratches: Mutex<Vec<(Vec<Incidences>, Vec<u16>)>> = Mutex::default();
     let mut parts = Vec::new();
     for batches in batches.chunks(some).rev() {
-        let build = |batch: &&[Span]| -> Vec<Vec<Tile<T>>> {
+        let build = |batch: &&[Span]| -> Vec<Vec<Tile>> {
             let unused = scratches.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let fresh = || (stars.iter().map(|_| Incidences::default()).collect(), vec![0; place_of.len()]);
             let (mut rows, mut local) = unused.unwrap_or_else(fresh);
@@ -244,14 +248,14 @@ fn tiles<T: Number>(
             let sources: Vec<Source> = stars.iter().zip(&rows).map(|(star, rows)| star.source(rows, names)).collect();
             let tiles_of = |span| {
                 let mut tiles = Vec::new();
-                Tile::of(span, &sources, place_of, (width, forms), &mut local, &mut tiles);
+                Tile::of(span, &sources, place_of, (width, precision, forms), &mut local, &mut tiles);
                 tiles
             };
             let tiles = batch.iter().map(tiles_of).collect();
             scratches.lock().unwrap_or_else(PoisonError::into_inner).push((rows, local));
             tiles
         };
-        let mut tiles: Vec<Vec<Vec<Tile<T>>>> = parallel::map(batches, build);
+        let mut tiles: Vec<Vec<Vec<Tile>>> = parallel::map(batches, build);
         Tile::pack(tiles.iter_mut().flatten().flatten());
         parts.push(tiles);
         let first = place_of[batches[0][0].slots.start as usize];
@@ -261,13 +265,13 @@ fn tiles<T: Number>(
 }
 
 /// The error of the first datum of a star that is not finite.
-fn not_finite<T: Number>(plan: &StarPlan) -> Error {
+fn not_finite(plan: &StarPlan, precision: Precision) -> Error {
     let mut reals = Vec::new();
     for (element, corners) in plan.elements().chunks_exact(plan.corners).enumerate() {
         for corner in (0..plan.corners).filter(|&corner| plan.is_around(corner)) {
             reals.clear();
             (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
-            let non_finite = |&k: &usize| plan.kinds[k] == Kind::Real && !T::from_f64(reals[k]).finite();
+            let non_finite = |&k: &usize| plan.kinds[k] == Kind::Real && !precision.holds(reals[k]);
             if let Some(k) = (0..reals.len()).find(non_finite) {
                 let (value, name, real) = (reals[k], plan.name, plan.name_of(k));
                 let why = if value.is_nan() { "its formula has no value there" } else { "use f64, or other units" };

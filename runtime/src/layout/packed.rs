@@ -42,6 +42,11 @@ impl<A: Pod + Send> From<Vec<A>> for Packed<A> {
 }
 
 impl<A> Packed<A> {
+    /// The list without its type.
+    pub(super) fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
     /// What [`pack`] moves.
     pub(super) fn bytes(&mut self) -> &mut Bytes {
         &mut self.bytes

@@ -1,27 +1,28 @@
 //! Stars of vertices that are updated one by one.
 
+use super::data::Data;
 use super::incidences::Source;
 use super::packed::Packed;
 use super::shared_stride;
-use crate::number::{Number, array};
-use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use crate::number::{Number, Precision, array};
+use crate::program::{Kernels, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 use bytes::Bytes;
 use std::ops::Range;
 
 /// One star of the vertices of a tile of rows: the elements of vertex `i` of the tile are `offsets[i]..offsets[i + 1]`.
 #[derive(Clone)]
-pub(crate) struct Rows<T> {
+pub(crate) struct Rows {
     /// Other vertices and reals of data of each element.
     pub(super) shape: (usize, usize),
     pub(crate) offsets: Packed<u32>,
     /// Slots of the other vertices.
     pub(crate) others: Packed<u32>,
-    pub(crate) data: Packed<T>,
+    pub(crate) data: Data,
 }
 
-impl<T: Number> Rows<T> {
+impl Rows {
     /// The star of the vertices at `places`.
-    pub(super) fn new(source: &Source, places: &[u32]) -> Rows<T> {
+    pub(super) fn new(source: &Source, places: &[u32], precision: Precision) -> Rows {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let mut offsets = vec![0u32];
         offsets.extend(places.iter().scan(0, |end, &place| {
@@ -35,13 +36,12 @@ impl<T: Number> Rows<T> {
             source.others(place, |slot| others.push(slot));
             source.data(place, &mut reals);
         }
-        let kinds = source.plan.kinds.iter().cycle();
-        let data: Vec<T> = reals.into_iter().zip(kinds).map(|(x, kind)| kind.encode(x)).collect();
+        let data = Data::new(precision, &source.plan.kinds, 1, reals);
         Rows::of((corners - 1, data_len), offsets, others, data)
     }
 
-    pub(crate) fn of(shape: (usize, usize), offsets: Vec<u32>, others: Vec<u32>, data: Vec<T>) -> Rows<T> {
-        Rows { shape, offsets: offsets.into(), others: others.into(), data: data.into() }
+    pub(crate) fn of(shape: (usize, usize), offsets: Vec<u32>, others: Vec<u32>, data: Data) -> Rows {
+        Rows { shape, offsets: offsets.into(), others: others.into(), data }
     }
 
     /// Other vertices and reals of data of each element.
@@ -60,26 +60,20 @@ impl<T: Number> Rows<T> {
         [self.offsets.bytes(), self.others.bytes(), self.data.bytes()]
     }
 
-    /// Whether all data are finite.
-    pub(super) fn is_finite(&self, kinds: &[Kind]) -> bool {
-        let kinds = kinds.iter().cycle();
-        self.data.iter().zip(kinds).all(|(x, &kind)| kind == Kind::Integer || x.finite())
-    }
-
     pub(super) fn bytes(&self) -> usize {
-        (self.offsets.len() + self.others.len()) * 4 + self.data.len() * T::BYTES
+        (self.offsets.len() + self.others.len()) * 4 + self.data.size()
     }
 }
 
 /// The neighbors of one vertex of a tile of rows; `leaf(i)` reads real `i` of the shared state.
-pub(crate) struct Row<'a, T, F> {
+pub(crate) struct Row<'a, F> {
     /// Which vertex of the tile.
     pub(crate) row: usize,
-    pub(crate) stars: &'a [Rows<T>],
+    pub(crate) stars: &'a [Rows],
     pub(crate) leaf: F,
 }
 
-impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F> {
+impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, F> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<T>>(
         &self,
@@ -92,7 +86,7 @@ impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F>
         check_shape::<T, N, E>(star.shape);
         let (start, end) = (star.offsets[self.row] as usize, star.offsets[self.row + 1] as usize);
         let others = &star.others[start * N..end * N];
-        let data = &star.data[start * len..end * len];
+        let data = &star.data.numbers::<T>()[start * len..end * len];
         (0..end - start).fold(init, |gathered, j| {
             let reals = <SharedOf<P, T> as Record<T>>::LEN;
             let nothing = <SharedOf<P, T> as Record<T>>::build(|_| T::lit(0.0));

@@ -7,6 +7,7 @@
 //! Where hosts stand in a grid, stars that are only searched along are no part of a share: they are cut in blocks.
 
 use super::blocks::{Blocks, Places};
+use super::data::Data;
 use super::domain::{Domain, Link, Share};
 use super::packed::Packed;
 use super::{Form, Layout, Rows, State, Tile, View};
@@ -15,8 +16,8 @@ use meshweft_mesh::Graph;
 use std::ops::Range;
 
 /// Which host owns which tasks of a layout, and which vertices of others it reads.
-pub(crate) struct Shares<'a, T> {
-    layout: &'a Layout<T>,
+pub(crate) struct Shares<'a> {
+    layout: &'a Layout,
     /// The host of each task.
     owners: &'a [u32],
     /// Slots of each task, and the end.
@@ -29,12 +30,12 @@ pub(crate) struct Shares<'a, T> {
     joined: Option<Vec<[u32; 2]>>,
 }
 
-impl<'a, T: Number> Shares<'a, T> {
+impl<'a> Shares<'a> {
     /// `grid`: rows and columns of hosts, if they stand in a grid. Cost O(vertices + halos).
     ///
     /// # Panics
     /// If a task has no host, or a host that is not one of `hosts`.
-    pub(crate) fn new(layout: &'a Layout<T>, owners: &'a [u32], hosts: usize, grid: Option<[u32; 2]>) -> Shares<'a, T> {
+    pub(crate) fn new(layout: &'a Layout, owners: &'a [u32], hosts: usize, grid: Option<[u32; 2]>) -> Shares<'a> {
         assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
         let mut starts: Vec<u32> = (0..owners.len()).map(|t| slots_of(layout, t).start).collect();
         starts.push(layout.slots() as u32);
@@ -71,7 +72,7 @@ impl<'a, T: Number> Shares<'a, T> {
     }
 
     /// The blocks of a host, if hosts stand in a grid and there is something to search along.
-    pub(crate) fn blocks(&self, host: u32) -> Option<Blocks<T>> {
+    pub(crate) fn blocks(&self, host: u32) -> Option<Blocks> {
         Some(self.places.as_ref()?.blocks(self.layout, host))
     }
 
@@ -150,7 +151,7 @@ impl<'a, T: Number> Shares<'a, T> {
     }
 
     /// The state of a share, from that of the whole.
-    pub(crate) fn state(&self, host: u32, view: View<'_, T>) -> State<T> {
+    pub(crate) fn state<T: Number>(&self, host: u32, view: View<'_, T>) -> State<T> {
         let slots = self.slots(host);
         let mut state = State::zeros(slots.len(), view.shape);
         let mut reals = Vec::new();
@@ -163,7 +164,7 @@ impl<'a, T: Number> Shares<'a, T> {
     }
 
     /// The share of a host. Cost O((its slots + its halos) log(its slots) + its tiles + the ghosts of all hosts).
-    pub(crate) fn domain(&self, host: u32) -> Domain<T> {
+    pub(crate) fn domain(&self, host: u32) -> Domain {
         let Layout { schedule, domain: whole, .. } = self.layout;
         let (pieces, slots) = (self.pieces(host), self.slots(host));
         // They ascend in both, but for the padding of ghosts, which follows what it repeats.
@@ -198,6 +199,7 @@ impl<'a, T: Number> Shares<'a, T> {
             names: names.clone(),
         };
         Domain {
+            precision: whole.precision,
             shape: whole.shape,
             width: whole.width,
             graph: self.graph(host, &names),
@@ -253,13 +255,13 @@ enum Piece<'a> {
     Ghost(&'a [u32]),
 }
 
-fn slots_of<T: Number>(layout: &Layout<T>, t: usize) -> Range<u32> {
+fn slots_of(layout: &Layout, t: usize) -> Range<u32> {
     let slots = layout.slots_of_tiles(layout.tiles_of(t..t + 1));
     slots.start as u32..slots.end as u32
 }
 
 /// Visits the slots that a tile reads and does not own, but for some stars; some slots more than once.
-fn each_read<T: Number>(tile: &Tile<T>, left_out: &[usize], mut visit: impl FnMut(u32)) {
+fn each_read(tile: &Tile, left_out: &[usize], mut visit: impl FnMut(u32)) {
     match &tile.form {
         Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
         Form::Spread { stars } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
@@ -271,7 +273,7 @@ fn each_read<T: Number>(tile: &Tile<T>, left_out: &[usize], mut visit: impl FnMu
 }
 
 /// The same tile where slots have other names, in the same order, without the elements of some stars.
-fn renamed<T: Number>(tile: &Tile<T>, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile<T> {
+fn renamed(tile: &Tile, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile {
     let mut tile = tile.clone();
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
@@ -282,7 +284,14 @@ fn renamed<T: Number>(tile: &Tile<T>, left_out: &[usize], name: &impl Fn(u32) ->
         Form::Rows { vertices, stars } => {
             for (star, rows) in stars.iter_mut().enumerate() {
                 match left_out.contains(&star) {
-                    true => *rows = Rows::of(rows.shape, vec![0; *vertices as usize + 1], Vec::new(), Vec::new()),
+                    true => {
+                        *rows = Rows::of(
+                            rows.shape,
+                            vec![0; *vertices as usize + 1],
+                            Vec::new(),
+                            Data::gather(rows.data.precision, std::iter::empty()),
+                        )
+                    }
                     false => rename(&mut rows.others),
                 }
             }

@@ -4,7 +4,7 @@ use super::cut::{Forms, Span};
 use super::incidences::Source;
 use super::packed::{Packed, pack};
 use super::{Rows, Wide};
-use crate::number::Number;
+use crate::number::Precision;
 use crate::number::lanes::TABLE;
 use crate::program::StarPlan;
 use std::ops::Range;
@@ -14,55 +14,55 @@ const REUSE: usize = 8;
 
 /// A piece of a task that one thread works through, with everything that it reads besides the state.
 #[derive(Clone)]
-pub(crate) struct Tile<T> {
+pub(crate) struct Tile {
     /// The slots of its vertices: whole groups.
     pub(crate) slots: Range<u32>,
     /// Which slots keep their state; empty if none does.
     pub(super) fixed: Vec<bool>,
     /// Numbers of the slots along the curve; empty if no kernel asks for them.
     pub(super) numbers: Vec<u32>,
-    pub(crate) form: Form<T>,
+    pub(crate) form: Form,
 }
 
 /// How the vertices of a tile are updated.
 #[derive(Clone)]
-pub(crate) enum Form<T> {
+pub(crate) enum Form {
     /// Group after group, from a table of the tile's own slots and its halo.
     Wide {
         /// Slots that it reads and does not own, in ascending order.
         halo: Packed<u32>,
         /// One for each star.
-        stars: Vec<Wide<T, u16>>,
+        stars: Vec<Wide<u16>>,
     },
     /// Group after group, from the state itself: neighbors lie all over it, so that copies would hardly be read twice.
     Spread {
         /// One for each star.
-        stars: Vec<Wide<T, u32>>,
+        stars: Vec<Wide<u32>>,
     },
     /// Vertex after vertex, from the state itself.
     Rows {
         /// Number of vertices: the lanes after them are padding, copies of the last.
         vertices: u32,
         /// One for each star.
-        stars: Vec<Rows<T>>,
+        stars: Vec<Rows>,
     },
 }
 
-impl<T: Number> Tile<T> {
+impl Tile {
     /// The tiles of a span: as many as it takes for each to find what it reads in one table. `local` has a zero for each slot.
     pub(super) fn of(
         span: &Span,
         sources: &[Source],
         place_of: &[u32],
-        (width, forms): (usize, Forms),
+        (width, precision, forms): (usize, Precision, Forms),
         local: &mut [u16],
-        tiles: &mut Vec<Tile<T>>,
+        tiles: &mut Vec<Tile>,
     ) {
         let (slots, (fixed, numbers)) = (span.slots.clone(), Default::default());
         let range = slots.start as usize..slots.end as usize;
         if !span.is_wide {
             let places = &place_of[range][..span.vertices as usize];
-            let stars = sources.iter().map(|source| Rows::new(source, places)).collect();
+            let stars = sources.iter().map(|source| Rows::new(source, places, precision)).collect();
             return tiles.push(Tile { slots, fixed, numbers, form: Form::Rows { vertices: span.vertices, stars } });
         }
         let (mut halo, mut reads) = (Vec::new(), 0);
@@ -88,7 +88,7 @@ impl<T: Number> Tile<T> {
         if is_spread || !fits {
             halo.iter().for_each(|&u| local[u as usize] = 0);
             if is_spread {
-                let star = |source| Wide::new(source, &place_of[range.clone()], width, |slot| slot);
+                let star = |source| Wide::new(source, &place_of[range.clone()], (width, precision), |slot| slot);
                 return tiles.push(Tile {
                     slots,
                     fixed,
@@ -99,19 +99,22 @@ impl<T: Number> Tile<T> {
             assert!(own > width, "a group reads no more than a table holds");
             let middle = slots.start + (own / width / 2 * width) as u32;
             for slots in [slots.start..middle, middle..slots.end] {
-                Tile::of(&Span { slots, ..span.clone() }, sources, place_of, (width, forms), local, tiles);
+                Tile::of(&Span { slots, ..span.clone() }, sources, place_of, (width, precision, forms), local, tiles);
             }
             return;
         }
         halo.iter().zip(own as u16..).for_each(|(&u, name)| local[u as usize] = name);
         let name = |u: u32| if slots.contains(&u) { (u - slots.start) as u16 } else { local[u as usize] };
-        let stars = sources.iter().map(|source| Wide::new(source, &place_of[range.clone()], width, name)).collect();
+        let stars = sources
+            .iter()
+            .map(|source| Wide::new(source, &place_of[range.clone()], (width, precision), name))
+            .collect();
         halo.iter().for_each(|&u| local[u as usize] = 0);
         tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars } });
     }
 
     /// Lays what tiles read into one piece of memory.
-    pub(super) fn pack<'a>(tiles: impl Iterator<Item = &'a mut Tile<T>>) {
+    pub(super) fn pack<'a>(tiles: impl Iterator<Item = &'a mut Tile>) {
         let lists = tiles.flat_map(|tile| match &mut tile.form {
             Form::Wide { halo, stars } => {
                 stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()]).collect::<Vec<_>>()
@@ -152,9 +155,9 @@ impl<T: Number> Tile<T> {
     /// The first star whose data are not all finite.
     pub(super) fn non_finite(&self, plans: &[StarPlan], width: usize) -> Option<usize> {
         (0..plans.len()).find(|&star| match &self.form {
-            Form::Wide { stars, .. } => !stars[star].is_finite(&plans[star].kinds, width),
-            Form::Spread { stars } => !stars[star].is_finite(&plans[star].kinds, width),
-            Form::Rows { stars, .. } => !stars[star].is_finite(&plans[star].kinds),
+            Form::Wide { stars, .. } => !stars[star].data.is_finite(&plans[star].kinds, width),
+            Form::Spread { stars } => !stars[star].data.is_finite(&plans[star].kinds, width),
+            Form::Rows { stars, .. } => !stars[star].data.is_finite(&plans[star].kinds, 1),
         })
     }
 

@@ -1,11 +1,12 @@
 //! Stars of vertices that are updated side by side.
 
+use super::data::Data;
 use super::incidences::Source;
 use super::packed::Packed;
 use super::shared_stride;
 use crate::number::lanes::prefetch;
-use crate::number::{Lanes, Number};
-use crate::program::{Kernels, Kind, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use crate::number::{Lanes, Number, Precision};
+use crate::program::{Kernels, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
 use bytemuck::Pod;
 use bytes::Bytes;
 use std::cell::LazyCell;
@@ -15,7 +16,7 @@ use std::ops::Range;
 /// One star of vertices that are updated side by side, as sliced ELL: element `j` of all vertices of a group lies side by side. Other
 /// vertices are named by `N`: places in a table, or slots.
 #[derive(Clone)]
-pub(crate) struct Wide<T, N> {
+pub(crate) struct Wide<N> {
     /// Other vertices and reals of data of each element.
     pub(super) shape: (usize, usize),
     /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
@@ -27,12 +28,17 @@ pub(crate) struct Wide<T, N> {
     /// Shape [columns × others × width].
     pub(crate) others: Packed<N>,
     /// Shape [columns × reals × width].
-    pub(crate) data: Packed<T>,
+    pub(crate) data: Data,
 }
 
-impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
+impl<N: Pod + Default + Send> Wide<N> {
     /// The star of the slots whose vertices are at `places`. `name`: the name of a slot.
-    pub(super) fn new(source: &Source, places: &[u32], width: usize, name: impl Fn(u32) -> N) -> Wide<T, N> {
+    pub(super) fn new(
+        source: &Source,
+        places: &[u32],
+        (width, precision): (usize, Precision),
+        name: impl Fn(u32) -> N,
+    ) -> Wide<N> {
         let StarPlan { corners, data_len, .. } = *source.plan;
         let degrees: Vec<u16> = places.iter().map(|&place| source.incidences.degree(place) as u16).collect();
         let groups = degrees.chunks_exact(width);
@@ -44,7 +50,7 @@ impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
         }));
         let total = columns[columns.len() - 1] as usize * width;
         let mut others = vec![N::default(); total * (corners - 1)];
-        let mut data = vec![T::from_f64(0.0); total * data_len];
+        let mut data = vec![0.0; total * data_len];
         let mut reals = Vec::new();
         for (slot, &place) in places.iter().enumerate() {
             let (start, lane) = (columns[slot / width] as usize, slot % width);
@@ -56,7 +62,7 @@ impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
             reals.clear();
             source.data(place, &mut reals);
             for (k, &x) in reals.iter().enumerate() {
-                data[(start * data_len + k) * width + lane] = source.plan.kinds[k % data_len].encode(x);
+                data[(start * data_len + k) * width + lane] = x;
             }
         }
         // A lane that has no more elements reads what another of its group does: it may be read now, as any other slot may not.
@@ -69,6 +75,7 @@ impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
                 }
             }
         }
+        let data = Data::new(precision, &source.plan.kinds, width, data);
         Wide::of((corners - 1, data_len), columns, full, degrees, others, data)
     }
 
@@ -79,10 +86,10 @@ impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
         full: Vec<u16>,
         degrees: Vec<u16>,
         others: Vec<N>,
-        data: Vec<T>,
-    ) -> Wide<T, N> {
+        data: Data,
+    ) -> Wide<N> {
         let (columns, full, degrees) = (columns.into(), full.into(), degrees.into());
-        Wide { shape, columns, full, degrees, others: others.into(), data: data.into() }
+        Wide { shape, columns, full, degrees, others: others.into(), data }
     }
 
     /// Its lists, to be packed.
@@ -91,25 +98,19 @@ impl<T: Number, N: Pod + Default + Send> Wide<T, N> {
         [columns.bytes(), full.bytes(), degrees.bytes(), others.bytes(), data.bytes()].into_iter()
     }
 
-    /// Whether all data are finite.
-    pub(super) fn is_finite(&self, kinds: &[Kind], width: usize) -> bool {
-        let reals = self.data.chunks_exact(width).zip(kinds.iter().cycle());
-        reals.fold(true, |all, (x, &kind)| all & (kind == Kind::Integer || x.iter().all(|x| x.finite())))
-    }
-
     pub(super) fn bytes(&self) -> usize {
         let lengths = (self.full.len() + self.degrees.len()) * 2 + self.columns.len() * 4;
-        lengths + self.others.len() * size_of::<N>() + self.data.len() * T::BYTES
+        lengths + self.others.len() * size_of::<N>() + self.data.size()
     }
 
     /// Asks for the lines of a group ahead of its turn.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, group: usize, width: usize) {
+    pub(crate) fn prefetch<T: Number>(&self, group: usize, width: usize) {
         let Some(&end) = self.columns.get(group + 1) else { return };
         let columns = self.columns[group] as usize..end as usize;
         let (others, reals) = self.shape;
         lines(&self.others, columns.start * others * width..columns.end * others * width);
-        lines(&self.data, columns.start * reals * width..columns.end * reals * width);
+        lines(self.data.numbers::<T>(), columns.start * reals * width..columns.end * reals * width);
     }
 }
 
@@ -154,15 +155,15 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
 }
 
 /// The neighbors of the vertices of one group of a tile.
-pub(crate) struct WideRows<'a, T, L: Lanes, U: Lookup<L>> {
+pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
     /// Which group of the tile.
     pub(crate) group: usize,
-    pub(crate) stars: &'a [Wide<T, U::Name>],
+    pub(crate) stars: &'a [Wide<U::Name>],
     pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
 }
 
-impl<P: Kernels, T: Number, L: Lanes<Scalar = T>, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, T, L, U> {
+impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<L>>(
         &self,
@@ -176,13 +177,13 @@ impl<P: Kernels, T: Number, L: Lanes<Scalar = T>, U: Lookup<L>> Neighbors<P, L> 
         let (start, end) = (star.columns[self.group] as usize, star.columns[self.group + 1] as usize);
         let full = star.full[self.group] as usize;
         let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
-        let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
+        let reals = &star.data.numbers::<L::Scalar>()[start * len * L::WIDTH..end * len * L::WIDTH];
         // Elements of each vertex, as numbers to compare with.
         let degrees = if full == end - start {
             L::lit(0.0)
         } else {
             let degrees = &star.degrees[self.group * L::WIDTH..][..L::WIDTH];
-            L::from_fn(|lane| T::from_f64(f64::from(degrees[lane])))
+            L::from_fn(|lane| L::Scalar::from_f64(f64::from(degrees[lane])))
         };
         let mut gathered = init;
         // One call of `f` for whole and broken columns, or the compiler would not inline it.

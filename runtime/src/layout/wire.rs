@@ -3,14 +3,15 @@
 //! Little-endian arrays, each behind its length, read in pieces: what is claimed never decides what is allocated. What was read is
 //! checked before anybody walks it, because the walk's memory safety rests on it.
 
+use super::data::Data;
 use super::domain::{Domain, Link, Share};
 use super::rows::Rows;
 use super::tile::{Form, Tile};
 use super::wide::Wide;
 use super::{PACKED, Shape, State, View, shared_stride};
 use crate::error::{Error, Result};
-use crate::number::Number;
 use crate::number::lanes::TABLE;
+use crate::number::{Number, Precision, with_number};
 use crate::program::StarShape;
 use bytemuck::{Pod, Zeroable};
 use meshweft_mesh::Graph;
@@ -50,6 +51,16 @@ pub(crate) fn get<A: Pod + Zeroable>(from: &mut dyn Read) -> Result<Vec<A>> {
     Ok(values)
 }
 
+impl Data {
+    pub(super) fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        with_number!(self.precision, T => put(out, self.numbers::<T>()))
+    }
+
+    pub(super) fn read(from: &mut dyn Read, precision: Precision) -> Result<Data> {
+        Ok(with_number!(precision, T => Data::of::<T>(get(from)?)))
+    }
+}
+
 /// Slots in pieces of whole groups, so that nobody holds the state of all of them twice.
 fn pieces(slots: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     const PIECE: usize = 1 << 14;
@@ -78,7 +89,7 @@ fn ends<A>(parts: impl IntoIterator<Item = A>, len: impl Fn(A) -> usize) -> Vec<
     ends
 }
 
-impl<T: Number> Domain<T> {
+impl Domain {
     /// Writes a share.
     ///
     /// # Errors
@@ -116,7 +127,7 @@ impl<T: Number> Domain<T> {
     ///
     /// # Errors
     /// It is cut short, or no share that could be walked.
-    pub(crate) fn read(from: &mut dyn Read, stars: Vec<StarShape>) -> Result<Domain<T>> {
+    pub(crate) fn read(from: &mut dyn Read, precision: Precision, stars: Vec<StarShape>) -> Result<Domain> {
         let head: Vec<u64> = get(from)?;
         let &[width, shared, private, vertices, tiles] = &head[..] else { return nonsense("head") };
         let order = String::from_utf8(get(from)?).ok().and_then(|order| order_of(&order));
@@ -149,7 +160,7 @@ impl<T: Number> Domain<T> {
         let (count, mut tiles) = (tiles, Vec::new());
         let (mut packed, mut slots) = (0, 0);
         for _ in 0..count {
-            let tile = Tile::read(from, &lengths)?;
+            let tile = Tile::read(from, precision, &lengths)?;
             slots += tile.slots.len();
             tiles.push(tile);
             if slots >= PACKED {
@@ -160,8 +171,21 @@ impl<T: Number> Domain<T> {
         Tile::pack(tiles[packed..].iter_mut());
         let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
         let (width, share) = (shape.width, Some(share));
-        let domain =
-            Domain { shape, width, graph, order, stars, tiles, tasks, runs, place_of, along_curve, depths, share };
+        let domain = Domain {
+            precision,
+            shape,
+            width,
+            graph,
+            order,
+            stars,
+            tiles,
+            tasks,
+            runs,
+            place_of,
+            along_curve,
+            depths,
+            share,
+        };
         match domain.fault() {
             None => Ok(domain),
             Some(fault) => nonsense(fault),
@@ -238,7 +262,7 @@ impl<T: Number> Domain<T> {
 const WIDE: u32 = u32::MAX;
 const SPREAD: u32 = u32::MAX - 1;
 
-impl<T: Number> Tile<T> {
+impl Tile {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         put(out, &[self.slots.start, self.slots.end])?;
         put(out, &self.fixed.iter().map(|&fixed| u8::from(fixed)).collect::<Vec<u8>>())?;
@@ -258,14 +282,14 @@ impl<T: Number> Tile<T> {
                 for Rows { offsets, others, data, .. } in stars {
                     put(out, offsets)?;
                     put(out, others)?;
-                    put(out, data)?;
+                    data.write(out)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn read(from: &mut dyn Read, stars: &[(usize, usize)]) -> Result<Tile<T>> {
+    fn read(from: &mut dyn Read, precision: Precision, stars: &[(usize, usize)]) -> Result<Tile> {
         let slots: Vec<u32> = get(from)?;
         let &[start, end] = &slots[..] else { return nonsense("slots of a tile") };
         let fixed: Vec<u8> = get(from)?;
@@ -274,14 +298,14 @@ impl<T: Number> Tile<T> {
         let form = match vertices[..] {
             [WIDE] => {
                 let halo: Vec<u32> = get(from)?;
-                let star = |&shape| Wide::read(from, shape);
+                let star = |&shape| Wide::read(from, precision, shape);
                 Form::Wide { halo: halo.into(), stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
-            [SPREAD] => {
-                Form::Spread { stars: stars.iter().map(|&shape| Wide::read(from, shape)).collect::<Result<_>>()? }
-            }
+            [SPREAD] => Form::Spread {
+                stars: stars.iter().map(|&shape| Wide::read(from, precision, shape)).collect::<Result<_>>()?,
+            },
             [vertices] => {
-                let star = |&shape| Ok(Rows::of(shape, get(from)?, get(from)?, get(from)?));
+                let star = |&shape| Ok(Rows::of(shape, get(from)?, get(from)?, Data::read(from, precision)?));
                 Form::Rows { vertices, stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             _ => return nonsense("vertices of a tile"),
@@ -320,17 +344,17 @@ impl<T: Number> Tile<T> {
     }
 }
 
-impl<T: Number, N: Pod + Default + Send + Into<u32>> Wide<T, N> {
+impl<N: Pod + Default + Send + Into<u32>> Wide<N> {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         put(out, &self.columns)?;
         put(out, &self.full)?;
         put(out, &self.degrees)?;
         put(out, &self.others)?;
-        put(out, &self.data)
+        self.data.write(out)
     }
 
-    fn read(from: &mut dyn Read, shape: (usize, usize)) -> Result<Wide<T, N>> {
-        Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, get(from)?))
+    fn read(from: &mut dyn Read, precision: Precision, shape: (usize, usize)) -> Result<Wide<N>> {
+        Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, Data::read(from, precision)?))
     }
 
     /// `own`: slots of the tile; `reads`: whether it may read what has a name.

@@ -23,7 +23,8 @@ pub(crate) use ints::Ints;
 #[cfg(any(test, feature = "all-widths"))]
 pub(crate) use precision::Other;
 pub(crate) use precision::Widest;
-pub use precision::{Lanes, Number};
+pub(crate) use precision::with_number;
+pub use precision::{Lanes, Number, Precision};
 pub use real::{Kind, Length, Part, Real, Record};
 
 pub(crate) mod sealed {

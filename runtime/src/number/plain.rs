@@ -3,12 +3,12 @@
 use super::int::Int;
 use super::ints::Ints;
 use super::lanes::{F32x8, F32x16, F64x4, F64x8};
-use super::precision::Number;
+use super::precision::{Number, Precision};
 use super::real::Real;
 use super::sealed::Sealed;
 
 macro_rules! float {
-    ($float:ident, $half:ident, $full:ident, |$int:ident| $hold:expr, |$slot:ident| $held:expr, {$($function:ident $libm:path),*}, $pow:path, $atan2:path) => {
+    ($float:ident, $precision:ident, $half:ident, $full:ident, |$int:ident| $hold:expr, |$slot:ident| $held:expr, {$($function:ident $libm:path),*}, $pow:path, $atan2:path) => {
         impl Sealed for $float {}
 
         impl Real for $float {
@@ -83,8 +83,7 @@ macro_rules! float {
         impl Number for $float {
             type Half = $half;
             type Full = $full;
-            const NAME: &'static str = stringify!($float);
-            const BYTES: usize = size_of::<$float>();
+            const PRECISION: Precision = Precision::$precision;
             #[inline(always)]
             fn from_f64(value: f64) -> Self {
                 value as $float
@@ -104,14 +103,14 @@ macro_rules! float {
     };
 }
 float!(
-    f32, F32x8, F32x16,
+    f32, F32, F32x8, F32x16,
     |integer| f32::from_bits(integer.0.cast_unsigned()),
     |slot| Int(slot.to_bits().cast_signed()),
     { exp libm::expf, ln libm::logf, sin libm::sinf, cos libm::cosf, acos libm::acosf, tanh libm::tanhf },
     libm::powf, libm::atan2f
 );
 float!(
-    f64, F64x4, F64x8,
+    f64, F64, F64x4, F64x8,
     |integer| integer.0.into(),
     |slot| Int(slot as i32),
     { exp libm::exp, ln libm::log, sin libm::sin, cos libm::cos, acos libm::acos, tanh libm::tanh },
@@ -198,8 +197,7 @@ impl Real for Int {
 impl Number for Int {
     type Half = Ints<8>;
     type Full = Ints<16>;
-    const NAME: &'static str = "i32";
-    const BYTES: usize = 4;
+    const PRECISION: Precision = Precision::I32;
     #[inline(always)]
     fn from_f64(value: f64) -> Int {
         <Int as Real>::lit(value)

@@ -17,9 +17,12 @@ pub trait Number: Real<Mask = bool, Int = Int> + PartialOrd + bytemuck::Pod {
     #[doc(hidden)]
     type Full: Lanes<Scalar = Self>;
     /// The word for the precision: `f32`, `f64` or `i32`.
-    const NAME: &'static str;
+    const NAME: &'static str = Self::PRECISION.name();
     /// Bytes of one number.
-    const BYTES: usize;
+    const BYTES: usize = size_of::<Self>();
+    /// Which one it is.
+    #[doc(hidden)]
+    const PRECISION: Precision;
 
     /// Rounds to this precision.
     fn from_f64(value: f64) -> Self;
@@ -30,6 +33,57 @@ pub trait Number: Real<Mask = bool, Int = Int> + PartialOrd + bytemuck::Pod {
     fn canonical_bits(self) -> u64;
     /// Whether this is neither infinite nor NaN.
     fn finite(self) -> bool;
+}
+
+/// A type of numbers as a value, for what is compiled once for all of them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    F32,
+    F64,
+    I32,
+}
+
+/// An expression in which `$number` is the type of a precision.
+macro_rules! with_number {
+    ($precision:expr, $number:ident => $body:expr) => {
+        match $precision {
+            $crate::number::Precision::F32 => {
+                type $number = f32;
+                $body
+            }
+            $crate::number::Precision::F64 => {
+                type $number = f64;
+                $body
+            }
+            $crate::number::Precision::I32 => {
+                type $number = $crate::number::Int;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_number;
+
+impl Precision {
+    /// The word for it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::F64 => "f64",
+            Precision::I32 => "i32",
+        }
+    }
+
+    /// Bytes of one number.
+    pub(crate) fn bytes(self) -> usize {
+        with_number!(self, T => T::BYTES)
+    }
+
+    /// Whether `value` is finite once it is rounded.
+    pub(crate) fn holds(self, value: f64) -> bool {
+        with_number!(self, T => T::from_f64(value).finite())
+    }
 }
 
 /// The packs of a build: kernels are compiled for the widest registers of the processor that it is for.

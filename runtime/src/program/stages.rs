@@ -2,7 +2,7 @@
 
 use super::{Kernel, Kernels, Map, Record, Reduce, Scalar, Test, Update};
 use crate::error::{Error, Result};
-use crate::number::Number;
+use crate::number::{Number, Precision};
 use crate::step::{Settings, Stage};
 use meshweft_schedule::Rule;
 use std::any::TypeId;
@@ -26,19 +26,6 @@ pub(crate) struct StageList {
     precision: Precision,
     stages: Vec<Stage>,
     fault: Option<String>,
-}
-
-/// What a number must fit into: its name, and whether it does.
-#[derive(Clone, Copy)]
-struct Precision {
-    name: &'static str,
-    fits: fn(f64) -> bool,
-}
-
-impl Precision {
-    fn of<T: Number>() -> Precision {
-        Precision { name: T::NAME, fits: |x| T::from_f64(x).finite() }
-    }
 }
 
 /// A kernel as a stage names it.
@@ -125,7 +112,7 @@ impl StageList {
     /// None so far. `known`: identity of each kernel. `is_double_buffered`: whether the order is
     /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
     pub(crate) fn new<T: Number>(known: Vec<TypeId>, is_double_buffered: bool) -> StageList {
-        StageList { known, is_double_buffered, precision: Precision::of::<T>(), stages: Vec::new(), fault: None }
+        StageList { known, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), fault: None }
     }
 
     /// All that were told.
@@ -224,17 +211,17 @@ impl StageList {
 /// # Errors
 /// One that is not finite in `T`.
 pub(crate) fn settings_of<T: Number, K: Kernel>(kernel: &K) -> Result<Settings> {
-    settings(&Named::of(kernel), Precision::of::<T>()).map_err(Error::Program)
+    settings(&Named::of(kernel), T::PRECISION).map_err(Error::Program)
 }
 
 fn settings(kernel: &Named, precision: Precision) -> Result<Settings, String> {
     let (name, given) = (kernel.name, &kernel.settings);
-    if let Some((i, x)) = given.iter().enumerate().find(|(_, x)| !(precision.fits)(**x)) {
+    if let Some((i, x)) = given.iter().enumerate().find(|(_, x)| !precision.holds(**x)) {
         return Err(match x.is_finite() {
             false => format!("setting {i} of kernel {name} is {x}: it must be finite"),
             true => format!(
                 "setting {i} of kernel {name} is {x:?}, which does not fit into {}: use f64, or other units",
-                precision.name
+                precision.name()
             ),
         });
     }

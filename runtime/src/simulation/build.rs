@@ -119,7 +119,7 @@ fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     let kernels = gpu::sources(traced)?;
     let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
-    let mut layout = Layout::<T>::new(schedule, &numbers, stars, shape(&table, WIDTH), Forms::Tables)?;
+    let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape(&table, WIDTH), Forms::Tables)?;
     layout.fix(|v| program.fixed(&mesh, v));
     gpu::shaders(&kernels, &layout, &physics)
 }
@@ -168,7 +168,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         false if backend.has_gpus() => Forms::Tables,
         false => Forms::Any,
     };
-    let mut layout = Layout::new(schedule, &numbers, stars, shape(&table, width), forms)?;
+    let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape(&table, width), forms)?;
     layout.fix(|v| program.fixed(&mesh, v));
     if traced.iter().any(|kernel| kernel.reads_vertex) {
         layout.number();

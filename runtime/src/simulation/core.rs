@@ -58,7 +58,7 @@ pub(super) trait Typed<T: Number>: AnySimulation {
 pub(super) struct Core<T: Number> {
     pub(super) mesh: Mesh,
     pub(super) program: Box<dyn AnyProgram<T>>,
-    pub(super) layout: Arc<Layout<T>>,
+    pub(super) layout: Arc<Layout>,
     pub(super) table: Arc<Table<T>>,
     /// Directed edges of the data graph.
     pub(super) edges: usize,

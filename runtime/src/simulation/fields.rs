@@ -7,7 +7,7 @@ use meshweft_mesh::Field;
 /// A shared part of the state where it lies. See [`Simulation::view`](crate::Simulation::view).
 pub struct FieldView<'a, T> {
     pub(super) state: View<'a, T>,
-    pub(super) layout: &'a Layout<T>,
+    pub(super) layout: &'a Layout,
     pub(super) first: usize,
     pub(super) components: usize,
 }
@@ -44,7 +44,7 @@ pub struct DeviceField {
 }
 
 /// Reads a part of a state whose first real is `first`, in the order of the mesh's vertices: shape [vertices × components].
-pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, first: usize, part: &Part) -> Field {
+pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: usize, part: &Part) -> Field {
     let Part { name, components, kind } = part;
     let slots = (0..layout.places.len()).map(|v| layout.slot(v as u32));
     let reals = slots.flat_map(|slot| (first..first + components).map(move |k| state.real(slot, k)));
@@ -52,7 +52,7 @@ pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout<T>, first
 }
 
 /// Reads all parts of a state, likewise.
-pub(super) fn read_parts<T: Number>(state: View<'_, T>, layout: &Layout<T>, parts: &[Part]) -> Vec<Field> {
+pub(super) fn read_parts<T: Number>(state: View<'_, T>, layout: &Layout, parts: &[Part]) -> Vec<Field> {
     let firsts = parts.iter().scan(0, |next, part| {
         *next += part.components;
         Some(*next - part.components)

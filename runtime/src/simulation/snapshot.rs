@@ -27,7 +27,7 @@ pub(super) fn here(fields: Vec<Field>) -> Snapshot {
 }
 
 /// Of a state that is on its way.
-pub(super) fn coming<T: Number>(state: Promise<T>, layout: Arc<Layout<T>>, parts: Vec<Part>) -> Snapshot {
+pub(super) fn coming<T: Number>(state: Promise<T>, layout: Arc<Layout>, parts: Vec<Part>) -> Snapshot {
     Snapshot(Box::new(move || {
         let state = state()?;
         Ok(read_parts(state.view(), &layout, &parts))

@@ -3,7 +3,6 @@
 use crate::cluster::packing::{Compress, Packing};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
-use crate::number::Number;
 use meshweft_net::Host;
 use meshweft_net::codec::Form;
 
@@ -25,9 +24,9 @@ pub(super) struct Links {
 
 impl Links {
     /// Those of a share in a run of so many hosts.
-    pub(super) fn new<T: Number>(domain: &Domain<T>, compress: Compress, hosts: u32) -> Links {
+    pub(super) fn new(domain: &Domain, compress: Compress, hosts: u32) -> Links {
         let share = domain.share.as_ref().expect("a worker has a share");
-        let form = Form { bytes: T::BYTES, reals: domain.shape.shared };
+        let form = Form { bytes: domain.precision.bytes(), reals: domain.shape.shared };
         let around = |t: u32| {
             let around = if domain.is_ghost(t) { domain.graph.neighbors(t) } else { &[] };
             around.iter().copied().filter(|&u| domain.is_ghost(u)).collect()

@@ -145,7 +145,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
     let laid_out = |width, is_cut| {
         let shape = Shape { width, shared: 3, private: 2 };
         let (plans, forms) = (plans(&edges, has_ties, is_cut), if is_cut { Forms::Rows } else { Forms::Tables });
-        let mut layout = Layout::<T>::new(schedule.clone(), &numbers, plans, shape, forms).unwrap();
+        let mut layout = Layout::new(schedule.clone(), &numbers, plans, T::PRECISION, shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
@@ -200,7 +200,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
                 let step = Step { number, parameters: Vec::new(), stages: step.stages };
                 driver.step(&step)?;
                 oracle.step(&step)?;
-                let bits = |layout: &Layout<T>, engine: &dyn Engine<T>| -> Vec<[u64; 5]> {
+                let bits = |layout: &Layout, engine: &dyn Engine<T>| -> Vec<[u64; 5]> {
                     let view = engine.state().unwrap();
                     let real = |v, k| {
                         let mut bits = [0; 8];
@@ -221,7 +221,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
                 assert_eq!(progress(&mut driver)?, progress(&mut oracle)?, "{grid:?} after {step:?}");
                 if random.below(3) == 0 {
                     let v = random.below(n) as u32;
-                    let set = |layout: &Layout<T>, state: &mut ViewMut<T>| {
+                    let set = |layout: &Layout, state: &mut ViewMut<T>| {
                         layout.slots_of(v).for_each(|slot| state.set(slot, 2, T::from_f64(-5.0)));
                     };
                     driver.edit(&mut |mut state| set(&layout, &mut state))?;

@@ -119,7 +119,7 @@ fn answer(kernel: usize, message: impl Fn(&Share) -> Vec<u8> + Sync) -> Control 
         }
         let begin = worker::begin(exchange)?;
         let mut from = Incoming::new(exchange, 0);
-        let domain = Domain::<Int>::read(&mut from, message::stars(&begin.stars)?)?;
+        let domain = Domain::read(&mut from, Precision::I32, message::stars(&begin.stars)?)?;
         State::<Int>::zeros(domain.slots(), domain.shape).read(0..domain.slots(), &mut from)?;
         exchange.set_share(&domain, begin.compress);
         exchange.send(0, Control::Ready(String::new()).encode());

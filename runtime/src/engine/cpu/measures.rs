@@ -48,7 +48,7 @@ struct Parts {
 
 impl Measures {
     /// Cost O(vertices).
-    pub(super) fn new<T: Number>(domain: &Domain<T>, threads: usize) -> Measures {
+    pub(super) fn new(domain: &Domain, threads: usize) -> Measures {
         let leaves = reduce::leaves(domain);
         let some = (leaves.len() / (PARTS_A_THREAD * threads)).clamp(1, SOME);
         let parts = (leaves.len() >= threads).then(|| Parts::new(domain, leaves.chunks(some))).flatten();
@@ -57,7 +57,7 @@ impl Measures {
 }
 
 impl Parts {
-    fn new<'a, T: Number>(domain: &Domain<T>, parts: impl Iterator<Item = &'a [Leaf]>) -> Option<Parts> {
+    fn new<'a>(domain: &Domain, parts: impl Iterator<Item = &'a [Leaf]>) -> Option<Parts> {
         let most = (SLOTS_A_VERTEX * domain.along_curve.len() as f64) as usize;
         let mut tile_of = vec![0; domain.slots() / domain.width];
         for (tile, number) in domain.tiles.iter().zip(0..) {
@@ -92,7 +92,7 @@ impl Parts {
     }
 
     /// Which parts have vertices of which tasks.
-    fn find_tasks<T: Number>(&mut self, domain: &Domain<T>) {
+    fn find_tasks(&mut self, domain: &Domain) {
         let count = domain.graph.len();
         let mut task_of = vec![0u32; domain.tiles.len()];
         (0..count).for_each(|t| task_of[domain.tiles_of(t..t + 1)].fill(t as u32));

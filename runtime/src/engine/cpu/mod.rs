@@ -45,7 +45,7 @@ pub(crate) struct Cpu<T> {
     pace: Pace,
     quiet: Quiet<T>,
     /// By star, what relaxations work with; none where the layout does not allow it.
-    frontiers: BTreeMap<usize, Option<Arc<Frontier<T>>>>,
+    frontiers: BTreeMap<usize, Option<Arc<Frontier>>>,
     /// Once something is measured.
     measures: Option<Measures>,
     /// What is to be measured by the walk that comes next, and what the last one has measured, by kernel.
@@ -64,7 +64,7 @@ impl<T: Number> Cpu<T> {
     /// More threads than the system has.
     pub(crate) fn new(
         threads: usize,
-        domain: Arc<Domain<T>>,
+        domain: Arc<Domain>,
         audit: Option<Arc<Audit>>,
         state: State<T>,
     ) -> Result<Cpu<T>> {
@@ -77,7 +77,7 @@ impl<T: Number> Cpu<T> {
     /// More threads than the system has.
     pub(crate) fn share(
         threads: usize,
-        domain: Arc<Domain<T>>,
+        domain: Arc<Domain>,
         state: State<T>,
         border: Arc<dyn Border>,
     ) -> Result<Cpu<T>> {
@@ -86,7 +86,7 @@ impl<T: Number> Cpu<T> {
 
     fn with(
         threads: usize,
-        domain: Arc<Domain<T>>,
+        domain: Arc<Domain>,
         audit: Option<Arc<Audit>>,
         state: State<T>,
         border: Option<Arc<dyn Border>>,
@@ -144,7 +144,7 @@ impl<T: Number> Cpu<T> {
 }
 
 /// Where waves of tasks start, and the end, if so many threads go wave by wave.
-pub(crate) fn waves<T: Number>(domain: &Domain<T>, threads: usize) -> Option<Vec<u32>> {
+pub(crate) fn waves(domain: &Domain, threads: usize) -> Option<Vec<u32>> {
     matches!(Policy::new(domain, threads), Policy::Waves(_)).then(|| domain.waves())
 }
 

@@ -167,10 +167,10 @@ impl Case {
     }
 
     /// Laid out for groups of `width` vertices.
-    pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout<Int>>, State<Int>) {
+    pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout>, State<Int>) {
         let shape = Shape { width, shared: 1, private: 1 };
         let (schedule, plans) = (self.schedule.clone(), plans(&self.edges));
-        let mut layout = Layout::new(schedule, &self.numbers, plans, shape, self.forms).unwrap();
+        let mut layout = Layout::new(schedule, &self.numbers, plans, Int::PRECISION, shape, self.forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
         let state = State::of(layout.slots(), width, |slot| {
@@ -202,7 +202,7 @@ pub(crate) fn traced_table() -> Table<Int> {
 }
 
 /// Word and label of every vertex.
-pub(crate) fn words(layout: &Layout<Int>, view: View<Int>) -> Vec<[Int; 2]> {
+pub(crate) fn words(layout: &Layout, view: View<Int>) -> Vec<[Int; 2]> {
     (0..layout.places.len() as u32).map(|v| [0, 1].map(|k| view.real(layout.slot(v), k))).collect()
 }
 
@@ -237,7 +237,7 @@ fn check(seed: u64) -> u64 {
         if random.below(3) == 0 {
             // The host changes a vertex: what lies around it is no longer at rest.
             let (v, word) = (random.below(n) as u32, Int(random.below(1 << 20) as i32));
-            let set = |layout: &Layout<Int>, state: &mut ViewMut<Int>| {
+            let set = |layout: &Layout, state: &mut ViewMut<Int>| {
                 layout.slots_of(v).for_each(|slot| state.set(slot, 0, word));
             };
             cpu.edit(&mut |mut state| set(&layout, &mut state)).unwrap();

@@ -17,7 +17,7 @@ const AHEAD: usize = 8;
 
 /// What the update of a tile reads and writes.
 pub(crate) struct Visit<'a, T> {
-    pub(super) domain: &'a Domain<T>,
+    pub(super) domain: &'a Domain,
     /// The state, open for the tile's task.
     pub(super) cells: Cells<'a, T>,
     pub(super) uniform: &'a Uniform<T>,
@@ -32,7 +32,7 @@ pub(crate) struct Visit<'a, T> {
 /// Updates the vertices of a tile. Tells whether all came out finite.
 pub(in crate::engine) fn update<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
+    tile: &Tile,
 ) -> bool {
     match &tile.form {
         Form::Wide { halo, stars } => update_wide::<P, T, K, L>(visit, tile, halo, stars),
@@ -44,9 +44,9 @@ pub(in crate::engine) fn update<P: Kernels, T: Number, K: Update<P>, L: Lanes<Sc
 #[inline(never)]
 fn update_rows<P: Kernels, T: Number, K: Update<P>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
+    tile: &Tile,
     vertices: usize,
-    stars: &[Rows<T>],
+    stars: &[Rows],
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     let (cells, own) = (visit.cells, tile.own());
@@ -73,9 +73,9 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
 #[inline(never)]
 fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
+    tile: &Tile,
     halo: &[u32],
-    stars: &[Wide<T, u16>],
+    stars: &[Wide<u16>],
 ) -> bool {
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let in_place = visit.rule != Rule::AtOnce;
@@ -90,7 +90,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 false => (i, i + AHEAD),
                 true => (groups - 1 - i, (groups - 1 - i).saturating_sub(AHEAD)),
             };
-            stars.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
+            stars.iter().for_each(|star| star.prefetch::<T>(ahead, L::WIDTH));
             cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
             let first = own.start + group * L::WIDTH;
             visit.before(first..first + L::WIDTH);
@@ -120,8 +120,8 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
 #[inline(never)]
 fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
-    stars: &[Wide<T, u32>],
+    tile: &Tile,
+    stars: &[Wide<u32>],
 ) -> bool {
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let own = tile.own();
@@ -151,7 +151,7 @@ fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
 /// Updates the vertices of a tile by a map: none reads another.
 pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
+    tile: &Tile,
 ) -> bool {
     if visit.domain.width == 1 {
         return map_rows::<P, T, K>(visit, tile);
@@ -171,7 +171,7 @@ pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar =
     probe.is_zero()
 }
 
-fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) -> bool {
+fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile) -> bool {
     let cells = visit.cells;
     let mut finite = true;
     for slot in tile.own() {
@@ -187,7 +187,7 @@ fn map_rows<P: Kernels, T: Number, K: Map<P>>(visit: &Visit<T>, tile: &Tile<T>) 
 /// Measures the vertices of a tile. `values`: one for each of its slots; what is left over is not written.
 pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
+    tile: &Tile,
     values: &mut [T],
 ) {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
@@ -214,8 +214,8 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
 
 fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
     visit: &Visit<T>,
-    tile: &Tile<T>,
-    stars: &[Wide<T, U::Name>],
+    tile: &Tile,
+    stars: &[Wide<U::Name>],
     lookup: U,
     values: &mut [T],
 ) {
@@ -236,7 +236,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
 /// The new state, or the old one in the lanes of vertices that are fixed.
 #[inline(always)]
 fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
-    tile: &Tile<L::Scalar>,
+    tile: &Tile,
     first: usize,
     (old_shared, old_private): (S, Q),
     (shared, private): (S, Q),
@@ -255,7 +255,7 @@ impl<T: Number> Visit<'_, T> {
     }
 
     #[inline(always)]
-    fn given<P: Kernels>(&self, tile: &Tile<T>, slot: usize) -> Given<P, T> {
+    fn given<P: Kernels>(&self, tile: &Tile, slot: usize) -> Given<P, T> {
         self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0), self.round)
     }
 

@@ -54,7 +54,7 @@ const PATIENCE: u32 = 200;
 
 /// What a walk works on.
 pub(super) struct Ground<T> {
-    pub(super) domain: Arc<Domain<T>>,
+    pub(super) domain: Arc<Domain>,
     pub(super) memory: Memory<T>,
     pub(super) policy: Policy,
     pub(super) audit: Option<Arc<Audit>>,

@@ -28,7 +28,7 @@ pub(super) struct Block {
 
 impl Block {
     /// `sources`: vertices of the column. Cost O(vertices + edges).
-    pub(super) fn new<T: Number>(rows: &Rows<T>, sources: usize) -> Block {
+    pub(super) fn new(rows: &Rows, sources: usize) -> Block {
         let mut offsets = vec![0u32; sources + 1];
         rows.others.iter().for_each(|&u| offsets[u as usize + 1] += 1);
         (0..sources).for_each(|u| offsets[u + 1] += offsets[u]);
@@ -50,7 +50,7 @@ impl Block {
 
 /// A search along the edges of a block.
 pub(super) struct Search<P: Kernels, T: Number, K: Relax<P>> {
-    blocks: Arc<Blocks<T>>,
+    blocks: Arc<Blocks>,
     block: Arc<Block>,
     uniform: Uniform<T>,
     round: RwLock<Round<P, T, K>>,
@@ -77,7 +77,7 @@ type Found<A> = Vec<Mutex<Vec<Offer<A>>>>;
 impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     const HAS_DATA: bool = <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN > 0;
 
-    pub(super) fn new(blocks: Arc<Blocks<T>>, block: Arc<Block>, uniform: Uniform<T>) -> Search<P, T, K> {
+    pub(super) fn new(blocks: Arc<Blocks>, block: Arc<Block>, uniform: Uniform<T>) -> Search<P, T, K> {
         let (sources, targets) = (blocks.numbers.len(), blocks.row[blocks.row.len() - 1] as usize);
         let round = Round {
             offered: vec![K::nothing::<T>(); targets],
@@ -88,7 +88,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
         Search { blocks, block, uniform, round: RwLock::new(round), kernel: PhantomData }
     }
 
-    fn rows(&self) -> &Rows<T> {
+    fn rows(&self) -> &Rows {
         let rows = self.blocks.star(<K::Along as Star<1>>::INDEX).expect("the star is cut in blocks");
         check_shape::<T, 1, K::Along>(rows.shape());
         rows
@@ -152,9 +152,9 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     #[inline(always)]
-    fn offer(given: &Given<P, T>, state: SharedOf<P, T>, rows: &Rows<T>, e: usize) -> K::Key<T> {
+    fn offer(given: &Given<P, T>, state: SharedOf<P, T>, rows: &Rows, e: usize) -> K::Key<T> {
         let len = <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN;
-        K::offer(given, state, Record::build(|k| rows.data[e * len + k]))
+        K::offer(given, state, Record::build(|k| rows.data.numbers::<T>()[e * len + k]))
     }
 
     /// Each vertex of the row looks for the best offer of the frontier.

@@ -77,7 +77,7 @@ pub(crate) struct Folding<T> {
 
 /// A host's place in the grid.
 pub(crate) struct Grid<T> {
-    blocks: Arc<Blocks<T>>,
+    blocks: Arc<Blocks>,
     /// What neighbors see of the vertices of the column, as all of the column know it: shape [vertices × reals].
     known: Vec<T>,
     /// By star, the edges of its block by where they come from.
@@ -90,7 +90,7 @@ pub(crate) struct Grid<T> {
 }
 
 impl<T: Number> Grid<T> {
-    pub(crate) fn new(blocks: Blocks<T>, domain: &Domain<T>) -> Grid<T> {
+    pub(crate) fn new(blocks: Blocks, domain: &Domain) -> Grid<T> {
         let places = domain.place_of();
         let with_padding = |&slot: &u32| {
             let after = places[slot as usize..].iter().take(domain.width);

@@ -45,11 +45,11 @@ const STATE: Usage = Usage::STORAGE.union(Usage::COPY_SRC).union(Usage::COPY_DST
 
 impl Arrays {
     /// Makes the arrays of a plan; the host's copies of what does not change are dropped. `measured`: slots, if anything is.
-    pub(super) fn new<T: Number>(
+    pub(super) fn new(
         device: &Device,
         queue: &Queue,
         plan: &mut Plan,
-        domain: &Domain<T>,
+        domain: &Domain,
         (record_bytes, measured): (u64, Option<usize>),
     ) -> Result<Arrays> {
         let range_bytes = 4 * Range::words_with(domain.stars.len()) as u64;
@@ -190,7 +190,7 @@ impl Arrays {
     }
 
     /// Reads the state back: nothing must be under way.
-    pub(super) fn download<T: Number>(&self, device: &Device, domain: &Domain<T>) -> Result<State<T>> {
+    pub(super) fn download<T: Number>(&self, device: &Device, domain: &Domain) -> Result<State<T>> {
         let largest = self.chunks.iter().map(|chunk| chunk.private_bytes).fold(self.shared_bytes, u64::max);
         let staging = device.buffer("staging", largest.min(STAGING), Usage::MAP_READ | Usage::COPY_DST)?;
         let mut state = State::zeros(domain.slots(), domain.shape);

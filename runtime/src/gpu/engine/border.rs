@@ -4,7 +4,6 @@ use super::Work;
 use crate::error::Result;
 use crate::gpu::device::{Device, mapped};
 use crate::layout::{Domain, shared_stride};
-use crate::number::Number;
 use meshweft_shaders::{PACK, UNPACK};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -102,7 +101,7 @@ impl Transfer {
 }
 
 impl Boundary {
-    pub(super) fn new<T: Number>(device: &Device, domain: &Domain<T>) -> Result<Boundary> {
+    pub(super) fn new(device: &Device, domain: &Domain) -> Result<Boundary> {
         let (reals, stride) = (domain.shape.shared, shared_stride(domain.shape.shared));
         let mut sent = vec![Vec::new(); domain.graph.len()];
         let share = domain.share.iter();
@@ -165,10 +164,10 @@ impl Boundary {
     }
 
     /// Brings the values of ghosts into one array: tasks, and the bits of all of their slots.
-    pub(super) fn unpack_into<T: Number>(
+    pub(super) fn unpack_into(
         &self,
         work: &mut Work,
-        domain: &Domain<T>,
+        domain: &Domain,
         array: usize,
         values: &[(u32, &[u8])],
     ) -> Result<()> {

@@ -99,14 +99,14 @@ impl Work {
         Ok(how)
     }
 
-    fn visit_all<T: Number>(&mut self, domain: &Domain<T>, kernel: usize, given: u32) -> Result<()> {
+    fn visit_all(&mut self, domain: &Domain, kernel: usize, given: u32) -> Result<()> {
         let walk = self.walk(domain, Rule::AtOnce, 1)?;
         self.visit(&walk, kernel, given, false)
     }
 
     /// What a kernel measures in every slot.
     #[cfg(feature = "cluster")]
-    pub(super) fn values_of<T: Number>(&mut self, domain: &Domain<T>, kernel: usize, given: u32) -> Result<Vec<T>> {
+    pub(super) fn values_of<T: Number>(&mut self, domain: &Domain, kernel: usize, given: u32) -> Result<Vec<T>> {
         self.visit_all(domain, kernel, given)?;
         self.read::<T>(&self.arrays.values.clone(), self.arrays.slots)
     }

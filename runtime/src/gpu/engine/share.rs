@@ -43,7 +43,7 @@ struct Share<T: Number> {
 /// What the driver refuses; a share that does not fit.
 pub(crate) fn share<T: Number>(
     device: Device,
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     (physics, kernels): (&Physics, Vec<Kernel>),
     (state, globals): (State<T>, Vec<T>),
     (border, timeline): (Arc<dyn Border>, Option<Arc<Timeline>>),
@@ -57,7 +57,7 @@ pub(crate) fn share<T: Number>(
 }
 
 /// The bits of the shared state of each ghost.
-fn ghosts<T: Number>(domain: &Domain<T>, view: View<'_, T>) -> Vec<Vec<u8>> {
+fn ghosts<T: Number>(domain: &Domain, view: View<'_, T>) -> Vec<Vec<u8>> {
     let bits = |ghost: &Range<u32>| {
         let reals = (ghost.start..ghost.end).flat_map(|slot| (0..view.shape.shared).map(move |k| (slot as usize, k)));
         let reals: Vec<T> = reals.map(|(slot, k)| view.real(slot, k)).collect();
@@ -68,7 +68,7 @@ fn ghosts<T: Number>(domain: &Domain<T>, view: View<'_, T>) -> Vec<Vec<u8>> {
 
 /// How far the tasks of a walk are, and the values of ghosts that are not on the device yet.
 struct Course<T> {
-    domain: Arc<Domain<T>>,
+    domain: Arc<Domain>,
     legs: Legs<T>,
     /// Rounds that each task has done: an own one as soon as the device was asked.
     epochs: Vec<AtomicU32>,
@@ -88,7 +88,7 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
 }
 
 impl<T: Number> Course<T> {
-    fn new(domain: Arc<Domain<T>>, legs: Legs<T>, ghosts: Vec<Vec<u8>>) -> Course<T> {
+    fn new(domain: Arc<Domain>, legs: Legs<T>, ghosts: Vec<Vec<u8>>) -> Course<T> {
         let epochs = (0..domain.graph.len()).map(|_| AtomicU32::new(0)).collect();
         let (arrived, waiting, moves) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
         Course { domain, legs, epochs, arrived, ghosts: Mutex::new(ghosts), waiting, moves }
@@ -302,7 +302,7 @@ impl<T: Number> Walks<T> for Share<T> {
 
 impl super::Work {
     /// Puts down what a round of a stage is given.
-    fn given_of<T: Number>(&mut self, domain: &Domain<T>, uniform: &Uniform<T>, round: u32) -> Result<u32> {
+    fn given_of<T: Number>(&mut self, domain: &Domain, uniform: &Uniform<T>, round: u32) -> Result<u32> {
         let Uniform { parameters, settings, step, draw, .. } = uniform;
         let scene = Scene { domain, parameters, step: *step, draw: draw.wrapping_add(round), depth: 0 };
         self.given(scene, &settings.map(T::to_f64), false)

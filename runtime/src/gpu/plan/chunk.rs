@@ -2,7 +2,6 @@
 
 use super::{PIECE, Part, has_walked_tasks, is_walked};
 use crate::layout::{Domain, Form, Tile};
-use crate::number::Number;
 use crate::program::StarShape;
 use meshweft_shaders::Harness;
 use meshweft_shaders::layout::{self as shaders, ALONE, Range as Record, Star};
@@ -27,13 +26,7 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// The arrays of some parts in sequence, which have all groups from `first` on, to the end of the domain if they are the
     /// `last`: those of tiles, and of ghosts between them.
-    pub(super) fn new<T: Number>(
-        domain: &Domain<T>,
-        parts: &[Part],
-        harness: &Harness,
-        first: u32,
-        is_last: bool,
-    ) -> Chunk {
+    pub(super) fn new(domain: &Domain, parts: &[Part], harness: &Harness, first: u32, is_last: bool) -> Chunk {
         let tiles = parts.first().map_or(0, |part| part.tiles.start)..parts.last().map_or(0, |part| part.tiles.end);
         let width = domain.width;
         let start = first as usize * width;
@@ -75,7 +68,7 @@ impl Chunk {
 }
 
 /// Bytes that a part takes: words, reals, private state. Never less than it will take.
-pub(super) fn size<T: Number>(domain: &Domain<T>, part: &Part, harness: &Harness) -> [u64; 3] {
+pub(super) fn size(domain: &Domain, part: &Part, harness: &Harness) -> [u64; 3] {
     let name_bytes = if harness.table.is_some() { 2 } else { 4 };
     let (mut words, mut reals, mut slots) = (64u64, 0u64, part.ghosts as u64);
     words += slots * (10 + 6 * domain.stars.len() as u64);
@@ -108,13 +101,7 @@ pub(super) fn size<T: Number>(domain: &Domain<T>, part: &Part, harness: &Harness
 }
 
 /// Appends the tiles of all parts that are walked, and which part has which.
-fn push_tasks<T: Number>(
-    domain: &Domain<T>,
-    parts: &[Part],
-    harness: &Harness,
-    words: &mut Vec<u32>,
-    range: &mut Record,
-) {
+fn push_tasks(domain: &Domain, parts: &[Part], harness: &Harness, words: &mut Vec<u32>, range: &mut Record) {
     let mut starts = vec![0];
     let mut tiles = Vec::new();
     for part in parts {
@@ -148,7 +135,7 @@ fn push_tasks<T: Number>(
 }
 
 /// A piece of a tile without edges inside, as a tile.
-fn push_piece<T: Number>(tile: &Tile<T>, first: usize, words: &mut Vec<u32>) -> shaders::Tile {
+fn push_piece(tile: &Tile, first: usize, words: &mut Vec<u32>) -> shaders::Tile {
     let end = tile.own().end.min(first + PIECE);
     let runs = words.len() as u32;
     words.extend([first as u32, end as u32]);
@@ -163,7 +150,7 @@ fn push_piece<T: Number>(tile: &Tile<T>, first: usize, words: &mut Vec<u32>) -> 
 }
 
 /// Small waves in sequence: one tile without a table, with a run for each wave.
-fn sequence<T: Number>(domain: &Domain<T>, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
+fn sequence(domain: &Domain, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
     let own = domain.slots_of_tiles(part.tiles.clone());
     let runs = words.len() as u32;
     words.extend(cuts[..cuts.len() - 1].iter().map(|&tile| domain.tiles[tile].slots.start));
@@ -173,7 +160,7 @@ fn sequence<T: Number>(domain: &Domain<T>, part: &Part, cuts: &[usize], words: &
 }
 
 /// A tile of the domain, with its halo if it has a table.
-fn push_tile<T: Number>(domain: &Domain<T>, tile: &Tile<T>, harness: &Harness, words: &mut Vec<u32>) -> shaders::Tile {
+fn push_tile(domain: &Domain, tile: &Tile, harness: &Harness, words: &mut Vec<u32>) -> shaders::Tile {
     let own = tile.own();
     let first_outside = words.len() as u32;
     if let (Form::Wide { halo, .. }, true) = (&tile.form, harness.table.is_some()) {
@@ -195,18 +182,14 @@ fn push_tile<T: Number>(domain: &Domain<T>, tile: &Tile<T>, harness: &Harness, w
 }
 
 /// Where the runs of a tile start, in slots, and where the last one ends.
-fn run_starts<T: Number>(domain: &Domain<T>, tile: &Tile<T>) -> Vec<u32> {
+fn run_starts(domain: &Domain, tile: &Tile) -> Vec<u32> {
     let Range { start, end } = tile.slots;
     let inside = domain.runs.partition_point(|&run| run <= start)..domain.runs.partition_point(|&run| run < end);
     [&[start], &domain.runs[inside], &[end]].concat()
 }
 
 /// Visits the tiles that lie in some slots, and no tile where ghosts lie between them, with the number of slots of each.
-fn each_of<'a, T: Number>(
-    tiles: &'a [Tile<T>],
-    slots: &Range<usize>,
-    mut visit: impl FnMut(usize, Option<&'a Tile<T>>),
-) {
+fn each_of<'a>(tiles: &'a [Tile], slots: &Range<usize>, mut visit: impl FnMut(usize, Option<&'a Tile>)) {
     let mut at = slots.start;
     for tile in tiles {
         if at < tile.own().start {
@@ -221,8 +204,8 @@ fn each_of<'a, T: Number>(
 }
 
 /// Appends the arrays of one star of some tiles, which lie in `slots`.
-fn push_star<T: Number>(
-    tiles: &[Tile<T>],
+fn push_star(
+    tiles: &[Tile],
     slots: &Range<usize>,
     star: usize,
     harness: &Harness,
@@ -274,13 +257,13 @@ fn push_star<T: Number>(
         });
     }
     at.data = reals.len() as u32;
-    wide().for_each(|(_, _, star)| reals.extend_from_slice(bytemuck::cast_slice(&star.data)));
+    wide().for_each(|(_, _, star)| reals.extend_from_slice(star.data.words()));
     push_rows(tiles, star, (words, reals), &mut at);
     at
 }
 
 /// Appends what high-degree vertices have: pairs of first element and number of elements, then names, then data.
-fn push_rows<T: Number>(tiles: &[Tile<T>], star: usize, (words, reals): (&mut Vec<u32>, &mut Vec<u32>), at: &mut Star) {
+fn push_rows(tiles: &[Tile], star: usize, (words, reals): (&mut Vec<u32>, &mut Vec<u32>), at: &mut Star) {
     let rows = || {
         tiles.iter().filter_map(|tile| match &tile.form {
             Form::Rows { vertices, stars } => Some((tile.slots.len(), *vertices as usize, &stars[star])),
@@ -300,7 +283,7 @@ fn push_rows<T: Number>(tiles: &[Tile<T>], star: usize, (words, reals): (&mut Ve
     at.row_names = words.len() as u32;
     rows().for_each(|(_, _, star)| words.extend_from_slice(&star.others));
     at.row_data = reals.len() as u32;
-    rows().for_each(|(_, _, star)| reals.extend_from_slice(bytemuck::cast_slice(&star.data)));
+    rows().for_each(|(_, _, star)| reals.extend_from_slice(star.data.words()));
 }
 
 /// Two 16-bit numbers a word, the first in the lower half.

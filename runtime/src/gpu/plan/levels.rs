@@ -2,7 +2,6 @@
 
 use super::{Plan, Walk, lists};
 use crate::layout::Domain;
-use crate::number::Number;
 use meshweft_schedule::Rule;
 
 /// Tasks of which no edge joins two, or which read what nobody writes. All hosts take levels in one order, so of all that are
@@ -23,7 +22,7 @@ pub(crate) struct Planned {
 
 /// The own tasks of a domain, level after level: by how many predecessors in a row they have in the whole mesh where a rule orders
 /// neighbors, else all at once.
-pub(super) fn levels<T: Number>(domain: &Domain<T>, rule: Rule) -> Vec<Level> {
+pub(super) fn levels(domain: &Domain, rule: Rule) -> Vec<Level> {
     let depth = |t: u32| match rule {
         Rule::Alone | Rule::AtOnce => 0,
         Rule::InOrder | Rule::Backward => domain.depths[t as usize],
@@ -45,7 +44,7 @@ pub(super) fn levels<T: Number>(domain: &Domain<T>, rule: Rule) -> Vec<Level> {
 
 impl Plan {
     /// The levels of a share under a rule. Ranges and list become longer.
-    pub(crate) fn levels<T: Number>(&mut self, domain: &Domain<T>, rule: Rule) -> Vec<Planned> {
+    pub(crate) fn levels(&mut self, domain: &Domain, rule: Rule) -> Vec<Planned> {
         let planned = |level: Level| {
             let mut visit = |tasks: &Vec<u32>| {
                 let pieces = |&t: &u32| self.pieces[t as usize]..self.pieces[t as usize + 1];

@@ -10,7 +10,6 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Form, Tile, shared_stride};
-use crate::number::Number;
 pub(crate) use chunk::Chunk;
 use chunk::size;
 #[cfg(all(feature = "gpu", feature = "cluster"))]
@@ -105,7 +104,7 @@ impl Plan {
     ///
     /// # Errors
     /// A task that no binding holds.
-    pub(crate) fn new<T: Number>(domain: &Domain<T>, limits: &Limits) -> Result<Plan> {
+    pub(crate) fn new(domain: &Domain, limits: &Limits) -> Result<Plan> {
         let harness = Harness {
             width: domain.width as u32,
             rows: domain.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
@@ -165,7 +164,7 @@ impl Plan {
     }
 
     /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
-    pub(crate) fn walk<T: Number>(&mut self, domain: &Domain<T>, rule: Rule, rounds: u32) -> Arc<Walk> {
+    pub(crate) fn walk(&mut self, domain: &Domain, rule: Rule, rounds: u32) -> Arc<Walk> {
         let overlaps = overlaps(domain.order) && matches!(rule, Rule::InOrder | Rule::Backward);
         let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
         if let Some((.., walk)) = self.walks.iter().find(|(of, n, _)| (*of, *n) == (rule, rounds)) {
@@ -185,7 +184,7 @@ impl Plan {
     }
 
     /// How vertices are visited under a rule, without repetitions.
-    pub(crate) fn entries(&self, domain: &Domain<impl Number>, rule: Rule) -> Vec<Entry> {
+    pub(crate) fn entries(&self, domain: &Domain, rule: Rule) -> Vec<Entry> {
         let waves = match rule {
             Rule::Alone => &self.each,
             Rule::AtOnce => &self.all,
@@ -233,7 +232,7 @@ fn has_walked_tasks(order: Order) -> bool {
 }
 
 /// Whether workgroups walk tasks, or pieces of them. Those of a share do, because what lies at its border waits for other hosts.
-fn is_walked<T: Number>(domain: &Domain<T>) -> bool {
+fn is_walked(domain: &Domain) -> bool {
     has_walked_tasks(domain.order) || domain.share.is_some()
 }
 
@@ -241,7 +240,7 @@ fn is_walked<T: Number>(domain: &Domain<T>) -> bool {
 const PIECE: usize = if cfg!(test) { 32 } else { 256 };
 
 /// Where the pieces of each task start among all, and the end: a workgroup each. Of tasks with edges inside there is one.
-fn pieces<T: Number>(domain: &Domain<T>) -> Vec<u32> {
+fn pieces(domain: &Domain) -> Vec<u32> {
     let mut ends = vec![0];
     for t in 0..domain.graph.len() {
         let tiles = &domain.tiles[domain.tiles_of(t..t + 1)];
@@ -260,8 +259,8 @@ fn overlaps(order: Order) -> bool {
 }
 
 /// Slots of the largest table, if it fits.
-fn table<T: Number>(domain: &Domain<T>, limits: &Limits) -> Option<u32> {
-    let slots = |tile: &Tile<T>| match &tile.form {
+fn table(domain: &Domain, limits: &Limits) -> Option<u32> {
+    let slots = |tile: &Tile| match &tile.form {
         Form::Wide { halo, .. } => tile.own().len() + halo.len(),
         _ => 0,
     };
@@ -273,7 +272,7 @@ fn table<T: Number>(domain: &Domain<T>, limits: &Limits) -> Option<u32> {
 }
 
 /// Invocations that walk a task: about as many as a run has slots, because the others have nothing to do.
-fn walk_size<T: Number>(domain: &Domain<T>, limits: &Limits) -> u32 {
+fn walk_size(domain: &Domain, limits: &Limits) -> u32 {
     let runs = domain.runs.len().max(2) - 1;
     let mean = domain.slots().div_ceil(runs) as u32;
     let most = limits.invocations.min(256);
@@ -293,7 +292,7 @@ struct Part {
 }
 
 /// The tasks of a schedule whose tasks are walked. Of the others each tile; but small waves in sequence are one part.
-fn parts<T: Number>(domain: &Domain<T>, harness: &Harness, limits: &Limits) -> Vec<Part> {
+fn parts(domain: &Domain, harness: &Harness, limits: &Limits) -> Vec<Part> {
     /// Slots of a wave that a workgroup updates in a couple of strides.
     const SMALL: usize = 512;
     let part = |tiles, wave: usize, walked| Part { tiles, waves: wave..wave + 1, walked, ghosts: 0 };
@@ -330,7 +329,7 @@ fn parts<T: Number>(domain: &Domain<T>, harness: &Harness, limits: &Limits) -> V
     parts
 }
 
-fn groups_of<T: Number>(domain: &Domain<T>, tiles: &Range<usize>) -> Range<u32> {
+fn groups_of(domain: &Domain, tiles: &Range<usize>) -> Range<u32> {
     let (slots, width) = (domain.slots_of_tiles(tiles.clone()), domain.width);
     (slots.start / width) as u32..(slots.end / width) as u32
 }
@@ -363,7 +362,7 @@ fn tasks(waves: &[u32], cuts: &[u32]) -> Vec<Wave> {
 }
 
 /// Waves of phases: slots of large ones, and sequences of small ones that a workgroup walks.
-fn phases<T: Number>(domain: &Domain<T>, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
+fn phases(domain: &Domain, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
     let mut number = 0;
     let mut found = Vec::new();
     for same in parts.chunk_by(|a, b| a.walked.is_none() && b.walked.is_none() && a.waves == b.waves) {
@@ -420,7 +419,7 @@ fn chunk_of(cuts: &[u32], task: u32) -> usize {
 }
 
 /// Where chunks start among the parts, and the end.
-fn cut<T: Number>(domain: &Domain<T>, parts: &[Part], harness: &Harness, limits: &Limits) -> Result<Vec<usize>> {
+fn cut(domain: &Domain, parts: &[Part], harness: &Harness, limits: &Limits) -> Result<Vec<usize>> {
     let mut cuts = vec![0];
     let mut sizes = [0u64; 3];
     for (number, part) in parts.iter().enumerate() {

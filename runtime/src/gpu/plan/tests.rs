@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::layout::{Forms, Layout, Shape, data_graph};
+use crate::number::Precision;
 use crate::program::{Incidence, Stars};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Curve, Mesh};
@@ -22,7 +23,7 @@ fn mesh() -> Mesh {
 }
 
 /// A layout, and the graph of its vertices by their places.
-fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout<f32>, Graph) {
+fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout, Graph) {
     let numbers = Curve::default().order(mesh.points());
     let mut stars = Stars::default();
     stars.add(Edges, mesh.edges(), |i: Incidence<2>| f64::from(i.vertices[1]));
@@ -30,7 +31,15 @@ fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout<f32>, 
     let schedule = Schedule::new(&graph, order, grain).unwrap();
     let graph = graph.permuted(schedule.permutation());
     (
-        Layout::new(schedule, &numbers, stars.plans, Shape { width, shared: 1, private: 1 }, Forms::Tables).unwrap(),
+        Layout::new(
+            schedule,
+            &numbers,
+            stars.plans,
+            Precision::F32,
+            Shape { width, shared: 1, private: 1 },
+            Forms::Tables,
+        )
+        .unwrap(),
         graph,
     )
 }
@@ -67,7 +76,7 @@ fn work(plan: &Plan, dispatch: &Dispatch) -> Vec<Vec<Vec<u32>>> {
 
 /// Runs the dispatches of some rounds, with the inequality instead of updates: every vertex must be ready whatever the other
 /// workgroups of its dispatch have done by then.
-fn replay(layout: &Layout<f32>, graph: &Graph, plan: &mut Plan, rule: Rule, rounds: u32, what: &str) {
+fn replay(layout: &Layout, graph: &Graph, plan: &mut Plan, rule: Rule, rounds: u32, what: &str) {
     let mut epochs = vec![0u32; graph.len()];
     let mut left = rounds;
     while left > 0 {
@@ -129,7 +138,7 @@ fn the_dispatches_of_every_order_and_rule_keep_the_inequality() {
                     Ok(plan) => plan,
                     // What cannot be cut says so.
                     Err(error) => {
-                        let is_one = super::is_walked(&*layout) && grain == 100_000;
+                        let is_one = super::is_walked(&layout) && grain == 100_000;
                         assert!(binding_bytes < 1 << 30 && is_one, "{order}: {error}");
                         continue;
                     }

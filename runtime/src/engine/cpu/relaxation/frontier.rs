@@ -1,15 +1,15 @@
 //! What relaxations along one star work with.
 
 use super::bitmap::Bitmap;
-use crate::layout::{Domain, Form, Rows, Tile};
-use crate::number::Number;
+use crate::layout::{Data, Domain, Form, Rows, Tile};
+use crate::number::{Number, with_number};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What all relaxations along one star work with.
-pub(in crate::engine::cpu) struct Frontier<T> {
+pub(in crate::engine::cpu) struct Frontier {
     /// Those whose edges are listed by tiles alone if that is `None`: edges from each slot, to whom, and their data as it is seen there.
-    pub(super) outs: Option<Rows<T>>,
+    pub(super) outs: Option<Rows>,
     /// The first neighbor of each slot in the order of the curve, the likeliest to be in the frontier: of most vertices nothing else need
     /// be looked at. Any slot where there is none.
     pub(super) first: Vec<u32>,
@@ -30,10 +30,10 @@ pub(in crate::engine::cpu) struct Frontier<T> {
     pub(super) best: OnceLock<Box<[AtomicU64]>>,
 }
 
-impl<T: Number> Frontier<T> {
+impl Frontier {
     /// None where the layout is none of plain lists in the order of the curve.
-    pub(super) fn new(domain: &Domain<T>, star: usize) -> Option<Frontier<T>> {
-        let is_plain = |tile: &Tile<T>| matches!(tile.form, Form::Rows { .. }) && tile.slots.start.is_multiple_of(64);
+    pub(super) fn new(domain: &Domain, star: usize) -> Option<Frontier> {
+        let is_plain = |tile: &Tile| matches!(tile.form, Form::Rows { .. }) && tile.slots.start.is_multiple_of(64);
         let fits = domain.share.is_none() && domain.tiles.iter().all(is_plain) && domain.along_curve.is_sorted();
         if !fits {
             return None;
@@ -82,7 +82,7 @@ impl<T: Number> Frontier<T> {
 
     /// The lists that have the edges from a slot, and which row of them it is.
     #[inline(always)]
-    pub(super) fn outs<'a>(&'a self, domain: &'a Domain<T>, star: usize, slot: u32) -> (&'a Rows<T>, usize) {
+    pub(super) fn outs<'a>(&'a self, domain: &'a Domain, star: usize, slot: u32) -> (&'a Rows, usize) {
         match &self.outs {
             Some(outs) => (outs, slot as usize),
             None => {
@@ -95,7 +95,7 @@ impl<T: Number> Frontier<T> {
 
 /// The lists of a star in a plain tile, and how many vertices it has.
 #[inline(always)]
-pub(super) fn rows<T>(tile: &Tile<T>, star: usize) -> (&Rows<T>, usize) {
+pub(super) fn rows(tile: &Tile, star: usize) -> (&Rows, usize) {
     match &tile.form {
         Form::Rows { vertices, stars } => (&stars[star], *vertices as usize),
         _ => unreachable!("all tiles are plain"),
@@ -103,7 +103,7 @@ pub(super) fn rows<T>(tile: &Tile<T>, star: usize) -> (&Rows<T>, usize) {
 }
 
 /// The edges of a star by the slots that they come from. Cost O(slots + edges), on one thread.
-fn outs<T: Number>(domain: &Domain<T>, star: usize) -> Rows<T> {
+fn outs(domain: &Domain, star: usize) -> Rows {
     let len = domain.stars[star].lengths().1;
     let mut offsets = vec![0u32; domain.slots() + 1];
     let lists = || domain.tiles.iter().map(|tile| (tile.slots.start, rows(tile, star)));
@@ -111,16 +111,21 @@ fn outs<T: Number>(domain: &Domain<T>, star: usize) -> Rows<T> {
     (0..domain.slots()).for_each(|slot| offsets[slot + 1] += offsets[slot]);
     let edges = offsets[domain.slots()] as usize;
     let mut next = offsets.clone();
-    let (mut others, mut data) = (vec![0; edges], vec![T::from_f64(0.0); edges * len]);
-    for (first, (rows, count)) in lists() {
-        for i in 0..count {
-            for e in rows.row(i) {
-                let at = &mut next[rows.others[e] as usize];
-                others[*at as usize] = first + i as u32;
-                data[*at as usize * len..][..len].copy_from_slice(&rows.data[e * len..][..len]);
-                *at += 1;
+    let mut others = vec![0; edges];
+    let data = with_number!(domain.precision, T => {
+        let mut data = vec![T::from_f64(0.0); edges * len];
+        for (first, (rows, count)) in lists() {
+            let numbers = rows.data.numbers::<T>();
+            for i in 0..count {
+                for e in rows.row(i) {
+                    let at = &mut next[rows.others[e] as usize];
+                    others[*at as usize] = first + i as u32;
+                    data[*at as usize * len..][..len].copy_from_slice(&numbers[e * len..][..len]);
+                    *at += 1;
+                }
             }
         }
-    }
+        Data::of(data)
+    });
     Rows::of((1, len), offsets, others, data)
 }

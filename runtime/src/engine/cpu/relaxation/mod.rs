@@ -71,7 +71,7 @@ pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
 /// The same where the layout does.
 fn search<P: Kernels, T: Number, K: Relax<P>>(
     cpu: &mut Cpu<T>,
-    frontier: &Arc<Frontier<T>>,
+    frontier: &Arc<Frontier>,
     pass: &Pass<T>,
     most: u32,
 ) -> (u32, bool) {
@@ -158,7 +158,7 @@ fn search<P: Kernels, T: Number, K: Relax<P>>(
 
 impl<T: Number> Cpu<T> {
     /// The slots of a bitmap, as lists.
-    fn listed(&mut self, kind: u64, frontier: &Arc<Frontier<T>>, now: usize) -> Vec<Vec<u32>> {
+    fn listed(&mut self, kind: u64, frontier: &Arc<Frontier>, now: usize) -> Vec<Vec<u32>> {
         const WORDS: usize = 1 << 10;
         let (bits, lists): (_, Arc<Mutex<Vec<Vec<u32>>>>) = (frontier.clone(), Arc::default());
         let (pieces, all) = (bits.bits[now].0.len().div_ceil(WORDS), lists.clone());

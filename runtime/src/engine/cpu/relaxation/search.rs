@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A fixed point that is being searched for.
 pub(super) struct Search<P: Kernels, T: Number, K: Relax<P>> {
     pub(super) ground: Arc<Ground<T>>,
-    pub(super) frontier: Arc<Frontier<T>>,
+    pub(super) frontier: Arc<Frontier>,
     pub(super) uniform: Uniform<T>,
     /// Which array holds the shared state.
     pub(super) source: usize,

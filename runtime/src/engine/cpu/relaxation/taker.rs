@@ -48,7 +48,7 @@ impl<'a, P: Kernels, T: Number, K: Relax<P>> Taker<'a, P, T, K> {
         let Search { ground, frontier, .. } = self.search;
         let (rows, row) = frontier.outs(&ground.domain, Search::<P, T, K>::STAR, from);
         let (at, len) = (rows.row(row).start + e, <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN);
-        self.offer(from, Record::build(|k| rows.data[at * len + k]))
+        self.offer(from, Record::build(|k| rows.data.numbers::<T>()[at * len + k]))
     }
 
     /// Whether a vertex that holds this takes nothing any more: no offer is less, now or later.

@@ -74,7 +74,7 @@ fn check(seed: u64) {
         (0..n).map(|_| if random.below(n) < sources { random.below(100) as i32 } else { i32::MAX }).collect();
     let laid_out = |width, forms| {
         let shape = Shape { width, shared: 2, private: 2 };
-        let mut layout = Layout::<Int>::new(schedule.clone(), &numbers, plans(&edges), shape, forms).unwrap();
+        let mut layout = Layout::new(schedule.clone(), &numbers, plans(&edges), Int::PRECISION, shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
@@ -95,7 +95,7 @@ fn check(seed: u64) {
         let step = Step { number, parameters: Vec::new(), stages };
         cpu.step(&step).unwrap();
         oracle.step(&step).unwrap();
-        let reals = |layout: &Layout<Int>, engine: &dyn Engine<Int>| -> Vec<[Int; 4]> {
+        let reals = |layout: &Layout, engine: &dyn Engine<Int>| -> Vec<[Int; 4]> {
             let view = engine.state().unwrap();
             (0..n as u32).map(|v| [0, 1, 2, 3].map(|k| view.real(layout.slot(v), k))).collect()
         };

@@ -1,7 +1,6 @@
 //! How ready tasks are found: see [`walk`](super).
 
 use crate::layout::Domain;
-use crate::number::Number;
 use std::ops::Range;
 
 /// Vertices of a task, in the mean, from which it is worth a neighborhood of its own.
@@ -18,7 +17,7 @@ pub(in super::super) enum Policy {
 }
 
 impl Policy {
-    pub(in super::super) fn new<T: Number>(domain: &Domain<T>, threads: usize) -> Policy {
+    pub(in super::super) fn new(domain: &Domain, threads: usize) -> Policy {
         if domain.share.is_some() {
             return Policy::sequences(domain, threads);
         }
@@ -38,13 +37,13 @@ impl Policy {
     }
 
     /// Tasks for each of the threads.
-    pub(in super::super) fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Policy {
+    pub(in super::super) fn sequences(domain: &Domain, threads: usize) -> Policy {
         let tasks = sequences(domain, threads);
         Policy::Sequences { each: tasks.len() / threads, tasks }
     }
 
     /// Wavefront after wavefront.
-    pub(in super::super) fn waves<T: Number>(domain: &Domain<T>) -> Policy {
+    pub(in super::super) fn waves(domain: &Domain) -> Policy {
         Policy::Waves(domain.waves().windows(2).flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1])).collect())
     }
 
@@ -71,7 +70,7 @@ impl Policy {
 /// So every thread has the same tasks in every round, whose state its caches may still hold, and, where numbers follow a
 /// curve, has them in one region. Chains are those of the whole mesh, so of all tasks of all hosts that are left the first by
 /// round and length of chain can run: no hosts wait in a ring.
-fn sequences<T: Number>(domain: &Domain<T>, threads: usize) -> Vec<Vec<u32>> {
+fn sequences(domain: &Domain, threads: usize) -> Vec<Vec<u32>> {
     let depth = |t: u32| domain.depths[t as usize];
     let is_inside = |t: u32| domain.graph.neighbors(t).iter().all(|&u| !domain.is_ghost(u));
     let mut own: Vec<u32> = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
