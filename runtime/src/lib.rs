@@ -1,6 +1,7 @@
 #![doc = include_str!("../../README.md")]
 #![deny(unsafe_code)]
 
+mod adapter;
 #[cfg(feature = "cluster")]
 mod cluster;
 pub mod conformance;
@@ -13,12 +14,15 @@ mod layout;
 mod number;
 mod piece;
 mod program;
+#[cfg(feature = "gpu")]
+mod shared;
 mod simulation;
 mod step;
 #[doc(hidden)]
 pub mod toy;
 mod trace;
 
+pub use adapter::{Adapter, AdapterKind};
 #[cfg(feature = "cluster")]
 pub use cluster::{Cluster, Compress, Gathering, RunKey, Sharing, Worker};
 #[cfg(feature = "cluster")]
@@ -26,7 +30,7 @@ pub use cluster::{Cluster, Compress, Gathering, RunKey, Sharing, Worker};
 pub use cluster::{ListCost, list_costs};
 pub use engine::HostReport;
 pub use error::{Error, Result};
-pub use gpu::{Adapter, AdapterKind, Shader, adapters, copy_bandwidth};
+pub use gpu::{Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{

@@ -19,8 +19,8 @@ mod timeline;
 mod workload;
 
 use self::core::Typed;
+pub use crate::adapter::Counters as GpuCounters;
 use crate::error::Result;
-pub use crate::gpu::Counters as GpuCounters;
 use crate::number::{Number, Record};
 use crate::program::{Program, Reduce, Stages, Vertex, VertexOf, leaves, settings_of};
 pub use any::AnySimulation;

@@ -32,6 +32,23 @@ pub(crate) enum Stage {
     Until { test: usize, settings: Settings, most: u32, stages: Vec<Stage> },
 }
 
+impl Stage {
+    /// One round of an update that reads neighbors, one iteration of a loop whatever its test says; of all else nothing.
+    pub(crate) fn once(self) -> Vec<Stage> {
+        let one = |stage| match stage {
+            Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
+            Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],
+            Stage::Until { .. } => stage.once(),
+            Stage::Reduce { .. } | Stage::Scalar { .. } => vec![stage],
+        };
+        match self {
+            Stage::Until { stages, .. } => stages.into_iter().flat_map(one).collect(),
+            Stage::Update { rule: Rule::Alone, .. } | Stage::Reduce { .. } | Stage::Scalar { .. } => Vec::new(),
+            stage => one(stage),
+        }
+    }
+}
+
 /// One time step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step<T> {

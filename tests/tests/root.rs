@@ -13,6 +13,7 @@
 //! - `cli`: the command.
 //! - `tidy`: rules that the sources keep.
 
+mod arrows;
 mod audit;
 mod cli;
 mod determinism;

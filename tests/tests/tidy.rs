@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the project").to_owned()
 }
 
 /// Source files below a folder, or one by itself, with their text.
-fn sources(place: &str) -> Vec<(String, String)> {
+pub fn sources(place: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut places = vec![root().join(place)];
     while let Some(path) = places.pop() {

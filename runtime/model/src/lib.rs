@@ -25,13 +25,17 @@
 
 #![forbid(unsafe_code)]
 
+mod gpu;
 mod hybrid;
 mod machine;
 mod prediction;
+mod trial;
 mod walk;
 mod workload;
 
+pub use gpu::GpuCosts;
 pub use hybrid::{HybridCosts, LEAST_SHARE};
-pub use machine::{Costs, GpuCosts, Link, Machine, Packed, Rate, Trial};
+pub use machine::{Costs, Link, Machine, Packed, Rate};
 pub use prediction::{Cost, Place, Prediction};
+pub use trial::Trial;
 pub use workload::{FarReads, HostLoad, Load, Passes, Workload};

@@ -1,6 +1,6 @@
 //! What a machine can do, as it was measured, and what a program's kernels cost on it.
 
-use super::{Cost, Prediction, Workload};
+use super::Workload;
 
 /// What a machine can do. Every number is measured; nothing here measures.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,68 +87,6 @@ pub struct Costs {
     pub bytes: f64,
 }
 
-/// A trial: a program on a mesh that fits into the cache.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    /// Seconds a round of a step takes on one thread.
-    pub alone_s: f64,
-    /// The same on so many threads.
-    pub shared_s: f64,
-    /// See there.
-    pub threads: usize,
-    /// Seconds that a round takes longer when the cache holds nothing of it.
-    pub cold_s: f64,
-}
-
-/// What the kernels of a step cost on a GPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GpuCosts {
-    /// Seconds of a round that are there however few vertices there are: its dispatches.
-    pub dispatches_s: f64,
-    /// Seconds a state that is read, with all that is computed from it.
-    pub read_s: f64,
-    /// Bytes a second of a plain copy.
-    pub copy_bytes_per_s: f64,
-}
-
-impl GpuCosts {
-    /// From the seconds of a round on a small mesh and on a large one, in the same order. `copy_bytes_per_s`: see
-    /// `copy_bandwidth` of the runtime.
-    pub fn of(rounds: [(&Workload, f64); 2], copy_bytes_per_s: f64) -> GpuCosts {
-        let [(few, few_s), (many, many_s)] = rounds.map(|(work, s)| (work.load().reads, s));
-        // Where the larger mesh takes no longer, all of it is dispatches.
-        let read_s = ((many_s - few_s) / (many - few).max(1.0)).max(0.0);
-        GpuCosts { dispatches_s: (few_s - few * read_s).max(0.0), read_s, copy_bytes_per_s }
-    }
-
-    /// Predicts a step on a mesh. What a GPU moves and what it computes overlap: the longer of both counts.
-    ///
-    /// ```
-    /// use meshweft_model::{Cost, GpuCosts};
-    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Counting};
-    /// let few = Simulation::builder(generate("chain:1024", 1)?, Counting).build()?.workload(1, &[1.0])?;
-    /// let many = Simulation::builder(generate("chain:8192", 1)?, Counting).build()?.workload(1, &[1.0])?;
-    /// let costs = GpuCosts::of([(&few, 10e-6), (&many, 17e-6)], 1e12);
-    /// let step = costs.predict(&many);
-    /// assert!((step.step_s() - 17e-6).abs() < 1e-7 && step.limit() == Cost::Dispatch);
-    /// # Ok::<(), meshweft::Error>(())
-    /// ```
-    pub fn predict(&self, work: &Workload) -> Prediction {
-        let rounds = f64::from(work.rounds);
-        let terms = self.updates(work).into_iter().chain([(Cost::Dispatch, self.dispatches_s)]);
-        let terms = terms.map(|(cost, s)| (cost, rounds * s)).filter(|term| term.1 > 0.0).collect();
-        Prediction { terms, rounds: work.rounds, threads: 0 }
-    }
-
-    /// Seconds of a round without its dispatches.
-    pub(super) fn updates(&self, work: &Workload) -> [(Cost, f64); 2] {
-        let load = work.load();
-        let compute_s = load.reads * self.read_s;
-        let memory_s = (load.bytes / self.copy_bytes_per_s - compute_s).max(0.0);
-        [(Cost::Compute, compute_s), (Cost::Memory, memory_s)]
-    }
-}
-
 /// A value between those of the neighbors of `bytes`, along the logarithm of the bytes; the first and the last go on for ever.
 fn at(rates: &[Rate], bytes: f64, value: impl Fn(&Rate) -> f64) -> f64 {
     let above = rates.partition_point(|rate| rate.bytes <= bytes);
@@ -201,31 +139,5 @@ impl Machine {
     /// Seconds a byte that one thread waits for longer, when it goes through so many bytes, than when it goes through few.
     pub(super) fn slow_s(&self, bytes: f64, few: f64) -> f64 {
         (self.byte_s(1, bytes) - self.byte_s(1, few)).max(0.0)
-    }
-
-    /// What the kernels cost by a trial of `work`. `sparse`: the same program with fewer neighbors a vertex, and seconds of a round of that
-    /// on one thread, to tell updates from reads.
-    pub fn costs(&self, work: &Workload, trial: &Trial, sparse: Option<(&Workload, f64)>) -> Costs {
-        let (load, bytes) = (work.load(), work.resident_bytes as f64);
-        // What is read far away is asked for again below, by the size of the table.
-        let near = |work: &Workload, alone_s: f64| (alone_s - self.far_s(work)).max(0.1 * alone_s);
-        let near_s = near(work, trial.alone_s);
-        let update_s = sparse.map_or(0.0, |(other, alone_s)| {
-            let (few, other_s) = (other.load(), near(other, alone_s));
-            // Two equations; where they say less than nothing, reads are all that counts.
-            let determinant = few.updates * load.reads - load.updates * few.reads;
-            let update_s = (other_s * load.reads - near_s * few.reads) / determinant;
-            if update_s.is_finite() { update_s.clamp(0.0, near_s / load.updates.max(1.0)) } else { 0.0 }
-        });
-        let memory_s = load.bytes * self.slow_s(f64::INFINITY, bytes);
-        let read_s = (near_s - load.updates * update_s) / load.reads.max(1.0);
-        let exposed = if memory_s > 0.0 { (trial.cold_s / memory_s).max(0.0) } else { 0.0 };
-        let mut costs = Costs { read_s, update_s, exposed, task_s: 0.0, bytes };
-        if trial.threads > 1 && !work.loads.is_empty() {
-            let hoped_s = super::prediction::round_s(self, &costs, work, trial.threads);
-            let share = trial.threads.min(work.loads.len()) as f64 / work.loads.len() as f64;
-            costs.task_s = (trial.shared_s - hoped_s).max(0.0) * share;
-        }
-        costs
     }
 }

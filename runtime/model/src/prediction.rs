@@ -142,12 +142,6 @@ impl Prediction {
     }
 }
 
-/// Seconds of a round on so many threads of this machine, without what it costs to hand tasks over.
-pub(super) fn round_s(machine: &Machine, costs: &Costs, work: &Workload, threads: usize) -> f64 {
-    let place = Place { hosts: 1, threads, link: None, is_one_machine: true };
-    machine.predict(costs, work, place).round_s()
-}
-
 /// Work of an engine that lasts no longer is done alone where that is quicker.
 const SHORT_S: f64 = 0.02;
 

@@ -10,8 +10,8 @@ use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use crate::engine::{
-    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Progress, Reduction, Table, Timeline, Walks,
-    is_built, round_by_round,
+    Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Progress, Reduction, Store, Table, Timeline,
+    Walks, is_built, round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -55,12 +55,22 @@ impl<T: Number> Share<T> {
     fn search(&mut self, pass: &Pass<T>, most: u32) -> Result<Option<(u32, bool)>> {
         let Code::Vertex { relax: Some(relax), .. } = pass.code else { return Ok(None) };
         let Some((grid, lines)) = self.grid.as_mut().filter(|(grid, _)| grid.has(relax.star)) else { return Ok(None) };
-        let outcome = (relax.in_grid)(grid, &mut *self.walker, lines, pass, most)?;
+        let outcome = (relax.in_grid)(grid, &mut *self.walker, lines, &pass.uniform, most)?;
         let changed = lines.border(&self.domain, self.walker.view()?)?;
         if !changed.is_empty() {
             self.walker.change(&mut |view| changed.iter().for_each(|&(i, x)| view.shared[i] = x))?;
         }
         Ok(Some(outcome))
+    }
+}
+
+impl<T: Number> Store<T> for Share<T> {
+    fn view(&self) -> Result<View<'_, T>> {
+        self.walker.view()
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.walker.change(change)
     }
 }
 
@@ -116,14 +126,6 @@ impl<T: Number> Walks<T> for Share<T> {
 
     fn any(&mut self, own: bool) -> Result<bool> {
         vote(&self.exchange, own)
-    }
-
-    fn view(&self) -> Result<View<'_, T>> {
-        self.walker.view()
-    }
-
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.walker.change(change)
     }
 
     fn facts(&self) -> Facts {

@@ -1,12 +1,13 @@
 //! A kernel as plain functions, so that engines know no program.
 
-use super::cpu::Cpu;
+use super::cpu::relaxation::Place;
 use super::cpu::tile::Visit;
 #[cfg(feature = "cluster")]
 use super::grid::{Grid, Sides};
-#[cfg(feature = "cluster")]
-use super::interpreter::Host;
 use super::one::One;
+use super::store::Store;
+#[cfg(feature = "cluster")]
+use crate::error::Result;
 use crate::layout::Tile;
 #[cfg(any(test, feature = "all-widths"))]
 use crate::number::Other;
@@ -67,19 +68,18 @@ pub(super) type MeasureTile<T> = fn(&Visit<T>, &Tile, &mut [T]);
 #[derive(Clone, Copy)]
 pub(crate) struct Relaxation<T> {
     /// The star along which it looks.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster cut stars in blocks"))]
     pub(crate) star: usize,
-    /// On the threads of this machine, if the layout allows it.
+    /// On the threads of this machine.
     pub(super) here: Here<T>,
     /// On hosts that stand in a grid.
     #[cfg(feature = "cluster")]
     pub(crate) in_grid: InGrid<T>,
 }
 
-type Here<T> = fn(&mut Cpu<T>, &Pass<T>, u32) -> Option<(u32, bool)>;
+type Here<T> = fn(&mut dyn Store<T>, Place<T>, &Uniform<T>, u32) -> (u32, bool);
 
 #[cfg(feature = "cluster")]
-type InGrid<T> = fn(&mut Grid<T>, &mut dyn Host<T>, &mut dyn Sides<T>, &Pass<T>, u32) -> crate::Result<(u32, bool)>;
+type InGrid<T> = fn(&mut Grid<T>, &mut dyn Store<T>, &mut dyn Sides<T>, &Uniform<T>, u32) -> Result<(u32, bool)>;
 
 /// What a measure looks at. One that looks at no neighbors is measured while vertices that were just updated are still in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::code::{Code, Measure, Pass, Sight};
 use super::compiled::Table;
 use super::reduce::Reduction;
+use super::store::Store;
 use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{View, ViewMut};
@@ -13,7 +14,7 @@ use meshweft_schedule::Rule;
 use std::sync::Arc;
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
-pub(crate) trait Host<T: Number>: Send + Sync {
+pub(crate) trait Host<T: Number>: Store<T> {
     /// Runs updates in sequence. Tells the first of them that did not come out finite everywhere.
     ///
     /// # Errors
@@ -48,11 +49,6 @@ pub(crate) trait Host<T: Number>: Send + Sync {
         fixpoint(self, &pass, most)
     }
 
-    /// Does `work(i)` for all `i` below `count`, in any order, on as many threads as it has. `kind` tells it from other work.
-    fn each(&mut self, _kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
-        (0..count).for_each(|i| work(i));
-    }
-
     /// Says what will be measured after the next [`Host::pass`], before anything else, and looks at no neighbors: a host may do that as it
     /// goes.
     fn expect(&mut self, _measures: Vec<Measure<T>>) {}
@@ -70,18 +66,6 @@ pub(crate) trait Host<T: Number>: Send + Sync {
     fn total(&mut self, own: Reduction) -> Result<f64> {
         Reduction::total(vec![own]).ok_or_else(|| Error::Internal("a host that is alone has all leaves".into()))
     }
-
-    /// The state.
-    ///
-    /// # Errors
-    /// The device was lost.
-    fn view(&self) -> Result<View<'_, T>>;
-
-    /// Changes the state.
-    ///
-    /// # Errors
-    /// The device was lost.
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
 
     /// What there is to know of it.
     fn facts(&self) -> Facts;

@@ -17,6 +17,7 @@ mod one;
 mod reduce;
 mod remote;
 mod serial;
+mod store;
 mod timeline;
 
 pub(crate) use audit::Audit;
@@ -30,6 +31,7 @@ pub(crate) use reduce::pairs;
 pub use remote::HostReport;
 pub(crate) use remote::{Promise, Remote};
 pub(crate) use serial::Serial;
+pub(crate) use store::Store;
 #[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use timeline::Pen;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
@@ -42,12 +44,12 @@ pub(crate) use {
     reduce::Reduction,
 };
 
+use crate::adapter::{Adapter, Counters};
 use crate::error::Result;
-#[cfg(feature = "gpu")]
-use crate::gpu::Shared;
-use crate::gpu::{Adapter, Counters};
 use crate::layout::{View, ViewMut};
 use crate::number::Number;
+#[cfg(feature = "gpu")]
+use crate::shared::Shared;
 use crate::step::{Settings, Step};
 
 /// What runs the steps of a simulation and keeps its state.

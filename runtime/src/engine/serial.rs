@@ -5,6 +5,7 @@ use super::code::{Code, Measure, Pass};
 use super::interpreter::Host;
 use super::one::One;
 use super::reduce::Reduction;
+use super::store::Store;
 use crate::error::Result;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
@@ -20,6 +21,17 @@ pub(crate) struct Serial<T> {
 impl<T: Number> Serial<T> {
     pub(crate) fn new(domain: Arc<Domain>, state: State<T>) -> Serial<T> {
         Serial { domain, state }
+    }
+}
+
+impl<T: Number> Store<T> for Serial<T> {
+    fn view(&self) -> Result<View<'_, T>> {
+        Ok(self.state.view())
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        change(self.state.view_mut());
+        Ok(())
     }
 }
 
@@ -53,15 +65,6 @@ impl<T: Number> Host<T> for Serial<T> {
             values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform, round: 0 }).to_f64());
         });
         Ok(Reduction::of(how, &self.domain, &|slot| values[slot]))
-    }
-
-    fn view(&self) -> Result<View<'_, T>> {
-        Ok(self.state.view())
-    }
-
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        change(self.state.view_mut());
-        Ok(())
     }
 
     fn facts(&self) -> Facts {

@@ -3,7 +3,7 @@
 //! wgpu 30 swallows errors of a lost device and panics at others by default. Here both are caught where the device is made,
 //! and every call that may meet them ends in [`Device::check`]: what comes back is a result or an error, never stale.
 
-use super::adapter::{Adapter, AdapterKind};
+use crate::adapter::{Adapter, AdapterKind};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -79,13 +79,6 @@ fn describe(adapter: &wgpu::Adapter) -> Adapter {
         bindings: limits.max_storage_buffers_per_shader_stage,
         timestamps: adapter.features().contains(CLOCK),
     }
-}
-
-/// Where the shared state of a simulation lies.
-pub(crate) struct Shared {
-    pub(crate) device: wgpu::Device,
-    pub(crate) queue: wgpu::Queue,
-    pub(crate) buffer: wgpu::Buffer,
 }
 
 /// A device in use, and what went wrong with it.

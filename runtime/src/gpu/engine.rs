@@ -11,7 +11,7 @@ mod measures;
 #[cfg(feature = "cluster")]
 mod share;
 
-use super::device::{Device, Shared};
+use super::device::Device;
 use super::kernels::{Kernel, Kind};
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
@@ -20,6 +20,7 @@ use crate::engine::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
+use crate::shared::Shared;
 use crate::step::{Settings, Stage, Step, draw};
 use arrays::Arrays;
 use measures::Measures;

@@ -19,7 +19,6 @@
 
 #[cfg(not(feature = "gpu"))]
 mod absent;
-mod adapter;
 #[cfg(feature = "gpu")]
 mod device;
 #[cfg(feature = "gpu")]
@@ -43,11 +42,10 @@ pub(crate) use absent::share;
 pub(crate) use absent::{Device, engine};
 #[cfg(not(feature = "gpu"))]
 pub use absent::{adapters, copy_bandwidth};
-pub use adapter::{Adapter, AdapterKind, Counters};
+#[cfg(feature = "gpu")]
+pub(crate) use device::Device;
 #[cfg(feature = "gpu")]
 pub use device::adapters;
-#[cfg(feature = "gpu")]
-pub(crate) use device::{Device, Shared};
 #[cfg(feature = "gpu")]
 #[cfg(all(test, feature = "cluster"))]
 pub(crate) use device::{MEMORY, Memory};

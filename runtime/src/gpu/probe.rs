@@ -21,7 +21,7 @@ pub fn copy_bandwidth(adapter: usize) -> Result<f64> {
     const TRIALS: u32 = 5;
     let device = Device::open(adapter)?;
     let about = &device.about;
-    let software = about.kind == super::AdapterKind::Software;
+    let software = about.kind == crate::adapter::AdapterKind::Software;
     let wanted = if software { BYTES / 16 } else { BYTES };
     let bytes = wanted.min(about.binding_bytes).min(about.buffer_bytes) & !0xff;
     let source = device.buffer("source", bytes, Usage::STORAGE)?;

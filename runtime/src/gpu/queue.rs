@@ -3,8 +3,8 @@
 //! Dispatches are recorded into one pass and submitted together. After each submission a few status words travel to the
 //! host, through a small ring of buffers: the host reads them when they are there, and waits only when the ring is full.
 
-use super::adapter::Counters;
 use super::device::{Device, map, mapped};
+use crate::adapter::Counters;
 use crate::error::Result;
 use meshweft_shaders::layout::Status as Words;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Kernels: the formulas of a program, and their short form.
 
-use super::{Given, Kernels, Neighbors, Relax, VertexOf};
+use super::{Given, Kernels, Neighbors, VertexOf};
 use crate::number::Real;
 
 /// What all kernels have: a name, and settings of their own.
@@ -96,24 +96,6 @@ impl Combine {
             Combine::Max => f64::NEG_INFINITY,
         }
     }
-}
-
-/// Receives the kernels of a program, each once.
-pub trait KernelList<P: Kernels> {
-    /// A map.
-    fn map<K: Map<P>>(&mut self);
-    /// An update.
-    fn update<K: Update<P>>(&mut self);
-    /// A relaxation, which is an update too.
-    fn relax<K: Relax<P>>(&mut self) {
-        self.update::<K>();
-    }
-    /// A measure.
-    fn reduce<K: Reduce<P>>(&mut self);
-    /// A computation of globals.
-    fn scalar<K: Scalar<P>>(&mut self);
-    /// A test of globals.
-    fn test<K: Test<P>>(&mut self);
 }
 
 /// Declares the kernels of a program, each as the formula it is, and names its records. In the formulas `R` is the number

@@ -15,6 +15,7 @@
 mod any;
 mod given;
 mod kernel;
+mod list;
 mod record;
 mod records;
 mod relax;
@@ -25,7 +26,8 @@ pub use crate::number::{Kind, Part, Record};
 pub(crate) use any::AnyProgram;
 pub use given::Given;
 pub(crate) use given::Uniform;
-pub use kernel::{Combine, Kernel, KernelList, Map, Reduce, Scalar, Test, Update};
+pub use kernel::{Combine, Kernel, Map, Reduce, Scalar, Test, Update};
+pub use list::KernelList;
 pub use record::Vertex;
 pub(crate) use record::{integers, leaves, push};
 pub(crate) use records::{Fields, Records, lengths};

@@ -3,11 +3,11 @@
 #[cfg(feature = "gpu")]
 use super::DeviceField;
 use super::{AuditReport, GpuCounters, Metric, Saved, Snapshot};
+use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
 use crate::cluster::Sharing;
 use crate::engine::HostReport;
 use crate::error::Result;
-use crate::gpu::Adapter;
 use crate::number::Part;
 use crate::number::sealed::Sealed;
 use crate::piece::Placement;

@@ -6,12 +6,12 @@ use super::fields::DeviceField;
 use super::fields::{FieldView, read_part, read_parts};
 use super::saved::Saved;
 use super::snapshot::{self, Snapshot};
-use super::{AuditReport, GpuCounters, Metric, pieces, timeline, workload};
+use super::{AuditReport, GpuCounters, Metric};
+use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
 use crate::cluster::{self, Sharing};
 use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
 use crate::error::{Error, Result};
-use crate::gpu::Adapter;
 use crate::layout::{Layout, View, ViewMut, shared_stride};
 use crate::number::sealed::Sealed;
 use crate::number::{Kind, Number, Part};
@@ -507,7 +507,7 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn write_pieces(&mut self, folder: &Path, name: &str, placement: &Placement) -> Result<Vec<PathBuf>> {
-        pieces::write(self, folder, name, placement)
+        self.pieces(folder, name, placement)
     }
 
     fn metrics(&mut self) -> Result<Vec<Metric>> {
@@ -618,7 +618,7 @@ impl<T: Number> AnySimulation for Core<T> {
                 "{name} is private: neighbors cannot see it, nor can the host on the device"
             )));
         }
-        let Some(crate::gpu::Shared { device, queue, buffer }) = self.engine.shared()? else {
+        let Some(crate::shared::Shared { device, queue, buffer }) = self.engine.shared()? else {
             return Err(Error::Invalid("this simulation runs on no GPU: give it `Backend::Gpu`".into()));
         };
         let stride = shared_stride(self.layout.shape.shared);
@@ -654,7 +654,7 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn workload(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
-        workload::of(self, threads, parts)
+        self.work(threads, parts)
     }
 
     #[cfg(feature = "cluster")]
@@ -663,12 +663,12 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn run_once(&mut self) -> Result<()> {
-        let stages = self.stages()?.into_iter().flat_map(workload::once).collect();
+        let stages = self.stages()?.into_iter().flat_map(Stage::once).collect();
         self.aside(stages)
     }
 
     fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64> {
-        timeline::write(self, out)
+        self.events(out)
     }
 }
 

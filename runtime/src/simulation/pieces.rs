@@ -8,30 +8,27 @@ use crate::piece::{Frame, Piece, Placement, check_name, file_name};
 use meshweft_mesh::io::write_index;
 use std::path::{Path, PathBuf};
 
-/// See [`AnySimulation::write_pieces`].
-pub(super) fn write<T: Number>(
-    core: &mut Core<T>,
-    folder: &Path,
-    name: &str,
-    placement: &Placement,
-) -> Result<Vec<PathBuf>> {
-    check_name(name)?;
-    placement.check(&core.fields.0)?;
-    core.wait()?;
-    // Workers may well have other working folders.
-    let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
-    let frame = Frame { folder: &whole, name, placement };
-    let hosts = match core.engine.remote() {
-        Some(hosts) => hosts.write_pieces(&core.mesh, &frame)?,
-        None => write_whole(core, &frame).map(|()| 1)?,
-    };
-    let pieces: Vec<String> = (1..=hosts).map(|host| file_name(name, host)).collect();
-    let mut like = Piece::of(&core.mesh, &[], &[])?;
-    like.fill(&core.fields.0, placement, |_, _| T::from_f64(0.0))?;
-    let index = folder.join(format!("{name}.pvtu"));
-    std::fs::create_dir_all(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
-    write_index(&index, like.mesh(), &pieces)?;
-    Ok(std::iter::once(index).chain(pieces.iter().map(|piece| folder.join(piece))).collect())
+impl<T: Number> Core<T> {
+    /// See [`AnySimulation::write_pieces`].
+    pub(super) fn pieces(&mut self, folder: &Path, name: &str, placement: &Placement) -> Result<Vec<PathBuf>> {
+        check_name(name)?;
+        placement.check(&self.fields.0)?;
+        self.wait()?;
+        // Workers may well have other working folders.
+        let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
+        let frame = Frame { folder: &whole, name, placement };
+        let hosts = match self.engine.remote() {
+            Some(hosts) => hosts.write_pieces(&self.mesh, &frame)?,
+            None => write_whole(self, &frame).map(|()| 1)?,
+        };
+        let pieces: Vec<String> = (1..=hosts).map(|host| file_name(name, host)).collect();
+        let mut like = Piece::of(&self.mesh, &[], &[])?;
+        like.fill(&self.fields.0, placement, |_, _| T::from_f64(0.0))?;
+        let index = folder.join(format!("{name}.pvtu"));
+        std::fs::create_dir_all(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
+        write_index(&index, like.mesh(), &pieces)?;
+        Ok(std::iter::once(index).chain(pieces.iter().map(|piece| folder.join(piece))).collect())
+    }
 }
 
 /// Writes all of the mesh as one piece.

@@ -8,20 +8,22 @@ use crate::number::Number;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// See [`AnySimulation::write_timeline`].
-pub(super) fn write<T: Number>(core: &mut Core<T>, out: &mut dyn Write) -> Result<u64> {
-    let Some(timeline) = core.timeline.clone() else {
-        return Err(Error::Invalid("nothing was written down: build the simulation with `timeline(true)`".into()));
-    };
-    core.wait()?;
-    let recordings = match core.engine.remote() {
-        Some(hosts) => hosts.recordings()?,
-        None => vec![timeline.recording(1)],
-    };
-    let kernels: Vec<&str> = core.table.kernels.iter().map(|kernel| kernel.name).collect();
-    write_events(&recordings, &kernels, out)
-        .map_err(|error| Error::Invalid(format!("cannot write the timeline: {error}")))?;
-    Ok(recordings.iter().map(|recording| recording.left_out).sum())
+impl<T: Number> Core<T> {
+    /// See [`AnySimulation::write_timeline`].
+    pub(super) fn events(&mut self, out: &mut dyn Write) -> Result<u64> {
+        let Some(timeline) = self.timeline.clone() else {
+            return Err(Error::Invalid("nothing was written down: build the simulation with `timeline(true)`".into()));
+        };
+        self.wait()?;
+        let recordings = match self.engine.remote() {
+            Some(hosts) => hosts.recordings()?,
+            None => vec![timeline.recording(1)],
+        };
+        let kernels: Vec<&str> = self.table.kernels.iter().map(|kernel| kernel.name).collect();
+        write_events(&recordings, &kernels, out)
+            .map_err(|error| Error::Invalid(format!("cannot write the timeline: {error}")))?;
+        Ok(recordings.iter().map(|recording| recording.left_out).sum())
+    }
 }
 
 /// Writes all events. `kernels`: their names.

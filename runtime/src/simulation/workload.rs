@@ -14,41 +14,43 @@ use meshweft_mesh::Cut;
 use meshweft_model::{FarReads, HostLoad, Load, Passes, Workload};
 use meshweft_schedule::Rule;
 
-/// See [`AnySimulation::workload`].
-pub(super) fn of<T: Number>(core: &Core<T>, threads: usize, parts: &[f64]) -> Result<Workload> {
-    let mut steps = Steps::default();
-    steps.add(&core.stages()?);
-    steps.flush();
-    let (layout, shape) = (&core.layout, core.layout.shape);
-    // Shared state in and out, private state in and out.
-    let slot_bytes = (2 * shared_stride(shape.shared) + 2 * shape.private) * T::BYTES;
-    let loads = (0..layout.graph.len()).map(|t| {
-        let tiles = layout.tiles_of(t..t + 1);
-        let slots = layout.slots_of_tiles(tiles.clone()).len();
-        let tiles = &layout.tiles[tiles];
-        Load {
-            updates: slots as f64,
-            reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
-            bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
-        }
-    });
-    let (owners, loads_of_hosts) = hosts_of_tasks(core, parts)?;
-    Ok(Workload {
-        order: core.order(),
-        vertices: core.vertices() as usize,
-        resident_bytes: layout.round_bytes() + core.state_bytes(),
-        loads: loads.collect(),
-        rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
-        is_open: steps.is_open,
-        is_search: steps.is_search,
-        far_reads: far_reads(core),
-        hosts: loads_of_hosts,
-        walks: steps.walks,
-        graph: layout.graph.clone(),
-        depths: layout.depths.clone(),
-        waves: waves(&layout.domain, threads),
-        owners,
-    })
+impl<T: Number> Core<T> {
+    /// See [`AnySimulation::workload`].
+    pub(super) fn work(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
+        let mut steps = Steps::default();
+        steps.add(&self.stages()?);
+        steps.flush();
+        let (layout, shape) = (&self.layout, self.layout.shape);
+        // Shared state in and out, private state in and out.
+        let slot_bytes = (2 * shared_stride(shape.shared) + 2 * shape.private) * T::BYTES;
+        let loads = (0..layout.graph.len()).map(|t| {
+            let tiles = layout.tiles_of(t..t + 1);
+            let slots = layout.slots_of_tiles(tiles.clone()).len();
+            let tiles = &layout.tiles[tiles];
+            Load {
+                updates: slots as f64,
+                reads: (slots + tiles.iter().map(Tile::reads).sum::<usize>()) as f64,
+                bytes: (slots * slot_bytes + tiles.iter().map(Tile::bytes).sum::<usize>()) as f64,
+            }
+        });
+        let (owners, loads_of_hosts) = hosts_of_tasks(self, parts)?;
+        Ok(Workload {
+            order: self.order(),
+            vertices: self.vertices() as usize,
+            resident_bytes: layout.round_bytes() + self.state_bytes(),
+            loads: loads.collect(),
+            rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
+            is_open: steps.is_open,
+            is_search: steps.is_search,
+            far_reads: far_reads(self),
+            hosts: loads_of_hosts,
+            walks: steps.walks,
+            graph: layout.graph.clone(),
+            depths: layout.depths.clone(),
+            waves: waves(&layout.domain, threads),
+            owners,
+        })
+    }
 }
 
 /// The host of each task, and what each host does.
@@ -110,21 +112,6 @@ fn far_reads<T: Number>(core: &Core<T>) -> Vec<FarReads> {
     }
     all.retain(|far| far.reads > 0.0);
     all
-}
-
-/// One round of an update that reads neighbors, one iteration of a loop whatever its test says; of all else nothing.
-pub(super) fn once(stage: Stage) -> Vec<Stage> {
-    let one = |stage| match stage {
-        Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
-        Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],
-        Stage::Until { .. } => once(stage),
-        Stage::Reduce { .. } | Stage::Scalar { .. } => vec![stage],
-    };
-    match stage {
-        Stage::Until { stages, .. } => stages.into_iter().flat_map(one).collect(),
-        Stage::Update { rule: Rule::Alone, .. } | Stage::Reduce { .. } | Stage::Scalar { .. } => Vec::new(),
-        stage => one(stage),
-    }
 }
 
 /// The walks of a step.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Many small pieces of work.
-pub(super) struct Each<F> {
+pub(super) struct Each {
     count: usize,
     next: AtomicUsize,
     done: AtomicUsize,
@@ -15,15 +15,15 @@ pub(super) struct Each<F> {
     stopped: AtomicBool,
     waited: Longest,
     spin: Duration,
-    each: F,
+    each: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
-impl<F: Fn(usize) + Send + Sync + 'static> Each<F> {
+impl Each {
     /// Runs `each(i)` for all `i` below `count`, in any order, on any thread of the team.
     ///
     /// # Panics
     /// If `each` did.
-    pub(super) fn run(team: &mut Team, count: usize, each: F) {
+    pub(super) fn run(team: &mut Team, count: usize, each: Arc<dyn Fn(usize) + Send + Sync>) {
         let [next, done, last] = [0, 0, count].map(AtomicUsize::new);
         let (stopped, waited) = (AtomicBool::new(false), Longest::default());
         let spin = team.spin();
@@ -31,7 +31,7 @@ impl<F: Fn(usize) + Send + Sync + 'static> Each<F> {
     }
 }
 
-impl<F: Fn(usize) + Send + Sync> Job for Each<F> {
+impl Job for Each {
     fn work(&self, worker: usize) {
         // The caller waits for all pieces that a thread has in hand, also when its own panicked: they write to what it owns.
         let _wait = (worker == 0).then(|| WaitForAll(self));
@@ -55,9 +55,9 @@ impl<F: Fn(usize) + Send + Sync> Job for Each<F> {
 }
 
 /// Counts a piece as done, whether it ends or panics.
-struct Counted<'a, F>(&'a Each<F>);
+struct Counted<'a>(&'a Each);
 
-impl<F> Drop for Counted<'_, F> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // No thread takes another one from here on.
@@ -69,9 +69,9 @@ impl<F> Drop for Counted<'_, F> {
     }
 }
 
-struct WaitForAll<'a, F>(&'a Each<F>);
+struct WaitForAll<'a>(&'a Each);
 
-impl<F> Drop for WaitForAll<'_, F> {
+impl Drop for WaitForAll<'_> {
     fn drop(&mut self) {
         let (each, mut wait) = (self.0, Wait::new(self.0.spin));
         while each.done.load(Ordering::Acquire) < each.last.load(Ordering::Acquire) {
@@ -95,13 +95,14 @@ mod tests {
         let seen: Arc<Mutex<Vec<ThreadId>>> = Arc::default();
         let found = seen.clone();
         // No thread is done with a piece before three threads have one.
-        Each::run(&mut team, 3, move |_| {
+        let work = move |_| {
             found.lock().unwrap().push(std::thread::current().id());
             let clock = Instant::now();
             while found.lock().unwrap().len() < 3 && clock.elapsed() < PATIENCE {
                 std::thread::yield_now();
             }
-        });
+        };
+        Each::run(&mut team, 3, Arc::new(work));
         let seen = seen.lock().unwrap();
         assert!(seen.len() == 3 && seen[0] != seen[1] && seen[1] != seen[2] && seen[2] != seen[0], "{seen:?}");
     }

@@ -7,11 +7,12 @@
 //! A measure that looks at no neighbors, right after an update, needs no walk of its own: whoever does the last round of the last task
 //! of some leaves measures those.
 
+use super::ground::Ground;
 use super::tile::Visit;
-use super::walk::Ground;
 use super::{Cpu, table};
 use crate::engine::code::{Code, Measure, MeasureTile, Sight};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
+use crate::engine::store::Store;
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::{Combine, Uniform};
@@ -274,23 +275,26 @@ impl<T: Number> Cpu<T> {
         let sums = Arc::new(Sums::new(leaves, some));
         let own = sums.clone();
         if let Some(parts) = parts {
-            self.each(kind, sums.parts(), move |i| own.part(i, |leaves| look.part(how, &parts, i, leaves)));
+            let part = move |i| own.part(i, |leaves| look.part(how, &parts, i, leaves));
+            self.each(kind, sums.parts(), Arc::new(part));
         } else {
             let all = look.clone();
-            self.each(kind, ground.domain.tiles.len(), move |i| {
+            let tile = move |i: usize| {
                 let slots = all.ground.domain.tiles[i].own();
                 table::with(&table::VALUES, slots.len(), |values| {
                     all.tile(i, values);
                     all.ground.memory.measured(slots.start, values);
                 });
-            });
-            self.each(u64::MAX, sums.parts(), move |i| {
+            };
+            self.each(kind, ground.domain.tiles.len(), Arc::new(tile));
+            let part = move |i| {
                 let Ground { domain, memory, .. } = &*look.ground;
                 // SAFETY: all tiles were measured by the work before this.
                 let values = unsafe { memory.values() };
                 let value = |member: usize| values[domain.along_curve[member] as usize].to_f64();
                 own.part(i, |leaves| reduce::some_leaves(how, value, leaves));
-            });
+            };
+            self.each(u64::MAX, sums.parts(), Arc::new(part));
         }
         let Ground { domain, memory, .. } = &*ground;
         // SAFETY: all that measures is done.

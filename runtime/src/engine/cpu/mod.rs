@@ -3,8 +3,10 @@
 mod border;
 mod cells;
 mod each;
+mod ground;
 mod measures;
 mod pace;
+mod policy;
 mod quiet;
 pub(super) mod relaxation;
 #[cfg(test)]
@@ -22,21 +24,24 @@ use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Host};
 use super::legs::Legs;
 use super::reduce::Reduction;
+use super::store::Store;
 use super::{Audit, Facts, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use cells::Memory;
 use each::Each;
+use ground::Ground;
 use measures::Measures;
 use pace::Pace;
+use policy::Policy;
 use quiet::Quiet;
-use relaxation::Frontier;
+use relaxation::{Frontier, Place};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use team::Team;
-use walk::{Ground, Policy, Walk};
+use walk::Walk;
 
 /// Walks the task graph on a team of threads.
 pub(crate) struct Cpu<T> {
@@ -133,14 +138,6 @@ impl<T: Number> Cpu<T> {
             self.pace.note(kind, alone, clock.elapsed());
         }
     }
-
-    /// Runs `each(i)` for all `i` below `count`, in any order.
-    fn each(&mut self, kind: u64, count: usize, each: impl Fn(usize) + Send + Sync + 'static) {
-        self.work(kind, |team, alone| match alone {
-            true => (0..count).for_each(each),
-            false => Each::run(team, count, each),
-        });
-    }
 }
 
 /// Where waves of tasks start, and the end, if so many threads go wave by wave.
@@ -151,6 +148,30 @@ pub(crate) fn waves(domain: &Domain, threads: usize) -> Option<Vec<u32>> {
 /// What tells some work from other work.
 fn kind(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash, x| (hash ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
+}
+
+impl<T: Number> Store<T> for Cpu<T> {
+    #[expect(unsafe_code, reason = "the state between walks")]
+    fn view(&self) -> Result<View<'_, T>> {
+        // SAFETY: walks and searches end before the methods that start them return, and those borrow the engine mutably.
+        Ok(unsafe { self.ground.memory.view(self.current) })
+    }
+
+    #[expect(unsafe_code, reason = "the state between walks")]
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.quiet.forget();
+        self.measured.clear();
+        // SAFETY: as in `view`; and the engine is borrowed mutably, so nobody holds a view.
+        change(unsafe { self.ground.memory.view_mut(self.current) });
+        Ok(())
+    }
+
+    fn each(&mut self, kind: u64, count: usize, each: Arc<dyn Fn(usize) + Send + Sync>) {
+        self.work(kind, |team, alone| match alone {
+            true => (0..count).for_each(|i| each(i)),
+            false => Each::run(team, count, each),
+        });
+    }
 }
 
 impl<T: Number> Host<T> for Cpu<T> {
@@ -177,12 +198,22 @@ impl<T: Number> Host<T> for Cpu<T> {
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
         self.measured.clear();
-        if let Code::Vertex { relax: Some(relax), .. } = pass.code
-            && let Some(outcome) = (relax.here)(self, &pass, most)
-        {
-            return Ok(outcome);
-        }
-        interpreter::fixpoint(self, &pass, most)
+        let Code::Vertex { relax: Some(relax), .. } = pass.code else {
+            return interpreter::fixpoint(self, &pass, most);
+        };
+        // Taken out, so that what a kernel that panics leaves behind is not used again.
+        let known = self.frontiers.remove(&relax.star);
+        let known = known.unwrap_or_else(|| Frontier::new(&self.ground.domain, relax.star).map(Arc::new));
+        let outcome = match known.clone() {
+            Some(frontier) => {
+                self.quiet.forget();
+                let place = Place { ground: self.ground.clone(), frontier, source: self.current };
+                Ok((relax.here)(self, place, &pass.uniform, most))
+            }
+            None => interpreter::fixpoint(self, &pass, most),
+        };
+        self.frontiers.insert(relax.star, known);
+        outcome
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
@@ -190,10 +221,6 @@ impl<T: Number> Host<T> for Cpu<T> {
         let domain = &self.ground.domain;
         let own = (0..domain.graph.len()).filter(|&t| !domain.is_ghost(t as u32));
         Ok((non_finite.is_none(), self.quiet.has_changed(own)))
-    }
-
-    fn each(&mut self, kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
-        Cpu::each(self, kind, count, move |i| work(i));
     }
 
     fn expect(&mut self, measures: Vec<Measure<T>>) {
@@ -205,21 +232,6 @@ impl<T: Number> Host<T> for Cpu<T> {
             Some(known) => Ok(self.measured.swap_remove(known).1),
             None => Ok(self.reduction(code, uniform)),
         }
-    }
-
-    #[expect(unsafe_code, reason = "the state between walks")]
-    fn view(&self) -> Result<View<'_, T>> {
-        // SAFETY: walks and searches end before the methods that start them return, and those borrow the engine mutably.
-        Ok(unsafe { self.ground.memory.view(self.current) })
-    }
-
-    #[expect(unsafe_code, reason = "the state between walks")]
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.quiet.forget();
-        self.measured.clear();
-        // SAFETY: as in `view`; and the engine is borrowed mutably, so nobody holds a view.
-        change(unsafe { self.ground.memory.view_mut(self.current) });
-        Ok(())
     }
 
     fn facts(&self) -> Facts {

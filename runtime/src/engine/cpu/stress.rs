@@ -1,6 +1,6 @@
 //! Random graphs and steps, walked by more threads than there are cores: the bits are those of the oracle.
 
-use super::walk::Policy;
+use super::policy::Policy;
 use super::*;
 use crate::engine::{Engine, Interpreter, Serial, Table};
 use crate::layout::{Forms, Layout, Shape, data_graph};

@@ -23,12 +23,9 @@
 mod arrivals;
 mod boundary;
 mod course;
-mod policy;
 
-pub(super) use policy::Policy;
-
-use super::border::{Border, Outbox};
-use super::cells::Memory;
+use super::border::Outbox;
+use super::ground::Ground;
 use super::measures::Followers;
 use super::quiet::Watch;
 use super::team::{Job, Longest, Wait};
@@ -37,8 +34,6 @@ use crate::engine::code::{Code, Pass};
 use crate::engine::legs::{Leg, Legs};
 use crate::engine::reduce::Reduction;
 use crate::engine::timeline::Pen;
-use crate::engine::{Audit, Timeline};
-use crate::layout::Domain;
 use crate::number::Number;
 use boundary::Before;
 use course::{Course, Draw};
@@ -51,18 +46,6 @@ use std::time::Duration;
 /// How often a worker looks for its own next task before it helps another: a few microseconds. What it takes from
 /// another is not in its caches, and what it leaves may soon be ready.
 const PATIENCE: u32 = 200;
-
-/// What a walk works on.
-pub(super) struct Ground<T> {
-    pub(super) domain: Arc<Domain>,
-    pub(super) memory: Memory<T>,
-    pub(super) policy: Policy,
-    pub(super) audit: Option<Arc<Audit>>,
-    /// What carries values between hosts, if the domain is a share.
-    pub(super) border: Option<Arc<dyn Border>>,
-    /// Where threads write down what they do, if that is recorded.
-    pub(super) timeline: Option<Arc<Timeline>>,
-}
 
 /// Some passes over all tasks.
 pub(super) struct Walk<T> {

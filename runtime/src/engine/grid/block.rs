@@ -1,7 +1,7 @@
 //! The block of a host: what its edges offer in a round.
 
 use super::Offers;
-use crate::engine::interpreter::Host;
+use crate::engine::store::Store;
 use crate::layout::{Blocks, Rows};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Record, Relax, SharedOf, Star, Uniform, check_shape, key_real, less};
@@ -95,7 +95,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     /// What vertices of the column offer that have changed. `known`: what neighbors see of all of them.
-    pub(super) fn relax(self: &Arc<Self>, host: &mut dyn Host<T>, changed: Vec<u32>, known: &[T]) -> Offers<T> {
+    pub(super) fn relax(self: &Arc<Self>, host: &mut dyn Store<T>, changed: Vec<u32>, known: &[T]) -> Offers<T> {
         let reals = <SharedOf<P, T>>::LEN;
         let numbers = &self.blocks.numbers;
         let edges: usize = changed.iter().map(|&u| self.block.edges(u).len()).sum();
@@ -158,7 +158,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     /// Each vertex of the row looks for the best offer of the frontier.
-    fn pulled(self: &Arc<Self>, host: &mut dyn Host<T>) -> Vec<Offer<K::Key<T>>> {
+    fn pulled(self: &Arc<Self>, host: &mut dyn Store<T>) -> Vec<Offer<K::Key<T>>> {
         let targets = self.rows().offsets.len() - 1;
         let pieces: Vec<Range<usize>> =
             (0..targets).step_by(PIECE).map(|start| start..targets.min(start + PIECE)).collect();

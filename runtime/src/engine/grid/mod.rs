@@ -30,12 +30,13 @@ mod offers;
 
 pub(crate) use offers::{Less, Offers};
 
-use super::code::Pass;
-use super::interpreter::Host;
+use super::store::Store;
 use crate::error::{Error, Result};
 use crate::layout::{Blocks, Domain};
 use crate::number::Number;
-use crate::program::{Given, Kernels, Kind, PrivateOf, Record, Relax, SharedOf, Star, StarShape, Vertex, less};
+use crate::program::{
+    Given, Kernels, Kind, PrivateOf, Record, Relax, SharedOf, Star, StarShape, Uniform, Vertex, less,
+};
 use crate::trace::{self, Maker};
 use block::{Block, Search};
 use std::collections::BTreeMap;
@@ -127,16 +128,16 @@ impl<T: Number> Grid<T> {
 /// Those of [`Sides`] and of the host.
 pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
     grid: &mut Grid<T>,
-    host: &mut dyn Host<T>,
+    host: &mut dyn Store<T>,
     sides: &mut dyn Sides<T>,
-    pass: &Pass<T>,
+    uniform: &Uniform<T>,
     most: u32,
 ) -> Result<(u32, bool)> {
     let blocks = grid.blocks.clone();
     let block = grid.outs.get(&<K::Along as Star<1>>::INDEX).expect("the star is cut in blocks").clone();
-    let given: Given<P, T> = pass.uniform.given(0, 0);
+    let given: Given<P, T> = uniform.given(0, 0);
     let mut own = Own::<P, T>::new(grid, host)?;
-    let search = Arc::new(Search::<P, T, K>::new(blocks, block, pass.uniform.clone()));
+    let search = Arc::new(Search::<P, T, K>::new(blocks, block, uniform.clone()));
     let mut frontier: Vec<u32> = own.holding(|own| less(K::held(own), K::nothing::<T>()));
     // Of integers that are equal it does not matter which is taken; zeros may have two signs.
     let maker = match <K::Key<T>>::kind(0) {
@@ -190,7 +191,7 @@ struct Own<P: Kernels, T: Number> {
 }
 
 impl<P: Kernels, T: Number> Own<P, T> {
-    fn new(grid: &Grid<T>, host: &dyn Host<T>) -> Result<Own<P, T>> {
+    fn new(grid: &Grid<T>, host: &dyn Store<T>) -> Result<Own<P, T>> {
         let view = host.view()?;
         let of = |slots: &Range<u32>| (view.shared(slots.start as usize), view.private(slots.start as usize));
         Ok(Own {
@@ -252,7 +253,7 @@ impl<P: Kernels, T: Number> Own<P, T> {
     }
 
     /// Gives the host what has changed.
-    fn write(&self, grid: &Grid<T>, host: &mut dyn Host<T>) -> Result<()> {
+    fn write(&self, grid: &Grid<T>, host: &mut dyn Store<T>) -> Result<()> {
         if !self.has_changed.contains(&true) {
             return Ok(());
         }

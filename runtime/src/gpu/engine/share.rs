@@ -6,7 +6,7 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Timeline, Walks,
+    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline, Walks,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
@@ -250,6 +250,18 @@ impl<T: Number> Share<T> {
     }
 }
 
+impl<T: Number> Store<T> for Share<T> {
+    fn view(&self) -> Result<View<'_, T>> {
+        self.gpu.state()
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.gpu.edit(change)?;
+        self.ghosts = ghosts(&self.gpu.domain, self.gpu.state()?);
+        Ok(())
+    }
+}
+
 impl<T: Number> Walks<T> for Share<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         self.gpu.here.take();
@@ -283,16 +295,6 @@ impl<T: Number> Walks<T> for Share<T> {
         let given = work.given_of(&domain, &uniform, 0)?;
         let values = work.values_of::<T>(&domain, kernel, given)?;
         Ok(Reduction::of(how, &domain, &|slot| values[slot].to_f64()))
-    }
-
-    fn view(&self) -> Result<View<'_, T>> {
-        self.gpu.state()
-    }
-
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.gpu.edit(change)?;
-        self.ghosts = ghosts(&self.gpu.domain, self.gpu.state()?);
-        Ok(())
     }
 
     fn facts(&self) -> Facts {

@@ -32,7 +32,7 @@ pub(in crate::engine::cpu) struct Frontier {
 
 impl Frontier {
     /// None where the layout is none of plain lists in the order of the curve.
-    pub(super) fn new(domain: &Domain, star: usize) -> Option<Frontier> {
+    pub(in crate::engine::cpu) fn new(domain: &Domain, star: usize) -> Option<Frontier> {
         let is_plain = |tile: &Tile| matches!(tile.form, Form::Rows { .. }) && tile.slots.start.is_multiple_of(64);
         let fits = domain.share.is_none() && domain.tiles.iter().all(is_plain) && domain.along_curve.is_sorted();
         if !fits {

@@ -24,10 +24,10 @@ mod taker;
 #[cfg(test)]
 mod tests;
 
-use super::Cpu;
-use crate::engine::code::Pass;
+use super::ground::Ground;
+use crate::engine::store::Store;
 use crate::number::Number;
-use crate::program::{Kernels, Record, Relax, Star};
+use crate::program::{Kernels, Record, Relax, Star, Uniform};
 use bitmap::slots;
 use found::{Found, Tally};
 pub(super) use frontier::Frontier;
@@ -53,37 +53,29 @@ const PULL_DATA: usize = 3;
 #[cfg(test)]
 static ROUNDS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// Runs rounds of a relaxation until one changes nothing, `most` at most: how many, and whether all came out finite. None where the
-/// layout does not allow it.
-pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
-    cpu: &mut Cpu<T>,
-    pass: &Pass<T>,
-    most: u32,
-) -> Option<(u32, bool)> {
-    let (star, domain) = (<K::Along as Star<1>>::INDEX, cpu.ground.domain.clone());
-    // Taken out, so that what a kernel that panics leaves behind is not used again.
-    let known = cpu.frontiers.remove(&star).unwrap_or_else(|| Frontier::new(&domain, star).map(Arc::new));
-    let outcome = known.as_ref().map(|frontier| search::<P, T, K>(cpu, frontier, pass, most));
-    cpu.frontiers.insert(star, known);
-    outcome
+/// Where a relaxation works.
+pub(in crate::engine) struct Place<T> {
+    pub(in crate::engine::cpu) ground: Arc<Ground<T>>,
+    pub(in crate::engine::cpu) frontier: Arc<Frontier>,
+    /// Which array holds the shared state.
+    pub(in crate::engine::cpu) source: usize,
 }
 
-/// The same where the layout does.
-fn search<P: Kernels, T: Number, K: Relax<P>>(
-    cpu: &mut Cpu<T>,
-    frontier: &Arc<Frontier>,
-    pass: &Pass<T>,
+/// Runs rounds of a relaxation until one changes nothing, `most` at most: how many, and whether all came out finite. `threads`: those
+/// that do the work.
+pub(in crate::engine) fn fixpoint<P: Kernels, T: Number, K: Relax<P>>(
+    threads: &mut dyn Store<T>,
+    Place { ground, frontier, source }: Place<T>,
+    uniform: &Uniform<T>,
     most: u32,
 ) -> (u32, bool) {
-    let ground = cpu.ground.clone();
-    cpu.quiet.forget();
     ground.memory.forget_marks();
     frontier.closed.copy(&frontier.excluded);
     let search = Arc::new(Search::<P, T, K> {
         ground: ground.clone(),
         frontier: frontier.clone(),
-        uniform: pass.uniform.clone(),
-        source: cpu.current,
+        uniform: uniform.clone(),
+        source,
         found: Mutex::new(Found::NOTHING),
         closes: AtomicBool::new(true),
         kernel: PhantomData,
@@ -92,7 +84,7 @@ fn search<P: Kernels, T: Number, K: Relax<P>>(
     let first = search.clone();
     let tiles = ground.domain.tiles.len();
     let kind = fixpoint::<P, T, K> as *const () as u64;
-    cpu.each(kind, tiles, move |t| first.begin(t));
+    threads.each(kind, tiles, Arc::new(move |t| first.begin(t)));
     let mut found = search.take();
     // All of it is in the first bitmap.
     let (mut now, mut lists, mut pulls, mut is_finite) = (0, None, false, true);
@@ -120,22 +112,22 @@ fn search<P: Kernels, T: Number, K: Relax<P>>(
         let listed = match (lists.take(), pulls) {
             (_, true) => Vec::new(),
             (Some(known), false) => known,
-            (None, false) => cpu.listed(kind, frontier, now),
+            (None, false) => listed(threads, kind, &frontier, now),
         };
         let this = Arc::new(Round { search: search.clone(), now, lists: listed, offers });
         if pulls {
             let work = this.clone();
-            cpu.each(kind + 1, tiles, move |t| work.pull(t));
+            threads.each(kind + 1, tiles, Arc::new(move |t| work.pull(t)));
             found = search.take();
             now = 1 - now;
         } else {
             frontier.best.get_or_init(|| (0..ground.domain.slots()).map(|_| AtomicU64::new(0)).collect());
             let pieces: Vec<(usize, Range<usize>)> = this.pieces();
             let work = this.clone();
-            cpu.each(kind + 2, pieces.len(), move |i| work.push(pieces[i].clone()));
+            threads.each(kind + 2, pieces.len(), Arc::new(move |i| work.push(pieces[i].clone())));
             let touched = search.take().lists;
             let work = this.clone();
-            cpu.each(kind + 3, touched.len(), move |i| work.apply(&touched[i]));
+            threads.each(kind + 3, touched.len(), Arc::new(move |i| work.apply(&touched[i])));
             found = search.take();
             let bits = &frontier.bits[now];
             this.lists.iter().flatten().for_each(|&slot| bits.clear(slot));
@@ -156,20 +148,19 @@ fn search<P: Kernels, T: Number, K: Relax<P>>(
     (most, is_finite)
 }
 
-impl<T: Number> Cpu<T> {
-    /// The slots of a bitmap, as lists.
-    fn listed(&mut self, kind: u64, frontier: &Arc<Frontier>, now: usize) -> Vec<Vec<u32>> {
-        const WORDS: usize = 1 << 10;
-        let (bits, lists): (_, Arc<Mutex<Vec<Vec<u32>>>>) = (frontier.clone(), Arc::default());
-        let (pieces, all) = (bits.bits[now].0.len().div_ceil(WORDS), lists.clone());
-        self.each(kind + 4, pieces, move |i| {
-            let words = bits.bits[now].0.chunks(WORDS).nth(i).unwrap_or_default();
-            let of_word = |(w, word): (usize, &AtomicU64)| slots(i * WORDS + w, word.load(Relaxed));
-            let list: Vec<u32> = words.iter().enumerate().flat_map(of_word).collect();
-            if !list.is_empty() {
-                lock(&all).push(list);
-            }
-        });
-        std::mem::take(&mut lock(&lists))
-    }
+/// The slots of a bitmap, as lists.
+fn listed<T: Number>(threads: &mut dyn Store<T>, kind: u64, frontier: &Arc<Frontier>, now: usize) -> Vec<Vec<u32>> {
+    const WORDS: usize = 1 << 10;
+    let (bits, lists): (_, Arc<Mutex<Vec<Vec<u32>>>>) = (frontier.clone(), Arc::default());
+    let (pieces, all) = (bits.bits[now].0.len().div_ceil(WORDS), lists.clone());
+    let list = move |i: usize| {
+        let words = bits.bits[now].0.chunks(WORDS).nth(i).unwrap_or_default();
+        let of_word = |(w, word): (usize, &AtomicU64)| slots(i * WORDS + w, word.load(Relaxed));
+        let list: Vec<u32> = words.iter().enumerate().flat_map(of_word).collect();
+        if !list.is_empty() {
+            lock(&all).push(list);
+        }
+    };
+    threads.each(kind + 4, pieces, Arc::new(list));
+    std::mem::take(&mut lock(&lists))
 }

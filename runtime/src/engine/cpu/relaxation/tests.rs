@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::cpu::stress::Random;
-use crate::engine::{Engine, Interpreter, Serial, Table};
+use crate::engine::{Cpu, Engine, Interpreter, Serial, Table};
 use crate::layout::{Forms, Layout, Shape, State, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Program, Stages, StarPlan, Stars, Vertex};

@@ -1,7 +1,8 @@
 //! Takes the values of ghosts into a walk.
 
-use super::{Ground, Walk};
+use super::Walk;
 use crate::engine::cpu::border::{Arrivals, Lag};
+use crate::engine::cpu::ground::Ground;
 use crate::error::{Error, Result};
 use crate::number::Number;
 

@@ -1,7 +1,8 @@
 //! What other hosts are told of a task at the border, and when.
 
-use super::{Ground, Walk};
+use super::Walk;
 use crate::engine::cpu::border::{Haste, Outbox};
+use crate::engine::cpu::ground::Ground;
 use crate::number::Number;
 
 /// What is known of the shared state of a task before its round, once that is done.

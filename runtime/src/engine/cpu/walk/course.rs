@@ -1,7 +1,8 @@
 //! How far the tasks of a walk are, and which is next.
 
-use super::{Ground, Policy};
 use crate::engine::cpu::border::Lag;
+use crate::engine::cpu::ground::Ground;
+use crate::engine::cpu::policy::Policy;
 use crate::engine::legs::{Leg, Legs};
 use crate::number::Number;
 use crossbeam_utils::CachePadded;

@@ -1,4 +1,4 @@
-//! How ready tasks are found: see [`walk`](super).
+//! How ready tasks are found: see [`walk`](super::walk).
 
 use crate::layout::Domain;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 const LARGE: usize = 1024;
 
 /// How ready tasks are found.
-pub(in super::super) enum Policy {
+pub(super) enum Policy {
     /// Tasks of each thread: so many sequences each, the one to prefer first.
     Sequences { tasks: Vec<Vec<u32>>, each: usize },
     /// All tasks in every so-and-so-many-th round, for so many threads.
@@ -17,7 +17,7 @@ pub(in super::super) enum Policy {
 }
 
 impl Policy {
-    pub(in super::super) fn new(domain: &Domain, threads: usize) -> Policy {
+    pub(super) fn new(domain: &Domain, threads: usize) -> Policy {
         if domain.share.is_some() {
             return Policy::sequences(domain, threads);
         }
@@ -37,13 +37,13 @@ impl Policy {
     }
 
     /// Tasks for each of the threads.
-    pub(in super::super) fn sequences(domain: &Domain, threads: usize) -> Policy {
+    pub(super) fn sequences(domain: &Domain, threads: usize) -> Policy {
         let tasks = sequences(domain, threads);
         Policy::Sequences { each: tasks.len() / threads, tasks }
     }
 
     /// Wavefront after wavefront.
-    pub(in super::super) fn waves(domain: &Domain) -> Policy {
+    pub(super) fn waves(domain: &Domain) -> Policy {
         Policy::Waves(domain.waves().windows(2).flat_map(|w| (w[0]..w[1]).map(move |_| w[0]..w[1])).collect())
     }
 
