@@ -45,7 +45,7 @@ pub enum Near {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Which stages.
-    pub stages: Kind,
+    pub stages: StageKind,
     /// Reals of the shared and of the private state, one of [`SIZES`].
     pub size: (usize, usize),
     /// The order of sweeps.
@@ -54,7 +54,7 @@ pub struct Case {
 
 /// A kind of stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StageKind {
     /// `map`, with a parameter and a setting.
     Map,
     /// `map` with random numbers.
@@ -75,18 +75,18 @@ pub enum Kind {
     All,
 }
 
-impl Kind {
+impl StageKind {
     /// All kinds.
-    pub const ALL: [Kind; 9] = [
-        Kind::Map,
-        Kind::Random,
-        Kind::Sweep,
-        Kind::Backward,
-        Kind::Jacobi,
-        Kind::Reduce,
-        Kind::Scalar,
-        Kind::Until,
-        Kind::All,
+    pub const ALL: [StageKind; 9] = [
+        StageKind::Map,
+        StageKind::Random,
+        StageKind::Sweep,
+        StageKind::Backward,
+        StageKind::Jacobi,
+        StageKind::Reduce,
+        StageKind::Scalar,
+        StageKind::Until,
+        StageKind::All,
     ];
 }
 
@@ -98,7 +98,7 @@ pub fn orders() -> [Order; 6] {
 /// All cases.
 pub fn cases() -> impl Iterator<Item = Case> {
     let sizes = || SIZES.iter().copied();
-    let kinds = move || Kind::ALL.into_iter().flat_map(move |stages| sizes().map(move |size| (stages, size)));
+    let kinds = move || StageKind::ALL.into_iter().flat_map(move |stages| sizes().map(move |size| (stages, size)));
     orders().into_iter().flat_map(move |order| kinds().map(move |(stages, size)| Case { stages, size, order }))
 }
 
@@ -244,7 +244,7 @@ macro_rules! sizes {
             vertex! { pub struct State<R> { shared x: SVector<R, $shared>, q: SVector<R, $private> } }
 
             #[derive(Clone)]
-            pub struct Mixing(pub Kind);
+            pub struct Mixing(pub StageKind);
 
             fn sum<R: Real, const N: usize>(vector: SVector<R, N>) -> R {
                 vector.iter().fold(R::lit(0.0), |sum, &x| sum + x)
@@ -321,29 +321,29 @@ macro_rules! sizes {
                 }
             }
 
-            fn tell(kind: Kind, stages: &mut Stages<Mixing>) {
+            fn tell(kind: StageKind, stages: &mut Stages<Mixing>) {
                 let (drift, mix) = (Drift { by: 0.25 }, Mix { weight: 1.0 });
                 match kind {
-                    Kind::Map => (0..2).for_each(|_| stages.map(drift)),
-                    Kind::Random => stages.map(Shake),
-                    Kind::Sweep => {
+                    StageKind::Map => (0..2).for_each(|_| stages.map(drift)),
+                    StageKind::Random => stages.map(Shake),
+                    StageKind::Sweep => {
                         stages.sweep(mix, 2);
                         stages.sweep(Mix { weight: 0.5 }, 1);
                     }
-                    Kind::Backward => stages.sweep_backward(mix, 2),
-                    Kind::Jacobi => stages.jacobi(mix, 3),
-                    Kind::Reduce => {
+                    StageKind::Backward => stages.sweep_backward(mix, 2),
+                    StageKind::Jacobi => stages.jacobi(mix, 3),
+                    StageKind::Reduce => {
                         stages.reduce(Total, |g| &mut g.total);
                         stages.reduce(Least, |g| &mut g.least);
                         stages.reduce(Most, |g| &mut g.most);
                         stages.map(Apply);
                     }
-                    Kind::Scalar => {
+                    StageKind::Scalar => {
                         stages.scalar(Blend);
                         stages.scalar(Count);
                         stages.map(Apply);
                     }
-                    Kind::Until => {
+                    StageKind::Until => {
                         stages.scalar(Clear);
                         stages.until(Counted { rounds: 3.0 }, 10, |stages| {
                             stages.sweep(mix, 1);
@@ -354,8 +354,8 @@ macro_rules! sizes {
                         stages.until(Counted { rounds: 3.0 }, 10, |stages| stages.map(Apply));
                         stages.map(Apply);
                     }
-                    Kind::All => {
-                        for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::All) {
+                    StageKind::All => {
+                        for kind in StageKind::ALL.into_iter().filter(|&kind| kind != StageKind::All) {
                             tell(kind, stages);
                         }
                     }
@@ -423,9 +423,9 @@ mod tests {
     #[test]
     fn every_kind_of_stage_changes_the_result() {
         let candidate = |kind| outcome::<_, f32>(Order::BLOCKED, &three::Mixing(kind), Backend::Serial, Simd::Off);
-        let digests: Vec<String> = Kind::ALL.map(|kind| candidate(kind).unwrap().0.digest().unwrap()).into();
+        let digests: Vec<String> = StageKind::ALL.map(|kind| candidate(kind).unwrap().0.digest().unwrap()).into();
         for (i, digest) in digests.iter().enumerate() {
-            assert!(!digests[..i].contains(digest), "{:?}", Kind::ALL[i]);
+            assert!(!digests[..i].contains(digest), "{:?}", StageKind::ALL[i]);
         }
     }
 
@@ -433,7 +433,7 @@ mod tests {
     #[should_panic(expected = "differs")]
     fn a_wrong_engine_fails() {
         // Two different orders stand for an engine that is wrong.
-        let run = |order| outcome::<_, f32>(order, &one::Mixing(Kind::Sweep), Backend::Serial, Simd::Off).unwrap();
+        let run = |order| outcome::<_, f32>(order, &one::Mixing(StageKind::Sweep), Backend::Serial, Simd::Off).unwrap();
         let [a, b] = [Order::BLOCKED, Order::COLOR].map(run);
         a.0.compare(&b.0).unwrap_or_else(|e| panic!("{e}"));
     }

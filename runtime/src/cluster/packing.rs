@@ -95,7 +95,7 @@ pub(super) struct Packing {
     form: Form,
     how: Compress,
     /// By number of the host at the other end.
-    links: Vec<Mutex<Link>>,
+    links: Vec<Mutex<Balance>>,
     before: AtomicU64,
     after: AtomicU64,
 }
@@ -110,15 +110,15 @@ pub(super) struct Probe {
     pub(super) unpack: f64,
 }
 
-/// One direction to one other host.
+/// Whether values for one other host, in one direction, are worth packing.
 #[derive(Default)]
-pub(super) struct Link {
+pub(super) struct Balance {
     messages: u64,
     pub(super) packs: bool,
     probes: VecDeque<Probe>,
 }
 
-impl Link {
+impl Balance {
     /// Whether the next message is a probe.
     pub(super) fn probes(&mut self) -> bool {
         self.messages += 1;
@@ -240,29 +240,29 @@ mod tests {
     fn a_link_packs_where_bytes_take_longer_than_packing() {
         // A quarter is saved: 2 ns a byte at a gigabit, 0.2 ns at ten. Packing and unpacking take 1 ns together.
         for (rate, packs) in [(Some(SLOW), true), (Some(FAST), false), (None, false), (Some(f64::INFINITY), false)] {
-            let mut link = Link::default();
-            let said = link.decide(probe(0.75, 2e9), rate);
-            assert_eq!((link.packs, said.is_some()), (packs, packs), "{rate:?}");
+            let mut balance = Balance::default();
+            let said = balance.decide(probe(0.75, 2e9), rate);
+            assert_eq!((balance.packs, said.is_some()), (packs, packs), "{rate:?}");
         }
-        let mut link = Link::default();
-        let said = link.decide(probe(0.75, 2e9), Some(SLOW)).unwrap();
+        let mut balance = Balance::default();
+        let said = balance.decide(probe(0.75, 2e9), Some(SLOW)).unwrap();
         assert_eq!(
             said,
             "the link carries 125 MB/s, packed values take 75 % of their bytes, packing goes at 2000 MB/s, unpacking at 2000 MB/s"
         );
         // What does not get smaller never pays.
-        assert_eq!(Link::default().decide(probe(1.0, f64::INFINITY), Some(1.0)), None);
+        assert_eq!(Balance::default().decide(probe(1.0, f64::INFINITY), Some(1.0)), None);
         // Nor does what takes long to pack.
-        assert_eq!(Link::default().decide(probe(0.75, 1e8), Some(SLOW)), None);
+        assert_eq!(Balance::default().decide(probe(0.75, 1e8), Some(SLOW)), None);
     }
 
     #[test]
     fn a_link_near_the_balance_does_not_flap() {
         // It pays below 250 MB/s.
-        let mut link = Link::default();
+        let mut balance = Balance::default();
         let mut packs = |rate: f64| {
-            let said = link.decide(probe(0.75, 2e9), Some(rate)).is_some();
-            (link.packs, said)
+            let said = balance.decide(probe(0.75, 2e9), Some(rate)).is_some();
+            (balance.packs, said)
         };
         assert_eq!(packs(249e6), (false, false), "by too little");
         assert_eq!(packs(190e6), (true, true));
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn one_interrupted_probe_changes_nothing() {
-        let mut link = Link::default();
-        link.decide(probe(0.75, 2e9), Some(SLOW));
+        let mut balance = Balance::default();
+        balance.decide(probe(0.75, 2e9), Some(SLOW));
         for _ in 0..REMEMBERED - 1 {
-            assert_eq!(link.decide(probe(0.75, 1e6), Some(SLOW)), None, "the quickest counts");
+            assert_eq!(balance.decide(probe(0.75, 1e6), Some(SLOW)), None, "the quickest counts");
         }
-        assert!(link.packs);
-        assert!(link.decide(probe(0.75, 1e6), Some(SLOW)).is_some() && !link.packs, "until it is long ago");
+        assert!(balance.packs);
+        assert!(balance.decide(probe(0.75, 1e6), Some(SLOW)).is_some() && !balance.packs, "until it is long ago");
     }
 
     /// A message about one task whose values are all the same.
@@ -321,8 +321,8 @@ mod tests {
 
     #[test]
     fn probes_are_frequent_at_first_and_rare_later() {
-        let mut link = Link::default();
-        let probes: Vec<u64> = (1..1100).filter(|_| link.probes()).collect();
+        let mut balance = Balance::default();
+        let probes: Vec<u64> = (1..1100).filter(|_| balance.probes()).collect();
         assert_eq!(probes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024]);
     }
 }

@@ -11,7 +11,7 @@ use super::stream::{Incoming, Outgoing};
 use super::timeline;
 use crate::engine::{
     Code, Cpu, Engine, Facts, Grid, Interpreter, MOST, Measure, Pass, Progress, Reduction, Store, Table, Timeline,
-    Walks, is_built, round_by_round,
+    Walker, is_built, round_by_round,
 };
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -35,7 +35,7 @@ const TOGETHER: f64 = 256.0;
 
 /// The part of the mesh that is here, and the rest of it elsewhere.
 struct Share<T: Number> {
-    walker: Box<dyn Walks<T>>,
+    walker: Box<dyn Walker<T>>,
     exchange: Arc<Exchange>,
     domain: Arc<Domain>,
     /// Its place among hosts that stand in a grid, and its links there.
@@ -74,7 +74,7 @@ impl<T: Number> Store<T> for Share<T> {
     }
 }
 
-impl<T: Number> Walks<T> for Share<T> {
+impl<T: Number> Walker<T> for Share<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         if !passes.iter().any(|pass| self.is_searched(pass)) {
             return self.walker.pass(passes);
@@ -209,7 +209,7 @@ fn serve<T: Number>(
     exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = host_of(exchange);
-    let walker: Box<dyn Walks<T>> = match begin.gpus.get(host - 1) {
+    let walker: Box<dyn Walker<T>> = match begin.gpus.get(host - 1) {
         Some(&Some(adapter)) => {
             gpu::scalar::<T>()?;
             let (device, kernels) = (gpu::Device::open(adapter as usize)?, gpu::sources(traced)?);
@@ -387,7 +387,7 @@ impl<T: Number> Worker<T> {
 
     fn tally(&self) -> Tally {
         let (transport, waiting) = (self.exchange.transport(), self.exchange.overlap.waited().as_secs_f64());
-        let found = self.engine.host.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
+        let found = self.engine.walker.grid.as_ref().map(|(_, lines)| lines.sent()).unwrap_or_default();
         let sent =
             (FIRST..transport.hosts()).filter(|&host| host != transport.host()).map(|host| transport.traffic(host));
         let Facts { threads, left_out, .. } = self.engine.facts();

@@ -14,7 +14,7 @@ use meshweft_schedule::Rule;
 use std::sync::Arc;
 
 /// What an engine that runs where the host does can do with all vertices. [`Interpreter`] makes an [`Engine`] of it.
-pub(crate) trait Host<T: Number>: Store<T> {
+pub(crate) trait Walker<T: Number>: Store<T> {
     /// Runs updates in sequence. Tells the first of them that did not come out finite everywhere.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ pub(crate) trait Host<T: Number>: Store<T> {
         fixpoint(self, &pass, most)
     }
 
-    /// Says what will be measured after the next [`Host::pass`], before anything else, and looks at no neighbors: a host may do that as it
+    /// Says what will be measured after the next [`Walker::pass`], before anything else, and looks at no neighbors: a host may do that as it
     /// goes.
     fn expect(&mut self, _measures: Vec<Measure<T>>) {}
 
@@ -71,33 +71,37 @@ pub(crate) trait Host<T: Number>: Store<T> {
     fn facts(&self) -> Facts;
 }
 
-/// [`Host::fixpoint`], round by round.
+/// [`Walker::fixpoint`], round by round.
 ///
 /// # Errors
 /// As there.
-pub(crate) fn fixpoint<T: Number, H: Host<T> + ?Sized>(host: &mut H, pass: &Pass<T>, most: u32) -> Result<(u32, bool)> {
+pub(crate) fn fixpoint<T: Number, W: Walker<T> + ?Sized>(
+    walker: &mut W,
+    pass: &Pass<T>,
+    most: u32,
+) -> Result<(u32, bool)> {
     let mut finite = true;
     for round in 0..most {
-        let (is_finite, has_changed) = host.round(pass.clone())?;
+        let (is_finite, has_changed) = walker.round(pass.clone())?;
         finite &= is_finite;
-        if !host.any(has_changed)? {
+        if !walker.any(has_changed)? {
             return Ok((round + 1, finite));
         }
     }
     Ok((most, finite))
 }
 
-/// Runs steps stage by stage on a [`Host`], and keeps globals and progress.
-pub(crate) struct Interpreter<T, H> {
-    pub(crate) host: H,
+/// Runs steps stage by stage on a [`Walker`], and keeps globals and progress.
+pub(crate) struct Interpreter<T, W> {
+    pub(crate) walker: W,
     table: Arc<Table<T>>,
     globals: Vec<T>,
     progress: Progress,
 }
 
-impl<T: Number, H: Host<T>> Interpreter<T, H> {
-    pub(crate) fn new(host: H, table: Arc<Table<T>>, globals: Vec<T>) -> Interpreter<T, H> {
-        Interpreter { host, table, globals, progress: Progress::default() }
+impl<T: Number, W: Walker<T>> Interpreter<T, W> {
+    pub(crate) fn new(walker: W, table: Arc<Table<T>>, globals: Vec<T>) -> Interpreter<T, W> {
+        Interpreter { walker, table, globals, progress: Progress::default() }
     }
 
     /// Counts progress from here on: the state was changed.
@@ -111,15 +115,15 @@ impl<T: Number, H: Host<T>> Interpreter<T, H> {
     }
 
     fn total(&mut self, kernel: usize, uniform: Uniform<T>) -> Result<f64> {
-        let own = self.host.reduce(Measure { kernel, code: self.code(kernel), uniform })?;
-        self.host.total(own)
+        let own = self.walker.reduce(Measure { kernel, code: self.code(kernel), uniform })?;
+        self.walker.total(own)
     }
 
     /// Takes some steps, of which the first that is not finite is the last that counts. Updates in sequence go to the host
     /// together, across steps.
     ///
     /// # Errors
-    /// As those of [`Host`].
+    /// As those of [`Walker`].
     pub(crate) fn steps(&mut self, steps: &[Step<T>]) -> Result<()> {
         let mut run = Run { engine: self, step: &steps[0], number: 0, passes: Vec::new(), non_finite: None };
         let mut after = Vec::with_capacity(steps.len());
@@ -142,7 +146,7 @@ impl<T: Number, H: Host<T>> Interpreter<T, H> {
     }
 }
 
-impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
+impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.steps(std::slice::from_ref(step))
     }
@@ -162,11 +166,11 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     }
 
     fn state(&self) -> Result<View<'_, T>> {
-        self.host.view()
+        self.walker.view()
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.host.change(edit)
+        self.walker.change(edit)
     }
 
     fn globals(&self) -> Result<Vec<T>> {
@@ -179,13 +183,13 @@ impl<T: Number, H: Host<T>> Engine<T> for Interpreter<T, H> {
     }
 
     fn facts(&self) -> Facts {
-        self.host.facts()
+        self.walker.facts()
     }
 }
 
 /// Steps under way. Updates in sequence go to the engine together, so that it needs no barrier between them.
-struct Run<'a, T, H> {
-    engine: &'a mut Interpreter<T, H>,
+struct Run<'a, T, W> {
+    engine: &'a mut Interpreter<T, W>,
     /// The step whose stages are being told, and which of the steps it is.
     step: &'a Step<T>,
     number: usize,
@@ -195,7 +199,7 @@ struct Run<'a, T, H> {
     non_finite: Option<usize>,
 }
 
-impl<T: Number, H: Host<T>> Run<'_, T, H> {
+impl<T: Number, W: Walker<T>> Run<'_, T, W> {
     /// `outer`: what the list draws random numbers by.
     fn stages(&mut self, stages: &[Stage], outer: u32) -> Result<()> {
         for (i, stage) in stages.iter().enumerate() {
@@ -213,7 +217,7 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
                     self.flush()?;
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
                     let pass = Pass { kernel, code, rule: Rule::AtOnce, rounds: 1, uniform };
-                    let (rounds, finite) = self.engine.host.fixpoint(pass, most)?;
+                    let (rounds, finite) = self.engine.walker.fixpoint(pass, most)?;
                     self.engine.progress.rounds += u64::from(rounds);
                     if !finite {
                         self.note_non_finite(self.number);
@@ -269,8 +273,8 @@ impl<T: Number, H: Host<T>> Run<'_, T, H> {
         if steps.is_empty() {
             return Ok(());
         }
-        self.engine.host.expect(measures);
-        if let Some(pass) = self.engine.host.pass(passes)? {
+        self.engine.walker.expect(measures);
+        if let Some(pass) = self.engine.walker.pass(passes)? {
             self.note_non_finite(steps[pass]);
         }
         Ok(())

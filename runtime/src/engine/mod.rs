@@ -40,7 +40,7 @@ pub(crate) use {
     code::{Code, Measure, Pass, is_built},
     cpu::{Arrivals, Border, Haste, Lag, Outbox},
     grid::{Folding, Grid, Less, Offers, Sides},
-    interpreter::{Host as Walks, fixpoint as round_by_round},
+    interpreter::{Walker, fixpoint as round_by_round},
     reduce::Reduction,
 };
 

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::code::{Code, Measure, Pass};
-use super::interpreter::Host;
+use super::interpreter::Walker;
 use super::one::One;
 use super::reduce::Reduction;
 use super::store::Store;
@@ -35,7 +35,7 @@ impl<T: Number> Store<T> for Serial<T> {
     }
 }
 
-impl<T: Number> Host<T> for Serial<T> {
+impl<T: Number> Walker<T> for Serial<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         let (mut non_finite, mut reals) = (None, Vec::new());
         for (pass, Pass { code, rule, rounds, uniform, .. }) in passes.into_iter().enumerate() {

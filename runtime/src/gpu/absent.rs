@@ -4,7 +4,7 @@ use super::Adapter;
 use super::kernels::Kernel;
 use crate::engine::Engine;
 #[cfg(feature = "cluster")]
-use crate::engine::{Border, Timeline, Walks};
+use crate::engine::{Border, Timeline, Walker};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State};
 use crate::number::Number;
@@ -49,7 +49,7 @@ pub(crate) fn share<T: Number>(
     _: (&Physics, Vec<Kernel>),
     _: (State<T>, Vec<T>),
     _: (Arc<dyn Border>, Option<Arc<Timeline>>),
-) -> Result<Box<dyn Walks<T>>> {
+) -> Result<Box<dyn Walker<T>>> {
     match device {}
 }
 

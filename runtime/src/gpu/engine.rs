@@ -12,7 +12,7 @@ mod measures;
 mod share;
 
 use super::device::Device;
-use super::kernels::{Kernel, Kind};
+use super::kernels::Kernel;
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
@@ -22,6 +22,7 @@ use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::shared::Shared;
 use crate::step::{Settings, Stage, Step, draw};
+use crate::trace::Role;
 use arrays::Arrays;
 use measures::Measures;
 use meshweft_schedule::Rule;
@@ -50,7 +51,7 @@ struct Work {
     tick: (wgpu::ComputePipeline, wgpu::BindGroup),
     measures: Option<Measures>,
     /// What each kernel is for, and whether it draws random numbers.
-    kinds: Vec<Kind>,
+    roles: Vec<Role>,
     draws: Vec<bool>,
     /// Steps asked for so far, and those that were before the device began to count.
     steps: u64,
@@ -119,16 +120,16 @@ impl<T: Number> Gpu<T> {
         let queue = Queue::new(&device, &words(&globals), record_bytes)?;
         #[cfg(test)]
         let queue = if less.is_some() { queue.slow() } else { queue };
-        let kinds: Vec<Kind> = kernels.iter().map(|kernel| kernel.kind).collect();
+        let roles: Vec<Role> = kernels.iter().map(|kernel| kernel.role).collect();
         let draws = kernels.iter().map(|kernel| kernel.draws).collect();
-        let measured = kinds.iter().any(|kind| matches!(kind, Kind::Measure(_))).then_some(domain.slots());
+        let measured = roles.iter().any(|role| matches!(role, Role::Measure(_))).then_some(domain.slots());
         let arrays = Arrays::new(&device, &queue, &mut plan, &domain, (record_bytes, measured))?;
         let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &domain, arrays.pipeline_layout())?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
         let work =
-            Work { device, queue, plan, arrays, pipelines, tick, measures, kinds, draws, steps, since, rounds, taken };
+            Work { device, queue, plan, arrays, pipelines, tick, measures, roles, draws, steps, since, rounds, taken };
         work.arrays.upload(&work.device, &state)?;
         Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state) })
     }

@@ -4,8 +4,7 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use crate::number::Number;
-use crate::program::Combine;
-use crate::trace::{self, Traced};
+use crate::trace::{Role, Traced};
 use meshweft_schedule::Rule;
 use meshweft_shaders::{Body, Entry, Scalar};
 
@@ -13,21 +12,12 @@ use meshweft_shaders::{Body, Entry, Scalar};
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    /// What it is for.
+    pub(crate) role: Role,
     pub(crate) body: Body,
     /// Whether it draws random numbers.
     #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device asks"))]
     pub(crate) draws: bool,
-}
-
-/// What it is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Map,
-    Update,
-    Measure(Combine),
-    /// New globals, or a test.
-    Once,
 }
 
 /// The kernels of a program, by number.
@@ -35,14 +25,8 @@ pub(crate) enum Kind {
 /// # Errors
 /// [`Error::Program`] names the first that cannot be written in WGSL, and why.
 pub(crate) fn sources(traced: Vec<Traced>) -> Result<Vec<Kernel>> {
-    let source = |Traced { name, kind, body, draws, .. }: Traced| {
-        let kind = match kind {
-            trace::Kind::Map => Kind::Map,
-            trace::Kind::Update { .. } => Kind::Update,
-            trace::Kind::Measure(how) => Kind::Measure(how),
-            trace::Kind::Scalar | trace::Kind::Test => Kind::Once,
-        };
-        Ok(Kernel { name, kind, draws, body: body.map_err(Error::Program)? })
+    let source = |Traced { name, role, body, draws, .. }: Traced| {
+        Ok(Kernel { name, role, draws, body: body.map_err(Error::Program)? })
     };
     traced.into_iter().map(source).collect()
 }
@@ -63,14 +47,14 @@ impl Kernel {
     /// How it may be visited: entry points, and whether neighbors are read from another array than is written.
     pub(super) fn variants(&self, plan: &Plan, domain: &Domain) -> Vec<(Entry, bool)> {
         let entries = |rule, double| plan.entries(domain, rule).into_iter().map(move |entry| (entry, double));
-        match self.kind {
-            Kind::Map => entries(Rule::Alone, false).collect(),
-            Kind::Update if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
-            Kind::Update => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
-            Kind::Measure(_) => entries(Rule::AtOnce, false).collect(),
+        match self.role {
+            Role::Map => entries(Rule::Alone, false).collect(),
+            Role::Update { .. } if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
+            Role::Update { .. } => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
+            Role::Measure(_) => entries(Rule::AtOnce, false).collect(),
             // What has no vertex is computed where the host does.
-            Kind::Once if domain.share.is_some() => Vec::new(),
-            Kind::Once => vec![(Entry::Once, false)],
+            Role::Scalar | Role::Test if domain.share.is_some() => Vec::new(),
+            Role::Scalar | Role::Test => vec![(Entry::Once, false)],
         }
     }
 }

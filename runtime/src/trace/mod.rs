@@ -56,7 +56,7 @@ pub(crate) fn physics(records: &Records, stars: &[StarShape], scalar: shaders::S
 #[derive(Clone, Copy)]
 pub(crate) struct Script {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) role: Role,
     /// Runs it on the tape of this thread. Returns what it comes to: of a vertex the shared reals first.
     run: fn(&Recorder) -> Vec<Id>,
     takes: Option<Takes>,
@@ -67,7 +67,7 @@ type Takes = fn(&Recorder) -> (usize, bool);
 
 /// What a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Role {
     Map,
     Update { is_quiet: bool },
     Measure(Combine),
@@ -78,12 +78,12 @@ pub(crate) enum Kind {
 impl Script {
     pub(crate) fn map<P: Kernels, K: Map<P>>() -> Script {
         let run = |_: &Recorder| vertex::<P>(K::map(&given(), own::<P>()));
-        Script { name: K::NAME, kind: Kind::Map, run, takes: None }
+        Script { name: K::NAME, role: Role::Map, run, takes: None }
     }
 
     pub(crate) fn update<P: Kernels, K: Update<P>>() -> Script {
         let run = |around: &Recorder| vertex::<P>(K::update(&given(), own::<P>(), around));
-        Script { name: K::NAME, kind: Kind::Update { is_quiet: K::QUIET }, run, takes: None }
+        Script { name: K::NAME, role: Role::Update { is_quiet: K::QUIET }, run, takes: None }
     }
 
     pub(crate) fn relax<P: Kernels, K: Relax<P>>() -> Script {
@@ -92,17 +92,17 @@ impl Script {
 
     pub(crate) fn measure<P: Kernels, K: Reduce<P>>() -> Script {
         let run = |around: &Recorder| vec![K::measure(&given(), own::<P>(), around).0];
-        Script { name: K::NAME, kind: Kind::Measure(K::COMBINE), run, takes: None }
+        Script { name: K::NAME, role: Role::Measure(K::COMBINE), run, takes: None }
     }
 
     pub(crate) fn scalar<P: Kernels, K: Scalar<P>>() -> Script {
         let run = |_: &Recorder| ids(&K::compute(&given::<P>()));
-        Script { name: K::NAME, kind: Kind::Scalar, run, takes: None }
+        Script { name: K::NAME, role: Role::Scalar, run, takes: None }
     }
 
     pub(crate) fn test<P: Kernels, K: Test<P>>() -> Script {
         let run = |_: &Recorder| vec![K::test::<Expr>(&given::<P>()).id()];
-        Script { name: K::NAME, kind: Kind::Test, run, takes: None }
+        Script { name: K::NAME, role: Role::Test, run, takes: None }
     }
 }
 
@@ -110,7 +110,7 @@ impl Script {
 #[derive(Clone, Debug)]
 pub(crate) struct Traced {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) role: Role,
     /// Its WGSL, or why it cannot be written.
     pub(crate) body: Result<Body, String>,
     /// Whether it asks for the number of the vertex.
@@ -185,7 +185,7 @@ fn record<A>(
 impl Script {
     /// Runs it, and writes down what it leaves on the tape.
     fn trace(&self, physics: &Physics, stars: &[StarShape]) -> Result<Traced, String> {
-        let traced = trace((self.name, self.kind), physics, stars, &self.run)?;
+        let traced = trace((self.name, self.role), physics, stars, &self.run)?;
         let Some(takes) = self.takes else { return Ok(traced) };
         if traced.reads_vertex {
             return Err(
@@ -204,7 +204,7 @@ impl Script {
 }
 
 fn trace(
-    (name, kind): (&'static str, Kind),
+    (name, role): (&'static str, Role),
     physics: &Physics,
     stars: &[StarShape],
     run: &dyn Fn(&Recorder) -> Vec<Id>,
@@ -223,15 +223,15 @@ fn trace(
     }
     let reads = |wanted: Input| tape.reads(&outputs, |node| matches!(node, Node::Input(input, _) if input == wanted));
     let (reads_step, draws) = (reads(Input::Step), reads(Input::Draw));
-    if kind == (Kind::Update { is_quiet: true }) && (reads_step || draws) {
+    if role == (Role::Update { is_quiet: true }) && (reads_step || draws) {
         return Err(
             "is quiet, but reads the step or draws random numbers: it changes by itself, so leave out `quiet`".into()
         );
     }
-    let body = body(&tape, physics, kind, &outputs);
+    let body = body(&tape, physics, role, &outputs);
     Ok(Traced {
         name,
-        kind,
+        role,
         body: body.map_err(|why| format!("kernel {name} cannot run on a GPU: {why}")),
         reads_vertex: reads(Input::Vertex),
         reads_globals: reads(Input::Globals),
@@ -242,13 +242,13 @@ fn trace(
 }
 
 /// What a kernel left on a tape, as WGSL.
-fn body(tape: &Tape, physics: &Physics, kind: Kind, outputs: &[Id]) -> Result<Body, String> {
+fn body(tape: &Tape, physics: &Physics, role: Role, outputs: &[Id]) -> Result<Body, String> {
     let write = |result: &dyn Fn(&[String]) -> String| Writer::new(tape, physics, outputs).body(outputs, result);
-    match kind {
-        Kind::Map | Kind::Update { .. } => update(tape, physics, outputs, write),
-        Kind::Measure(how) => Ok(Body::measure(write(&|outputs| outputs[0].clone())?, how == Combine::Sum)),
-        Kind::Scalar => Ok(Body::scalar(write(&|reals| physics.globals.build(|k| reals[k].clone()))?)),
-        Kind::Test => Ok(Body::test(write(&|outputs| outputs[0].clone())?)),
+    match role {
+        Role::Map | Role::Update { .. } => update(tape, physics, outputs, write),
+        Role::Measure(how) => Ok(Body::measure(write(&|outputs| outputs[0].clone())?, how == Combine::Sum)),
+        Role::Scalar => Ok(Body::scalar(write(&|reals| physics.globals.build(|k| reals[k].clone()))?)),
+        Role::Test => Ok(Body::test(write(&|outputs| outputs[0].clone())?)),
     }
 }
 

@@ -53,7 +53,7 @@ fn traced<P: Kernels>(
     let stars: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
     let physics = physics(&Records::of::<P, f32>(&[]), &stars, scalar);
     let run = |recorder: &Recorder| vertex::<P>(run(own::<P>(), &Around(recorder, PhantomData)));
-    let traced = trace(("probe", Kind::Update { is_quiet: false }), &physics, &stars, &run);
+    let traced = trace(("probe", Role::Update { is_quiet: false }), &physics, &stars, &run);
     let body = traced.map_err(|why| Error::Program(format!("kernel probe {why}")))?.body.map_err(Error::Program)?;
     for entry in [shaders::Entry::Phase, shaders::Entry::Tasks] {
         let harness =

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Lists of ids come in several forms ([`ids`]), of which a sender takes the quickest for the link ([`cost`]); reals ([`reals`]) and who
-//! offers what are packed together or not at all, by the rule of all values ([`Link`]). Who offers something is said once, however
+//! offers what are packed together or not at all, by the rule of all values ([`Balance`]). Who offers something is said once, however
 //! many hear of it: each offer then names it by its place among them, in as few bits as there are.
 //!
 //! Source: Young, Romera, Hauck and Fröning, "Optimizing Communication for a 2D-Partitioned Scalable BFS", 2016.
@@ -16,7 +16,7 @@ mod reals;
 #[cfg(test)]
 mod tests;
 
-use super::packing::{Compress, Link, Probe};
+use super::packing::{Balance, Compress, Probe};
 use crate::engine::Offers;
 use crate::number::Number;
 use cost::{Costs, Way};
@@ -71,7 +71,7 @@ pub(super) struct Packer<C> {
     now: C,
     costs: Costs,
     /// Whether reals are packed, on the way to the column and to the row.
-    links: [Link; 2],
+    links: [Balance; 2],
     /// Seconds a byte that packed reals took to be read, the last time.
     unpacking: Option<f64>,
     pub(super) sent: Sent,
@@ -79,7 +79,7 @@ pub(super) struct Packer<C> {
 
 impl<C: Fn() -> Duration> Packer<C> {
     pub(super) fn new(compress: Compress, now: C) -> Packer<C> {
-        let (costs, links) = (Costs::new(compress), <[Link; 2]>::default());
+        let (costs, links) = (Costs::new(compress), <[Balance; 2]>::default());
         Packer { compress, now, costs, links, unpacking: None, sent: Sent::default() }
     }
 

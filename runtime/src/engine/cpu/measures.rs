@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use crate::engine::cpu::Measure;
     use crate::engine::cpu::stress::{Case, MOST, OWN, STIR, SUM, traced_table};
-    use crate::engine::interpreter::{Host, Interpreter};
+    use crate::engine::interpreter::{Interpreter, Walker};
     use crate::engine::{Engine, Serial, Table};
     use crate::number::Int;
     use crate::step::{Stage, Step};
@@ -348,8 +348,8 @@ mod tests {
                 cpu.step(&step).unwrap();
                 assert_eq!(cpu.globals().unwrap(), oracle.globals().unwrap(), "{order} {width} {threads}");
                 // Where leaves lie in few tiles.
-                cpu.host.expect([MOST, OWN].map(|kernel| measure(&table, kernel)).into());
-                let followers = cpu.host.followers(0).map_or(0, |then| then.measures.len());
+                cpu.walker.expect([MOST, OWN].map(|kernel| measure(&table, kernel)).into());
+                let followers = cpu.walker.followers(0).map_or(0, |then| then.measures.len());
                 assert_eq!(followers, if order.key == Key::LevelColor { 0 } else { 2 }, "{order} {width} {threads}");
             }
         }

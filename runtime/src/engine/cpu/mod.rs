@@ -21,7 +21,7 @@ pub(crate) use border::Border;
 pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
-use super::interpreter::{self, Host};
+use super::interpreter::{self, Walker};
 use super::legs::Legs;
 use super::reduce::Reduction;
 use super::store::Store;
@@ -174,7 +174,7 @@ impl<T: Number> Store<T> for Cpu<T> {
     }
 }
 
-impl<T: Number> Host<T> for Cpu<T> {
+impl<T: Number> Walker<T> for Cpu<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         let kernels = passes.iter().flat_map(|pass| [pass.kernel as u64, pass.rule as u64, pass.rounds.into()]);
         let kind = kind(kernels.chain(self.expected.iter().map(|measure| measure.kernel as u64)));

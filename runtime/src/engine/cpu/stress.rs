@@ -228,7 +228,7 @@ fn check(seed: u64) -> u64 {
         1 => Policy::Rounds(threads),
         _ => Policy::waves(&layout.domain),
     };
-    Arc::get_mut(&mut cpu.host.ground).expect("no walk yet").policy = policy;
+    Arc::get_mut(&mut cpu.walker.ground).expect("no walk yet").policy = policy;
     let (plain, state) = case.laid_out(1);
     let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table, globals);
     for (i, step) in steps.iter().enumerate() {

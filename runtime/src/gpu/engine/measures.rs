@@ -5,12 +5,12 @@ use super::{Scene, Work, grid, levels};
 use crate::engine::pairs;
 use crate::error::{Error, Result};
 use crate::gpu::device::{Device, STAGING};
-use crate::gpu::kernels::Kind;
 use crate::gpu::queue::Queue;
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::Combine;
 use crate::step::Settings;
+use crate::trace::Role;
 use meshweft_schedule::Rule;
 use meshweft_shaders::layout::Reduction;
 use meshweft_shaders::{FINISH, LEAF, REDUCE, Scalar};
@@ -91,7 +91,7 @@ impl Work {
 
     /// Measures every slot. Tells how the values are combined.
     fn values<T: Number>(&mut self, scene: Scene<T>, kernel: usize, settings: &Settings) -> Result<Combine> {
-        let Kind::Measure(how) = self.kinds[kernel] else {
+        let Role::Measure(how) = self.roles[kernel] else {
             return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
         };
         let given = self.given(scene, settings, false)?;

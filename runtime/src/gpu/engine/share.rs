@@ -6,15 +6,16 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline, Walks,
+    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline, Walker,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
-use crate::gpu::kernels::{Kernel, Kind};
+use crate::gpu::kernels::Kernel;
 use crate::gpu::plan::Planned;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
+use crate::trace::Role;
 use meshweft_schedule::{Rule, is_ready};
 use meshweft_shaders::Physics;
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ pub(crate) fn share<T: Number>(
     (physics, kernels): (&Physics, Vec<Kernel>),
     (state, globals): (State<T>, Vec<T>),
     (border, timeline): (Arc<dyn Border>, Option<Arc<Timeline>>),
-) -> Result<Box<dyn Walks<T>>> {
+) -> Result<Box<dyn Walker<T>>> {
     let ghosts = ghosts(&domain, state.view());
     let mut gpu = Gpu::new(device, domain, (physics, kernels), state, globals)?;
     let domain = gpu.domain.clone();
@@ -262,7 +263,7 @@ impl<T: Number> Store<T> for Share<T> {
     }
 }
 
-impl<T: Number> Walks<T> for Share<T> {
+impl<T: Number> Walker<T> for Share<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         self.gpu.here.take();
         let work = self.gpu.work.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -288,7 +289,7 @@ impl<T: Number> Walks<T> for Share<T> {
     fn reduce(&mut self, Measure { kernel, uniform, .. }: Measure<T>) -> Result<Reduction> {
         let domain = self.gpu.domain.clone();
         let work = self.gpu.work_mut();
-        let Kind::Measure(how) = work.kinds[kernel] else {
+        let Role::Measure(how) = work.roles[kernel] else {
             return Err(Error::Internal(format!("kernel {kernel} measures nothing")));
         };
         work.set_globals(&uniform.globals)?;
