@@ -1,6 +1,6 @@
 //! A vertex by itself: what the oracle calls for each.
 
-use crate::layout::{Form, Row, Tile, View};
+use crate::layout::{Form, Opened, Row, RowStar, Rows, Tile, View};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 
@@ -30,15 +30,19 @@ impl<T: Number> One<'_, T> {
         self.uniform.given(number.copied().unwrap_or(0), self.round)
     }
 
-    fn around(&self) -> Row<'_, impl Fn(usize) -> T> {
+    fn opened(&self) -> Opened<RowStar<'_, T>> {
         let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
-        Row { row: self.i, stars, leaf: |i: usize| self.state.shared[i] }
+        Rows::open(stars)
+    }
+
+    fn around<'a>(&'a self, stars: &'a Opened<RowStar<'a, T>>) -> Row<'a, T, impl Fn(usize) -> T> {
+        Row { row: self.i, stars: stars.stars(), leaf: |i: usize| self.state.shared[i] }
     }
 }
 
 /// The new reals of one vertex, shared ones first, and whether they are finite.
 pub(super) fn update<P: Kernels, T: Number, K: Update<P>>(one: &One<T>, reals: &mut Vec<T>) -> bool {
-    push::<P, T>(K::update(&one.given::<P>(), one.own::<P>(), &one.around()), reals)
+    push::<P, T>(K::update(&one.given::<P>(), one.own::<P>(), &one.around(&one.opened())), reals)
 }
 
 /// The same of a map.
@@ -48,7 +52,7 @@ pub(super) fn map<P: Kernels, T: Number, K: Map<P>>(one: &One<T>, reals: &mut Ve
 
 /// What a measure says of one vertex.
 pub(super) fn measure<P: Kernels, T: Number, K: Reduce<P>>(one: &One<T>) -> T {
-    K::measure(&one.given::<P>(), one.own::<P>(), &one.around())
+    K::measure(&one.given::<P>(), one.own::<P>(), &one.around(&one.opened()))
 }
 
 /// Takes a vertex apart. Tells whether it is finite.

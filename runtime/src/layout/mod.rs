@@ -24,6 +24,7 @@ mod cut;
 mod data;
 mod domain;
 mod incidences;
+mod opened;
 mod packed;
 mod rows;
 #[cfg(feature = "cluster")]
@@ -41,7 +42,8 @@ pub(crate) use data::Data;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
 pub(crate) use domain::Share;
-pub(crate) use rows::{Row, Rows};
+pub(crate) use opened::Opened;
+pub(crate) use rows::{Row, RowStar, Rows};
 #[cfg(feature = "cluster")]
 pub(crate) use share::Shares;
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};

@@ -2,6 +2,7 @@
 
 use super::data::Data;
 use super::incidences::Source;
+use super::opened::Opened;
 use super::packed::Packed;
 use super::shared_stride;
 use crate::number::{Number, Precision, array};
@@ -44,6 +45,16 @@ impl Rows {
         Rows { shape, offsets: offsets.into(), others: others.into(), data }
     }
 
+    /// The lists of some stars, of numbers `T`.
+    #[inline(always)]
+    pub(crate) fn open<T: Number>(stars: &[Rows]) -> Opened<RowStar<'_, T>> {
+        let nothing = RowStar { shape: (0, 0), offsets: &[], others: &[], data: &[] };
+        Opened::new(stars, nothing, |i| {
+            let Rows { shape, offsets, others, data } = &stars[i];
+            RowStar { shape: *shape, offsets, others, data: data.numbers() }
+        })
+    }
+
     /// Other vertices and reals of data of each element.
     pub(crate) fn shape(&self) -> (usize, usize) {
         self.shape
@@ -65,15 +76,24 @@ impl Rows {
     }
 }
 
+/// The lists of a [`Rows`].
+#[derive(Clone, Copy)]
+pub(crate) struct RowStar<'a, T> {
+    shape: (usize, usize),
+    offsets: &'a [u32],
+    others: &'a [u32],
+    data: &'a [T],
+}
+
 /// The neighbors of one vertex of a tile of rows; `leaf(i)` reads real `i` of the shared state.
-pub(crate) struct Row<'a, F> {
+pub(crate) struct Row<'a, T, F> {
     /// Which vertex of the tile.
     pub(crate) row: usize,
-    pub(crate) stars: &'a [Rows],
+    pub(crate) stars: &'a [RowStar<'a, T>],
     pub(crate) leaf: F,
 }
 
-impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, F> {
+impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<T>>(
         &self,
@@ -86,7 +106,7 @@ impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, F> {
         check_shape::<T, N, E>(star.shape);
         let (start, end) = (star.offsets[self.row] as usize, star.offsets[self.row + 1] as usize);
         let others = &star.others[start * N..end * N];
-        let data = &star.data.numbers::<T>()[start * len..end * len];
+        let data = &star.data[start * len..end * len];
         (0..end - start).fold(init, |gathered, j| {
             let reals = <SharedOf<P, T> as Record<T>>::LEN;
             let nothing = <SharedOf<P, T> as Record<T>>::build(|_| T::lit(0.0));

@@ -2,6 +2,7 @@
 
 use super::data::Data;
 use super::incidences::Source;
+use super::opened::Opened;
 use super::packed::Packed;
 use super::shared_stride;
 use crate::number::lanes::prefetch;
@@ -102,15 +103,40 @@ impl<N: Pod + Default + Send> Wide<N> {
         let lengths = (self.full.len() + self.degrees.len()) * 2 + self.columns.len() * 4;
         lengths + self.others.len() * size_of::<N>() + self.data.size()
     }
+}
 
+impl<N: Pod> Wide<N> {
+    /// The lists of some stars, of numbers `T`.
+    #[inline(always)]
+    pub(crate) fn open<T: Number>(stars: &[Wide<N>]) -> Opened<WideStar<'_, N, T>> {
+        let nothing = WideStar { shape: (0, 0), columns: &[], full: &[], degrees: &[], others: &[], data: &[] };
+        Opened::new(stars, nothing, |i| {
+            let Wide { shape, columns, full, degrees, others, data } = &stars[i];
+            WideStar { shape: *shape, columns, full, degrees, others, data: data.numbers() }
+        })
+    }
+}
+
+/// The lists of a [`Wide`].
+#[derive(Clone, Copy)]
+pub(crate) struct WideStar<'a, N, T> {
+    shape: (usize, usize),
+    columns: &'a [u32],
+    full: &'a [u16],
+    degrees: &'a [u16],
+    others: &'a [N],
+    data: &'a [T],
+}
+
+impl<N, T> WideStar<'_, N, T> {
     /// Asks for the lines of a group ahead of its turn.
     #[inline(always)]
-    pub(crate) fn prefetch<T: Number>(&self, group: usize, width: usize) {
+    pub(crate) fn prefetch(&self, group: usize, width: usize) {
         let Some(&end) = self.columns.get(group + 1) else { return };
         let columns = self.columns[group] as usize..end as usize;
         let (others, reals) = self.shape;
-        lines(&self.others, columns.start * others * width..columns.end * others * width);
-        lines(self.data.numbers::<T>(), columns.start * reals * width..columns.end * reals * width);
+        lines(self.others, columns.start * others * width..columns.end * others * width);
+        lines(self.data, columns.start * reals * width..columns.end * reals * width);
     }
 }
 
@@ -158,7 +184,7 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
 pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
     /// Which group of the tile.
     pub(crate) group: usize,
-    pub(crate) stars: &'a [Wide<U::Name>],
+    pub(crate) stars: &'a [WideStar<'a, U::Name, L::Scalar>],
     pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
 }
@@ -177,7 +203,7 @@ impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> 
         let (start, end) = (star.columns[self.group] as usize, star.columns[self.group + 1] as usize);
         let full = star.full[self.group] as usize;
         let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
-        let reals = &star.data.numbers::<L::Scalar>()[start * len * L::WIDTH..end * len * L::WIDTH];
+        let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
         // Elements of each vertex, as numbers to compare with.
         let degrees = if full == end - start {
             L::lit(0.0)

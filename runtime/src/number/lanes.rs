@@ -238,13 +238,13 @@ macro_rules! lanes {
             }
         }
     };
-    // Indices of lanes by their number, four to a load: a core loads less than it shifts.
+    // Indices of lanes by their number. Where registers have 512 bits four come in one load: those cores load less than they shift.
     (@ ids $ids:ident, $width:literal) => {{
-        let ids: [u16; $width] = $ids[..$width].try_into().expect("as many indices as lanes");
-        let fours: [u64; $width / 4] = bytemuck::cast(ids);
+        let ids: &[u16; $width] = $ids.first_chunk().expect("as many indices as lanes");
+        let fours: [u64; $width / 4] = bytemuck::cast(*ids);
         move |i: usize| {
             let at = if cfg!(target_endian = "big") { 3 - i % 4 } else { i % 4 };
-            usize::from((fours[i / 4] >> (16 * at)) as u16)
+            if cfg!(target_feature = "avx512f") { usize::from((fours[i / 4] >> (16 * at)) as u16) } else { ids[i].into() }
         }
     }};
     (@ $($function:ident)*, $($binary:ident)*) => {

@@ -346,6 +346,7 @@ impl<T: Number> Cells<'_, T> {
         let (first, rest) = table.split_at_mut(own.len() * stride);
         // SAFETY: only this thread updates the tile now (module documentation).
         first.copy_from_slice(unsafe { read(&self.source[own.start * stride..own.end * stride]) });
+        let mut rest = rest;
         for (i, &slot) in halo.iter().enumerate() {
             if let Some(&ahead) = halo.get(i + AHEAD) {
                 prefetch(self.source, ahead as usize * stride);
@@ -354,9 +355,13 @@ impl<T: Number> Cells<'_, T> {
             self.at_rest(slot);
             // SAFETY: no neighbor of the tile is being updated (module documentation).
             let reals = unsafe { read(&self.source[slot * stride..(slot + 1) * stride]) };
-            let place = &mut rest[i * stride..][..stride];
-            // Too few for a call of `memmove`.
-            reals.iter().enumerate().for_each(|(k, real)| place[k] = *real);
+            let (place, after) = std::mem::take(&mut rest).split_at_mut(stride);
+            rest = after;
+            // Too few for a call of `memmove`; and quads, or the compiler may move them real by real.
+            let (quads, few) = reals.as_chunks::<4>();
+            let (to_quads, to_few) = place.as_chunks_mut::<4>();
+            quads.iter().enumerate().for_each(|(k, quad)| to_quads[k] = *quad);
+            few.iter().enumerate().for_each(|(k, real)| to_few[k] = *real);
         }
     }
 

@@ -50,6 +50,8 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     let (cells, own) = (visit.cells, tile.own());
+    let opened = Rows::open(stars);
+    let stars = opened.stars();
     let mut finite = true;
     for i in 0..vertices {
         let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
@@ -81,6 +83,8 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
+    let opened = Wide::open(stars);
+    let stars = opened.stars();
     table::with(&table::TILE, TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
         cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
         let mut probe = L::lit(0.0);
@@ -90,7 +94,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 false => (i, i + AHEAD),
                 true => (groups - 1 - i, (groups - 1 - i).saturating_sub(AHEAD)),
             };
-            stars.iter().for_each(|star| star.prefetch::<T>(ahead, L::WIDTH));
+            stars.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
             cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
             let first = own.start + group * L::WIDTH;
             visit.before(first..first + L::WIDTH);
@@ -126,6 +130,8 @@ fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let own = tile.own();
     let groups = own.len() / L::WIDTH;
+    let opened = Wide::open(stars);
+    let stars = opened.stars();
     let mut probe = L::lit(0.0);
     for i in 0..groups {
         let group = if visit.rule == Rule::Backward { groups - 1 - i } else { i };
@@ -194,9 +200,11 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
     let (cells, own) = (visit.cells, tile.own());
     match &tile.form {
         Form::Rows { vertices, stars } => {
+            let opened = Rows::open(visit.seen(stars));
+            let stars = opened.stars();
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
-                let row = Row { row: i, stars: visit.seen(stars), leaf: |i| cells.leaf(i, stride) };
+                let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
                 K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
             values.iter_mut().zip((0..*vertices as usize).map(value)).for_each(|(measured, value)| *measured = value);
@@ -221,13 +229,15 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
 ) {
     let (cells, own) = (visit.cells, tile.own());
     let mut given = visit.uniform.splat::<P, L>(visit.round);
+    let opened = Wide::open(visit.seen(stars));
+    let stars = opened.stars();
     for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
         let first = own.start + group * L::WIDTH;
         let (shared, private) = (
             cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
             cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
         );
-        let row = WideRows { group, stars: visit.seen(stars), lookup, lanes: PhantomData::<L> };
+        let row = WideRows { group, stars, lookup, lanes: PhantomData::<L> };
         given.visit(tile.numbers(first..first + L::WIDTH));
         K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
