@@ -4,7 +4,8 @@
 //! ([`is_ready`](meshweft_schedule::is_ready)): while a task runs, no neighbor of it does (unless double-buffered, where neighbors
 //! read another array than is written), and every task is run by one thread at a time. So a real that is written is read
 //! and written by nobody else until the walk's own synchronization (the acquire-release epochs of tasks) has passed the write
-//! on. The halo of a tile belongs to neighbors of its task. Debug builds check this at every access with an owner tag a slot.
+//! on. The halo of a tile belongs to neighbors of its task. Debug builds and the tests of this crate check this at
+//! every access with an owner tag a slot.
 //! A search from a frontier ([`relaxation`](super::relaxation)) reads others of the frontier alone and writes those to the other array;
 //! any other vertex is read and written in place by the one thread that has its tile, or that it was listed by.
 //! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
@@ -25,7 +26,7 @@ use crate::program::Record;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::OnceLock;
-#[cfg(debug_assertions)]
+#[cfg(any(test, debug_assertions))]
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Halo slots that are fetched ahead: enough to hide a read of main memory behind the copies in between.
@@ -47,7 +48,7 @@ pub(super) struct Memory<T> {
     private: Box<[Turn<T>]>,
     /// A measured value for each slot, once something is measured whose values must wait for others.
     values: OnceLock<Box<[Turn<T>]>>,
-    #[cfg(debug_assertions)]
+    #[cfg(any(test, debug_assertions))]
     updating: Vec<AtomicBool>,
 }
 
@@ -67,7 +68,7 @@ impl<T: Number> Memory<T> {
             shared: [OnceLock::from(turns(shared)), OnceLock::new()],
             private: turns(private),
             values: OnceLock::new(),
-            #[cfg(debug_assertions)]
+            #[cfg(any(test, debug_assertions))]
             updating: (0..len).map(|_| AtomicBool::new(false)).collect(),
         }
     }
@@ -158,7 +159,7 @@ impl<T: Number> Memory<T> {
 
     /// Takes back the marks that a walk which panicked has left. Nothing in a release build.
     pub(super) fn forget_marks(&self) {
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, debug_assertions))]
         self.updating.iter().for_each(|mark| mark.store(false, Ordering::Release));
     }
 
@@ -240,32 +241,32 @@ impl<T: Number> Cells<'_, T> {
     /// Marks slots as being updated by this thread. Nothing in a release build.
     #[inline(always)]
     pub(super) fn begin(&self, slots: Range<usize>) {
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, debug_assertions))]
         for slot in slots {
             assert!(!self.memory.updating[slot].swap(true, Ordering::AcqRel), "slot {slot} is updated twice at a time");
         }
-        #[cfg(not(debug_assertions))]
+        #[cfg(not(any(test, debug_assertions)))]
         let _ = slots;
     }
 
     /// Takes back the mark. Nothing in a release build.
     #[inline(always)]
     pub(super) fn end(&self, slots: Range<usize>) {
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, debug_assertions))]
         slots.for_each(|slot| self.memory.updating[slot].store(false, Ordering::Release));
-        #[cfg(not(debug_assertions))]
+        #[cfg(not(any(test, debug_assertions)))]
         let _ = slots;
     }
 
     /// Checks that a slot that is read is not being written. Nothing in a release build.
     #[inline(always)]
     fn at_rest(&self, slot: usize) {
-        #[cfg(debug_assertions)]
+        #[cfg(any(test, debug_assertions))]
         assert!(
             !self.in_place || !self.memory.updating[slot].load(Ordering::Acquire),
             "slot {slot} is read while it is updated"
         );
-        #[cfg(not(debug_assertions))]
+        #[cfg(not(any(test, debug_assertions)))]
         let _ = slot;
     }
 
@@ -464,7 +465,7 @@ fn own<T: Real, S: Record<T>>(k: usize) {
     assert!(k < S::LEN, "a record has its own reals only");
 }
 
-#[cfg(all(test, debug_assertions))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
