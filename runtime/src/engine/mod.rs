@@ -9,6 +9,7 @@ mod audit;
 mod code;
 mod compiled;
 pub(crate) mod cpu;
+mod epochs;
 #[cfg(feature = "cluster")]
 mod grid;
 mod interpreter;
@@ -24,8 +25,6 @@ pub(crate) use audit::Audit;
 pub(crate) use compiled::Table;
 pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;
-#[cfg(all(feature = "gpu", feature = "cluster"))]
-pub(crate) use legs::Legs;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub use remote::HostReport;
@@ -43,6 +42,8 @@ pub(crate) use {
     interpreter::{Walker, fixpoint as round_by_round},
     reduce::Reduction,
 };
+#[cfg(all(feature = "gpu", feature = "cluster"))]
+pub(crate) use {epochs::Epochs, legs::Legs};
 
 use crate::adapter::{Adapter, Counters};
 use crate::error::Result;

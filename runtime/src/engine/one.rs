@@ -1,6 +1,6 @@
 //! A vertex by itself: what the oracle calls for each.
 
-use crate::layout::{Form, Opened, Row, RowStar, Rows, Tile, View};
+use crate::layout::{Ell, Form, OpenEll, Opened, Row, Tile, View};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 
@@ -30,12 +30,12 @@ impl<T: Number> One<'_, T> {
         self.uniform.given(number.copied().unwrap_or(0), self.round)
     }
 
-    fn opened(&self) -> Opened<RowStar<'_, T>> {
+    fn opened(&self) -> Opened<OpenEll<'_, u32, T>> {
         let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
-        Rows::open(stars)
+        Ell::open(stars)
     }
 
-    fn around<'a>(&'a self, stars: &'a Opened<RowStar<'a, T>>) -> Row<'a, T, impl Fn(usize) -> T> {
+    fn around<'a>(&'a self, stars: &'a Opened<OpenEll<'a, u32, T>>) -> Row<'a, T, impl Fn(usize) -> T> {
         Row { row: self.i, stars: stars.stars(), leaf: |i: usize| self.state.shared[i] }
     }
 }

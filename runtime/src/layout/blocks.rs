@@ -9,7 +9,7 @@
 //! Source: Buluç and Madduri, "Parallel breadth-first search on distributed memory systems", 2011.
 
 use super::data::Data;
-use super::rows::Rows;
+use super::ell::Ell;
 use super::wire::{cuts, get, nonsense, put};
 use super::{Form, Layout};
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub(crate) struct Blocks {
     /// Numbers along the curve of the vertices of the column.
     pub(crate) numbers: Vec<u32>,
     /// Of each star the edges to every vertex of the row from vertices of the column, in the order of these along the curve.
-    pub(crate) stars: Vec<(usize, Rows)>,
+    pub(crate) stars: Vec<(usize, Ell<u32>)>,
 }
 
 /// Where the vertices of all hosts of a grid are.
@@ -101,7 +101,7 @@ impl Places {
                 }
                 offsets.push(others.len() as u32);
             }
-            (star, Rows::of((1, len), offsets, others, Data::gather(layout.precision, runs.into_iter())))
+            (star, Ell::rows((1, len), offsets, others, Data::gather(layout.precision, runs.into_iter())))
         };
         let order = layout.schedule.permutation().order();
         let number = |&slot: &u32| order[layout.place(slot as usize)];
@@ -117,7 +117,7 @@ impl Places {
 
 impl Blocks {
     /// The edges of a star, if they are here.
-    pub(crate) fn star(&self, star: usize) -> Option<&Rows> {
+    pub(crate) fn star(&self, star: usize) -> Option<&Ell<u32>> {
         self.stars.iter().find(|known| known.0 == star).map(|known| &known.1)
     }
 
@@ -130,7 +130,7 @@ impl Blocks {
         put(out, &self.numbers)?;
         put(out, &self.stars.iter().map(|(star, _)| *star as u32).collect::<Vec<u32>>())?;
         self.stars.iter().try_for_each(|(_, rows)| {
-            put(out, &rows.offsets)?;
+            put(out, &rows.columns)?;
             put(out, &rows.others)?;
             rows.data.write(out)
         })
@@ -184,7 +184,7 @@ impl Blocks {
             if !is_sound {
                 return nonsense("edges of a block");
             }
-            found.push((star as usize, Rows::of((1, len), offsets, ends, data)));
+            found.push((star as usize, Ell::rows((1, len), offsets, ends, data)));
         }
         Ok(Blocks { grid: [rows, columns], column, row, numbers, stars: found })
     }

@@ -23,6 +23,7 @@ mod blocks;
 mod cut;
 mod data;
 mod domain;
+mod ell;
 mod incidences;
 mod opened;
 mod packed;
@@ -42,13 +43,14 @@ pub(crate) use data::Data;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
 pub(crate) use domain::Share;
+pub(crate) use ell::{Ell, OpenEll};
 pub(crate) use opened::Opened;
-pub(crate) use rows::{Row, RowStar, Rows};
+pub(crate) use rows::Row;
 #[cfg(feature = "cluster")]
 pub(crate) use share::Shares;
 pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
 pub(crate) use tile::{Form, Tile};
-pub(crate) use wide::{Lookup, QUADS, Wide, WideRows, gather_rows, scatter_rows};
+pub(crate) use wide::{Lookup, QUADS, WideRows, gather_rows, scatter_rows};
 #[cfg(feature = "cluster")]
 pub(crate) use wire::{get, put};
 

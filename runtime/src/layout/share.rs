@@ -10,7 +10,7 @@ use super::blocks::{Blocks, Places};
 use super::data::Data;
 use super::domain::{Domain, Link, Share};
 use super::packed::Packed;
-use super::{Form, Layout, Rows, State, Tile, View};
+use super::{Ell, Form, Layout, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
 use std::ops::Range;
@@ -285,7 +285,7 @@ fn renamed(tile: &Tile, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile 
             for (star, rows) in stars.iter_mut().enumerate() {
                 match left_out.contains(&star) {
                     true => {
-                        *rows = Rows::of(
+                        *rows = Ell::rows(
                             rows.shape,
                             vec![0; *vertices as usize + 1],
                             Vec::new(),

@@ -1,9 +1,9 @@
 //! Tiles: what one thread works through.
 
 use super::cut::{Forms, Span};
+use super::ell::Ell;
 use super::incidences::Source;
 use super::packed::{Packed, pack};
-use super::{Rows, Wide};
 use crate::number::Precision;
 use crate::number::lanes::TABLE;
 use crate::program::StarPlan;
@@ -32,19 +32,19 @@ pub(crate) enum Form {
         /// Slots that it reads and does not own, in ascending order.
         halo: Packed<u32>,
         /// One for each star.
-        stars: Vec<Wide<u16>>,
+        stars: Vec<Ell<u16>>,
     },
     /// Group after group, from the state itself: neighbors lie all over it, so that copies would hardly be read twice.
     Spread {
         /// One for each star.
-        stars: Vec<Wide<u32>>,
+        stars: Vec<Ell<u32>>,
     },
     /// Vertex after vertex, from the state itself.
     Rows {
         /// Number of vertices: the lanes after them are padding, copies of the last.
         vertices: u32,
         /// One for each star.
-        stars: Vec<Rows>,
+        stars: Vec<Ell<u32>>,
     },
 }
 
@@ -62,7 +62,7 @@ impl Tile {
         let range = slots.start as usize..slots.end as usize;
         if !span.is_wide {
             let places = &place_of[range][..span.vertices as usize];
-            let stars = sources.iter().map(|source| Rows::new(source, places, precision)).collect();
+            let stars = sources.iter().map(|source| Ell::new(source, places, (1, precision), |slot| slot)).collect();
             return tiles.push(Tile { slots, fixed, numbers, form: Form::Rows { vertices: span.vertices, stars } });
         }
         let (mut halo, mut reads) = (Vec::new(), 0);
@@ -88,7 +88,7 @@ impl Tile {
         if is_spread || !fits {
             halo.iter().for_each(|&u| local[u as usize] = 0);
             if is_spread {
-                let star = |source| Wide::new(source, &place_of[range.clone()], (width, precision), |slot| slot);
+                let star = |source| Ell::new(source, &place_of[range.clone()], (width, precision), |slot| slot);
                 return tiles.push(Tile {
                     slots,
                     fixed,
@@ -105,10 +105,8 @@ impl Tile {
         }
         halo.iter().zip(own as u16..).for_each(|(&u, name)| local[u as usize] = name);
         let name = |u: u32| if slots.contains(&u) { (u - slots.start) as u16 } else { local[u as usize] };
-        let stars = sources
-            .iter()
-            .map(|source| Wide::new(source, &place_of[range.clone()], (width, precision), name))
-            .collect();
+        let stars =
+            sources.iter().map(|source| Ell::new(source, &place_of[range.clone()], (width, precision), name)).collect();
         halo.iter().for_each(|&u| local[u as usize] = 0);
         tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars } });
     }
@@ -117,10 +115,10 @@ impl Tile {
     pub(super) fn pack<'a>(tiles: impl Iterator<Item = &'a mut Tile>) {
         let lists = tiles.flat_map(|tile| match &mut tile.form {
             Form::Wide { halo, stars } => {
-                stars.iter_mut().flat_map(Wide::lists).chain([halo.bytes()]).collect::<Vec<_>>()
+                stars.iter_mut().flat_map(Ell::lists).chain([halo.bytes()]).collect::<Vec<_>>()
             }
-            Form::Spread { stars } => stars.iter_mut().flat_map(Wide::lists).collect(),
-            Form::Rows { stars, .. } => stars.iter_mut().flat_map(Rows::lists).collect(),
+            Form::Spread { stars } => stars.iter_mut().flat_map(Ell::lists).collect(),
+            Form::Rows { stars, .. } => stars.iter_mut().flat_map(Ell::lists).collect(),
         });
         pack(lists.collect());
     }
@@ -164,9 +162,9 @@ impl Tile {
     /// Bytes that an update of it reads besides the state.
     pub(crate) fn bytes(&self) -> usize {
         match &self.form {
-            Form::Wide { halo, stars } => 4 * halo.len() + stars.iter().map(Wide::bytes).sum::<usize>(),
-            Form::Spread { stars } => stars.iter().map(Wide::bytes).sum(),
-            Form::Rows { stars, .. } => stars.iter().map(Rows::bytes).sum(),
+            Form::Wide { halo, stars } => 4 * halo.len() + stars.iter().map(Ell::bytes).sum::<usize>(),
+            Form::Spread { stars } => stars.iter().map(Ell::bytes).sum(),
+            Form::Rows { stars, .. } => stars.iter().map(Ell::bytes).sum(),
         }
     }
 

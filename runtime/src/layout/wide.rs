@@ -1,154 +1,12 @@
-//! Stars of vertices that are updated side by side.
+//! The neighbors of vertices that are updated side by side.
 
-use super::data::Data;
-use super::incidences::Source;
-use super::opened::Opened;
-use super::packed::Packed;
+use super::ell::OpenEll;
 use super::shared_stride;
-use crate::number::lanes::prefetch;
-use crate::number::{Lanes, Number, Precision};
-use crate::program::{Kernels, Neighbors, Record, SharedOf, Star, StarPlan, check_shape};
+use crate::number::{Lanes, Number};
+use crate::program::{Kernels, Neighbors, Record, SharedOf, Star, check_shape};
 use bytemuck::Pod;
-use bytes::Bytes;
 use std::cell::LazyCell;
 use std::marker::PhantomData;
-use std::ops::Range;
-
-/// One star of vertices that are updated side by side, as sliced ELL: element `j` of all vertices of a group lies side by side. Other
-/// vertices are named by `N`: places in a table, or slots.
-#[derive(Clone)]
-pub(crate) struct Wide<N> {
-    /// Other vertices and reals of data of each element.
-    pub(super) shape: (usize, usize),
-    /// Columns of group `g` of the tile: `columns[g]..columns[g + 1]`, as many as its vertex with the most elements has.
-    pub(crate) columns: Packed<u32>,
-    /// Columns in which every vertex of the group has an element.
-    pub(super) full: Packed<u16>,
-    /// Elements of each slot.
-    pub(crate) degrees: Packed<u16>,
-    /// Shape [columns × others × width].
-    pub(crate) others: Packed<N>,
-    /// Shape [columns × reals × width].
-    pub(crate) data: Data,
-}
-
-impl<N: Pod + Default + Send> Wide<N> {
-    /// The star of the slots whose vertices are at `places`. `name`: the name of a slot.
-    pub(super) fn new(
-        source: &Source,
-        places: &[u32],
-        (width, precision): (usize, Precision),
-        name: impl Fn(u32) -> N,
-    ) -> Wide<N> {
-        let StarPlan { corners, data_len, .. } = *source.plan;
-        let degrees: Vec<u16> = places.iter().map(|&place| source.incidences.degree(place) as u16).collect();
-        let groups = degrees.chunks_exact(width);
-        let full: Vec<u16> = groups.clone().map(|degrees| degrees.iter().copied().min().unwrap_or(0)).collect();
-        let mut columns = vec![0u32];
-        columns.extend(groups.scan(0, |end, degrees| {
-            *end += u32::from(degrees.iter().copied().max().unwrap_or(0));
-            Some(*end)
-        }));
-        let total = columns[columns.len() - 1] as usize * width;
-        let mut others = vec![N::default(); total * (corners - 1)];
-        let mut data = vec![0.0; total * data_len];
-        let mut reals = Vec::new();
-        for (slot, &place) in places.iter().enumerate() {
-            let (start, lane) = (columns[slot / width] as usize, slot % width);
-            let mut at = start * (corners - 1) * width + lane;
-            source.others(place, |u| {
-                others[at] = name(u);
-                at += width;
-            });
-            reals.clear();
-            source.data(place, &mut reals);
-            for (k, &x) in reals.iter().enumerate() {
-                data[(start * data_len + k) * width + lane] = x;
-            }
-        }
-        // A lane that has no more elements reads what another of its group does: it may be read now, as any other slot may not.
-        for (group, degrees) in degrees.chunks_exact(width).enumerate() {
-            let longest = (0..width).max_by_key(|&lane| degrees[lane]).unwrap_or(0);
-            let first = columns[group] as usize;
-            for (lane, &degree) in degrees.iter().enumerate().filter(|&(lane, _)| lane != longest) {
-                for row in (first + degree as usize) * (corners - 1)..columns[group + 1] as usize * (corners - 1) {
-                    others[row * width + lane] = others[row * width + longest];
-                }
-            }
-        }
-        let data = Data::new(precision, &source.plan.kinds, width, data);
-        Wide::of((corners - 1, data_len), columns, full, degrees, others, data)
-    }
-
-    /// One of these lists.
-    pub(super) fn of(
-        shape: (usize, usize),
-        columns: Vec<u32>,
-        full: Vec<u16>,
-        degrees: Vec<u16>,
-        others: Vec<N>,
-        data: Data,
-    ) -> Wide<N> {
-        let (columns, full, degrees) = (columns.into(), full.into(), degrees.into());
-        Wide { shape, columns, full, degrees, others: others.into(), data }
-    }
-
-    /// Its lists, to be packed.
-    pub(super) fn lists(&mut self) -> impl Iterator<Item = &mut Bytes> {
-        let Wide { columns, full, degrees, others, data, .. } = self;
-        [columns.bytes(), full.bytes(), degrees.bytes(), others.bytes(), data.bytes()].into_iter()
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        let lengths = (self.full.len() + self.degrees.len()) * 2 + self.columns.len() * 4;
-        lengths + self.others.len() * size_of::<N>() + self.data.size()
-    }
-}
-
-impl<N: Pod> Wide<N> {
-    /// The lists of some stars, of numbers `T`.
-    #[inline(always)]
-    pub(crate) fn open<T: Number>(stars: &[Wide<N>]) -> Opened<WideStar<'_, N, T>> {
-        let nothing = WideStar { shape: (0, 0), columns: &[], full: &[], degrees: &[], others: &[], data: &[] };
-        Opened::new(stars, nothing, |i| {
-            let Wide { shape, columns, full, degrees, others, data } = &stars[i];
-            WideStar { shape: *shape, columns, full, degrees, others, data: data.numbers() }
-        })
-    }
-}
-
-/// The lists of a [`Wide`].
-#[derive(Clone, Copy)]
-pub(crate) struct WideStar<'a, N, T> {
-    shape: (usize, usize),
-    columns: &'a [u32],
-    full: &'a [u16],
-    degrees: &'a [u16],
-    others: &'a [N],
-    data: &'a [T],
-}
-
-impl<N, T> WideStar<'_, N, T> {
-    /// Asks for the lines of a group ahead of its turn.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, group: usize, width: usize) {
-        let Some(&end) = self.columns.get(group + 1) else { return };
-        let columns = self.columns[group] as usize..end as usize;
-        let (others, reals) = self.shape;
-        lines(self.others, columns.start * others * width..columns.end * others * width);
-        lines(self.data, columns.start * reals * width..columns.end * reals * width);
-    }
-}
-
-/// Asks for the lines of a range.
-#[inline(always)]
-fn lines<A>(slice: &[A], range: Range<usize>) {
-    let mut i = range.start;
-    while i < range.end {
-        prefetch(slice, i);
-        i += 64 / size_of::<A>();
-    }
-}
 
 /// Where the shared state of neighbors is looked up.
 pub(crate) trait Lookup<L: Lanes> {
@@ -184,7 +42,7 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
 pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
     /// Which group of the tile.
     pub(crate) group: usize,
-    pub(crate) stars: &'a [WideStar<'a, U::Name, L::Scalar>],
+    pub(crate) stars: &'a [OpenEll<'a, U::Name, L::Scalar>],
     pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
 }

@@ -5,9 +5,8 @@
 
 use super::data::Data;
 use super::domain::{Domain, Link, Share};
-use super::rows::Rows;
+use super::ell::Ell;
 use super::tile::{Form, Tile};
-use super::wide::Wide;
 use super::{PACKED, Shape, State, View, shared_stride};
 use crate::error::{Error, Result};
 use crate::number::lanes::TABLE;
@@ -279,11 +278,7 @@ impl Tile {
             }
             Form::Rows { vertices, stars } => {
                 put(out, &[*vertices])?;
-                for Rows { offsets, others, data, .. } in stars {
-                    put(out, offsets)?;
-                    put(out, others)?;
-                    data.write(out)?;
-                }
+                stars.iter().try_for_each(|star| star.write(out))?;
             }
         }
         Ok(())
@@ -298,14 +293,14 @@ impl Tile {
         let form = match vertices[..] {
             [WIDE] => {
                 let halo: Vec<u32> = get(from)?;
-                let star = |&shape| Wide::read(from, precision, shape);
+                let star = |&shape| Ell::read(from, precision, shape);
                 Form::Wide { halo: halo.into(), stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             [SPREAD] => Form::Spread {
-                stars: stars.iter().map(|&shape| Wide::read(from, precision, shape)).collect::<Result<_>>()?,
+                stars: stars.iter().map(|&shape| Ell::read(from, precision, shape)).collect::<Result<_>>()?,
             },
             [vertices] => {
-                let star = |&shape| Ok(Rows::of(shape, get(from)?, get(from)?, Data::read(from, precision)?));
+                let star = |&shape| Ell::read(from, precision, shape);
                 Form::Rows { vertices, stars: stars.iter().map(star).collect::<Result<_>>()? }
             }
             _ => return nonsense("vertices of a tile"),
@@ -330,21 +325,13 @@ impl Tile {
                     let vertices = *vertices as usize;
                     (1..=own).contains(&vertices)
                         && own == vertices.next_multiple_of(width)
-                        && stars.iter().all(|star| {
-                            let (others, data) = star.shape;
-                            let elements = star.offsets.last().map_or(0, |&end| end as usize);
-                            star.offsets.len() == vertices + 1
-                                && cuts(&star.offsets, elements)
-                                && Some(star.others.len()) == elements.checked_mul(others)
-                                && Some(star.data.len()) == elements.checked_mul(data)
-                                && star.others.iter().all(|&slot| reads(slot))
-                        })
+                        && stars.iter().all(|star| star.is_sound(vertices, 1, reads))
                 }
             }
     }
 }
 
-impl<N: Pod + Default + Send + Into<u32>> Wide<N> {
+impl<N: Pod + Default + Send + Into<u32>> Ell<N> {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         put(out, &self.columns)?;
         put(out, &self.full)?;
@@ -353,11 +340,11 @@ impl<N: Pod + Default + Send + Into<u32>> Wide<N> {
         self.data.write(out)
     }
 
-    fn read(from: &mut dyn Read, precision: Precision, shape: (usize, usize)) -> Result<Wide<N>> {
-        Ok(Wide::of(shape, get(from)?, get(from)?, get(from)?, get(from)?, Data::read(from, precision)?))
+    fn read(from: &mut dyn Read, precision: Precision, shape: (usize, usize)) -> Result<Ell<N>> {
+        Ok(Ell::of(shape, get(from)?, [get(from)?, get(from)?], get(from)?, Data::read(from, precision)?))
     }
 
-    /// `own`: slots of the tile; `reads`: whether it may read what has a name.
+    /// `own`: slots of the tile, in groups of `width`; `reads`: whether it may read what has a name.
     fn is_sound(&self, own: usize, width: usize, reads: impl Fn(u32) -> bool) -> bool {
         let (others, data) = self.shape;
         let columns = self.columns.last().map_or(0, |&end| end as usize);
@@ -367,14 +354,15 @@ impl<N: Pod + Default + Send + Into<u32>> Wide<N> {
             let most = (self.columns[g + 1] - self.columns[g]) as usize;
             degrees.iter().all(|&degree| (self.full[g] as usize..=most).contains(&(degree as usize)))
         };
+        let (counted, slots) = if width == 1 { (0, 0) } else { (groups, own) };
         self.columns.len() == groups + 1
             && cuts(&self.columns, columns)
-            && self.full.len() == groups
-            && self.degrees.len() == own
+            && self.full.len() == counted
+            && self.degrees.len() == slots
             && columns.checked_mul(others * width) == Some(self.others.len())
             && columns.checked_mul(data * width) == Some(self.data.len())
             && self.others.iter().all(|&name| reads(name.into()))
-            && (0..groups).all(group)
+            && (0..counted).all(group)
     }
 }
 

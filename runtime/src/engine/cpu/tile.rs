@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
-use crate::layout::{Domain, Form, Lookup, Row, Rows, Tile, Wide, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::layout::{Domain, Ell, Form, Lookup, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
@@ -46,11 +46,11 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
     visit: &Visit<T>,
     tile: &Tile,
     vertices: usize,
-    stars: &[Rows],
+    stars: &[Ell<u32>],
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     let (cells, own) = (visit.cells, tile.own());
-    let opened = Rows::open(stars);
+    let opened = Ell::open(stars);
     let stars = opened.stars();
     let mut finite = true;
     for i in 0..vertices {
@@ -77,13 +77,13 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile,
     halo: &[u32],
-    stars: &[Wide<u16>],
+    stars: &[Ell<u16>],
 ) -> bool {
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
-    let opened = Wide::open(stars);
+    let opened = Ell::open(stars);
     let stars = opened.stars();
     table::with(&table::TILE, TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
         cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
@@ -125,12 +125,12 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
 fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile,
-    stars: &[Wide<u32>],
+    stars: &[Ell<u32>],
 ) -> bool {
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let own = tile.own();
     let groups = own.len() / L::WIDTH;
-    let opened = Wide::open(stars);
+    let opened = Ell::open(stars);
     let stars = opened.stars();
     let mut probe = L::lit(0.0);
     for i in 0..groups {
@@ -200,7 +200,7 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
     let (cells, own) = (visit.cells, tile.own());
     match &tile.form {
         Form::Rows { vertices, stars } => {
-            let opened = Rows::open(visit.seen(stars));
+            let opened = Ell::open(visit.seen(stars));
             let stars = opened.stars();
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
@@ -223,13 +223,13 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
 fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
     visit: &Visit<T>,
     tile: &Tile,
-    stars: &[Wide<U::Name>],
+    stars: &[Ell<U::Name>],
     lookup: U,
     values: &mut [T],
 ) {
     let (cells, own) = (visit.cells, tile.own());
     let mut given = visit.uniform.splat::<P, L>(visit.round);
-    let opened = Wide::open(visit.seen(stars));
+    let opened = Ell::open(visit.seen(stars));
     let stars = opened.stars();
     for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
         let first = own.start + group * L::WIDTH;

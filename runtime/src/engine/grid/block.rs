@@ -2,7 +2,7 @@
 
 use super::Offers;
 use crate::engine::store::Store;
-use crate::layout::{Blocks, Rows};
+use crate::layout::{Blocks, Ell};
 use crate::number::Number;
 use crate::program::{Given, Kernels, Record, Relax, SharedOf, Star, Uniform, check_shape, key_real, less};
 use std::marker::PhantomData;
@@ -28,12 +28,12 @@ pub(super) struct Block {
 
 impl Block {
     /// `sources`: vertices of the column. Cost O(vertices + edges).
-    pub(super) fn new(rows: &Rows, sources: usize) -> Block {
+    pub(super) fn new(rows: &Ell<u32>, sources: usize) -> Block {
         let mut offsets = vec![0u32; sources + 1];
         rows.others.iter().for_each(|&u| offsets[u as usize + 1] += 1);
         (0..sources).for_each(|u| offsets[u + 1] += offsets[u]);
         let (mut next, mut ends) = (offsets.clone(), vec![[0; 2]; rows.others.len()]);
-        for v in 0..rows.offsets.len() - 1 {
+        for v in 0..rows.columns.len() - 1 {
             for e in rows.row(v) {
                 let at = &mut next[rows.others[e] as usize];
                 ends[*at as usize] = [v as u32, e as u32];
@@ -88,9 +88,9 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
         Search { blocks, block, uniform, round: RwLock::new(round), kernel: PhantomData }
     }
 
-    fn rows(&self) -> &Rows {
+    fn rows(&self) -> &Ell<u32> {
         let rows = self.blocks.star(<K::Along as Star<1>>::INDEX).expect("the star is cut in blocks");
-        check_shape::<T, 1, K::Along>(rows.shape());
+        check_shape::<T, 1, K::Along>(rows.shape);
         rows
     }
 
@@ -152,14 +152,14 @@ impl<P: Kernels, T: Number, K: Relax<P>> Search<P, T, K> {
     }
 
     #[inline(always)]
-    fn offer(given: &Given<P, T>, state: SharedOf<P, T>, rows: &Rows, e: usize) -> K::Key<T> {
+    fn offer(given: &Given<P, T>, state: SharedOf<P, T>, rows: &Ell<u32>, e: usize) -> K::Key<T> {
         let len = <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN;
         K::offer(given, state, Record::build(|k| rows.data.numbers::<T>()[e * len + k]))
     }
 
     /// Each vertex of the row looks for the best offer of the frontier.
     fn pulled(self: &Arc<Self>, host: &mut dyn Store<T>) -> Vec<Offer<K::Key<T>>> {
-        let targets = self.rows().offsets.len() - 1;
+        let targets = self.rows().columns.len() - 1;
         let pieces: Vec<Range<usize>> =
             (0..targets).step_by(PIECE).map(|start| start..targets.min(start + PIECE)).collect();
         let found: Arc<Found<K::Key<T>>> = Arc::new(pieces.iter().map(|_| Mutex::default()).collect());

@@ -6,7 +6,8 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline, Walker,
+    Arrivals, Border, Engine, Epochs, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline,
+    Walker,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
@@ -16,11 +17,11 @@ use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::trace::Role;
-use meshweft_schedule::{Rule, is_ready};
+use meshweft_schedule::Rule;
 use meshweft_shaders::Physics;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What walks a share.
@@ -71,8 +72,8 @@ fn ghosts<T: Number>(domain: &Domain, view: View<'_, T>) -> Vec<Vec<u8>> {
 struct Course<T> {
     domain: Arc<Domain>,
     legs: Legs<T>,
-    /// Rounds that each task has done: an own one as soon as the device was asked.
-    epochs: Vec<AtomicU32>,
+    /// An own task has done a round as soon as the device was asked for it.
+    epochs: Epochs,
     arrived: Mutex<Arrived>,
     /// As in [`Share::ghosts`].
     ghosts: Mutex<Vec<Vec<u8>>>,
@@ -90,22 +91,19 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
 
 impl<T: Number> Course<T> {
     fn new(domain: Arc<Domain>, legs: Legs<T>, ghosts: Vec<Vec<u8>>) -> Course<T> {
-        let epochs = (0..domain.graph.len()).map(|_| AtomicU32::new(0)).collect();
+        let epochs = Epochs::new(domain.graph.len());
         let (arrived, waiting, moves) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
         Course { domain, legs, epochs, arrived, ghosts: Mutex::new(ghosts), waiting, moves }
     }
 
-    fn epoch(&self, t: u32) -> u32 {
-        self.epochs[t as usize].load(Ordering::Acquire)
-    }
-
-    fn is_ready(&self, rule: Rule, t: u32) -> bool {
-        is_ready(&self.domain.graph, t, rule, |u| self.epoch(u))
+    /// Whether a task has done `epoch` rounds and may do the next.
+    fn is_ready(&self, rule: Rule, t: u32, epoch: u32) -> bool {
+        self.epochs.is_ready(&self.domain.graph, rule, t, epoch)
     }
 
     /// The device was asked for a round of some tasks: from here on their neighbors may run.
     fn advance(&self, tasks: &[u32], epoch: u32) {
-        tasks.iter().for_each(|&t| self.epochs[t as usize].store(epoch + 1, Ordering::Release));
+        tasks.iter().for_each(|&t| self.epochs.set(t, epoch + 1));
     }
 
     /// Takes the values that have come.
@@ -116,9 +114,9 @@ impl<T: Number> Course<T> {
 
 impl<T: Number> Arrivals for Course<T> {
     fn is_due(&self, t: u32, epoch: u64) -> bool {
-        self.legs.epoch(epoch).is_some_and(|before| {
-            self.domain.is_ghost(t) && self.epoch(t) == before && self.is_ready(self.legs.at(before).pass.rule, t)
-        })
+        self.legs
+            .epoch(epoch)
+            .is_some_and(|before| self.domain.is_ghost(t) && self.is_ready(self.legs.at(before).pass.rule, t, before))
     }
 
     fn arrive(&self, t: u32, epoch: u64, bits: &[u8]) -> Result<()> {
@@ -135,17 +133,16 @@ impl<T: Number> Arrivals for Course<T> {
         let array = leg.source(before + 1);
         lock(&self.arrived)[array].insert(t, known.clone());
         // After that: who sees the epoch finds the values.
-        self.epochs[t as usize].store(before + 1, Ordering::Release);
+        self.epochs.set(t, before + 1);
         Ok(())
     }
 
     fn lags(&self) -> (u64, Vec<Lag>) {
         let lag = |&task: &u32| {
-            let epoch = self.epoch(task);
+            let epoch = self.epochs.of(task);
             let rule = self.legs.at(epoch.min(self.legs.rounds - 1)).pass.rule;
-            let slow = self.domain.graph.neighbors(task).iter();
-            let slow = slow.filter(move |&&u| self.epoch(u) < epoch + u32::from(rule.puts_first(u, task)));
-            slow.map(move |&of| Lag { task, epoch: self.legs.round(epoch), of })
+            let slow = self.epochs.slow(&self.domain.graph, rule, task, epoch);
+            slow.map(move |of| Lag { task, epoch: self.legs.round(epoch), of })
         };
         (self.moves.load(Ordering::Relaxed), lock(&self.waiting).iter().flat_map(lag).collect())
     }
@@ -207,7 +204,7 @@ impl<T: Number> Share<T> {
             }
         }
         let ghosts: Vec<u32> = (0..course.domain.graph.len() as u32).filter(|&t| course.domain.is_ghost(t)).collect();
-        if self.wait(course, &ghosts, |t| course.epoch(t) == course.legs.rounds) {
+        if self.wait(course, &ghosts, |t| course.epochs.of(t) == course.legs.rounds) {
             self.take_in(course)?;
         }
         Ok(())
@@ -221,7 +218,7 @@ impl<T: Number> Share<T> {
         let timeline = self.timeline.clone();
         let mut pen = Pen::of(timeline.as_deref(), 0);
         for Planned { level, border, inside } in levels {
-            if !self.wait(course, &level.border, |t| course.is_ready(rule, t)) {
+            if !self.wait(course, &level.border, |t| course.is_ready(rule, t, epoch)) {
                 return Ok(false);
             }
             pen.found(true);

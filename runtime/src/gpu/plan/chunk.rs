@@ -89,7 +89,7 @@ pub(super) fn size(domain: &Domain, part: &Part, harness: &Harness) -> [u64; 3] 
                 }
                 Form::Spread { .. } => unreachable!("{TABLES}"),
                 Form::Rows { stars, .. } => {
-                    let elements = stars[star].offsets.last().map_or(0, |&end| u64::from(end));
+                    let elements = stars[star].columns.last().map_or(0, |&end| u64::from(end));
                     words += elements * others * 4 + 14 * own;
                     elements
                 }
@@ -275,10 +275,10 @@ fn push_rows(tiles: &[Tile], star: usize, (words, reals): (&mut Vec<u32>, &mut V
     for (slots, vertices, star) in rows() {
         for i in 0..slots {
             // The lanes left over are padding, copies of the last vertex.
-            let ends = &star.offsets[i.min(vertices - 1)..];
+            let ends = &star.columns[i.min(vertices - 1)..];
             words.extend([first + ends[0], ends[1] - ends[0]]);
         }
-        first += star.offsets[vertices];
+        first += star.columns[vertices];
     }
     at.row_names = words.len() as u32;
     rows().for_each(|(_, _, star)| words.extend_from_slice(&star.others));

@@ -1,7 +1,7 @@
 //! What relaxations along one star work with.
 
 use super::bitmap::Bitmap;
-use crate::layout::{Data, Domain, Form, Rows, Tile};
+use crate::layout::{Data, Domain, Ell, Form, Tile};
 use crate::number::{Number, with_number};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// What all relaxations along one star work with.
 pub(in crate::engine::cpu) struct Frontier {
     /// Those whose edges are listed by tiles alone if that is `None`: edges from each slot, to whom, and their data as it is seen there.
-    pub(super) outs: Option<Rows>,
+    pub(super) outs: Option<Ell<u32>>,
     /// The first neighbor of each slot in the order of the curve, the likeliest to be in the frontier: of most vertices nothing else need
     /// be looked at. Any slot where there is none.
     pub(super) first: Vec<u32>,
@@ -72,7 +72,7 @@ impl Frontier {
         let degree = |slot: u32| {
             let (rows, row) = frontier.outs(domain, star, slot);
             // Padding has no row.
-            rows.offsets.get(row + 1).map_or(0, |end| end - rows.offsets[row])
+            rows.columns.get(row + 1).map_or(0, |end| end - rows.columns[row])
         };
         let words = (0..slots as u32).step_by(64);
         frontier.degrees =
@@ -82,7 +82,7 @@ impl Frontier {
 
     /// The lists that have the edges from a slot, and which row of them it is.
     #[inline(always)]
-    pub(super) fn outs<'a>(&'a self, domain: &'a Domain, star: usize, slot: u32) -> (&'a Rows, usize) {
+    pub(super) fn outs<'a>(&'a self, domain: &'a Domain, star: usize, slot: u32) -> (&'a Ell<u32>, usize) {
         match &self.outs {
             Some(outs) => (outs, slot as usize),
             None => {
@@ -95,7 +95,7 @@ impl Frontier {
 
 /// The lists of a star in a plain tile, and how many vertices it has.
 #[inline(always)]
-pub(super) fn rows(tile: &Tile, star: usize) -> (&Rows, usize) {
+pub(super) fn rows(tile: &Tile, star: usize) -> (&Ell<u32>, usize) {
     match &tile.form {
         Form::Rows { vertices, stars } => (&stars[star], *vertices as usize),
         _ => unreachable!("all tiles are plain"),
@@ -103,7 +103,7 @@ pub(super) fn rows(tile: &Tile, star: usize) -> (&Rows, usize) {
 }
 
 /// The edges of a star by the slots that they come from. Cost O(slots + edges), on one thread.
-fn outs(domain: &Domain, star: usize) -> Rows {
+fn outs(domain: &Domain, star: usize) -> Ell<u32> {
     let len = domain.stars[star].lengths().1;
     let mut offsets = vec![0u32; domain.slots() + 1];
     let lists = || domain.tiles.iter().map(|tile| (tile.slots.start, rows(tile, star)));
@@ -127,5 +127,5 @@ fn outs(domain: &Domain, star: usize) -> Rows {
         }
         Data::of(data)
     });
-    Rows::of((1, len), offsets, others, data)
+    Ell::rows((1, len), offsets, others, data)
 }

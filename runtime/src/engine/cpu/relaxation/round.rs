@@ -36,7 +36,7 @@ impl<P: Kernels, T: Number, K: Relax<P>> Round<P, T, K> {
         let tile = &ground.domain.tiles[t];
         let (rows, _) = rows(tile, Search::<P, T, K>::STAR);
         let len = <<K::Along as Star<1>>::Data<T> as Record<T>>::LEN;
-        let (offsets, others, data) = (&*rows.offsets, &*rows.others, rows.data.numbers::<T>());
+        let (offsets, others, data) = (&*rows.columns, &*rows.others, rows.data.numbers::<T>());
         let [now, next] = [&frontier.bits[self.now], &frontier.bits[1 - self.now]];
         let least = self.least();
         let mut taker = Taker::new(&self.search, least);

@@ -3,20 +3,20 @@
 use crate::engine::cpu::border::Lag;
 use crate::engine::cpu::ground::Ground;
 use crate::engine::cpu::policy::Policy;
+use crate::engine::epochs::Epochs;
 use crate::engine::legs::{Leg, Legs};
 use crate::number::Number;
 use crossbeam_utils::CachePadded;
-use meshweft_schedule::{Rule, is_ready};
+use meshweft_schedule::Rule;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How far the tasks of a walk are, and which is next.
 pub(super) struct Course<T> {
     pub(super) ground: Arc<Ground<T>>,
     pub(super) legs: Legs<T>,
-    /// Rounds that each task has done.
-    epochs: Vec<AtomicU32>,
+    epochs: Epochs,
     /// How many tasks were drawn from each sequence, in all rounds.
     drawn: Vec<CachePadded<AtomicUsize>>,
     /// Tasks done, in all rounds; of wavefronts alone.
@@ -36,7 +36,7 @@ impl<T: Number> Course<T> {
     pub(super) fn new(ground: Arc<Ground<T>>, legs: Legs<T>) -> Course<T> {
         Course {
             legs,
-            epochs: (0..ground.domain.graph.len()).map(|_| AtomicU32::new(0)).collect(),
+            epochs: Epochs::new(ground.domain.graph.len()),
             drawn: (0..ground.policy.count()).map(|_| CachePadded::new(AtomicUsize::new(0))).collect(),
             done: CachePadded::new(AtomicUsize::new(0)),
             ground,
@@ -64,16 +64,10 @@ impl<T: Number> Course<T> {
         self.legs.round(epoch)
     }
 
-    #[inline]
-    fn epoch(&self, t: u32) -> u32 {
-        self.epochs[t as usize].load(Ordering::Acquire)
-    }
-
     /// Whether a task has done `epoch` rounds and may do the next.
     #[inline]
     pub(super) fn is_ready(&self, rule: Rule, t: u32, epoch: u32) -> bool {
-        let of = |u: u32| self.epoch(u);
-        of(t) == epoch && is_ready(&self.ground.domain.graph, t, rule, of)
+        self.epochs.is_ready(&self.ground.domain.graph, rule, t, epoch)
     }
 
     /// Draws the next task of a sequence, if it is ready.
@@ -148,8 +142,7 @@ impl<T: Number> Course<T> {
     #[inline]
     pub(super) fn advance(&self, t: u32, epoch: u32) {
         match &self.ground.policy {
-            // From here on neighbors may run.
-            Policy::Sequences { .. } | Policy::Rounds(_) => self.epochs[t as usize].store(epoch + 1, Ordering::Release),
+            Policy::Sequences { .. } | Policy::Rounds(_) => self.epochs.set(t, epoch + 1),
             Policy::Waves(_) => _ = self.done.fetch_add(1, Ordering::AcqRel),
         }
     }
@@ -158,8 +151,7 @@ impl<T: Number> Course<T> {
     pub(super) fn is_done(&self, seen: &mut usize) -> bool {
         match &self.ground.policy {
             Policy::Sequences { .. } | Policy::Rounds(_) => {
-                let left = self.epochs[*seen..].iter();
-                *seen += left.take_while(|epoch| epoch.load(Ordering::Acquire) == self.legs.rounds).count();
+                *seen += self.epochs.done(*seen, self.legs.rounds);
                 *seen == self.epochs.len()
             }
             Policy::Waves(waves) => self.done.load(Ordering::Acquire) == waves.len() * self.legs.rounds as usize,
@@ -187,9 +179,8 @@ impl<T: Number> Course<T> {
             }
             let leg = self.leg(round);
             let t = tasks[if leg.is_backward() { tasks.len() - 1 - i } else { i }];
-            let least = |u: u32| round + u32::from(leg.pass.rule.puts_first(u, t));
-            let slow = self.ground.domain.graph.neighbors(t).iter().filter(|&&u| self.epoch(u) < least(u));
-            lags.extend(slow.map(|&of| Lag { task: t, epoch: self.round(round), of }));
+            let slow = self.epochs.slow(&self.ground.domain.graph, leg.pass.rule, t, round);
+            lags.extend(slow.map(|of| Lag { task: t, epoch: self.round(round), of }));
         }
         (moves, lags)
     }
