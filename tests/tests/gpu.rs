@@ -45,8 +45,8 @@ fn every_example_and_order_on_a_gpu_is_as_near_to_exact_arithmetic_as_the_oracle
                 continue;
             }
             let free = Options { verify: false, ..options.clone() };
-            let digest = || digest_after(12, &mut start(name, &mesh, set, &free).unwrap()).unwrap();
-            assert_eq!(digest(), digest(), "{what}, run to run");
+            let digest = digest_after(8, &mut start(name, &mesh, set, &free).unwrap()).unwrap();
+            assert_eq!(digest_after(0, &mut run).unwrap(), digest, "{what}, run to run");
         }
     }
 }

@@ -91,8 +91,9 @@ fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
             (0..6).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name} {spec} {order}: {e:#}")));
             assert!(run.verdict().unwrap().is_some_and(|sentence| sentence.contains("as near to exact")));
             assert!(run.hosts().iter().any(|host| !host.gpu.is_empty()), "{name} {spec} {order}");
-            let digest = || digest_after(6, &mut start(name, &mesh, set, &options(false)).unwrap()).unwrap();
-            assert_eq!(digest(), digest(), "{name} {spec} {order}, run to run");
+            // Without anybody who looks it is the same.
+            let digest = digest_after(6, &mut start(name, &mesh, set, &options(false)).unwrap()).unwrap();
+            assert_eq!(digest_after(0, &mut run).unwrap(), digest, "{name} {spec} {order}, run to run");
         }
     }
 }
