@@ -30,7 +30,6 @@ pub(crate) use reduce::pairs;
 pub use remote::HostReport;
 pub(crate) use remote::{Promise, Remote};
 pub(crate) use serial::Serial;
-pub(crate) use store::Store;
 #[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use timeline::Pen;
 pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
@@ -41,6 +40,7 @@ pub(crate) use {
     grid::{Folding, Grid, Less, Offers, Sides},
     interpreter::{Walker, fixpoint as round_by_round},
     reduce::Reduction,
+    store::Store,
 };
 #[cfg(all(feature = "gpu", feature = "cluster"))]
 pub(crate) use {epochs::Epochs, legs::Legs};

@@ -1,7 +1,7 @@
 //! What stands for the GPU engine in a build without it.
 
-use super::Adapter;
 use super::kernels::Kernel;
+use crate::adapter::Adapter;
 use crate::engine::Engine;
 #[cfg(feature = "cluster")]
 use crate::engine::{Border, Timeline, Walker};

@@ -51,7 +51,6 @@ impl Data {
     }
 
     /// The bits of the numbers.
-    #[cfg(feature = "gpu")]
     pub(crate) fn words(&self) -> &[u32] {
         bytemuck::cast_slice(&self.bytes)
     }
