@@ -4,12 +4,12 @@
 //! be kept any more, the host is told as lost, once, after the last message that did arrive; nothing comes from it
 //! afterwards. Between three hosts nothing is promised about order: what A sent to C may come after what B sent to C because of it.
 //!
-//! What arrives is handed to a [`Sink`], on the thread that runs the network. A sink that takes long holds up every connection
+//! What arrives is handed to a [`Sink`], on the thread that moves the network: one of its own, or one that had a moment. A sink that takes long holds up every connection
 //! of its host, and the other ends then wait with what they send: that bounds memory, and is no way to run. A sink
 //! that is stuck for the dead-timeout makes its host a lost one. So a sink files the message and returns.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Number of a host in a run: 0 is the driver, workers are 1, 2, ...
 pub type Host = u32;
@@ -36,7 +36,7 @@ pub enum Event {
     },
 }
 
-/// Where events go. It is called on the network's thread, so it must be quick, and must not wait for the network.
+/// Where events go. It is called on the thread that moves the network, one at a time, so it must be quick, and must not wait for the network.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// What went between this host and another.
@@ -70,6 +70,18 @@ pub trait Transport: Send + Sync {
 
     /// Waits until at most `bytes` are queued for `to`. Returns false if that host was lost or the deadline passed.
     fn wait_for_room(&self, to: Host, bytes: usize, deadline: Instant) -> bool;
+
+    /// Lets the calling thread move the network on for a moment, if no other does: sends what is queued, hands what has come to the
+    /// sink. Returns whether it did. A network that nobody moves moves itself, at the cost of waking a thread.
+    fn turn(&self) -> bool {
+        false
+    }
+
+    /// The same until `done`, or as long as `most`. Returns at once, and false, where another thread does it.
+    fn rest(&self, most: Duration, done: &dyn Fn() -> bool) -> bool {
+        let _ = (most, done);
+        false
+    }
 
     /// Returns what went between this host and another.
     fn traffic(&self, with: Host) -> Traffic;

@@ -1,6 +1,6 @@
 //! What a host has of the network: values for its walks, mail for everything else.
 //!
-//! The network's thread hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
+//! Whichever thread moves the network hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
 //! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
 mod border;
@@ -77,7 +77,7 @@ impl Exchange {
         })
     }
 
-    /// Where the network's thread hands in events. It does not keep the exchange alive.
+    /// Where the network hands in events. It does not keep the exchange alive.
     pub(crate) fn sink(self: &Arc<Self>) -> Arc<dyn Fn(Event) + Send + Sync> {
         let exchange: Weak<Exchange> = Arc::downgrade(self);
         Arc::new(move |event| {
@@ -179,7 +179,9 @@ impl Exchange {
             if self.time.now() >= deadline {
                 return Ok(None);
             }
-            self.time.rest(count, MAIL);
+            if !self.transport().rest(MAIL, &|| self.time.count() != count) {
+                self.time.rest(count, MAIL);
+            }
         }
     }
 

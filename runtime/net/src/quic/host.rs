@@ -3,11 +3,11 @@
 use super::channel::Channel;
 use super::limits::LAST_PACKETS;
 use super::link::Link;
-use super::network::Network;
+use super::network::{Network, Pump};
 use super::settings::Settings;
 use crate::identity::Run;
 use crate::transport::{Host, Sink, Traffic, Transport, check};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// A host of a run, connected with all the others.
@@ -18,6 +18,7 @@ pub struct Quic {
     endpoint: quinn::Endpoint,
     /// None once it is closed.
     network: Mutex<Option<Network>>,
+    pump: Weak<Pump>,
     goodbye: Duration,
     /// What the driver would begin it again with.
     pub(super) run: Option<Run>,
@@ -36,12 +37,20 @@ impl Quic {
         // All are here: from now on no host is let in.
         endpoint.set_server_config(None);
         let inside = network.handle().enter();
+        let pump = Arc::downgrade(network.pump());
+        let (sink, arrived) = (sink.clone(), pump.clone());
+        let sink: &Sink = &(Arc::new(move |event| {
+            sink(event);
+            if let Some(pump) = arrived.upgrade() {
+                pump.arrive();
+            }
+        }) as Sink);
         let link = |(host, channel): (usize, Option<Channel>)| {
             Some(Link::start(host as Host, channel?, sink, settings.dead_timeout))
         };
         let links = channels.into_iter().enumerate().map(link).collect();
         drop(inside);
-        Quic { host, links, endpoint, network: Mutex::new(Some(network)), goodbye: settings.goodbye, run: None }
+        Quic { host, links, endpoint, network: Mutex::new(Some(network)), pump, goodbye: settings.goodbye, run: None }
     }
 
     /// What it takes to begin the run again after a host was lost. The driver's alone.
@@ -99,6 +108,14 @@ impl Transport for Quic {
 
     fn traffic(&self, with: Host) -> Traffic {
         self.link(with).traffic()
+    }
+
+    fn turn(&self) -> bool {
+        self.pump.upgrade().is_some_and(|pump| pump.turn())
+    }
+
+    fn rest(&self, most: Duration, done: &dyn Fn() -> bool) -> bool {
+        self.pump.upgrade().is_some_and(|pump| pump.wait(most, done))
     }
 
     fn close(&self) {

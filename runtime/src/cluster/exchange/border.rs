@@ -17,6 +17,8 @@ const HURRY: Duration = Duration::from_micros(50);
 const LEISURE: Duration = Duration::from_micros(500);
 /// Bytes of a message that waits for nothing more: far from what a transport takes.
 const LARGE: usize = 1 << 20;
+/// How often a thread that walks looks for packets.
+const LOOK: Duration = Duration::from_micros(50);
 /// How long a walk waits at most before it looks again.
 const NAP: Duration = Duration::from_millis(1);
 
@@ -76,6 +78,19 @@ impl Border for Exchange {
         }
         outbox.sent = now;
         self.time.news();
+        self.transport().turn();
+    }
+
+    fn look(&self) {
+        thread_local! {
+            /// When this thread last looked.
+            static LAST: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+        }
+        let now = self.time.now();
+        if now > LAST.get() + LOOK {
+            LAST.set(now);
+            self.transport().turn();
+        }
     }
 
     fn is_cut_off(&self) -> bool {
@@ -90,7 +105,9 @@ impl Border for Exchange {
         let count = self.time.count();
         if SEEN.replace(count) == count {
             let (start, is_outstanding) = (self.time.now(), self.overlap.is_outstanding());
-            self.time.rest(count, NAP);
+            if !self.transport().rest(NAP, &|| self.time.count() != count) {
+                self.time.rest(count, NAP);
+            }
             self.overlap.wait(self.time.now() - start, is_outstanding);
         }
     }

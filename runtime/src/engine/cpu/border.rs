@@ -54,6 +54,9 @@ pub(crate) trait Border: Send + Sync {
     /// Whether a host was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;
 
+    /// Takes what has come, if it was not looked for lately.
+    fn look(&self) {}
+
     /// Waits a little for what may come.
     fn rest(&self);
 

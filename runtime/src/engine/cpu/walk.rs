@@ -189,6 +189,9 @@ impl<T: Number> Walk<T> {
                 match self.course.draw(s) {
                     Draw::Task(t, epoch) => {
                         self.post(own, outbox, Some((t, epoch)));
+                        if let Some(border) = &self.course.ground.border {
+                            border.look();
+                        }
                         return Some((t, epoch, turns > 0));
                     }
                     Draw::Wait => ended = false,
