@@ -205,7 +205,7 @@ fn serve<T: Number>(
     let mut state = State::zeros(domain.slots(), domain.shape);
     state.read(0..domain.slots(), &mut from)?;
     let own = (exchange.transport().host() - 1, domain.along_curve.len());
-    let blocks = begin.grid.map(|_| Blocks::read(&mut from, &domain.stars, T::PRECISION, own.0, own.1)).transpose()?;
+    let blocks = begin.grid.map(|_| Blocks::read(&mut from, T::PRECISION, &domain.stars, own.0, own.1)).transpose()?;
     exchange.set_share(&domain, begin.compress);
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = host_of(exchange);

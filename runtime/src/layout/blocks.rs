@@ -142,8 +142,8 @@ impl Blocks {
     /// It is cut short, or no blocks that could be searched.
     pub(crate) fn read(
         from: &mut dyn Read,
-        stars: &[StarShape],
         precision: Precision,
+        stars: &[StarShape],
         share: u32,
         own: usize,
     ) -> Result<Blocks> {

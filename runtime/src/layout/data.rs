@@ -14,7 +14,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// `width` numbers of each kind follow each other.
+    /// `reals`: shape [elements × kinds × width], where `width` numbers of each kind follow each other. Cost O(reals).
     pub(super) fn new(precision: Precision, kinds: &[Kind], width: usize, reals: Vec<f64>) -> Data {
         with_number!(precision, T => {
             let mut numbers: Vec<T> = reals.iter().map(|&x| T::from_f64(x)).collect();
@@ -27,6 +27,7 @@ impl Data {
         })
     }
 
+    /// As they are.
     pub(crate) fn of<T: Number>(numbers: Vec<T>) -> Data {
         Data { precision: T::PRECISION, bytes: Packed::from(numbers).into_bytes() }
     }
@@ -41,7 +42,10 @@ impl Data {
         bytemuck::cast_slice(&self.bytes)
     }
 
-    /// Some numbers of some data, one run after the other.
+    /// Some numbers of some data, one run after the other; all are of that precision.
+    ///
+    /// # Panics
+    /// If they are not, or a run ends behind its data.
     pub(super) fn gather<'a>(precision: Precision, runs: impl Iterator<Item = (&'a Data, Range<usize>)>) -> Data {
         with_number!(precision, T => {
             let mut numbers = Vec::<T>::new();
@@ -50,7 +54,7 @@ impl Data {
         })
     }
 
-    /// The bits of the numbers.
+    /// The bits of the numbers: one word each in 32 bits, two in 64.
     pub(crate) fn words(&self) -> &[u32] {
         bytemuck::cast_slice(&self.bytes)
     }

@@ -316,11 +316,12 @@ impl Tile {
             && of_slots(self.numbers.len())
             && match &self.form {
                 Form::Wide { halo, stars } => {
-                    own + halo.len() <= TABLE
+                    width > 1
+                        && own + halo.len() <= TABLE
                         && halo.iter().all(|&slot| reads(slot) && !self.slots.contains(&slot))
                         && stars.iter().all(|star| star.is_sound(own, width, |name| (name as usize) < own + halo.len()))
                 }
-                Form::Spread { stars } => stars.iter().all(|star| star.is_sound(own, width, reads)),
+                Form::Spread { stars } => width > 1 && stars.iter().all(|star| star.is_sound(own, width, reads)),
                 Form::Rows { vertices, stars } => {
                     let vertices = *vertices as usize;
                     (1..=own).contains(&vertices)
@@ -420,4 +421,58 @@ fn graph(offsets: &[u32], neighbors: &[u32]) -> Result<Graph> {
     let edges: Vec<[u32; 2]> =
         (0..tasks).flat_map(|t| row(t).iter().filter(move |&&u| u as usize > t).map(move |&u| [t as u32, u])).collect();
     Ok(Graph::from_edges(tasks, &edges)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two groups of two vertices in three columns, one neighbor and one real an element.
+    fn wide() -> Ell<u16> {
+        let data = Data::of(vec![1.0f32; 6]);
+        Ell::of((1, 1), vec![0, 1, 3], [vec![1, 1], vec![1, 1, 2, 1]], vec![0, 1, 2, 3, 0, 3], data)
+    }
+
+    /// Two vertices, of one element and of two.
+    fn rows() -> Ell<u32> {
+        Ell::rows((1, 1), vec![0, 1, 3], vec![4, 0, 5], Data::of(vec![1.0f64; 3]))
+    }
+
+    #[test]
+    fn a_star_is_sound_until_anything_of_it_is_changed() {
+        let named = |names: u32| move |name: u32| name < names;
+        assert!(wide().is_sound(4, 2, named(4)));
+        assert!(!wide().is_sound(4, 2, named(3)), "a name that nobody has");
+        assert!(!wide().is_sound(6, 2, named(4)) && !wide().is_sound(2, 2, named(4)), "other groups");
+        let spoil: [fn(&mut Ell<u16>); 6] = [
+            |star| star.columns = vec![0, 2, 3].into(),
+            |star| star.columns = vec![0, 1, 2].into(),
+            |star| star.full = vec![1, 2].into(),
+            |star| star.degrees = vec![1, 1, 3, 1].into(),
+            |star| star.others = vec![0; 5].into(),
+            |star| star.data = Data::of(vec![1.0f32; 5]),
+        ];
+        for (i, spoil) in spoil.iter().enumerate() {
+            let mut star = wide();
+            spoil(&mut star);
+            assert!(!star.is_sound(4, 2, named(4)), "change {i}");
+        }
+        assert!(
+            rows().is_sound(2, 1, named(6)) && !rows().is_sound(2, 1, named(5)) && !rows().is_sound(1, 1, named(6))
+        );
+        let counted = Ell { full: vec![1, 2].into(), degrees: vec![1, 2].into(), ..rows() };
+        assert!(!counted.is_sound(2, 1, named(6)), "rows count nothing twice");
+    }
+
+    #[test]
+    fn a_tile_is_updated_side_by_side_only_in_groups_of_several() {
+        let tile = |form| Tile { slots: 0..4, fixed: Vec::new(), numbers: Vec::new(), form };
+        let reads = |slot: u32| slot < 4;
+        let wide = tile(Form::Wide { halo: Vec::new().into(), stars: vec![wide()] });
+        assert!(wide.is_sound(2, &reads) && !wide.is_sound(1, &reads));
+        let none = Ell::of((1, 0), vec![0; 5], Default::default(), Vec::new(), Data::of(Vec::<f32>::new()));
+        for form in [Form::Wide { halo: Vec::new().into(), stars: Vec::new() }, Form::Spread { stars: vec![none] }] {
+            assert!(!tile(form).is_sound(1, &reads));
+        }
+    }
 }
