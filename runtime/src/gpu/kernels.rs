@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::layout::Domain;
-use crate::number::Number;
+use crate::number::{Number, Precision};
 use crate::trace::{Role, Traced};
 use meshweft_schedule::Rule;
 use meshweft_shaders::{Body, Entry, Scalar};
@@ -36,10 +36,10 @@ pub(crate) fn sources(traced: Vec<Traced>) -> Result<Vec<Kernel>> {
 /// # Errors
 /// 64 bits.
 pub(crate) fn scalar<T: Number>() -> Result<Scalar> {
-    match T::NAME {
-        "f32" => Ok(Scalar::F32),
-        "i32" => Ok(Scalar::I32),
-        name => Err(Error::Invalid(format!("a GPU computes in f32 or i32, not in {name}: that runs on the CPU"))),
+    match T::PRECISION {
+        Precision::F32 => Ok(Scalar::F32),
+        Precision::I32 => Ok(Scalar::I32),
+        Precision::F64 => Err(Error::Invalid("a GPU computes in f32 or i32, not in f64: that runs on the CPU".into())),
     }
 }
 
