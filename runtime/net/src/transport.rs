@@ -4,7 +4,8 @@
 //! be kept any more, the host is told as lost, once, after the last message that did arrive; nothing comes from it
 //! afterwards. Between three hosts nothing is promised about order: what A sent to C may come after what B sent to C because of it.
 //!
-//! What arrives is handed to a [`Sink`], on the thread that moves the network: one of its own, or one that had a moment. A sink that takes long holds up every connection
+//! What arrives is handed to a [`Sink`], on the thread that moves the network: one of its own, or one that had a moment
+//! ([`Transport::turn`]). A sink that takes long holds up every connection
 //! of its host, and the other ends then wait with what they send: that bounds memory, and is no way to run. A sink
 //! that is stuck for the dead-timeout makes its host a lost one. So a sink files the message and returns.
 
@@ -36,7 +37,8 @@ pub enum Event {
     },
 }
 
-/// Where events go. It is called on the thread that moves the network, one at a time, so it must be quick, and must not wait for the network.
+/// Where events go. It is called on the thread that moves the network, one at a time, so it must be quick, and must not wait for the
+/// network.
 pub type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// What went between this host and another.

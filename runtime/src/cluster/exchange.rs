@@ -1,7 +1,7 @@
 //! What a host has of the network: values for its walks, mail for everything else.
 //!
-//! Whichever thread moves the network hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight into the walk
-//! that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
+//! Whichever thread moves the network hands in what has come ([`Exchange::event`]) and leaves at once. Values of ghosts go straight
+//! into the walk that is under way, or wait until it may take them; anything else is mail, which the host's own thread asks for.
 
 mod border;
 mod early;
@@ -179,9 +179,7 @@ impl Exchange {
             if self.time.now() >= deadline {
                 return Ok(None);
             }
-            if !self.transport().rest(MAIL, &|| self.time.count() != count) {
-                self.time.rest(count, MAIL);
-            }
+            self.rest(count, MAIL);
         }
     }
 
@@ -190,6 +188,13 @@ impl Exchange {
         let found = self.mail.take(wants)?;
         self.moves.fetch_add(1, Ordering::Relaxed);
         Some(found)
+    }
+
+    /// Waits until there is news since the count, at most so long. Moves the network meanwhile, unless another thread does.
+    fn rest(&self, count: u64, most: Duration) {
+        if !self.transport().rest(most, &|| self.time.count() != count) {
+            self.time.rest(count, most);
+        }
     }
 
     /// How far this host is, and what it waits for.

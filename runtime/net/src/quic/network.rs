@@ -24,7 +24,7 @@ const SPIN: Duration = Duration::from_micros(100);
 /// The event loop, with all that is under way on it.
 pub(super) struct Pump {
     runtime: Option<Runtime>,
-    /// Held by the thread that turns it. Walking threads only try it.
+    /// Held by the thread that turns it. Nobody waits for it.
     turn: Mutex<()>,
     start: Instant,
     /// When it was turned last, in nanoseconds from the start.
@@ -115,7 +115,7 @@ impl Drop for Pump {
     }
 }
 
-/// Lets all tasks run that can, looks for packets, and lets those run that these are for.
+/// Lets all tasks run that can and looks for packets; then lets those run that the packets are for.
 async fn turn() {
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
@@ -153,7 +153,7 @@ impl Network {
         self.pump.runtime().handle()
     }
 
-    /// Runs something on the network's thread, and waits for it. It must have a deadline of its own.
+    /// Runs something on the event loop, and waits for it. It must have a deadline of its own.
     pub(super) fn run<T: Send + 'static>(&self, job: impl Future<Output = T> + Send + 'static) -> Result<T> {
         let (done, result) = mpsc::channel();
         self.handle().spawn(async move {

@@ -42,6 +42,37 @@ fn who_vanishes_is_lost_within_twice_the_timeout() {
 }
 
 #[test]
+fn messages_arrive_whichever_thread_moves_the_network() {
+    let inboxes = [inbox(), inbox()];
+    let hosts = quic(inboxes.iter().map(|inbox| inbox.sink()).collect(), &settings());
+    let mut moved = 0;
+    for message in 0..200 {
+        hosts[0].send(1, vec![message]);
+        let deadline = Instant::now() + SOON;
+        let event = loop {
+            moved += u32::from(hosts[0].turn()) + u32::from(hosts[1].rest(Duration::from_millis(1), &|| false));
+            match inboxes[1].next(Duration::ZERO) {
+                Some(event) => break event,
+                None => assert!(Instant::now() < deadline, "message {message} is lost"),
+            }
+        };
+        assert_eq!(event, Event::Message { from: 0, bytes: vec![message] });
+    }
+    assert!(moved > 20, "{moved} turns for 200 messages: others move the network");
+    // Where nobody does.
+    hosts[0].send(1, vec![1, 2]);
+    assert_eq!(inboxes[1].next(SOON), Some(Event::Message { from: 0, bytes: vec![1, 2] }));
+    // On a thread of another event loop, where no loop may be turned, and no other dropped.
+    let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    other.block_on(async {
+        assert!(!hosts[0].turn() && !hosts[1].rest(SOON, &|| false));
+        hosts[0].send(1, vec![3]);
+        assert_eq!(inboxes[1].next(SOON), Some(Event::Message { from: 0, bytes: vec![3] }));
+        drop(hosts);
+    });
+}
+
+#[test]
 fn junk_at_the_sockets_does_not_stop_a_run() {
     let inboxes = [inbox(), inbox()];
     let settings = settings();

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long the results of a task may wait for the next, so that both go out as one message: where other hosts may wait for them, and
-/// where they have time. Waking the network's thread takes some 25 microseconds of a core.
+/// where they have time. Each message costs a turn of the network here and one where it arrives.
 const HURRY: Duration = Duration::from_micros(50);
 const LEISURE: Duration = Duration::from_micros(500);
 /// Bytes of a message that waits for nothing more: far from what a transport takes.
@@ -105,9 +105,7 @@ impl Border for Exchange {
         let count = self.time.count();
         if SEEN.replace(count) == count {
             let (start, is_outstanding) = (self.time.now(), self.overlap.is_outstanding());
-            if !self.transport().rest(NAP, &|| self.time.count() != count) {
-                self.time.rest(count, NAP);
-            }
+            Exchange::rest(self, count, NAP);
             self.overlap.wait(self.time.now() - start, is_outstanding);
         }
     }
