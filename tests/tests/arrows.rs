@@ -18,7 +18,7 @@ struct File {
     named: Vec<Vec<String>>,
     /// Those of them that it passes on, by the last name of each.
     passed_on: BTreeMap<String, Vec<String>>,
-    /// The modules in it that are files of their own and tests.
+    /// Its modules that are there for tests alone.
     tests: BTreeSet<String>,
 }
 
