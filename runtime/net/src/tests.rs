@@ -305,25 +305,10 @@ fn a_slow_reader_holds_up_who_sends_to_it() {
 }
 
 #[test]
-fn a_network_tells_what_a_link_carries_once_it_was_busy_and_memory_carries_anything() {
-    let quiet = || Arc::<Inbox>::default().sink();
-    for kind in ["memory", "quic"] {
-        let sinks = vec![quiet(), quiet(), quiet()];
-        let hosts = if kind == "memory" { boxed(memory::hosts(sinks)) } else { boxed(quic(sinks, &settings())) };
-        hosts[0].send(1, vec![1; 100]);
-        assert!(hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
-        let rate = |with| hosts[0].traffic(with).rate;
-        let unknown = if kind == "memory" { Some(f64::INFINITY) } else { None };
-        assert_eq!(rate(1), unknown, "{kind}: a hundred bytes tell nothing");
-        for _ in 0..20 {
-            hosts[0].send(1, vec![1; 1 << 20]);
-        }
-        // What fits into windows is not yet acknowledged.
-        assert!(hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
-        let found = rate(1);
-        let is_sound = |found| kind == "memory" || (1e5..1e12).contains(&found);
-        assert!(found.is_some_and(is_sound), "{kind}: {found:?} bytes a second");
-        assert_eq!(rate(2), unknown, "{kind}: nothing went there");
+fn memory_carries_anything() {
+    let sinks = || vec![Arc::<Inbox>::default().sink(), Arc::<Inbox>::default().sink()];
+    for hosts in [boxed(memory::hosts(sinks())), boxed(quic(sinks(), &settings()))] {
+        assert_eq!(hosts[0].traffic(1).rate, Some(f64::INFINITY));
     }
 }
 

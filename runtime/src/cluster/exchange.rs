@@ -10,6 +10,7 @@ mod line;
 mod links;
 mod loss;
 mod mail;
+mod patience;
 
 use super::arrival::Arrival;
 use super::kind::{VALUES, WATCH};
@@ -28,6 +29,7 @@ use loss::Loss;
 use mail::Mail;
 use meshweft_net::peer::Peer;
 use meshweft_net::{Event, Host, Transport};
+use patience::Patience;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -45,6 +47,8 @@ pub(crate) struct Exchange {
     ghosts: Mutex<Ghosts>,
     mail: Mail,
     loss: Loss,
+    /// How soon values go out.
+    patience: Patience,
     /// Messages that the host's own thread has taken, and walks that it has begun.
     moves: AtomicU64,
     /// Where this host writes down what it does, if the driver wants to know.
@@ -71,6 +75,7 @@ impl Exchange {
             ghosts: Mutex::default(),
             mail: Mail::default(),
             loss: Loss::default(),
+            patience: Patience::default(),
             moves: AtomicU64::new(0),
             timeline: OnceLock::new(),
             overlap: Overlap::default(),

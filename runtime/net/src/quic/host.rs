@@ -81,6 +81,11 @@ impl Quic {
         self.network.lock().expect("no holder of the lock panics").take()
     }
 
+    #[cfg(test)]
+    pub(super) fn measured_rate(&self, with: Host) -> Option<f64> {
+        self.link(with).measured_rate()
+    }
+
     /// Ends without a word, as a host does whose power fails.
     #[cfg(test)]
     pub(super) fn vanish(self) {

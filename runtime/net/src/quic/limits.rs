@@ -1,12 +1,14 @@
 //! Every limit of a connection, with its reason: what others may make this host hold, and for how long.
 
-use super::rate::Measuring;
+use super::rate::{Measuring, UNACKNOWLEDGED};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::identity::{Credentials, client, server};
 use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +77,8 @@ pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfi
     let mut config = TransportConfig::default();
     let mut congestion = CubicConfig::default();
     congestion.initial_window(FIRST_WINDOW);
+    let mut acknowledgements = AckFrequencyConfig::default();
+    acknowledgements.ack_eliciting_threshold(UNACKNOWLEDGED.into());
     let idle = settings.dead_timeout.try_into().expect("a timeout fits into QUIC's numbers");
     config
         .max_idle_timeout(Some(idle))
@@ -87,6 +91,7 @@ pub(super) fn transport(settings: &Settings, peer: IpAddr) -> Arc<TransportConfi
         .crypto_buffer_size(CRYPTO_BUFFER)
         .datagram_receive_buffer_size(None)
         .congestion_controller_factory(Arc::new(Measuring(congestion)))
+        .ack_frequency_config(Some(acknowledgements))
         .initial_rtt(FIRST_ROUND_TRIP);
     let mtu = settings.mtu.or(peer.is_loopback().then_some(LOOPBACK_MTU)).map(|mtu| mtu.clamp(1200, LARGEST_MTU));
     if let Some(mtu) = mtu {

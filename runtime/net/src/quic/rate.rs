@@ -1,12 +1,14 @@
 //! How many bytes a second a link carries, by what is acknowledged.
 //!
 //! Hosts send in bursts, so bytes over time says how much they had to say, and the congestion window over the round trip how much they
-//! might; neither is what the link carries. What does say it is how far apart acknowledgements come while there is something to
-//! acknowledge: packets of a burst leave together and arrive one after the other, as fast as the slowest piece of the way lets
-//! them through. A *burst* begins with the first acknowledgement and ends when less than [`REST`] packets are on their way. Its rate is
-//! the bytes that were acknowledged after the first time, over the time since then. Bursts of less than [`LEAST`] packets say
-//! nothing: a link that never has one is never busy enough for its rate to matter. Long ones count in parts. Of the last [`BURSTS`] the
-//! one in the middle counts: acknowledgements are held up by whatever else the hosts do, and then come all at once.
+//! might; neither is what the link carries. What does say it is how far apart acknowledgements come of packets that left together: they
+//! arrive one after the other, as fast as the slowest piece of the way lets them through. A *train* is what was on its way when the first
+//! acknowledgement of it came. Its rate is the bytes that were acknowledged after that time, over the time since then. Trains of less than
+//! [`LEAST`] packets say nothing: a link that never has one is never busy enough for its rate to matter. Nor do trains that took as long
+//! to leave as to arrive, unless the window held them back: their sender had no more to say.
+//!
+//! Hosts look for packets between tasks, so acknowledgements may be late by a task or come all at once. What is late makes a link look slow
+//! at most as if it took a task for a train, and of the last [`TRAINS`] the one in the middle counts.
 //!
 //! Source: the dispersion of packet trains, Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques measure?", 2001.
 
@@ -17,68 +19,87 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Packets on their way below which a slow link looks like a host with little to say: a receiver may keep back its word on
-/// two for a while.
-const REST: u64 = 3;
-/// Packets of a burst that say something.
+/// Packets that may come before one goes back that says so. Values go both ways, and say it on the way; a packet that says nothing else
+/// costs as much as one with values.
+pub(super) const UNACKNOWLEDGED: u32 = 16;
+/// Packets on their way below which a train has ended: a receiver may keep back its word on so many for a while.
+const REST: u64 = UNACKNOWLEDGED as u64 + 2;
+/// Packets of a train that say something.
 const LEAST: u64 = 8;
-/// Packets after which a burst counts as another.
-const MOST: u64 = 256;
-/// Bursts that are remembered.
-const BURSTS: usize = 15;
+/// A train says something if its acknowledgements took so many times as long as its packets took to leave.
+const SPREAD: u32 = 4;
+/// Trains that are remembered.
+const TRAINS: usize = 15;
 
 /// Measures a link.
 #[derive(Clone, Debug, Default)]
 struct Rate {
     /// Bytes of a packet.
     packet: u64,
-    /// When the burst under way began.
-    began: Option<Instant>,
-    /// What was acknowledged since then, and seconds a byte of that.
+    train: Option<Train>,
+    /// Seconds a byte of the last trains.
+    trains: VecDeque<f64>,
+}
+
+/// What was on its way together.
+#[derive(Clone, Debug)]
+struct Train {
+    /// When the first of it was acknowledged, and the last.
+    began: Instant,
+    ended: Instant,
+    /// When the first of it left, and the last.
+    left: (Instant, Instant),
+    /// What was acknowledged after the first time.
     bytes: u64,
-    burst: Option<f64>,
-    /// What was acknowledged just now.
-    fresh: u64,
-    /// Seconds a byte of the last bursts.
-    bursts: VecDeque<f64>,
+    /// Whether the sender had no more to say.
+    is_all: bool,
 }
 
 impl Rate {
-    fn acknowledged(&mut self, bytes: u64) {
-        self.fresh += bytes;
+    /// A packet was acknowledged. `is_all`: the sender had no more to say than the window let it.
+    fn acknowledged(&mut self, now: Instant, sent: Instant, bytes: u64, is_all: bool) {
+        match &mut self.train {
+            Some(train) if sent <= train.began => {
+                // What comes at the very time of the first is part of it.
+                if now > train.began {
+                    train.bytes += bytes;
+                }
+                train.ended = now;
+                train.left = (train.left.0.min(sent), train.left.1.max(sent));
+                train.is_all &= is_all;
+            }
+            _ => {
+                self.end();
+                self.train = Some(Train { began: now, ended: now, left: (sent, sent), bytes: 0, is_all });
+            }
+        }
     }
 
     /// All that came at once was taken in, and so many bytes are still on their way.
-    fn end(&mut self, now: Instant, in_flight: u64) {
-        let fresh = std::mem::take(&mut self.fresh);
-        let began = *self.began.get_or_insert(now);
-        // What comes at the very time of the first is part of it.
-        if now > began {
-            self.bytes += fresh;
-        }
-        if self.bytes >= LEAST * self.packet {
-            self.burst = Some((now - began).as_secs_f64() / self.bytes as f64);
-        }
+    fn taken_in(&mut self, in_flight: u64) {
         if in_flight < REST * self.packet {
-            (self.began, self.bytes) = (None, 0);
-        } else if self.bytes >= MOST * self.packet {
-            (self.began, self.bytes) = (Some(now), 0);
-        } else {
-            return;
-        }
-        if let Some(burst) = self.burst.take() {
-            if self.bursts.len() == BURSTS {
-                self.bursts.pop_front();
-            }
-            self.bursts.push_back(burst);
+            self.end();
         }
     }
 
-    /// Bytes a second, once a burst was long enough.
+    /// A train has ended.
+    fn end(&mut self) {
+        let Some(train) = self.train.take() else { return };
+        let took = train.ended - train.began;
+        let left_at_once = took >= SPREAD * (train.left.1 - train.left.0);
+        if train.bytes >= LEAST * self.packet && (left_at_once || !train.is_all) {
+            if self.trains.len() == TRAINS {
+                self.trains.pop_front();
+            }
+            self.trains.push_back(took.as_secs_f64() / train.bytes as f64);
+        }
+    }
+
+    /// Bytes a second, once a train was long enough.
     fn get(&self) -> Option<f64> {
-        let mut bursts: Vec<f64> = self.bursts.iter().copied().collect();
-        bursts.sort_by(f64::total_cmp);
-        bursts.get(bursts.len() / 2).map(|burst| 1.0 / burst)
+        let mut trains: Vec<f64> = self.trains.iter().copied().collect();
+        trains.sort_by(f64::total_cmp);
+        trains.get(trains.len() / 2).map(|train| 1.0 / train)
     }
 }
 
@@ -109,12 +130,12 @@ impl Controller for Measured {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.rate.acknowledged(bytes);
+        self.rate.acknowledged(now, sent, bytes, app_limited);
         self.control.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.rate.end(now, in_flight);
+        self.rate.taken_in(in_flight);
         self.control.on_end_acks(now, in_flight, app_limited, largest);
     }
 
@@ -157,20 +178,26 @@ mod tests {
         Rate { packet: 1250, ..Rate::default() }
     }
 
-    /// A burst of packets of 1,250 bytes over a link of so many bytes a second, acknowledged by twos; the last one late.
-    fn burst(rate: &mut Rate, start: Instant, bytes: u64, speed: f64) -> Instant {
-        let (mut left, mut now) = (bytes, start);
-        while left > 0 {
-            let two = left.min(2500);
-            left -= two;
-            now += Duration::from_secs_f64(two as f64 / speed);
-            if left == 0 {
+    /// Packets of 1,250 bytes that leave over some time, on a link of so many bytes a second, acknowledged by sixteens; the last ones late.
+    fn train(rate: &mut Rate, start: Instant, bytes: u64, leave: Duration, speed: f64) -> Instant {
+        let (mut done, mut now) = (0, start);
+        while done < bytes {
+            let some = (bytes - done).min(16 * rate.packet);
+            let sent = start + leave.mul_f64(done as f64 / bytes as f64);
+            now = now.max(sent) + Duration::from_secs_f64(some as f64 / speed);
+            done += some;
+            if done == bytes {
                 now += Duration::from_millis(25);
             }
-            rate.acknowledged(two);
-            rate.end(now, left);
+            rate.acknowledged(now, sent, some, true);
+            rate.taken_in(bytes - done);
         }
         now
+    }
+
+    /// The same with all of them leaving at once.
+    fn burst(rate: &mut Rate, start: Instant, bytes: u64, speed: f64) -> Instant {
+        train(rate, start, bytes, Duration::ZERO, speed)
     }
 
     #[test]
@@ -189,11 +216,13 @@ mod tests {
     fn who_says_little_says_nothing_of_the_link() {
         let (mut rate, mut now) = (link(), Instant::now());
         for _ in 0..1000 {
-            now = burst(&mut rate, now, 12_500, 125e6);
-            rate.acknowledged(2500);
-            now += Duration::from_micros(200);
-            rate.end(now, 2500);
+            now = burst(&mut rate, now + Duration::from_millis(1), 8_000, 125e6);
         }
+        assert_eq!(rate.get(), None);
+        // Nor does who says one thing after the other, however much it is in the end.
+        let mut rate = link();
+        let leave = Duration::from_millis(200);
+        (0..9).fold(now, |now, _| train(&mut rate, now, 200_000, leave, 125e6));
         assert_eq!(rate.get(), None);
     }
 
@@ -206,17 +235,18 @@ mod tests {
         for _ in 0..40 {
             now = burst(&mut rate, now, 200_000, 1e8);
         }
-        assert!((0.98..1.02).contains(&(rate.get().unwrap() / 1e8)));
+        assert!((0.98..1.02).contains(&(rate.get().unwrap() / 1e8)), "{:?}", rate.get());
         // A thread that was not given a core for a while changes nothing.
-        for _ in 0..BURSTS / 2 {
+        for _ in 0..TRAINS / 2 {
             now = burst(&mut rate, now, 200_000, 1e6);
         }
-        assert!((0.98..1.02).contains(&(rate.get().unwrap() / 1e8)));
+        assert!((0.98..1.02).contains(&(rate.get().unwrap() / 1e8)), "{:?}", rate.get());
         // What is acknowledged all at once tells nothing.
         let mut rate = link();
-        for left in [150_000, 100_000, 50_000, 0] {
-            rate.acknowledged(50_000);
-            rate.end(now, left);
+        for i in 0..4 {
+            let now = now + Duration::from_millis(i);
+            (0..9).for_each(|_| rate.acknowledged(now, now - Duration::from_micros(500), 50_000, true));
+            rate.taken_in(0);
         }
         assert_eq!(rate.get(), None);
     }

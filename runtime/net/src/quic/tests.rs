@@ -42,6 +42,22 @@ fn who_vanishes_is_lost_within_twice_the_timeout() {
 }
 
 #[test]
+fn a_link_tells_what_it_carries_once_it_was_busy() {
+    let hosts = quic(vec![inbox().sink(), inbox().sink(), inbox().sink()], &settings());
+    let send = |bytes| {
+        hosts[0].send(1, vec![1; bytes]);
+        // What fits into windows is not yet acknowledged.
+        assert!(hosts[0].wait_for_room(1, 0, Instant::now() + SOON));
+    };
+    send(100);
+    assert_eq!(hosts[0].measured_rate(1), None, "a hundred bytes tell nothing");
+    (0..20).for_each(|_| send(1 << 20));
+    let found = hosts[0].measured_rate(1);
+    assert!(found.is_some_and(|found| (1e5..1e12).contains(&found)), "{found:?} bytes a second");
+    assert_eq!(hosts[0].measured_rate(2), None, "nothing went there");
+}
+
+#[test]
 fn messages_arrive_whichever_thread_moves_the_network() {
     let inboxes = [inbox(), inbox()];
     let hosts = quic(inboxes.iter().map(|inbox| inbox.sink()).collect(), &settings());

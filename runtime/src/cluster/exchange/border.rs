@@ -2,7 +2,7 @@
 
 use super::{Exchange, lock};
 use crate::cluster::values;
-use crate::engine::{Arrivals, Border, Haste, Outbox};
+use crate::engine::{Arrivals, Border, Outbox};
 use crate::error::Result;
 use std::cell::Cell;
 use std::io::Write;
@@ -11,14 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long the results of a task may wait for the next, so that both go out as one message: where other hosts may wait for them, and
-/// where they have time. Each message costs a turn of the network here and one where it arrives.
-const HURRY: Duration = Duration::from_micros(50);
-const LEISURE: Duration = Duration::from_micros(500);
 /// Bytes of a message that waits for nothing more: far from what a transport takes.
 const LARGE: usize = 1 << 20;
-/// How often a thread that walks looks for packets.
-const LOOK: Duration = Duration::from_micros(50);
 /// How long a walk waits at most before it looks again.
 const NAP: Duration = Duration::from_millis(1);
 
@@ -26,6 +20,7 @@ impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut ghosts = lock(&self.ghosts);
         let links = self.links.get();
+        self.patience.begin(epochs.end - epochs.start, self.time.now());
         let due = links.map_or(0, |links| links.ghosts()) as u64 * (epochs.end - epochs.start);
         self.overlap.begin(due, self.time.now());
         self.moves.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +34,11 @@ impl Border for Exchange {
 
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) {
         let links = self.links.get().expect("a walk has a share");
+        if links.sent[t as usize].is_empty() {
+            return;
+        }
         let name = links.name(t);
+        assert!(outbox.messages.is_empty() || outbox.epoch == epoch, "a message has values of one epoch");
         outbox.epoch = epoch;
         if outbox.messages.is_empty() {
             outbox.begun = self.time.now();
@@ -54,17 +53,12 @@ impl Border for Exchange {
         }
     }
 
-    fn post(&self, outbox: &mut Outbox, haste: Haste) {
+    fn post(&self, outbox: &mut Outbox, adds: bool) {
         if outbox.messages.is_empty() {
             return;
         }
-        let now = self.time.now();
-        let waits = match haste {
-            Haste::Now => false,
-            Haste::Soon => now < outbox.sent + HURRY,
-            Haste::Later => now < outbox.begun + LEISURE,
-        };
-        if waits && outbox.messages.iter().all(|(_, message)| message.len() < LARGE) {
+        let is_small = outbox.messages.iter().all(|(_, message)| message.len() < LARGE);
+        if adds && is_small && self.time.now() < outbox.begun + self.patience.get() {
             return;
         }
         let packing = &self.links.get().expect("a walk has a share").packing;
@@ -76,19 +70,14 @@ impl Border for Exchange {
                 let _ = writeln!(std::io::stderr(), "host {} {said}", self.transport().host());
             }
         }
-        outbox.sent = now;
         self.time.news();
         self.transport().turn();
     }
 
-    fn look(&self) {
-        thread_local! {
-            /// When this thread last looked.
-            static LAST: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-        }
+    fn look(&self, outbox: &mut Outbox) {
         let now = self.time.now();
-        if now > LAST.get() + LOOK {
-            LAST.set(now);
+        if now > outbox.looked + self.patience.get() {
+            outbox.looked = now;
             self.transport().turn();
         }
     }
@@ -112,6 +101,7 @@ impl Border for Exchange {
 
     fn end(&self) -> Result<()> {
         lock(&self.ghosts).end();
+        self.patience.end(self.time.now());
         self.check()
     }
 }

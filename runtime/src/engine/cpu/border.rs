@@ -14,20 +14,10 @@ pub(crate) struct Outbox {
     pub(crate) epoch: u64,
     /// Hosts, and what is for them.
     pub(crate) messages: Vec<(u32, Vec<u8>)>,
-    /// When the thread last sent something, and when the first of this was put in.
-    pub(crate) sent: Duration,
+    /// When the first of this was put in.
     pub(crate) begun: Duration,
-}
-
-/// How soon boundary values are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Haste {
-    /// At once.
-    Now,
-    /// Others may wait for it: only what is done right after something was sent waits for more.
-    Soon,
-    /// No host waits for it yet: it may wait for more.
-    Later,
+    /// When the thread last looked for what has come.
+    pub(crate) looked: Duration,
 }
 
 /// Carries the results of tasks at the border, and says that something has come from beyond.
@@ -48,14 +38,17 @@ pub(crate) trait Border: Send + Sync {
     /// were, and others then know them already.
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>));
 
-    /// Sends what is in `outbox`, now that all threads here see the tasks done: an answer may follow at once.
-    fn post(&self, outbox: &mut Outbox, haste: Haste);
+    /// Sends what is in `outbox`, now that all threads here see the tasks done: an answer may follow at once. It may wait a little if
+    /// what the thread does next `adds` to it.
+    fn post(&self, outbox: &mut Outbox, adds: bool);
 
     /// Whether a host was lost, so that nothing more may be waited for.
     fn is_cut_off(&self) -> bool;
 
-    /// Takes what has come, if it was not looked for lately.
-    fn look(&self) {}
+    /// Takes what has come, if the thread with this outbox has not looked for it lately.
+    fn look(&self, outbox: &mut Outbox) {
+        let _ = outbox;
+    }
 
     /// Waits a little for what may come.
     fn rest(&self);

@@ -108,10 +108,16 @@ impl<T: Number> Memory<T> {
     /// Appends the bits of the shared state in `array` of some slots of a task, while the thread that asks runs it.
     pub(super) fn pack(&self, slots: &[u32], array: usize, bits: &mut Vec<u8>) {
         let (reals, stride, array) = (self.shape.shared, shared_stride(self.shape.shared), self.array(array));
-        for &slot in slots {
+        let start = bits.len();
+        bits.resize(start + slots.len() * reals * T::BYTES, 0);
+        for (&slot, bits) in slots.iter().zip(bits[start..].chunks_exact_mut((reals * T::BYTES).max(1))) {
             let at = slot as usize * stride;
             // SAFETY: nobody else writes to the slots of a task, and the thread that runs it is not just updating them.
-            bits.extend_from_slice(bytemuck::cast_slice(unsafe { read(&array[at..at + reals]) }));
+            let own = bytemuck::cast_slice(unsafe { read(&array[at..at + reals]) });
+            // Real by real: too few for a call of `memcpy`.
+            bits.chunks_exact_mut(T::BYTES)
+                .zip(own.chunks_exact(T::BYTES))
+                .for_each(|(to, from)| to.copy_from_slice(from));
         }
     }
 
@@ -125,8 +131,10 @@ impl<T: Number> Memory<T> {
         // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
         let (cells, mut has_changed) = (unsafe { self.open(from, from == to) }, false);
         cells.begin(slots.clone());
-        for (i, slot) in slots.clone().enumerate() {
-            let (at, bits) = (slot * stride, &bits[i * reals * T::BYTES..(i + 1) * reals * T::BYTES]);
+        // Where slots are as long as what is sent of them, all are one piece: too few reals for a call of `memcpy` each.
+        let (pieces, reals) = if reals == stride { (1, slots.len() * reals) } else { (slots.len(), reals) };
+        for (i, bits) in (0..pieces).zip(bits.chunks_exact((reals * T::BYTES).max(1))) {
+            let at = (slots.start + i) * stride;
             // SAFETY: no neighbor of the ghost runs now, and arrivals come one at a time (the walk's inequality).
             has_changed |= bytemuck::cast_slice::<T, u8>(unsafe { read(&cells.source[at..at + reals]) }) != bits;
             // SAFETY: as above.

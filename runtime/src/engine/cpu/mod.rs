@@ -18,7 +18,7 @@ mod walk;
 
 pub(crate) use border::Border;
 #[cfg(feature = "cluster")]
-pub(crate) use border::{Arrivals, Haste, Lag, Outbox};
+pub(crate) use border::{Arrivals, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Walker};

@@ -188,9 +188,9 @@ impl<T: Number> Walk<T> {
                 }
                 match self.course.draw(s) {
                     Draw::Task(t, epoch) => {
-                        self.post(own, outbox, Some((t, epoch)));
+                        self.post(outbox, Some((t, epoch)));
                         if let Some(border) = &self.course.ground.border {
-                            border.look();
+                            border.look(outbox);
                         }
                         return Some((t, epoch, turns > 0));
                     }
@@ -198,7 +198,7 @@ impl<T: Number> Walk<T> {
                     Draw::End => {}
                 }
             }
-            self.post(own, outbox, None);
+            self.post(outbox, None);
             if ended {
                 return None;
             }

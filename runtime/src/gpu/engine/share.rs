@@ -6,8 +6,7 @@
 use super::border::Boundary;
 use super::{Gpu, Scene};
 use crate::engine::{
-    Arrivals, Border, Engine, Epochs, Facts, Haste, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline,
-    Walker,
+    Arrivals, Border, Engine, Epochs, Facts, Lag, Legs, Measure, Outbox, Pass, Pen, Reduction, Store, Timeline, Walker,
 };
 use crate::error::{Error, Result};
 use crate::gpu::device::Device;
@@ -236,7 +235,7 @@ impl<T: Number> Share<T> {
                 for &t in &level.border {
                     self.border.pack(&mut outbox, t, course.legs.round(epoch), &|slots, bits| row.gather(slots, bits));
                 }
-                self.border.post(&mut outbox, Haste::Now);
+                self.border.post(&mut outbox, false);
             }
             let tasks = (level.border.len() + level.inside.len()) as u32;
             pen.updated(kernel, tasks, course.legs.round(epoch));

@@ -1,7 +1,7 @@
 //! What other hosts are told of a task at the border, and when.
 
 use super::Walk;
-use crate::engine::cpu::border::{Haste, Outbox};
+use crate::engine::cpu::border::Outbox;
 use crate::engine::cpu::ground::Ground;
 use crate::number::Number;
 
@@ -37,18 +37,12 @@ impl<T: Number> Walk<T> {
         border.pack(outbox, t, self.course.round(epoch), &gather);
     }
 
-    /// Sends what waits to be sent. It may wait for more where the thread goes on with a task that will add to it: for long if tasks at
-    /// the border are ahead of those inside, so that no host waits for them.
+    /// Sends what waits to be sent; it may wait for more if the thread goes on with a task that adds to it.
     #[inline]
-    pub(super) fn post(&self, worker: usize, outbox: &mut Outbox, next: Option<(u32, u32)>) {
+    pub(super) fn post(&self, outbox: &mut Outbox, next: Option<(u32, u32)>) {
         let Some(border) = &self.course.ground.border else { return };
         let adds = next.is_some_and(|(t, epoch)| border.is_read(t) && self.course.round(epoch) == outbox.epoch);
-        let haste = match adds {
-            false => Haste::Now,
-            true if self.course.is_ahead(worker) => Haste::Later,
-            true => Haste::Soon,
-        };
-        border.post(outbox, haste);
+        border.post(outbox, adds);
     }
 
     /// The number in the whole mesh of a task that other hosts read.

@@ -158,14 +158,6 @@ impl<T: Number> Course<T> {
         }
     }
 
-    /// Whether the tasks of a thread at the border are ahead of those inside.
-    pub(super) fn is_ahead(&self, worker: usize) -> bool {
-        let Policy::Sequences { tasks, each: 2 } = &self.ground.policy else { return false };
-        let [border, inside] =
-            [2 * worker, 2 * worker + 1].map(|s| (self.drawn[s].load(Ordering::Relaxed), tasks[s].len()));
-        border.0 * inside.1 > inside.0 * border.1
-    }
-
     /// How many tasks were drawn so far, and what the next ones wait for.
     pub(super) fn lags(&self) -> (u64, Vec<Lag>) {
         let drawn: Vec<usize> = self.drawn.iter().map(|drawn| drawn.load(Ordering::Relaxed)).collect();

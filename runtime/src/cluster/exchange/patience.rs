@@ -1,0 +1,60 @@
+//! How soon values go out, and how often a thread that has work looks for those that have come.
+//!
+//! Each message costs a turn of the network where it leaves and one where it arrives, so results of tasks that follow each other share
+//! one. But each color of a round waits for those of the color before, here and elsewhere: what is kept back for long makes the chain
+//! longer. So it is kept back for a part of a round, as long as rounds have taken.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Patience is such a part of a round: a round has some ten colors, and what waits is part of one.
+const PART: u64 = 64;
+/// The least and the most: about what a message takes, and what hosts can make up for with tasks far from the border.
+const LEAST: Duration = Duration::from_micros(50);
+const MOST: Duration = Duration::from_micros(400);
+
+/// How long this host may keep values back.
+#[derive(Default)]
+pub(super) struct Patience {
+    /// When the walk began that is under way, and how many rounds it has; times are nanoseconds.
+    began: AtomicU64,
+    rounds: AtomicU64,
+    /// How long a round of the last walk took.
+    round: AtomicU64,
+}
+
+impl Patience {
+    /// A walk of some rounds begins.
+    pub(super) fn begin(&self, rounds: u64, now: Duration) {
+        self.began.store(now.as_nanos() as u64, Ordering::Relaxed);
+        self.rounds.store(rounds, Ordering::Relaxed);
+    }
+
+    /// It has ended.
+    pub(super) fn end(&self, now: Duration) {
+        let took = now.as_nanos() as u64 - self.began.load(Ordering::Relaxed);
+        self.round.store(took / self.rounds.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
+    }
+
+    /// How long something may wait. The least, until a walk has shown how long rounds take.
+    pub(super) fn get(&self) -> Duration {
+        Duration::from_nanos(self.round.load(Ordering::Relaxed) / PART).clamp(LEAST, MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_follows_the_rounds_of_the_last_walk_within_its_limits() {
+        let (patience, mut now) = (Patience::default(), Duration::from_secs(9));
+        assert_eq!(patience.get(), LEAST, "nothing is known yet");
+        for (rounds, took, expected) in [(10, 64, 100), (1, 1, 50), (0, 64, 400), (1, 1000, 400), (5, 64, 200)] {
+            patience.begin(rounds, now);
+            now += Duration::from_millis(took);
+            patience.end(now);
+            assert_eq!(patience.get(), Duration::from_micros(expected), "{rounds} rounds in {took} ms");
+        }
+    }
+}
