@@ -10,6 +10,7 @@
 use meshweft_net::quic::{Listening, Quic, Settings, join};
 use meshweft_net::{Event, Sink, Transport};
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -21,17 +22,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let came = [Arc::<AtomicU64>::default(), Arc::default()];
     let [first, second] = connect(&came)?;
     println!("{:>9} {:>10} {:>14} {:>8}", "bytes", "us a round", "cpu a thread", "others");
-    for bytes in std::env::var("SIZES")
-        .map_or(vec![64, 1 << 10, 16 << 10, 64 << 10], |s| s.split(',').map(|n| n.parse().unwrap()).collect())
-    {
+    for bytes in [64, 1 << 10, 16 << 10, 64 << 10] {
         let rounds = rounds.min((1 << 30) / bytes as u64);
-        let start = (processor_time("self"), Instant::now());
+        let start = (of_process(), Instant::now());
         let barrier = Barrier::new(2);
         let own = std::thread::scope(|scope| {
             let other = scope.spawn(|| speak(&second, 0, &came[1], bytes, rounds, &barrier));
             speak(&first, 1, &came[0], bytes, rounds, &barrier) + other.join().expect("no end of it panics")
         });
-        let (all, wall) = (processor_time("self") - start.0, start.1.elapsed());
+        let (all, wall) = (of_process() - start.0, start.1.elapsed());
         let a_round = |time: Duration| time.as_secs_f64() * 1e6 / rounds as f64;
         println!(
             "{bytes:>9} {:>10.1} {:>14.1} {:>8.1}",
@@ -74,7 +73,7 @@ fn connect(came: &[Arc<AtomicU64>; 2]) -> Result<[Quic; 2], Box<dyn std::error::
 fn speak(own: &Quic, other: u32, came: &AtomicU64, bytes: usize, rounds: u64, barrier: &Barrier) -> Duration {
     let before = came.load(Ordering::Acquire);
     barrier.wait();
-    let start = processor_time("thread-self");
+    let start = of_thread("/proc/thread-self".as_ref());
     for round in 1..=rounds {
         own.send(other, vec![7; bytes]);
         let deadline = Instant::now() + PATIENCE;
@@ -85,20 +84,17 @@ fn speak(own: &Quic, other: u32, came: &AtomicU64, bytes: usize, rounds: u64, ba
             }
         }
     }
-    processor_time("thread-self") - start
+    of_thread("/proc/thread-self".as_ref()) - start
 }
 
-/// Processor time of all threads of this process, `self`, or of the calling one, `thread-self`. Zero where the system does not tell.
-fn processor_time(of: &str) -> Duration {
-    let nanoseconds = |path: std::path::PathBuf| -> u64 {
-        let told = std::fs::read_to_string(path).unwrap_or_default();
-        told.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0)
-    };
-    Duration::from_nanos(match of {
-        "self" => {
-            let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-            tasks.map(|task| nanoseconds(task.path().join("schedstat"))).sum()
-        }
-        one => nanoseconds(format!("/proc/{one}/schedstat").into()),
-    })
+/// Processor time of all threads of this process.
+fn of_process() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    threads.map(|thread| of_thread(&thread.path())).sum()
+}
+
+/// Processor time of the thread with this folder in `/proc`. Zero where the system does not tell.
+fn of_thread(folder: &Path) -> Duration {
+    let told = std::fs::read_to_string(folder.join("schedstat")).unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0))
 }

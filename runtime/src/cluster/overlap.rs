@@ -29,9 +29,13 @@ impl Overlap {
     /// So many have come.
     pub(super) fn arrive(&self, count: u64, now: impl FnOnce() -> Duration) {
         if count > 0 && self.due.fetch_sub(count, Ordering::Relaxed) == count {
-            let took = now().as_nanos() as u64 - self.began.load(Ordering::Relaxed);
-            self.outstanding.fetch_add(took, Ordering::Relaxed);
+            self.outstanding.fetch_add(self.since_begin(now()).as_nanos() as u64, Ordering::Relaxed);
         }
+    }
+
+    /// How long ago the walk began.
+    pub(super) fn since_begin(&self, now: Duration) -> Duration {
+        now.saturating_sub(Duration::from_nanos(self.began.load(Ordering::Relaxed)))
     }
 
     /// Whether some have not come.

@@ -7,8 +7,8 @@
 //! [`LEAST`] packets say nothing: a link that never has one is never busy enough for its rate to matter. Nor do trains that took as long
 //! to leave as to arrive, unless the window held them back: their sender had no more to say.
 //!
-//! Hosts look for packets between tasks, so acknowledgements may be late by a task or come all at once. What is late makes a link look slow
-//! at most as if it took a task for a train, and of the last [`TRAINS`] the one in the middle counts.
+//! Hosts look for packets between tasks, so acknowledgements may be late by a task, or come all at once. A link then looks as if a train
+//! took a task longer, or says nothing; and of the last [`TRAINS`] trains the one in the middle counts.
 //!
 //! Source: the dispersion of packet trains, Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques measure?", 2001.
 
@@ -224,6 +224,17 @@ mod tests {
         let leave = Duration::from_millis(200);
         (0..9).fold(now, |now, _| train(&mut rate, now, 200_000, leave, 125e6));
         assert_eq!(rate.get(), None);
+        // Even where all of it is on its way together; but then the window may be what spreads it, and that follows the link.
+        let far = |is_all| {
+            let mut rate = link();
+            for sent in (0..100).map(|i| now + Duration::from_millis(i)) {
+                rate.acknowledged(sent + Duration::from_millis(200), sent, 20_000, is_all);
+            }
+            rate.taken_in(0);
+            rate.get()
+        };
+        assert_eq!(far(true), None);
+        assert!(far(false).is_some_and(|found| (0.98..1.02).contains(&(found / 20e6))));
     }
 
     #[test]

@@ -20,7 +20,6 @@ impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut ghosts = lock(&self.ghosts);
         let links = self.links.get();
-        self.patience.begin(epochs.end - epochs.start, self.time.now());
         let due = links.map_or(0, |links| links.ghosts()) as u64 * (epochs.end - epochs.start);
         self.overlap.begin(due, self.time.now());
         self.moves.fetch_add(1, Ordering::Relaxed);
@@ -100,8 +99,8 @@ impl Border for Exchange {
     }
 
     fn end(&self) -> Result<()> {
-        lock(&self.ghosts).end();
-        self.patience.end(self.time.now());
+        let rounds = lock(&self.ghosts).end();
+        self.patience.note(rounds, self.overlap.since_begin(self.time.now()));
         self.check()
     }
 }

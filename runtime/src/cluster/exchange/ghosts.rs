@@ -28,8 +28,10 @@ impl Ghosts {
         self.take(self.early.ghosts(), links)
     }
 
-    pub(super) fn end(&mut self) {
+    /// The walk has ended. Returns how many rounds it had.
+    pub(super) fn end(&mut self) -> u64 {
         self.walk = None;
+        self.epochs.end - self.epochs.start
     }
 
     /// Takes in a message of values. Returns how many the walk could take.

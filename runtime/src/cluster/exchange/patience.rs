@@ -16,24 +16,14 @@ const MOST: Duration = Duration::from_micros(400);
 /// How long this host may keep values back.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// When the walk began that is under way, and how many rounds it has; times are nanoseconds.
-    began: AtomicU64,
-    rounds: AtomicU64,
-    /// How long a round of the last walk took.
+    /// Nanoseconds that a round of the last walk took.
     round: AtomicU64,
 }
 
 impl Patience {
-    /// A walk of some rounds begins.
-    pub(super) fn begin(&self, rounds: u64, now: Duration) {
-        self.began.store(now.as_nanos() as u64, Ordering::Relaxed);
-        self.rounds.store(rounds, Ordering::Relaxed);
-    }
-
-    /// It has ended.
-    pub(super) fn end(&self, now: Duration) {
-        let took = now.as_nanos() as u64 - self.began.load(Ordering::Relaxed);
-        self.round.store(took / self.rounds.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
+    /// Takes note of a walk of some rounds.
+    pub(super) fn note(&self, rounds: u64, took: Duration) {
+        self.round.store(took.as_nanos() as u64 / rounds.max(1), Ordering::Relaxed);
     }
 
     /// How long something may wait. The least, until a walk has shown how long rounds take.
@@ -48,12 +38,10 @@ mod tests {
 
     #[test]
     fn patience_follows_the_rounds_of_the_last_walk_within_its_limits() {
-        let (patience, mut now) = (Patience::default(), Duration::from_secs(9));
+        let patience = Patience::default();
         assert_eq!(patience.get(), LEAST, "nothing is known yet");
         for (rounds, took, expected) in [(10, 64, 100), (1, 1, 50), (0, 64, 400), (1, 1000, 400), (5, 64, 200)] {
-            patience.begin(rounds, now);
-            now += Duration::from_millis(took);
-            patience.end(now);
+            patience.note(rounds, Duration::from_millis(took));
             assert_eq!(patience.get(), Duration::from_micros(expected), "{rounds} rounds in {took} ms");
         }
     }

@@ -46,9 +46,7 @@ pub(crate) trait Border: Send + Sync {
     fn is_cut_off(&self) -> bool;
 
     /// Takes what has come, if the thread with this outbox has not looked for it lately.
-    fn look(&self, outbox: &mut Outbox) {
-        let _ = outbox;
-    }
+    fn look(&self, outbox: &mut Outbox);
 
     /// Waits a little for what may come.
     fn rest(&self);
