@@ -98,8 +98,7 @@ impl Listening {
             return Err(Error::Hosts(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
         }
         settings.check()?;
-        let network = Network::start()?;
-        let endpoint = network.endpoint(settings.listen)?;
+        let (network, endpoint) = Network::start(settings.listen)?;
         let bound = endpoint.local_addr().map_err(|error| Error::Hosts(error.to_string()))?;
         let mut addresses = settings.addresses.clone();
         if addresses.is_empty() {

@@ -3,7 +3,8 @@
 use super::channel::Channel;
 use super::limits::LAST_PACKETS;
 use super::link::Link;
-use super::network::{Network, Pump};
+use super::network::Network;
+use super::pump::Pump;
 use super::settings::Settings;
 use crate::identity::Run;
 use crate::transport::{Host, Sink, Traffic, Transport, check};
@@ -36,20 +37,12 @@ impl Quic {
     ) -> Quic {
         // All are here: from now on no host is let in.
         endpoint.set_server_config(None);
-        let inside = network.handle().enter();
-        let pump = Arc::downgrade(network.pump());
-        let (sink, arrived) = (sink.clone(), pump.clone());
-        let sink: &Sink = &(Arc::new(move |event| {
-            sink(event);
-            if let Some(pump) = arrived.upgrade() {
-                pump.arrive();
-            }
-        }) as Sink);
+        let pump = network.pump();
         let link = |(host, channel): (usize, Option<Channel>)| {
-            Some(Link::start(host as Host, channel?, sink, settings.dead_timeout))
+            Some(Link::start(host as Host, channel?, sink, settings.dead_timeout, pump))
         };
         let links = channels.into_iter().enumerate().map(link).collect();
-        drop(inside);
+        let pump = Arc::downgrade(pump);
         Quic { host, links, endpoint, network: Mutex::new(Some(network)), pump, goodbye: settings.goodbye, run: None }
     }
 

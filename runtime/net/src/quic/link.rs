@@ -3,7 +3,9 @@
 use super::channel::{Channel, Incoming, Outgoing, Why, lost};
 use super::frame::{HEADER, Kind, Violation, header};
 use super::limits::code;
+use super::pump::Pump;
 use super::rate;
+use super::timers::Timers;
 use crate::transport::{Event, Host, Sink, Traffic};
 use bytes::Bytes;
 use quinn::{Connection, ConnectionError, ReadError, VarInt, WriteError};
@@ -95,7 +97,7 @@ struct Batch {
 
 impl Link {
     /// Begins to read and write.
-    pub(super) fn start(host: Host, channel: Channel, sink: &Sink, patience: Duration) -> Arc<Link> {
+    pub(super) fn start(host: Host, channel: Channel, sink: &Sink, patience: Duration, pump: &Pump) -> Arc<Link> {
         let Channel { connection, outgoing, incoming } = channel;
         let link = Arc::new(Link {
             host,
@@ -108,9 +110,9 @@ impl Link {
             patience,
         });
         let reader = Reader { link: link.clone(), sink: sink.clone(), ended: false };
-        tokio::spawn(reader.run(incoming));
-        tokio::spawn(write(link.clone(), outgoing));
-        tokio::spawn(refuse_streams(link.clone()));
+        pump.spawn(reader.run(incoming));
+        pump.spawn(write(link.clone(), outgoing, pump.timers().clone()));
+        pump.spawn(refuse_streams(link.clone()));
         link
     }
 
@@ -268,7 +270,7 @@ impl Link {
 }
 
 /// Writes what is queued, until the connection ends.
-async fn write(link: Arc<Link>, mut outgoing: Outgoing) {
+async fn write(link: Arc<Link>, mut outgoing: Outgoing, timers: Arc<Timers>) {
     loop {
         let Some(mut batch) = link.take_batch() else {
             tokio::select! {
@@ -281,14 +283,18 @@ async fn write(link: Arc<Link>, mut outgoing: Outgoing) {
         let mut pieces = &mut batch.pieces[..];
         while !pieces.is_empty() {
             // A write that did not finish wrote nothing, so waiting for it may be given up.
-            match tokio::time::timeout(link.patience, outgoing.0.write_chunks(pieces)).await {
-                Ok(Ok(written)) => pieces = &mut pieces[written.chunks..],
-                Ok(Err(WriteError::ConnectionLost(_))) => return,
-                Ok(Err(error)) => return link.refuse(code::VIOLATION, &error.to_string()),
-                Err(_) => {
+            let written = tokio::select! {
+                biased;
+                written = outgoing.0.write_chunks(pieces) => written,
+                () = timers.at(Instant::now() + link.patience) => {
                     let why = format!("nothing was read for {:.1} s", link.patience.as_secs_f64());
                     return link.refuse(code::STALLED, &why);
                 }
+            };
+            match written {
+                Ok(written) => pieces = &mut pieces[written.chunks..],
+                Err(WriteError::ConnectionLost(_)) => return,
+                Err(error) => return link.refuse(code::VIOLATION, &error.to_string()),
             }
         }
         let mut queue = link.queue();
@@ -358,7 +364,7 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         // A sink that panicked must not leave others waiting for a host that is not read any more.
-        if !self.ended && std::thread::panicking() {
+        if !self.ended {
             self.link.refuse(code::LEFT, "");
             self.link.end(None);
         }

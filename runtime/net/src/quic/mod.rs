@@ -45,8 +45,11 @@ mod host;
 mod limits;
 mod link;
 mod network;
+mod pump;
 mod rate;
 mod settings;
+mod socket;
+mod timers;
 mod words;
 mod worker;
 

@@ -96,12 +96,11 @@ impl Joining {
     pub(super) fn unchecked(token: &Token, settings: &Settings) -> Result<(Network, Joining)> {
         settings.check()?;
         let known = token.look_up(Instant::now() + settings.join_deadline)?;
-        let network = Network::start()?;
         let mut listen = settings.listen;
         if listen.ip().is_unspecified() && !known.iter().any(SocketAddr::is_ipv4) {
             listen = SocketAddr::from((Ipv6Addr::UNSPECIFIED, listen.port()));
         }
-        let endpoint = network.endpoint(listen)?;
+        let (network, endpoint) = Network::start(listen)?;
         let bound = endpoint.local_addr().map_err(|error| Error::Hosts(error.to_string()))?;
         let driver: Vec<_> = known.into_iter().filter(|a| a.is_ipv4() == bound.is_ipv4()).collect();
         if driver.is_empty() {

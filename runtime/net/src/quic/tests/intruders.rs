@@ -83,8 +83,7 @@ struct Seen {
 
 /// Calls a host, says all that one could say, and listens until the connection ends. `proof`: that of another session.
 fn intrude(address: SocketAddr, tls: rustls::ClientConfig, proof: Option<[u8; 32]>) -> Seen {
-    let network = Network::start().unwrap();
-    let endpoint = network.endpoint("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (network, endpoint) = Network::start("127.0.0.1:0".parse().unwrap()).unwrap();
     let job = async move {
         let config = limits::call(&limits::quic(tls).unwrap(), &settings(), address.ip());
         let connecting = endpoint.connect_with(config, address, "meshweft").unwrap();
