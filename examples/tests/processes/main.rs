@@ -152,21 +152,28 @@ fn processes_are_measured_beside_what_this_machine_can_do() {
 }
 
 #[test]
-fn a_run_on_processes_says_what_it_should_have_taken_without_messages() {
+fn a_run_on_processes_says_what_it_should_have_taken_and_ahead_that_one_process_is_faster() {
     let folder = tempfile::tempdir().unwrap();
     let run = |more: &[&str]| {
         let mut command = meshweft();
         // Where nobody has measured anything.
         command.env("XDG_CACHE_HOME", folder.path()).args(["run", "heat", "--mesh", "torus:24x12", "--steps", "6"]);
         command.args(["--order", "color", "--no-pictures", "--quiet", "--out"]).arg(folder.path()).args(more);
-        String::from_utf8(command.ended().stdout).unwrap()
+        let output = command.ended();
+        [output.stdout, output.stderr].map(|told| String::from_utf8(told).unwrap())
     };
-    let predicted = |told: &str| told.lines().find(|line| line.starts_with("predicted")).map(str::to_string).unwrap();
+    let predicted =
+        |[told, _]: &[String; 2]| told.lines().find(|line| line.starts_with("predicted")).map(str::to_string).unwrap();
     let processes = ["--processes", "2", "--threads", "1"];
-    assert!(predicted(&run(&processes)).contains("not yet: `meshweft plan heat` with these options"));
+    let unknown = run(&processes);
+    assert!(predicted(&unknown).contains("not yet: `meshweft plan heat` with these options"));
+    assert!(!unknown[1].contains("times as long as one"), "{unknown:?}");
     run(&["--auto"]);
-    let told = predicted(&run(&processes));
-    assert!(told.contains(" without messages, measured ") && told.contains("(limit: "), "{told}");
+    let known = run(&processes);
+    let told = predicted(&known);
+    assert!(told.contains("s, measured ") && told.contains("(limit: "), "{told}");
+    // Twelve tasks of a few microseconds, and thirty for a message between two of them.
+    assert!(known[1].contains("2 processes will take ") && known[1].contains("--threads 2 instead"), "{known:?}");
 }
 
 /// A trace, as the events of each kind.

@@ -81,7 +81,7 @@ mod tests {
     /// 64 tasks of a millisecond on one of four cores, one after the other on a GPU that is three times as quick as all of them.
     fn shared() -> (HybridCosts, Workload) {
         let mut work = row(64, 1.0, 1 << 20, Rule::AtOnce);
-        work.hosts = vec![HostLoad { vertices: 3200, messages: 1, bytes: 1000 }; 2];
+        work.hosts = vec![HostLoad { vertices: 3200, neighbors: 1, messages: 1, bytes: 1000 }; 2];
         work.owners = (0..64).map(|t| t / 32).collect();
         let gpu = GpuCosts { dispatches_s: 1e-4, read_s: COSTS.read_s / 12.0, copy_bytes_per_s: 1e12 };
         (HybridCosts { gpu, trip_s: 2e-5, is_software: false }, work)

@@ -31,6 +31,8 @@ pub struct Link {
     pub latency_s: f64,
     /// Bytes a second each way.
     pub bytes_per_s: f64,
+    /// Seconds of a processor that a message takes, both of its ends together.
+    pub message_s: f64,
 }
 
 /// How the values that hosts send each other pack, from a trial of them.
@@ -53,7 +55,7 @@ impl Packed {
     /// ```
     /// use meshweft_model::{Link, Packed};
     /// let packed = Packed { share: 0.5, byte_s: 2e-9 };
-    /// let [megabit, gigabyte] = [1.25e5, 1e9].map(|bytes_per_s| Link { latency_s: 0.0, bytes_per_s });
+    /// let [megabit, gigabyte] = [1.25e5, 1e9].map(|bytes_per_s| Link { bytes_per_s, ..Link::LOOPBACK });
     /// assert!(packed.is_taken(megabit, 1e4) && !packed.is_taken(gigabyte, 1e4) && !packed.is_taken(megabit, 100.0));
     /// // Half of the bytes on the link, and packing.
     /// assert_eq!(megabit.packed(&packed).bytes_per_s, 1.0 / (0.5 / 1.25e5 + 2e-9));
@@ -65,6 +67,22 @@ impl Packed {
 }
 
 impl Link {
+    /// What joins processes of one machine, on a processor of 2021 (docs/perf/decisions/messages.md).
+    pub const LOOPBACK: Link = Link { latency_s: 60e-6, bytes_per_s: 1e9, message_s: 30e-6 };
+
+    /// How long a result at a border waits for others that go the same way, in rounds that take so long: a message costs a turn of the
+    /// network where it leaves and one where it arrives, but each color of a round waits for those of the color before, here and
+    /// elsewhere, so what is kept back for long makes the chain longer. A round has some ten colors, and what waits is part of
+    /// one; the least is about what a message takes, the most what hosts can make up for with tasks far from the border.
+    ///
+    /// ```
+    /// use meshweft_model::Link;
+    /// assert_eq!([1e-6, 6.4e-3, 1.0].map(Link::sharing_s), [50e-6, 100e-6, 400e-6]);
+    /// ```
+    pub fn sharing_s(round_s: f64) -> f64 {
+        (round_s / 64.0).clamp(50e-6, 400e-6)
+    }
+
     /// The link as it is for values that are packed: less of each byte is on its way, and it is packed and unpacked.
     pub fn packed(self, packed: &Packed) -> Link {
         Link { bytes_per_s: 1.0 / (packed.share / self.bytes_per_s + packed.byte_s), ..self }

@@ -30,6 +30,8 @@ pub enum Cost {
     Tasks,
     /// Threads that find nothing to do.
     Wait,
+    /// Messages that are written and read.
+    Messages,
     /// Values on their way between hosts.
     Latency,
     /// Bytes that a link carries.
@@ -40,12 +42,13 @@ pub enum Cost {
 
 impl Cost {
     /// All of them.
-    pub const ALL: [Cost; 8] = [
+    pub const ALL: [Cost; 9] = [
         Cost::Compute,
         Cost::Gather,
         Cost::Memory,
         Cost::Tasks,
         Cost::Wait,
+        Cost::Messages,
         Cost::Latency,
         Cost::Network,
         Cost::Dispatch,
@@ -59,6 +62,7 @@ impl Cost {
             Cost::Memory => "memory",
             Cost::Tasks => "tasks",
             Cost::Wait => "wait",
+            Cost::Messages => "messages",
             Cost::Latency => "latency",
             Cost::Network => "network",
             Cost::Dispatch => "dispatch",
@@ -79,6 +83,9 @@ impl Cost {
             }
             Cost::Tasks => "tasks of a round × seconds to hand one over ÷ threads",
             Cost::Wait => "the walk of all tasks in virtual time − the even share of each thread",
+            Cost::Messages => {
+                "the most messages that a host sends × seconds of a processor for both ends of one ÷ its threads; results that follow each other within a 64th of a round share one"
+            }
             Cost::Latency => {
                 "the walk in virtual time with values of other hosts late by the latency of the link − the walk without; beside a GPU: levels of a round × seconds of a trip to the device and back"
             }
@@ -99,6 +106,7 @@ impl Cost {
             Cost::Memory => "the memory limit of the multi-FPGA model; roofline (Williams et al. 2009)",
             Cost::Tasks => "ours",
             Cost::Wait => "TOTEM's max over partitions; work and span (Blumofe and Leiserson 1999)",
+            Cost::Messages => "LogP's o (Culler et al. 1993)",
             Cost::Latency => "LogP's L (Culler et al. 1993); docs/perf/scaling.md",
             Cost::Network => {
                 "TOTEM's β|E| / c; the interface and network limits of the multi-FPGA model, with the real cut for (n − 1) / n"
@@ -205,6 +213,8 @@ impl Machine {
             terms.push((Cost::Wait, (walked_s - rounds * even_s).max(0.0)));
             if let Some(link) = link.filter(|_| hosts > 1) {
                 let messages = work.hosts.iter().map(|host| host.messages).max().unwrap_or(0).max(1) as f64;
+                let sent = work.sent_messages(walked_s / rounds.max(1.0));
+                terms.push((Cost::Messages, rounds * sent * link.message_s / threads as f64));
                 crew.delay_s = link.latency_s;
                 let late_s = walks_s(&crew, work);
                 terms.push((Cost::Latency, (late_s - walked_s).max(0.0)));
@@ -310,13 +320,14 @@ pub(super) mod tests {
         assert_eq!(limit(&Costs { task_s: 0.1, ..COSTS }, &light, here(4)), Cost::Tasks);
         let far = vec![FarReads { bytes: 1e9, reads: 1e9 }];
         assert_eq!(limit(&COSTS, &Workload { far_reads: far, ..light.clone() }, here(4)), Cost::Gather);
-        let hosts = vec![HostLoad { vertices: 3200, messages: 1, bytes: 1000 }; 2];
+        let hosts = vec![HostLoad { vertices: 3200, neighbors: 1, messages: 1, bytes: 1000 }; 2];
         let owners = (0..64).map(|t| t / 32).collect();
         let apart = Workload { hosts, owners, ..light };
-        let on = |latency_s, bytes_per_s| {
-            limit(&COSTS, &apart, Place { hosts: 2, link: Some(Link { latency_s, bytes_per_s }), ..here(1) })
+        let on = |latency_s, bytes_per_s, message_s| {
+            limit(&COSTS, &apart, Place { hosts: 2, link: Some(Link { latency_s, bytes_per_s, message_s }), ..here(1) })
         };
-        assert_eq!([on(0.0, 1e9), on(1.0, 1e9), on(0.0, 1e4)], [Cost::Compute, Cost::Latency, Cost::Network]);
+        let found = [on(0.0, 1e9, 0.0), on(1.0, 1e9, 0.0), on(0.0, 1e4, 0.0), on(0.0, 1e9, 1.0)];
+        assert_eq!(found, [Cost::Compute, Cost::Latency, Cost::Network, Cost::Messages]);
     }
 
     #[test]

@@ -285,7 +285,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     #[cfg(feature = "cluster")]
     fn shares(&self, hosts: u32, cut: Cut) -> Result<Sharing>;
 
-    /// What a step asks for on `threads` threads of each host: what [`Machine::predict`](meshweft_model::Machine::predict) takes.
+    /// What a step asks for on `threads` threads of each host, at least one: what [`Machine::predict`](meshweft_model::Machine::predict) takes.
     ///
     /// `parts`: how much of the mesh each host has, of all together; `&[1.0]` for one host. The mesh is cut along the curve, as a
     /// `Cluster` cuts it. Of a simulation that was built for [`Backend::Cpu`](crate::Backend::Cpu) or for the oracle. Cost

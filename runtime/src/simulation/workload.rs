@@ -47,7 +47,7 @@ impl<T: Number> Core<T> {
             walks: steps.walks,
             graph: layout.graph.clone(),
             depths: layout.depths.clone(),
-            waves: waves(&layout.domain, threads),
+            waves: waves(&layout.domain, threads.max(1)),
             owners,
         })
     }
@@ -65,6 +65,7 @@ fn hosts_of_tasks<T: Number>(core: &Core<T>, parts: &[f64]) -> Result<(Vec<u32>,
     let owners = tasks[..core.schedule().graph().len()].iter().map(first).collect();
     let load = |host: &crate::HostReport| HostLoad {
         vertices: host.vertices,
+        neighbors: host.neighbors.len(),
         messages: host.round_messages,
         bytes: host.round_bytes,
     };

@@ -192,6 +192,8 @@ impl Problem {
             beside,
             #[cfg(feature = "cluster")]
             is_one_machine: !self.needs_other_hosts()?,
+            #[cfg(feature = "cluster")]
+            threads: self.threads(),
             ..Plan::new(entry, mesh, options)
         })
     }
@@ -403,6 +405,9 @@ pub(super) struct Plan {
     /// Whether no other machine has a part of the mesh.
     #[cfg(feature = "cluster")]
     pub(super) is_one_machine: bool,
+    /// Threads of each host; 0 for one a core.
+    #[cfg(feature = "cluster")]
+    pub(super) threads: usize,
 }
 
 /// A GPU beside the cores.
@@ -445,6 +450,8 @@ impl Plan {
             beside: None,
             #[cfg(feature = "cluster")]
             is_one_machine: true,
+            #[cfg(feature = "cluster")]
+            threads: 0,
         }
     }
 

@@ -219,6 +219,10 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
     if let Some(note) = run.note() {
         writeln!(console.err, "{}: {note}", plan.entry.info.name)?;
     }
+    #[cfg(feature = "cluster")]
+    if let Some(note) = plan::slower(plan, &run) {
+        writeln!(console.err, "{note}")?;
+    }
     Ok((run, setup))
 }
 

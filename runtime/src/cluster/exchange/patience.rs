@@ -1,17 +1,10 @@
 //! How soon values go out, and how often a thread that has work looks for those that have come.
 //!
-//! Each message costs a turn of the network where it leaves and one where it arrives, so results of tasks that follow each other share
-//! one. But each color of a round waits for those of the color before, here and elsewhere: what is kept back for long makes the chain
-//! longer. So it is kept back for a part of a round, as long as rounds have taken.
+//! Results of tasks that follow each other share a message for a part of a round ([`Link::sharing_s`]), as long as rounds have taken.
 
+use meshweft_model::Link;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Patience is such a part of a round: a round has some ten colors, and what waits is part of one.
-const PART: u64 = 64;
-/// The least and the most: about what a message takes, and what hosts can make up for with tasks far from the border.
-const LEAST: Duration = Duration::from_micros(50);
-const MOST: Duration = Duration::from_micros(400);
 
 /// How long this host may keep values back.
 #[derive(Default)]
@@ -28,7 +21,7 @@ impl Patience {
 
     /// How long something may wait. The least, until a walk has shown how long rounds take.
     pub(super) fn get(&self) -> Duration {
-        Duration::from_nanos(self.round.load(Ordering::Relaxed) / PART).clamp(LEAST, MOST)
+        Duration::from_secs_f64(Link::sharing_s(self.round.load(Ordering::Relaxed) as f64 * 1e-9))
     }
 }
 
@@ -39,7 +32,7 @@ mod tests {
     #[test]
     fn patience_follows_the_rounds_of_the_last_walk_within_its_limits() {
         let patience = Patience::default();
-        assert_eq!(patience.get(), LEAST, "nothing is known yet");
+        assert_eq!(patience.get(), Duration::from_micros(50), "nothing is known yet");
         for (rounds, took, expected) in [(10, 64, 100), (1, 1, 50), (0, 64, 400), (1, 1000, 400), (5, 64, 200)] {
             patience.note(rounds, Duration::from_millis(took));
             assert_eq!(patience.get(), Duration::from_micros(expected), "{rounds} rounds in {took} ms");

@@ -15,13 +15,17 @@ use meshweft::model::{Cost, Costs, GpuCosts, Prediction};
 #[cfg(feature = "cluster")]
 use meshweft::{
     HostReport,
-    model::{HybridCosts, Machine, Place},
+    model::{HybridCosts, Link, Machine, Place},
 };
 use std::time::Duration;
 
 /// Steps that have taken as long are worth a trial, if it is not known yet what the program costs: it takes a second, once; in a debug build
 /// some more.
 const LONG: Duration = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 2 });
+
+/// By how much longer several processes must take than one before it is worth a word: predictions are no better.
+#[cfg(feature = "cluster")]
+const SLOWER: f64 = 1.4;
 
 /// What a run was predicted to take.
 pub(in crate::cli) struct Expected {
@@ -49,7 +53,7 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result
     let found = predict(&mut cache, plan, run, wall >= LONG);
     cache.save();
     match found {
-        Ok(Some((prediction, without))) => {
+        Ok(Some(Found { prediction, without, .. })) => {
             Ok(Expected { round_s: prediction.round_s(), limit: prediction.limit(), without })
         }
         Ok(None) => {
@@ -59,8 +63,43 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result
     }
 }
 
-/// A prediction, and what is left out of it.
-type Found = (Prediction, &'static str);
+/// A prediction.
+struct Found {
+    prediction: Prediction,
+    /// What is left out of it.
+    without: &'static str,
+    /// What one process would take on as many threads of this machine, if several are predicted.
+    alone: Option<Prediction>,
+}
+
+impl From<Prediction> for Found {
+    fn from(prediction: Prediction) -> Found {
+        Found { prediction, without: "", alone: None }
+    }
+}
+
+/// Says that processes of this machine will be slower than one process on as many threads, if that is known without a trial.
+#[cfg(feature = "cluster")]
+pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
+    if !matches!(plan.options.backend, Backend::Cluster(_)) || plan.beside.is_some() || !plan.is_one_machine {
+        return None;
+    }
+    let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
+    // Before what it takes to predict, which may be a second.
+    cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
+    let Found { prediction, alone, .. } = predict(&mut cache, plan, run, false).ok()??;
+    let times = prediction.round_s() / alone?.round_s();
+    let processes = run.hosts().len();
+    let threads: usize = run.hosts().iter().map(|host| threads_of(plan, host)).sum();
+    (times > SLOWER).then(|| {
+        format!(
+            "{processes} processes will take {times:.1} times as long as one: --threads {threads} instead gives the same digest \
+             (messages are {:.0} % of a round of {})",
+            100.0 * (prediction.of(Cost::Messages) + prediction.of(Cost::Latency)) / prediction.step_s(),
+            text::seconds(prediction.round_s())
+        )
+    })
+}
 
 /// None if costs are not known, unless they are to be measured now.
 fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<Option<Found>> {
@@ -72,7 +111,7 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == adapter) else { return Ok(None) };
         let measure = || trial::gpu_costs(plan, mesh, order, &gpu);
         let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
-        return Ok(costs.map(|costs| (costs.predict(&work), "")));
+        return Ok(costs.map(|costs| costs.predict(&work).into()));
     }
     let measure = || trial::costs(plan, mesh, order, &machine);
     let costs: Option<Costs> = cache.costs_if(is_tried, &name(plan, mesh, order), measure)?;
@@ -81,7 +120,17 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
     if let Backend::Cluster(_) = plan.options.backend {
         return on_hosts(cache, plan, run, (&machine, &costs), is_tried);
     }
-    Ok(Some((machine.predict(&costs, &work, here(run.threads())), "")))
+    Ok(Some(machine.predict(&costs, &work, here(run.threads())).into()))
+}
+
+/// Threads of a host, as it has reported or else as it was asked to take.
+#[cfg(feature = "cluster")]
+fn threads_of(plan: &Plan, host: &HostReport) -> usize {
+    match (host.threads, plan.threads) {
+        (0, 0) => std::thread::available_parallelism().map_or(1, usize::from),
+        (0, asked) => asked,
+        (reported, _) => reported,
+    }
 }
 
 /// The same of several hosts, or of the cores and a GPU beside them.
@@ -96,17 +145,24 @@ fn on_hosts(
     let (mesh, order, hosts) = (run.mesh(), run.schedule().order(), run.hosts());
     let vertices = mesh.points().len().max(1) as f64;
     let part = |host: &HostReport| host.vertices as f64 / vertices;
-    let threads = hosts.iter().map(|host| host.threads).max().unwrap_or(1);
+    let threads = hosts.iter().map(|host| threads_of(plan, host)).max().unwrap_or(1);
     if let Some(beside) = plan.beside {
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == beside.adapter) else { return Ok(None) };
         let measure = || trial::hybrid_costs(plan, mesh, order, &gpu, (machine, costs));
         let hybrid: Option<HybridCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
         let share = hosts.iter().filter(|host| !host.gpu.is_empty()).map(part).sum();
         let work = run.workload(threads, &[1.0 - share, share])?;
-        return Ok(hybrid.map(|hybrid| (hybrid.predict(machine, costs, &work, share), "")));
+        return Ok(hybrid.map(|hybrid| hybrid.predict(machine, costs, &work, share).into()));
     }
     ensure!(hosts.iter().all(|host| host.gpu.is_empty()), "several GPUs are no part of the model");
     let work = run.workload(threads, &hosts.iter().map(part).collect::<Vec<_>>())?;
     let place = Place { hosts: hosts.len(), threads, link: None, is_one_machine: plan.is_one_machine };
-    Ok(Some((machine.predict(costs, &work, place), " without messages")))
+    if !plan.is_one_machine {
+        let prediction = machine.predict(costs, &work, place);
+        return Ok(Some(Found { without: " without messages", ..prediction.into() }));
+    }
+    let all = hosts.iter().map(|host| threads_of(plan, host)).sum();
+    let alone = machine.predict(costs, &run.workload(all, &[1.0])?, here(all));
+    let prediction = machine.predict(costs, &work, Place { link: Some(Link::LOOPBACK), ..place });
+    Ok(Some(Found { alone: Some(alone), ..prediction.into() }))
 }

@@ -10,7 +10,7 @@ pub(super) fn parse(word: &str) -> Result<Link, String> {
     let times = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let bits = quantity(rate, &rates).filter(|&bits| bits > 0.0).ok_or_else(wrong)?;
     let latency_s = quantity(latency, &times).ok_or_else(wrong)?;
-    Ok(Link { latency_s, bytes_per_s: bits / 8.0 })
+    Ok(Link { latency_s, bytes_per_s: bits / 8.0, ..Link::LOOPBACK })
 }
 
 /// A number with one of some units, the first that fits.
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_link_is_a_rate_and_a_latency() {
-        let link = |latency_s, bytes_per_s| Ok(Link { latency_s, bytes_per_s });
+        let link = |latency_s, bytes_per_s| Ok(Link { latency_s, bytes_per_s, ..Link::LOOPBACK });
         assert_eq!(parse("10Gbit,100us"), link(100.0 * 1e-6, 1.25e9));
         assert_eq!(parse(" 100 Mbit , 0.5ms"), link(0.5 * 1e-3, 1.25e7));
         assert_eq!(parse("8bit,0s"), link(0.0, 1.0));

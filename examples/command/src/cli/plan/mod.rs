@@ -20,6 +20,8 @@ mod table;
 mod trial;
 
 pub(super) use choice::choose;
+#[cfg(feature = "cluster")]
+pub(super) use expected::slower;
 pub(super) use expected::{Expected, expected};
 pub(super) use start::{Setup, start};
 
