@@ -1,7 +1,7 @@
 //! How long a step takes: one term for each cost.
 
 use super::walk::Crew;
-use super::{Costs, Link, Machine, Workload};
+use super::{Costs, HostLoad, Link, Machine, Workload};
 use meshweft_schedule::Rule;
 
 /// Where a step runs.
@@ -213,7 +213,7 @@ impl Machine {
             terms.push((Cost::Wait, (walked_s - rounds * even_s).max(0.0)));
             if let Some(link) = link.filter(|_| hosts > 1) {
                 let messages = work.hosts.iter().map(|host| host.messages).max().unwrap_or(0).max(1) as f64;
-                let sent = work.sent_messages(walked_s / rounds.max(1.0));
+                let sent = sent_messages(work, walked_s / rounds.max(1.0));
                 terms.push((Cost::Messages, rounds * sent * link.message_s / threads as f64));
                 crew.delay_s = link.latency_s;
                 let late_s = walks_s(&crew, work);
@@ -226,6 +226,13 @@ impl Machine {
         terms.retain(|term| term.1 > 0.0);
         Prediction { terms, rounds: work.rounds, threads }
     }
+}
+
+/// The most messages that a host sends in a round that takes so long: results that follow each other share them.
+fn sent_messages(work: &Workload, round_s: f64) -> f64 {
+    let most = round_s / Link::sharing_s(round_s) + 1.0;
+    let of = |host: &HostLoad| (host.messages as f64).min(host.neighbors as f64 * most);
+    work.hosts.iter().map(of).fold(0.0, f64::max)
 }
 
 /// Seconds of so many rounds. From the `most`-th on each takes as long as the ones before it did.
@@ -266,7 +273,7 @@ fn walks_s(crew: &Crew, work: &Workload) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{FarReads, HostLoad, Load, Passes, Rate, Trial};
+    use crate::{FarReads, Load, Passes, Rate, Trial};
     use meshweft_mesh::Graph;
     use meshweft_schedule::Order;
 

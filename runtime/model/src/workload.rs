@@ -1,6 +1,5 @@
 //! What a program on a mesh asks of a machine.
 
-use super::Link;
 use meshweft_mesh::Graph;
 use meshweft_schedule::{Order, Rule};
 
@@ -100,13 +99,6 @@ impl Workload {
     /// The most bytes that a host sends in a round.
     pub fn sent_bytes(&self) -> f64 {
         self.hosts.iter().map(|host| host.bytes).max().unwrap_or(0) as f64
-    }
-
-    /// The most messages that a host sends in a round that takes `round_s` seconds: results that follow each other share them.
-    pub fn sent_messages(&self, round_s: f64) -> f64 {
-        let most = round_s / Link::sharing_s(round_s) + 1.0;
-        let of = |host: &HostLoad| (host.messages as f64).min(host.neighbors as f64 * most);
-        self.hosts.iter().map(of).fold(0.0, f64::max)
     }
 
     /// Bytes of state in a message between hosts, in the mean.
