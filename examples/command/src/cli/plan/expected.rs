@@ -69,12 +69,18 @@ struct Found {
     /// What is left out of it.
     without: &'static str,
     /// What one process would take on as many threads of this machine, if several are predicted.
+    #[cfg(feature = "cluster")]
     alone: Option<Prediction>,
 }
 
 impl From<Prediction> for Found {
     fn from(prediction: Prediction) -> Found {
-        Found { prediction, without: "", alone: None }
+        Found {
+            prediction,
+            without: "",
+            #[cfg(feature = "cluster")]
+            alone: None,
+        }
     }
 }
 
