@@ -363,7 +363,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // A sink that panicked must not leave others waiting for a host that is not read any more.
+        // A sink that panicked, or a network that ended, must not leave others waiting for a host that is not read any more.
         if !self.ended {
             self.link.refuse(code::LEFT, "");
             self.link.end(None);

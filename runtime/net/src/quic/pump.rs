@@ -150,10 +150,10 @@ impl Pump {
         if next.as_mut().poll(&mut Context::from_waker(&bell)).is_ready() {
             return;
         }
-        let most = self.timers.next().map_or(most, |next| most.min(next.saturating_duration_since(Instant::now())));
+        let timer = self.timers.next().map(|next| next.saturating_duration_since(Instant::now()));
+        let most = [timer, self.socket.patience()].into_iter().flatten().fold(most, Duration::min);
         // Interrupted by a signal, it sleeps again after a turn.
-        let _ =
-            poll.poll(&mut Events::with_capacity(4), Some(self.socket.patience().map_or(most, |wait| most.min(wait))));
+        let _ = poll.poll(&mut Events::with_capacity(4), Some(most));
     }
 
     /// What the network's thread does until [`end`](Pump::end).

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// When to look again whether the system takes packets: it seldom has no room, and telling of it would cost a call a packet.
 const FULL: Duration = Duration::from_millis(1);
-/// Packets that are asked for at first: mostly one has come, and a call with room for all that quinn takes costs a third more.
+/// Packets that are asked for in a call: mostly one has come, and a call prepares room for each that may.
 const FEW: usize = 4;
 
 /// A socket of which the pump says when to look at it.
