@@ -67,7 +67,8 @@ impl Packed {
 }
 
 impl Link {
-    /// What joins processes of one machine, on a processor of 2021 (docs/perf/decisions/messages.md).
+    /// What joins processes of one machine: a median latency of a trace (docs/perf/scaling.md), and what a message took on Zen 3
+    /// (docs/perf/decisions/messages.md). The rate is none that ever binds.
     pub const LOOPBACK: Link = Link { latency_s: 60e-6, bytes_per_s: 1e9, message_s: 30e-6 };
 
     /// How long a result at a border waits for others that go the same way, in rounds that take so long: a message costs a turn of the

@@ -53,7 +53,7 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result
     let found = predict(&mut cache, plan, run, wall >= LONG);
     cache.save();
     match found {
-        Ok(Some(Found { prediction, without, .. })) => {
+        Ok(Some((prediction, without))) => {
             Ok(Expected { round_s: prediction.round_s(), limit: prediction.limit(), without })
         }
         Ok(None) => {
@@ -63,26 +63,8 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result
     }
 }
 
-/// A prediction.
-struct Found {
-    prediction: Prediction,
-    /// What is left out of it.
-    without: &'static str,
-    /// What one process would take on as many threads of this machine, if several are predicted.
-    #[cfg(feature = "cluster")]
-    alone: Option<Prediction>,
-}
-
-impl From<Prediction> for Found {
-    fn from(prediction: Prediction) -> Found {
-        Found {
-            prediction,
-            without: "",
-            #[cfg(feature = "cluster")]
-            alone: None,
-        }
-    }
-}
+/// A prediction, and what is left out of it.
+type Found = (Prediction, &'static str);
 
 /// Says that processes of this machine will be slower than one process on as many threads, if that is known without a trial.
 #[cfg(feature = "cluster")]
@@ -91,18 +73,18 @@ pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
         return None;
     }
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
-    // Before what it takes to predict, which may be a second.
-    cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
-    let Found { prediction, alone, .. } = predict(&mut cache, plan, run, false).ok()??;
-    let times = prediction.round_s() / alone?.round_s();
-    let processes = run.hosts().len();
-    let threads: usize = run.hosts().iter().map(|host| threads_of(plan, host)).sum();
+    let machine = cache.known_machine()?.clone();
+    let costs = cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
+    let (shared, _) = on_hosts(&mut cache, plan, run, (&machine, &costs), false).ok()??;
+    let (processes, threads) = (run.hosts().len(), run.hosts().iter().map(|host| threads_of(plan, host)).sum());
+    let alone = machine.predict(&costs, &run.workload(threads, &[1.0]).ok()?, here(threads));
+    let times = shared.round_s() / alone.round_s();
     (times > SLOWER).then(|| {
         format!(
             "{processes} processes will take {times:.1} times as long as one: --threads {threads} instead gives the same digest \
              (messages are {:.0} % of a round of {})",
-            100.0 * (prediction.of(Cost::Messages) + prediction.of(Cost::Latency)) / prediction.step_s(),
-            text::seconds(prediction.round_s())
+            100.0 * (shared.of(Cost::Messages) + shared.of(Cost::Latency)) / shared.step_s(),
+            text::seconds(shared.round_s())
         )
     })
 }
@@ -117,7 +99,7 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == adapter) else { return Ok(None) };
         let measure = || trial::gpu_costs(plan, mesh, order, &gpu);
         let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
-        return Ok(costs.map(|costs| costs.predict(&work).into()));
+        return Ok(costs.map(|costs| (costs.predict(&work), "")));
     }
     let measure = || trial::costs(plan, mesh, order, &machine);
     let costs: Option<Costs> = cache.costs_if(is_tried, &name(plan, mesh, order), measure)?;
@@ -126,7 +108,7 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
     if let Backend::Cluster(_) = plan.options.backend {
         return on_hosts(cache, plan, run, (&machine, &costs), is_tried);
     }
-    Ok(Some(machine.predict(&costs, &work, here(run.threads())).into()))
+    Ok(Some((machine.predict(&costs, &work, here(run.threads())), "")))
 }
 
 /// Threads of a host, as it has reported or else as it was asked to take.
@@ -158,17 +140,13 @@ fn on_hosts(
         let hybrid: Option<HybridCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
         let share = hosts.iter().filter(|host| !host.gpu.is_empty()).map(part).sum();
         let work = run.workload(threads, &[1.0 - share, share])?;
-        return Ok(hybrid.map(|hybrid| hybrid.predict(machine, costs, &work, share).into()));
+        return Ok(hybrid.map(|hybrid| (hybrid.predict(machine, costs, &work, share), "")));
     }
     ensure!(hosts.iter().all(|host| host.gpu.is_empty()), "several GPUs are no part of the model");
     let work = run.workload(threads, &hosts.iter().map(part).collect::<Vec<_>>())?;
-    let place = Place { hosts: hosts.len(), threads, link: None, is_one_machine: plan.is_one_machine };
-    if !plan.is_one_machine {
-        let prediction = machine.predict(costs, &work, place);
-        return Ok(Some(Found { without: " without messages", ..prediction.into() }));
-    }
-    let all = hosts.iter().map(|host| threads_of(plan, host)).sum();
-    let alone = machine.predict(costs, &run.workload(all, &[1.0])?, here(all));
-    let prediction = machine.predict(costs, &work, Place { link: Some(Link::LOOPBACK), ..place });
-    Ok(Some(Found { alone: Some(alone), ..prediction.into() }))
+    // What joins other machines nobody has measured.
+    let link = plan.is_one_machine.then_some(Link::LOOPBACK);
+    let place = Place { hosts: hosts.len(), threads, link, is_one_machine: plan.is_one_machine };
+    let without = if plan.is_one_machine { "" } else { " without messages" };
+    Ok(Some((machine.predict(costs, &work, place), without)))
 }
