@@ -7,6 +7,9 @@ pub enum Error {
     /// A mesh or a file of one.
     #[error(transparent)]
     Mesh(#[from] meshweft_mesh::Error),
+    /// A checkpoint that cannot be written, or is not there to go on from.
+    #[error(transparent)]
+    Checkpoint(#[from] meshweft_checkpoint::Error),
     /// A setting that makes no sense.
     #[error("{0}")]
     Invalid(String),

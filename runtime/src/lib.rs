@@ -40,7 +40,8 @@ pub use program::{
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
 pub use simulation::{
-    AnySimulation, AuditReport, Backend, Builder, FieldView, GpuCounters, Metric, Saved, Simd, Simulation, Snapshot,
+    AnySimulation, AuditReport, Backend, Builder, Checkpoint, FieldView, GpuCounters, Metric, Saved, Simd, Simulation,
+    Snapshot,
 };
 
 pub use meshweft_mesh as mesh;

@@ -6,6 +6,7 @@ mod any;
 mod backend;
 mod build;
 mod builder;
+mod checkpoint;
 mod core;
 mod fields;
 mod pieces;
@@ -26,6 +27,7 @@ use crate::program::{Program, Reduce, Stages, Vertex, VertexOf, leaves, settings
 pub use any::AnySimulation;
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
+pub use checkpoint::Checkpoint;
 #[cfg(feature = "gpu")]
 pub use fields::DeviceField;
 pub use fields::FieldView;

@@ -3,8 +3,8 @@
 use crate::example::{Check, Column, Example, Look, Precision, find, magnitude};
 use crate::oracle::Oracle;
 use crate::settings::Settings;
-use anyhow::Result;
-use meshweft::{AnySimulation, Backend, Builder, Order, Placement, Simd, Simulation};
+use anyhow::{Result, bail};
+use meshweft::{AnySimulation, Backend, Builder, Checkpoint, Order, Placement, Simd, Simulation};
 use meshweft_mesh::{Field, Mesh};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -99,6 +99,20 @@ impl Run {
         oracle.follow(simulation)?;
         simulation.step()?;
         oracle.judge(simulation)
+    }
+
+    /// Goes on from a checkpoint, with the oracle beside it if there is one.
+    ///
+    /// # Errors
+    /// As [`AnySimulation::resume`].
+    pub fn resume(&mut self, from: &Checkpoint) -> Result<()> {
+        if let Some(oracle) = &mut self.oracle {
+            if oracle.exact.is_some() {
+                bail!("the oracle in 64 bits beside a GPU begins with the run: leave out --verify to go on");
+            }
+            oracle.serial.resume(from)?;
+        }
+        Ok(self.scene.simulation.resume(from)?)
     }
 
     /// Where the points are when the state has these fields, shape [n × 3], meters.

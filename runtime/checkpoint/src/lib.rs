@@ -141,6 +141,23 @@ pub struct Committed {
     pub bytes: u64,
 }
 
+/// Whether there are checkpoints in a folder, sound or not.
+pub fn is_any(root: &Path) -> bool {
+    epochs(&System, root).is_ok_and(|epochs| !epochs.is_empty())
+}
+
+/// Removes all checkpoints of a folder, whole ones and others, and nothing else of it.
+///
+/// # Errors
+/// What the system says; a folder that is not there is none.
+pub fn remove_all(root: &Path) -> io::Result<()> {
+    let names = match System.folders(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        names => names?,
+    };
+    names.iter().filter(|name| parse(name).is_some()).try_for_each(|name| System.remove(&root.join(name)))
+}
+
 /// Writes a checkpoint of the shards that `fill` writes, by their numbers, on two threads: one fills a shard while that of the other is
 /// on its way to the disk.
 ///

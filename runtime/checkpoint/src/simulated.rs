@@ -27,12 +27,15 @@ enum Node {
     File(usize),
 }
 
+/// A name that went, and one that came.
+type Change = (Option<String>, Option<(String, Node)>);
+
 #[derive(Clone, Default)]
 struct Folder {
     names: BTreeMap<String, Node>,
-    /// Those that would survive a crash for certain, and changes since: names that went and came.
+    /// Those that would survive a crash for certain, and changes since.
     kept: BTreeMap<String, Node>,
-    changes: Vec<(Option<String>, Option<(String, Node)>)>,
+    changes: Vec<Change>,
 }
 
 #[derive(Clone, Default)]
@@ -55,8 +58,12 @@ impl Folder {
 }
 
 fn apply(names: &mut BTreeMap<String, Node>, gone: &Option<String>, come: &Option<(String, Node)>) {
-    gone.iter().for_each(|name| drop(names.remove(name)));
-    come.iter().for_each(|(name, node)| drop(names.insert(name.clone(), *node)));
+    if let Some(name) = gone {
+        names.remove(name);
+    }
+    if let Some((name, node)) = come {
+        names.insert(name.clone(), *node);
+    }
 }
 
 /// Numbers by chance, as good as a test needs (Knuth's multiplicative generator).

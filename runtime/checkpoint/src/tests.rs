@@ -87,7 +87,9 @@ fn a_call_that_fails_fails_one_checkpoint_and_no_other() {
 fn two() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("checkpoint");
-    (0..2).for_each(|number| drop(write_on(&System, &root, number).unwrap()));
+    for number in 0..2 {
+        write_on(&System, &root, number).unwrap();
+    }
     assert_eq!(newest_on(&System, &root), Some(1));
     (folder, root)
 }
@@ -180,7 +182,9 @@ fn a_link_is_no_checkpoint_and_nothing_behind_one_is_touched() {
     }
     // A draft at which a link waits where it wants to write.
     std::os::unix::fs::symlink(elsewhere.join("new"), root.join("shard-000000")).unwrap();
-    (2..6).for_each(|number| drop(write_on(&System, &root, number).unwrap()));
+    for number in 2..6 {
+        write_on(&System, &root, number).unwrap();
+    }
     assert_eq!(newest_on(&System, &root), Some(5));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     let draft = Draft::begin(&root).unwrap();

@@ -77,7 +77,6 @@ impl<T: Number> Table<T> {
     }
 
     /// What tells the program from others of its name: the shapes of its records and the names of its kernels.
-    #[cfg(feature = "cluster")]
     pub(crate) fn fingerprint(&self) -> String {
         let kernels: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name).collect();
         let [shared, private, parameters, globals] = self.records.lengths();

@@ -141,6 +141,15 @@ impl<T: Number> View<'_, T> {
         }
     }
 
+    /// A copy of it.
+    pub(crate) fn to_state(self) -> State<T> {
+        let len = match shared_stride(self.shape.shared) {
+            0 => self.private.len().checked_div(self.shape.private).unwrap_or(0),
+            stride => self.shared.len() / stride,
+        };
+        State { shape: self.shape, len, shared: self.shared.to_vec(), private: self.private.to_vec() }
+    }
+
     /// Whether all values are finite. In parallel.
     pub(crate) fn is_finite(&self) -> bool {
         let finite = |reals: &[T]| reals.iter().fold(true, |all, x| all & x.finite());

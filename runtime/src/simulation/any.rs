@@ -2,7 +2,7 @@
 
 #[cfg(feature = "gpu")]
 use super::DeviceField;
-use super::{AuditReport, GpuCounters, Metric, Saved, Snapshot};
+use super::{AuditReport, Checkpoint, GpuCounters, Metric, Saved, Snapshot};
 use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
 use crate::cluster::Sharing;
@@ -128,6 +128,40 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// # Errors
     /// As [`AnySimulation::wait`].
     fn snapshot(&mut self) -> Result<Snapshot>;
+
+    /// Writes the state after all steps so far to a folder, so that a simulation in this or another process, on this or another
+    /// machine, can [go on](AnySimulation::resume) from it: on any backend, number of threads and hosts, with the same bits.
+    ///
+    /// It is there whole when this returns, and stays, whatever happens then; of those before in the folder the newest two are kept.
+    /// [`Snapshot::write`] does the same while steps are taken. Cost: a copy of the state, and its bytes to the disk.
+    ///
+    /// ```
+    /// # use meshweft::{Backend, Simulation, mesh::generate::generate, toy::Mixing};
+    /// let folder = tempfile::tempdir()?;
+    /// let build = || Simulation::builder(generate("sheet:9", 1).unwrap(), Mixing);
+    /// let mut mixing = build().build()?;
+    /// (0..3).try_for_each(|_| mixing.step())?;
+    /// mixing.checkpoint(folder.path())?;
+    /// (0..4).try_for_each(|_| mixing.step())?;
+    ///
+    /// // As another process would.
+    /// let mut resumed = build().backend(Backend::Serial).resume(folder.path())?;
+    /// assert_eq!(resumed.steps(), 3);
+    /// (0..4).try_for_each(|_| resumed.step())?;
+    /// assert_eq!(resumed.digest()?, mixing.digest()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A disk that takes nothing: what was in the folder is as it was. Otherwise as [`AnySimulation::wait`].
+    fn checkpoint(&mut self, folder: &Path) -> Result<()>;
+
+    /// Goes on from a checkpoint: state, globals, time and number of steps are those of it. What the program's type holds, such as
+    /// parameters that were changed, is the caller's.
+    ///
+    /// # Errors
+    /// A checkpoint of another program, mesh, order or precision, which it names; one that was damaged since it was found.
+    fn resume(&mut self, from: &Checkpoint) -> Result<()>;
 
     /// Saves the state in memory. [`AnySimulation::restore`] goes back to it: of this simulation, or of another one of the same
     /// program in the same precision on the same mesh, whatever its order and backend.

@@ -1,5 +1,6 @@
 //! From a mesh and a program to a simulation.
 
+use super::checkpoint::Identity;
 use super::core::{Clock, Core, Health, Typed};
 use super::{Backend, Simd};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
@@ -199,7 +200,18 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     lap("state", &mut setup);
     let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
     let (fields, clock, health) = (table.records.state(), Clock::default(), Health::Well);
-    let core = Core { mesh, program, layout, table, edges, engine, audit, timeline, fields, clock, health, setup };
+    let mesh = Arc::new(mesh);
+    let identity = Identity {
+        program: table.program,
+        kernels: table.fingerprint(),
+        precision: T::NAME,
+        fields: fields.0.clone().into(),
+        mesh: mesh.clone(),
+        layout: layout.clone(),
+        facts: Arc::default(),
+    };
+    let core =
+        Core { mesh, program, layout, table, edges, engine, audit, timeline, fields, identity, clock, health, setup };
     check_start(&core)?;
     Ok(core)
 }

@@ -1,7 +1,7 @@
 //! The typed face of what builds a simulation.
 
 use super::build::{self, Config, Plan};
-use super::{Backend, Simd, Simulation};
+use super::{Backend, Checkpoint, Simd, Simulation};
 use crate::engine::Table;
 use crate::error::Result;
 use crate::gpu::Shader;
@@ -10,6 +10,7 @@ use crate::program::Program;
 use meshweft_mesh::Mesh;
 use meshweft_schedule::{Key, Order};
 use std::marker::PhantomData;
+use std::path::Path;
 
 /// Settings of a simulation before it is built. See [`Simulation::builder`].
 pub struct Builder<P, T> {
@@ -114,6 +115,22 @@ impl<P: Program, T: Number> Builder<P, T> {
     /// which names kernel, field or star; a block size of zero; a start, parameter or datum that is not finite.
     pub fn build(self) -> Result<Simulation<P, T>> {
         Ok(Simulation { core: build::start(self.plan())?, program: PhantomData })
+    }
+
+    /// Builds it, and goes on from the newest whole [`Checkpoint`] of a folder, in its order unless another is set.
+    ///
+    /// # Errors
+    /// Those of [`Builder::build`], [`Checkpoint::newest`] and [`AnySimulation::resume`](super::AnySimulation::resume).
+    pub fn resume(mut self, folder: &Path) -> Result<Simulation<P, T>> {
+        let from = Checkpoint::newest(folder)?;
+        let order = self.config.order.get_or_insert(from.order());
+        // Blocks whose size is open have that of the checkpoint, whatever suits this backend.
+        if let Key::Blocked { size } = from.order().key {
+            *order = order.resolved(size);
+        }
+        let mut simulation = self.build()?;
+        simulation.resume(&from)?;
+        Ok(simulation)
     }
 
     fn plan(self) -> Plan<T> {

@@ -1,6 +1,7 @@
 //! What a simulation is behind its typed face: everything that knows no program, compiled once for each number type.
 
 use super::any::AnySimulation;
+use super::checkpoint::{Checkpoint, Identity, Moment};
 #[cfg(feature = "gpu")]
 use super::fields::DeviceField;
 use super::fields::{FieldView, read_part, read_parts};
@@ -56,7 +57,7 @@ pub(super) trait Typed<T: Number>: AnySimulation {
 
 /// A program on a mesh, with its state.
 pub(super) struct Core<T: Number> {
-    pub(super) mesh: Mesh,
+    pub(super) mesh: Arc<Mesh>,
     pub(super) program: Box<dyn AnyProgram<T>>,
     pub(super) layout: Arc<Layout>,
     pub(super) table: Arc<Table<T>>,
@@ -68,6 +69,7 @@ pub(super) struct Core<T: Number> {
     pub(super) timeline: Option<Arc<Timeline>>,
     /// The parts of the state, shared ones first.
     pub(super) fields: Fields,
+    pub(super) identity: Identity,
     pub(super) clock: Clock,
     pub(super) health: Health,
     pub(super) setup: Vec<(&'static str, f64)>,
@@ -231,6 +233,20 @@ impl<T: Number> Core<T> {
         {
             self.health = Health::Well;
         }
+        Ok(())
+    }
+
+    /// Goes to another state, that of so many steps, which `set` puts in place of the one there is.
+    fn go_back(&mut self, steps: u64, time: f64, globals: &[T], set: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.engine.edit(set)?;
+        self.engine.set_globals(globals)?;
+        self.clock = Clock { steps, time, ..Clock::default() };
+        if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
+            audit.recount(self.engine.progress().rounds as u32);
+        }
+        self.health = Health::Well;
+        let progress = self.engine.settle()?;
+        self.settled(progress);
         Ok(())
     }
 
@@ -466,14 +482,38 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.wait()?;
+        let Clock { steps, time, .. } = self.clock;
+        let moment = Moment { steps, time, globals: self.engine.globals()? };
         let coming = match self.engine.remote() {
             Some(hosts) => hosts.snapshot()?,
             None => None,
         };
-        match coming {
-            Some(state) => Ok(snapshot::coming(state, self.layout.clone(), self.fields.0.clone())),
-            None => Ok(snapshot::here(self.state()?)),
-        }
+        let state = match coming {
+            Some(state) => state,
+            None => {
+                let state = self.reals()?.to_state();
+                Box::new(|| Ok(state))
+            }
+        };
+        Ok(snapshot::of(state, self.identity.clone(), moment))
+    }
+
+    fn checkpoint(&mut self, folder: &Path) -> Result<()> {
+        self.snapshot()?.write(folder, "")
+    }
+
+    fn resume(&mut self, from: &Checkpoint) -> Result<()> {
+        from.check(&self.identity)?;
+        let (reals, layout) = (self.fields.len(), self.layout.clone());
+        let globals = from.globals(self.table.globals.len())?;
+        let state: Vec<T> = from.state(layout.along_curve.len() * reals)?;
+        self.go_back(from.steps(), from.time(), &globals, &mut |mut view| {
+            for (i, &slot) in layout.along_curve.iter().enumerate() {
+                for slot in layout.with_padding(slot as usize) {
+                    (0..reals).for_each(|k| view.set(slot, k, state[i * reals + k]));
+                }
+            }
+        })
     }
 
     fn save(&mut self) -> Result<Saved> {
@@ -488,22 +528,13 @@ impl<T: Number> AnySimulation for Core<T> {
         let (vertices, reals) = (self.vertices() as usize, self.fields.len());
         let (state, globals) = saved.reals::<T>([vertices, reals], self.table.globals.len())?;
         let layout = self.layout.clone();
-        self.engine.edit(&mut |mut view| {
+        self.go_back(saved.steps(), saved.time(), &globals, &mut |mut view| {
             for v in 0..vertices {
                 for slot in layout.slots_of(v as u32) {
                     (0..reals).for_each(|k| view.set(slot, k, state[v * reals + k]));
                 }
             }
-        })?;
-        self.engine.set_globals(&globals)?;
-        self.clock = Clock { steps: saved.steps(), time: saved.time(), ..Clock::default() };
-        if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
-            audit.recount(self.engine.progress().rounds as u32);
-        }
-        self.health = Health::Well;
-        let progress = self.engine.settle()?;
-        self.settled(progress);
-        Ok(())
+        })
     }
 
     fn write_pieces(&mut self, folder: &Path, name: &str, placement: &Placement) -> Result<Vec<PathBuf>> {

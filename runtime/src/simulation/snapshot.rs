@@ -1,15 +1,39 @@
 //! The state at one step, while the simulation goes on.
 
+use super::checkpoint::{self, Identity, Moment};
 use super::fields::read_parts;
 use crate::engine::Promise;
 use crate::error::Result;
-use crate::layout::Layout;
-use crate::number::{Number, Part};
+use crate::number::Number;
 use meshweft_mesh::Field;
-use std::sync::Arc;
+use std::path::Path;
 
 /// The state of a simulation at one step. See [`AnySimulation::snapshot`](crate::AnySimulation::snapshot).
-pub struct Snapshot(Box<dyn FnOnce() -> Result<Vec<Field>> + Send>);
+pub struct Snapshot(Box<dyn Taken>);
+
+/// A state of any precision, here or on its way.
+trait Taken: Send {
+    fn fields(self: Box<Self>) -> Result<Vec<Field>>;
+    fn write(self: Box<Self>, folder: &Path, note: &str) -> Result<()>;
+}
+
+struct Of<T> {
+    state: Promise<T>,
+    identity: Identity,
+    moment: Moment<T>,
+}
+
+impl<T: Number> Taken for Of<T> {
+    fn fields(self: Box<Self>) -> Result<Vec<Field>> {
+        let state = (self.state)()?;
+        Ok(read_parts(state.view(), &self.identity.layout, &self.identity.fields))
+    }
+
+    fn write(self: Box<Self>, folder: &Path, note: &str) -> Result<()> {
+        let state = (self.state)()?;
+        checkpoint::write(folder, &self.identity, &self.moment, state.view(), note)
+    }
+}
 
 impl Snapshot {
     /// Waits until the state is here, and reads all of its parts, in the order of the mesh's vertices.
@@ -17,19 +41,19 @@ impl Snapshot {
     /// # Errors
     /// A host that was lost.
     pub fn fields(self) -> Result<Vec<Field>> {
-        self.0()
+        self.0.fields()
+    }
+
+    /// Waits until the state is here, and writes it to a folder as a [`Checkpoint`](crate::Checkpoint), with a note of the host's own,
+    /// as [`AnySimulation::checkpoint`](crate::AnySimulation::checkpoint) does: on any thread, while the simulation takes steps.
+    ///
+    /// # Errors
+    /// A host that was lost; a disk that takes nothing: what was in the folder is as it was.
+    pub fn write(self, folder: &Path, note: &str) -> Result<()> {
+        self.0.write(folder, note)
     }
 }
 
-/// Of a state that is here.
-pub(super) fn here(fields: Vec<Field>) -> Snapshot {
-    Snapshot(Box::new(|| Ok(fields)))
-}
-
-/// Of a state that is on its way.
-pub(super) fn coming<T: Number>(state: Promise<T>, layout: Arc<Layout>, parts: Vec<Part>) -> Snapshot {
-    Snapshot(Box::new(move || {
-        let state = state()?;
-        Ok(read_parts(state.view(), &layout, &parts))
-    }))
+pub(super) fn of<T: Number>(state: Promise<T>, identity: Identity, moment: Moment<T>) -> Snapshot {
+    Snapshot(Box::new(Of { state, identity, moment }))
 }

@@ -6,6 +6,7 @@
 
 use super::parser::{Cli, Command};
 use super::programs::Programs;
+use super::{run, words};
 use crate::Settings;
 use anyhow::{Result, anyhow};
 use clap::{ArgAction, FromArgMatches};
@@ -35,19 +36,37 @@ pub(super) fn parse(arguments: &[OsString], parser: &clap::Command, programs: &P
     Ok(of_words(parser, &all)?)
 }
 
+/// The arguments of `run` that are these words, without a look at case files.
+///
+/// # Errors
+/// They are none.
+pub(super) fn of_run(parser: &clap::Command, all: &[OsString]) -> Result<run::Arguments> {
+    match of_words(parser, all)?.command {
+        Command::Run(arguments) => Ok(arguments),
+        _ => Err(anyhow!("these are no arguments of `meshweft run`: {all:?}")),
+    }
+}
+
 /// Parses words. Negative numbers are values, which each option judges, and not options of their own.
 fn of_words(
     parser: &clap::Command,
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
-    fn with_negative_values(command: clap::Command) -> clap::Command {
-        let values = |argument: clap::Arg| match argument.get_action().takes_values() {
-            true => argument.allow_negative_numbers(true),
-            false => argument,
-        };
-        command.mut_args(values).mut_subcommands(with_negative_values)
+    let matches = with_negative_values(parser.clone()).try_get_matches_from(words)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    let given = matches.subcommand_matches("run").zip(parser.find_subcommand("run"));
+    if let (Command::Run(arguments), Some((matches, command))) = (&mut cli.command, given) {
+        arguments.words = words::of(matches, command, &run::NOT_NOTED);
     }
-    Cli::from_arg_matches(&with_negative_values(parser.clone()).try_get_matches_from(words)?)
+    Ok(cli)
+}
+
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let values = |argument: clap::Arg| match argument.get_action().takes_values() {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    };
+    command.mut_args(values).mut_subcommands(with_negative_values)
 }
 
 struct File<'a> {

@@ -12,7 +12,7 @@ pub struct Console<'a> {
     pub err: &'a mut dyn Write,
     /// Whether standard error is a terminal, on which a progress bar can be drawn.
     pub terminal: bool,
-    /// The signals that ask a run to stop. It finishes its step and writes what it has; at a second one it draws no film.
+    /// The signals that ask a run to stop. It finishes its step and writes what it has; at a second one it ends.
     pub signals: Arc<Signals>,
 }
 

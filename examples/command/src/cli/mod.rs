@@ -1,8 +1,8 @@
 //! The command line `meshweft`.
 //!
 //! [`run`] takes arguments and a [`Console`] and returns an exit code, so that everything can be tested in process:
-//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 130 after Ctrl-C, 143 after
-//! SIGTERM, 129 after SIGHUP.
+//! 0 when all went well, 1 when a check failed, 2 when something was wrong with the input or a file, 74 when no checkpoint could be
+//! written any more, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 //! Results go to standard output, progress and errors to standard error. A reader that closes standard output early,
 //! such as `head`, ends the command quietly.
 //!
@@ -17,6 +17,7 @@
 
 pub mod bench;
 mod case;
+mod checkpoints;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod completions;
@@ -41,12 +42,14 @@ mod plan;
 pub mod probe;
 mod programs;
 mod progress;
+mod resume;
 mod run;
 mod shader;
 mod signals;
 pub mod system;
 pub mod text;
 mod verify;
+mod words;
 #[cfg(feature = "cluster")]
 mod worker;
 
@@ -60,6 +63,9 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+
+/// The exit code of a run that cannot be saved any more: that of an error of input or output in `sysexits.h`.
+const UNSAVED: u8 = 74;
 
 /// Runs the command with the arguments of the process on its standard streams. `programs`: what it can run; `meshweft new` makes a
 /// package that calls this with a program of its own.
@@ -121,6 +127,10 @@ fn dispatch(programs: &Programs, arguments: &[OsString], console: &mut Console) 
     match command {
         Command::List => list::run(programs, console),
         Command::Run(arguments) => run::run(&arguments, programs, console),
+        Command::Resume(arguments) => {
+            let (resumed, words) = arguments.find(console)?;
+            run::resume(&case::of_run(&parser, &words)?, programs, resumed, console)
+        }
         Command::Verify(arguments) => verify::run(&arguments, programs, console),
         Command::Bench(arguments) => bench::run(&arguments, programs, console),
         Command::Plan(arguments) => plan::run(&arguments, programs, console),
@@ -164,7 +174,12 @@ fn report(error: &anyhow::Error, console: &mut Console) -> u8 {
         // Not the user's mistake but ours, found by a check.
         matches!(e, meshweft::Error::Mismatch { .. } | meshweft::Error::Internal(_))
     });
-    if wrong { 1 } else { 2 }
+    let unsaved = error.chain().any(|e| matches!(e.downcast_ref(), Some(meshweft::Error::Checkpoint(_))));
+    match (wrong, unsaved) {
+        (true, _) => 1,
+        (_, true) if error.chain().count() > 1 => UNSAVED,
+        _ => 2,
+    }
 }
 
 /// The message of an error with those of its causes, except where a message already ends with that of its cause.

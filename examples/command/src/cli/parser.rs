@@ -1,7 +1,7 @@
 //! What the command understands: its parser.
 
 use super::programs::Programs;
-use super::{bench, completions, convert, doctor, info, man, new, plan, run, shader, verify};
+use super::{bench, completions, convert, doctor, info, man, new, plan, resume, run, shader, verify};
 #[cfg(feature = "cluster")]
 use super::{cluster, worker};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -29,6 +29,8 @@ pub(super) enum Command {
     List,
     /// Run an example: writes a film, a ParaView series and a history, prints a table
     Run(run::Arguments),
+    /// Go on with a run that was stopped, here or elsewhere, or take one further
+    Resume(resume::Arguments),
     /// Run the acceptance test of an example: measured numbers beside those they must be
     Verify(verify::Arguments),
     /// Measure the time of an update beside what the machine can do

@@ -4,6 +4,7 @@ use super::console::Console;
 use super::pace::Pace;
 use super::text;
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Time between two drawings of the bar: more often than the eye follows would only cost time.
@@ -18,7 +19,8 @@ pub(super) struct Progress {
     how: How,
     /// What is counted, in the singular.
     what: &'static str,
-    total: u64,
+    /// What was done at the start, and is to be done in all.
+    range: Range<u64>,
     pace: Pace,
     start: Instant,
     /// Time since the start at which something is shown next.
@@ -32,15 +34,16 @@ enum How {
 }
 
 impl Progress {
-    /// Shows the way to `total` of `what`, in the singular; `every` so many something is saved.
-    pub(super) fn new(total: u64, every: u64, what: &'static str, quiet: bool, console: &Console) -> Progress {
+    /// Shows the way through a range of `what`, in the singular; `every` so many something is saved.
+    pub(super) fn new(range: Range<u64>, every: u64, what: &'static str, quiet: bool, console: &Console) -> Progress {
         let how = match (quiet, console.terminal) {
             (true, _) => How::Quiet,
             (false, false) => How::Lines,
-            (false, true) => How::Bar(bar(total, what)),
+            (false, true) => How::Bar(bar(range.end, what)),
         };
         let next = if matches!(how, How::Bar(_)) { Duration::ZERO } else { FIRST_LINE };
-        Progress { how, what, total, pace: Pace::new(total, every), start: Instant::now(), next }
+        let pace = Pace::new(range.end.saturating_sub(range.start), every);
+        Progress { how, what, range, pace, start: Instant::now(), next }
     }
 
     /// Shows that `done` are done, if it is time to show something, with what else there is to say. `saving`: how much of the time so
@@ -50,8 +53,8 @@ impl Progress {
             How::Quiet => return,
             _ => self.start.elapsed(),
         };
-        self.pace.see(done, passed.as_secs_f64(), saving.as_secs_f64());
-        if passed < self.next && done < self.total {
+        self.pace.see(done - self.range.start, passed.as_secs_f64(), saving.as_secs_f64());
+        if passed < self.next && done < self.range.end {
             return;
         }
         let pace = self.pace.rate().zip(self.pace.left()).map(|(rate, left)| {
@@ -59,7 +62,7 @@ impl Progress {
             format!(", {rate} {}s/s, {} left", self.what, text::seconds(left))
         });
         let Some(pace) = pace else { return };
-        let (what, total) = (self.what, self.total);
+        let (what, total) = (self.what, self.range.end);
         match &self.how {
             How::Bar(bar) => {
                 bar.set_position(done);

@@ -1,5 +1,6 @@
 //! `meshweft run`: an example from start to end, with everything it leaves behind.
 
+use super::checkpoints::{Checkpoints, Every, Resumed};
 use super::console::{Console, Outcome};
 use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
@@ -62,13 +63,23 @@ pub(super) struct Arguments {
     /// File for a timeline of all threads of all hosts, in Chrome's trace event format: open it in https://ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
+    /// From one checkpoint to the next: a time as in 60s or 5min, steps as in 1000, a share of the run's time as in 2%, or never.
+    /// `meshweft resume` goes on from the newest, and a signal has one written [default: 60s, and 2% at most]
+    #[arg(long, value_name = "WHEN")]
+    checkpoint_every: Option<Every>,
     /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
+    /// Those of them that were given, as words.
+    #[arg(skip)]
+    pub(super) words: Vec<String>,
 }
+
+/// Arguments that are no part of what a run is.
+pub(super) const NOT_NOTED: [&str; 5] = ["case", "out", "trace", "json", "quiet"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +92,7 @@ Examples:
   meshweft run EXAMPLE --mesh ball:40 --section half --view front  a solid, cut open toward the camera
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
+  meshweft resume out/EXAMPLE                                      goes on where it was stopped
 
 A case file; `meshweft list` shows the settings of each example:
   example = \"EXAMPLE\"
@@ -90,7 +102,8 @@ A case file; `meshweft list` shows the settings of each example:
   dt = 1e-3
 
 In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.png the
-last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write what there is and exit with 130, 143 and 129.";
+last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write a checkpoint and what else there is and exit with 130,
+143 and 129; a second one ends at once.";
 
 impl Arguments {
     /// The folder for what the run writes.
@@ -125,6 +138,9 @@ struct End {
     /// Whether each host has written its own piece of the state.
     pieces: bool,
     files: Files,
+    /// The step that it went on from, and what was written to go on from it.
+    resumed_from: Option<u64>,
+    checkpoints: Option<String>,
 }
 
 /// The facts of a finished run: the object of `--json`, and the source of the table.
@@ -169,12 +185,28 @@ struct Report {
     verified: Option<String>,
     interrupted: bool,
     stopped_by: Option<String>,
+    /// The step of the checkpoint that it went on from.
+    resumed_from: Option<u64>,
     state_every: u64,
     files: Vec<PathBuf>,
 }
 
 /// Runs the example.
 pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
+    go(arguments, programs, None, console)
+}
+
+/// Goes on with a run; the arguments are those of it.
+pub(super) fn resume(
+    arguments: &Arguments,
+    programs: &Programs,
+    resumed: Resumed,
+    console: &mut Console,
+) -> Result<Outcome> {
+    go(arguments, programs, Some(resumed), console)
+}
+
+fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, console: &mut Console) -> Result<Outcome> {
     #[cfg(feature = "cluster")]
     if let Some(worker) = arguments.problem.worker()? {
         return super::worker::as_rank(worker.folder(arguments.folder()?), programs, console);
@@ -183,11 +215,17 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     plan.options.timeline = arguments.trace.is_some();
     // Before the run, which would have been in vain.
     let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
-    output::check(&arguments.folder()?)?;
+    let folder = arguments.folder()?;
+    output::check(&folder)?;
     let (mut run, setup) = start(arguments, &mut plan, console)?;
+    if let Some(Resumed { from, .. }) = &resumed {
+        run.resume(from).with_context(|| format!("cannot go on with the run in {}", folder.display()))?;
+        let (step, time) = (from.steps(), text::quantity(from.time(), "s"));
+        writeln!(console.err, "going on from step {step}, t = {time}")?;
+    }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
-    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, trace, console)?;
+    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), trace, console)?;
     if end.stopped_by.is_none() {
         verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
     }
@@ -227,8 +265,9 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
 }
 
 /// What the run is to leave.
-fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run) -> Result<Config> {
+fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: Option<&Resumed>) -> Result<Config> {
     let mut config = Config {
+        resumable: arguments.checkpoint_every != Some(Every::Never),
         pictures: !arguments.pictures.no_pictures,
         style: arguments.pictures.style(),
         pieces: arguments.pieces,
@@ -237,8 +276,21 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run) -> Result<
     };
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
+    } else if let Some(Resumed { note, .. }) = resumed {
+        // However long the run is now to be.
+        (config.every, config.state_every) = (note.left.every.max(1), note.left.state_every.max(1));
     }
     Ok(config)
+}
+
+/// The arguments that are noted in checkpoints: wherever the command that goes on is started, the mesh is found.
+fn noted(words: &[String]) -> Vec<String> {
+    let whole = |word: &String| {
+        let path = Path::new(word.strip_prefix("--mesh=")?);
+        let path = path.is_file().then(|| path.canonicalize().ok()).flatten()?;
+        Some(format!("--mesh={}", path.to_str()?))
+    };
+    words.iter().map(|word| whole(word).unwrap_or_else(|| word.clone())).collect()
 }
 
 /// Takes all steps, and writes and draws what there is to keep of them. Returns what it came to, and how the last state was judged.
@@ -247,42 +299,74 @@ fn to_the_end(
     plan: &Plan,
     run: &mut Run,
     goal: &Goal,
+    resumed: Option<&Resumed>,
     trace: Option<File>,
     console: &mut Console,
 ) -> Result<(End, Vec<Check>)> {
-    let config = config(arguments, plan, goal, run)?;
-    let every = config.every;
-    let mut output = Output::create(config, run)?;
+    let config = config(arguments, plan, goal, run, resumed)?;
+    let (every, folder) = (config.every, config.folder.clone());
+    let mut output = Output::create(config, run, resumed.map(|resumed| &resumed.note.left))?;
     console.signals.make_stoppable();
-    let mut progress = Progress::new(goal.steps, every, "step", arguments.quiet, console);
-    let first = output.save_now(run)?;
-    let (wall, met) = match advance(run, &mut output, goal, &mut progress, console) {
+    let mut progress = Progress::new(run.steps()..goal.steps, every, "step", arguments.quiet, console);
+    let first = match resumed {
+        None => output.save_now(run)?,
+        Some(Resumed { note, .. }) => {
+            let mut first = run.metrics()?;
+            first.iter_mut().zip(&note.first).for_each(|(metric, &value)| metric.value = value);
+            first
+        }
+    };
+    let words = noted(&arguments.words);
+    let mut checkpoints = Checkpoints::new(&folder, arguments.checkpoint_every, &words, run, &first, resumed);
+    let (wall, met) = match advance(run, &mut output, goal, &mut checkpoints, &mut progress, console) {
         Ok(advanced) => advanced,
         Err(error) => {
             progress.finish();
             // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
-            let _ = draw(output, run, None, arguments.quiet, console);
-            return Err(error);
+            let _ = draw(output, run, arguments.quiet, console);
+            return Err(match checkpoints.way_on() {
+                Some(way_on) => error.context(way_on),
+                None => error,
+            });
         }
     };
+    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run));
+    // Before the last state, which is one of the series only if this is the end.
+    checkpoints.finish(stopped_by.is_some(), run, &mut output, console)?;
     let last = output.save_now(run)?;
     if let (Some(file), Some(path)) = (trace, &arguments.trace) {
         write_timeline(run, file, path, console)?;
     }
     let verified = run.verdict()?;
     let checks = if arguments.verify { run.judge()? } else { Vec::new() };
-    let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run));
     progress.finish();
     if let Some(signal) = stopped_by {
         let (steps, folder) = (run.steps(), output.folder().display());
+        let way_on = checkpoints.way_on().map(|way_on| format!("; {way_on}")).unwrap_or_default();
         // After SIGHUP there may be no terminal any more.
-        let _ = writeln!(console.err, "{signal}: stopped after step {steps}; the states so far are in {folder}");
+        let _ =
+            writeln!(console.err, "{signal}: stopped after step {steps}; the states so far are in {folder}{way_on}");
     }
-    let files = draw(output, run, stopped_by, arguments.quiet, console)?;
+    let files = draw(output, run, arguments.quiet, console)?;
     // After all else, which is not to wait for it.
     let expected = plan::expected(plan, run, if stopped_by.is_some() { Duration::ZERO } else { wall });
     let reached = goal.to_text(met, &last, run);
-    let end = End { wall, expected, first, last, verified, met, reached, stopped_by, pieces: arguments.pieces, files };
+    let (resumed_from, checkpoints) = (resumed.map(|resumed| resumed.from.steps()), checkpoints.told());
+    let pieces = arguments.pieces;
+    let end = End {
+        wall,
+        expected,
+        first,
+        last,
+        verified,
+        met,
+        reached,
+        stopped_by,
+        pieces,
+        files,
+        resumed_from,
+        checkpoints,
+    };
     Ok((end, checks))
 }
 
@@ -292,12 +376,13 @@ fn advance(
     run: &mut Run,
     output: &mut Output,
     goal: &Goal,
+    checkpoints: &mut Checkpoints,
     progress: &mut Progress,
     console: &mut Console,
 ) -> Result<(Duration, bool)> {
     let (mut wall, mut met) = (Duration::ZERO, false);
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
-        progress.reach(run.steps(), output.spent(), || hosts::slowest(&run.hosts()), console);
+        progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
         let clock = Instant::now();
         let stepped = step(run, output, goal);
         wall += clock.elapsed();
@@ -307,6 +392,9 @@ fn advance(
         }
         met = stepped.with_context(|| format!("stopped; the states before are in {}", output.folder().display()))?;
         output.save(run)?;
+        if !met && !goal.is_reached(run) {
+            checkpoints.look(run, output, console)?;
+        }
     }
     let clock = Instant::now();
     if run.is_pending() {
@@ -316,14 +404,14 @@ fn advance(
     Ok((wall + clock.elapsed(), met))
 }
 
-/// Writes what is left of a run that a signal ended or none, and draws the pictures: one more signal ends the film.
-fn draw(output: Output, run: &Run, stopped_by: Option<Signal>, quiet: bool, console: &mut Console) -> Result<Files> {
-    let mut progress = Progress::new(output.pictures() as u64, u64::MAX, "picture", quiet, console);
-    let (mut drawn, enough) = (0, usize::from(stopped_by.is_some()));
+/// Writes what is left, and draws the pictures.
+fn draw(output: Output, run: &Run, quiet: bool, console: &mut Console) -> Result<Files> {
+    let mut progress = Progress::new(0..output.pictures() as u64, u64::MAX, "picture", quiet, console);
+    let (mut drawn, signals) = (0, console.signals.count());
     let files = output.finish(run, &mut || {
         drawn += 1;
         progress.reach(drawn, Duration::ZERO, String::new, console);
-        console.signals.count() <= enough
+        console.signals.count() == signals
     })?;
     progress.finish();
     Ok(files)
@@ -407,6 +495,7 @@ impl Report {
             verified: end.verified.clone(),
             interrupted: end.stopped_by.is_some(),
             stopped_by: end.stopped_by.map(|signal| signal.to_string()),
+            resumed_from: end.resumed_from,
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
         })
@@ -445,6 +534,7 @@ impl Report {
         let stages = stages.collect::<Vec<_>>().join(", ");
         let tasks = text::counted(self.tasks, "task", "tasks");
         let threads = text::counted(self.threads, "thread", "threads");
+        let resumed = self.resumed_from.map(|step| format!(", from step {step} on")).unwrap_or_default();
         let stopped = if self.interrupted { format!(" of {}: stopped", goal.steps) } else { String::new() };
         let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
         let [vertices, cells, edges] = [self.vertices, self.cells, self.directed_edges].map(text::count);
@@ -456,7 +546,7 @@ impl Report {
             ("mesh", format!("{}: {vertices} vertices, {cells} cells, {edges} directed edges", self.mesh)),
             ("order", format!("{}, {tasks}", self.order)),
             ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
-            ("steps", format!("{steps}{stopped}, to t = {time}")),
+            ("steps", format!("{steps}{stopped}{resumed}, to t = {time}")),
             ("wall", format!("{wall} for the steps, {}", text::rate(self.updates_per_s, "updates"))),
             ("predicted", end.expected.as_ref().map_or_else(String::clone, beside)),
             ("set-up", format!("{total}: {stages}")),
@@ -466,6 +556,7 @@ impl Report {
             let times = text::counted(self.stalls as usize, "time", "times");
             rows.push(("held up", format!("{times}: other programs had the cores; some steps ran on one thread")));
         }
+        rows.extend(end.checkpoints.iter().map(|told| ("checkpoints", told.clone())));
         rows.extend(self.verified.iter().map(|sentence| ("verified", sentence.clone())));
         rows.extend(self.digest.iter().map(|digest| ("digest", digest.clone())));
         rows

@@ -47,11 +47,11 @@ pub struct Signals {
 
 impl Signals {
     /// Takes note of a signal. Returns whether the command is to end at once: it has nothing to finish, or was asked for the
-    /// third time, which is meant. Nothing that matters is lost then either, since files are whole at any moment.
+    /// second time, which is meant. Nothing that matters is lost then either, since files are whole at any moment.
     pub fn receive(&self, signal: Signal) -> bool {
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         received.push(signal);
-        received.len() == 3 || !self.stoppable.load(Ordering::Relaxed)
+        received.len() == 2 || !self.stoppable.load(Ordering::Relaxed)
     }
 
     /// The one that came first.
@@ -59,7 +59,7 @@ impl Signals {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).first().copied()
     }
 
-    /// How many came. One ends the steps of a run, and one more its film.
+    /// How many came. One ends the steps of a run.
     pub(super) fn count(&self) -> usize {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -105,13 +105,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_third_signal_ends_a_run_and_the_first_any_other_command() {
+    fn the_second_signal_ends_a_run_at_once_and_the_first_any_other_command() {
         let signals = Signals::default();
         signals.make_stoppable();
         assert_eq!(signals.first(), None);
-        let ends = [Signal::Terminate, Signal::Interrupt, Signal::HangUp].map(|signal| signals.receive(signal));
-        assert_eq!(ends, [false, false, true]);
-        assert_eq!((signals.first(), signals.count()), (Some(Signal::Terminate), 3));
+        let ends = [Signal::Terminate, Signal::Interrupt].map(|signal| signals.receive(signal));
+        assert_eq!(ends, [false, true]);
+        assert_eq!((signals.first(), signals.count()), (Some(Signal::Terminate), 2));
         assert!(Signals::default().receive(Signal::HangUp));
     }
 }

@@ -25,6 +25,8 @@ pub struct Config {
     pub style: Style,
     /// Threads that draw, 0 for one per core: the speed depends on them, no picture does.
     pub threads: usize,
+    /// Whether another process may go on with the run: frames of the film then lie beside its checkpoints.
+    pub resumable: bool,
 }
 
 /// How pictures look, beside what the [`Look`](crate::Look) of the example says.
@@ -52,6 +54,8 @@ impl Default for Style {
     }
 }
 
+/// The file for the frames of a film beside checkpoints.
+pub(super) const FRAMES_FILE: &str = "frames";
 /// Frames of a film and lines of a history unless the user says how many.
 const FRAMES: u64 = 60;
 /// Bytes of a series unless the user says how many states: each holds the whole mesh, so that a disk is soon full.
@@ -77,8 +81,24 @@ impl Config {
             pieces: false,
             style: Style::default(),
             threads: 0,
+            resumable: false,
         }
     }
+
+    /// The folder of its checkpoints.
+    pub fn checkpoints(&self) -> PathBuf {
+        checkpoints(&self.folder)
+    }
+
+    /// The file for the frames of the film, if it is to have a name.
+    pub(super) fn frames(&self) -> Option<PathBuf> {
+        self.resumable.then(|| self.checkpoints().join(FRAMES_FILE))
+    }
+}
+
+/// The folder of the checkpoints of a run that writes to a folder.
+pub fn checkpoints(folder: &Path) -> PathBuf {
+    folder.join("checkpoint")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Pictures of a run: the last state as a PNG, all frames as an animated GIF.
 //!
-//! Frames are kept as numbers, in a file that has no name and so is gone with the process, whatever ends it. Drawing
-//! starts when all of them are known: the view fits every place that the mesh goes to, and one scale of colors suits the
+//! Frames are kept as numbers: in a file that has no name and so is gone with the process, whatever ends it, or beside the
+//! checkpoints of a run that may go on in another. Drawing starts when all of them are known: the view fits every place that the mesh goes to, and one scale of colors suits the
 //! whole run.
 
 use super::config::{Config, Style};
@@ -89,11 +89,12 @@ impl Color {
 }
 
 impl Film {
-    /// A film without frames, in an invisible file in the folder.
+    /// A film without frames, or with the first of those that a run has left which was stopped: one for each of `times`, unless its
+    /// file has been touched.
     ///
     /// # Errors
-    /// A color by a field that is not there; a file that cannot be made.
-    pub(super) fn new(config: &Config, run: &Run) -> Result<Film> {
+    /// A color by a field that is not there; a file that cannot be made or read.
+    pub(super) fn new(config: &Config, run: &Run, times: &[f64]) -> Result<Film> {
         let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
@@ -112,15 +113,64 @@ impl Film {
         for v in triangles.iter_mut().chain(&mut faces).flatten().chain(edges.iter_mut().flatten()) {
             *v = if *v < vertices { number[*v as usize] } else { *v - vertices + shown.len() as u32 };
         }
-        let folder = &config.folder;
-        let file = tempfile::tempfile_in(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+        let file = file(config, !times.is_empty())?;
         let bounds = look.props.iter().fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], with_prop);
         let moves = look.positions.is_some() || look.lift != 0.0;
-        let (name, still, times, ranges) = (config.name, None, Vec::new(), Vec::new());
-        let mut film =
-            Film { name, look, style, color, shown, cuts, triangles, faces, edges, still, file, times, bounds, ranges };
+        let (name, still, kept, ranges) = (config.name, None, Vec::new(), Vec::new());
+        let mut film = Film {
+            name,
+            look,
+            style,
+            color,
+            shown,
+            cuts,
+            triangles,
+            faces,
+            edges,
+            still,
+            file,
+            times: kept,
+            bounds,
+            ranges,
+        };
         film.still = (!moves).then(|| film.points(mesh.points()));
+        film.find(times)?;
         Ok(film)
+    }
+
+    /// Takes in the first frames of the file, if all of them are there.
+    fn find(&mut self, times: &[f64]) -> Result<()> {
+        let bytes = times.len() as u64 * self.frame_bytes();
+        if self.file.metadata()?.len() < bytes {
+            return Ok(());
+        }
+        self.file.set_len(bytes)?;
+        for (frame, &time) in times.iter().enumerate() {
+            let numbers = self.read(frame)?;
+            let (moved, colors) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.places() });
+            self.see(moved.as_chunks().0.iter().copied(), colors.iter().copied());
+            self.times.push(time);
+        }
+        if let Some(still) = self.still.take() {
+            self.see(still.iter().copied(), []);
+            self.still = Some(still);
+        }
+        Ok(())
+    }
+
+    /// Has the view hold these points, and the scale of colors these colors.
+    fn see(&mut self, points: impl IntoIterator<Item = [f64; 3]>, colors: impl IntoIterator<Item = f64>) {
+        self.bounds = points.into_iter().fold(self.bounds, with_point);
+        let widened = |[low, high]: [f64; 2], x: f64| [low.min(x), high.max(x)];
+        let range = colors.into_iter().fold([f64::INFINITY, f64::NEG_INFINITY], widened);
+        if range.iter().all(|x| x.is_finite()) {
+            self.ranges.push(range);
+        }
+    }
+
+    /// The times of its frames.
+    pub(super) fn times(&self) -> &[f64] {
+        &self.times
     }
 
     /// A number of all that is shown, given one of each vertex.
@@ -136,14 +186,7 @@ impl Film {
 
     /// Keeps a frame.
     pub(super) fn push(&mut self, frame: &Frame) -> Result<()> {
-        let mut bytes: Vec<u8> = Vec::with_capacity(self.frame_bytes() as usize);
-        let mut keep = |x: f64| bytes.extend_from_slice(&x.to_le_bytes());
-        for p in self.points(&frame.points) {
-            self.bounds = with_point(self.bounds, p);
-            if self.still.is_none() {
-                p.into_iter().for_each(&mut keep);
-            }
-        }
+        let points = self.points(&frame.points);
         let colors: Vec<f64> = match &self.color {
             Color::Plain => Vec::new(),
             Color::State(name) => {
@@ -152,14 +195,9 @@ impl Film {
             }
             Color::Still(_, numbers) => self.numbers(|v| numbers[v as usize]),
         };
-        let mut range = [f64::INFINITY, f64::NEG_INFINITY];
-        for x in colors {
-            keep(x);
-            range = [range[0].min(x), range[1].max(x)];
-        }
-        if range.iter().all(|x| x.is_finite()) {
-            self.ranges.push(range);
-        }
+        self.see(points.iter().copied(), colors.iter().copied());
+        let moved = points.as_flattened().iter().filter(|_| self.still.is_none());
+        let bytes: Vec<u8> = moved.chain(&colors).flat_map(|x| x.to_le_bytes()).collect();
         let end = self.times.len() as u64 * self.frame_bytes();
         let write = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(&bytes));
         write.context("cannot keep a frame of the animation (--no-pictures does without)")?;
@@ -320,6 +358,22 @@ impl Film {
         };
         format!("{}  t = {time} s", self.name)
     }
+}
+
+/// The file for frames: that of before, if there is one to go on with.
+fn file(config: &Config, goes_on: bool) -> Result<File> {
+    let Some(path) = config.frames() else {
+        let folder = &config.folder;
+        return tempfile::tempfile_in(folder).with_context(|| format!("cannot write to {}", folder.display()));
+    };
+    let cannot = || format!("cannot write to {}", path.display());
+    let is_there = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+    if !(goes_on && is_there) {
+        std::fs::create_dir_all(config.checkpoints()).with_context(cannot)?;
+        let _ = std::fs::remove_file(&path);
+        return File::options().read(true).write(true).create_new(true).open(&path).with_context(cannot);
+    }
+    File::options().read(true).write(true).open(&path).with_context(cannot)
 }
 
 /// The camera that shows a box.

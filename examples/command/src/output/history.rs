@@ -3,8 +3,8 @@
 use super::frame::Moment;
 use anyhow::{Context, Result};
 use meshweft::Metric;
-use std::fs::File;
-use std::io::Write;
+use std::fs::{File, symlink_metadata};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The file, open at its end.
@@ -27,6 +27,23 @@ impl History {
         let path = folder.join(format!("{name}.csv"));
         let file = meshweft_mesh::io::replace(&path, |out| out.write_all(header.as_bytes()))?;
         Ok(History { path, file, bytes: header.len() as u64 })
+    }
+
+    /// Goes on behind the first so many bytes of the file of a run that was stopped; none if they are not there any more.
+    pub(super) fn resume(folder: &Path, name: &str, bytes: u64) -> Option<History> {
+        let path = folder.join(format!("{name}.csv"));
+        let found = symlink_metadata(&path).ok()?;
+        if bytes == 0 || !found.is_file() || found.len() < bytes {
+            return None;
+        }
+        let mut file = File::options().write(true).open(&path).ok()?;
+        file.set_len(bytes).and_then(|()| file.seek(SeekFrom::Start(bytes))).ok()?;
+        Some(History { path, file, bytes })
+    }
+
+    /// Length of the file.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Adds a line. Numbers have all the digits that tell them from their neighbors.

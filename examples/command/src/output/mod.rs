@@ -29,13 +29,14 @@ mod vertices;
 
 use crate::Run;
 use anyhow::{Context, Result, bail};
-pub use config::{Config, Style};
+pub use config::{Config, Style, checkpoints};
 use film::Film;
 use frame::{Frame, Moment};
 use history::History;
 use lock::Lock;
-use meshweft::Metric;
+use meshweft::{Checkpoint, Metric};
 use meshweft_mesh::{Field, io};
+use serde::{Deserialize, Serialize};
 use series::Series;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -67,6 +68,24 @@ pub struct Output {
     spent: Duration,
     /// Until all is written.
     _lock: Lock,
+}
+
+/// What a run has left so far: what it takes to go on with its files in another process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Left {
+    /// Steps from one frame of the film and line of the history to the next, and from one state of the series to the next.
+    pub every: u64,
+    /// See there.
+    pub state_every: u64,
+    /// Bytes of the history.
+    history: u64,
+    /// Simulated seconds and name of each file of the series.
+    series: Vec<(f64, String)>,
+    /// Simulated seconds of each frame of the film.
+    frames: Vec<f64>,
+    /// The last steps of which there is a frame, and a state.
+    framed: Option<u64>,
+    stated: Option<u64>,
 }
 
 /// What a finished run left.
@@ -108,28 +127,78 @@ pub fn check(folder: &Path) -> Result<()> {
 }
 
 impl Output {
-    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did.
+    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did; but not
+    /// what it is to go on with, which is what another process has `left`.
     ///
     /// # Errors
     /// A folder that cannot be made or written to, or belongs to another run.
-    pub fn create(config: Config, run: &mut Run) -> Result<Output> {
+    pub fn create(config: Config, run: &mut Run, left: Option<&Left>) -> Result<Output> {
         let clock = Instant::now();
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let lock = Lock::take(folder)?;
-        let clear =
-            || remove_earlier(folder, name).and_then(|()| if lock.is_held() { io::sweep(folder) } else { Ok(()) });
+        let (goes_on, left) = (left.is_some(), left.cloned().unwrap_or_default());
+        let is_kept = |file: &str| match file.rsplit_once('.') {
+            Some((_, "csv" | "png" | "gif" | "pvd")) => goes_on,
+            // Pieces have a number more than the file that names them.
+            Some((stem, _)) => {
+                left.series.iter().any(|(_, kept)| kept == file || kept.split('.').next() == stem.split('.').next())
+            }
+            None => false,
+        };
+        let clear = || {
+            remove_earlier(folder, name, is_kept)?;
+            if !goes_on {
+                Checkpoint::remove_all(&config.checkpoints())?;
+                let _ = std::fs::remove_file(config.checkpoints().join(config::FRAMES_FILE));
+                let _ = std::fs::remove_dir(config.checkpoints());
+            }
+            if lock.is_held() { io::sweep(folder) } else { Ok(()) }
+        };
         clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
         let [low, high] = run.mesh().bounds();
         let has_place = low != high || run.mesh().points().len() == 1;
-        let series = (has_place || config.pieces).then(|| Series::new(&config, run));
-        let history = match run.table().is_empty() {
-            true => Some(History::new(folder, name, &run.metrics()?)?),
-            false => None,
+        let is_there = |file: &&(f64, String)| is_ours(name, &file.1) && folder.join(&file.1).is_file();
+        let files = left.series.iter().filter(is_there).cloned().collect();
+        let series = (has_place || config.pieces).then(|| Series::new(&config, run, files));
+        let history = match (run.table().is_empty(), History::resume(folder, name, left.history)) {
+            (true, None) => Some(History::new(folder, name, &run.metrics()?)?),
+            (true, resumed) => resumed,
+            _ => None,
         };
-        let film = if config.pictures && !config.pieces && has_place { Some(Film::new(&config, run)?) } else { None };
-        let spent = clock.elapsed();
-        Ok(Output { config, series, history, film, due: None, framed: None, stated: None, spent, _lock: lock })
+        let has_film = config.pictures && !config.pieces && has_place;
+        let film = if has_film { Some(Film::new(&config, run, &left.frames)?) } else { None };
+        if let (true, Some(series)) = (goes_on, &series) {
+            series.write_index()?;
+        }
+        let (framed, stated, spent) = (left.framed, left.stated, clock.elapsed());
+        Ok(Output { config, series, history, film, due: None, framed, stated, spent, _lock: lock })
+    }
+
+    /// What it takes to go on in another process, with all that is due after the steps so far; and the files that a loss of power may
+    /// still take, to be synchronized.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn left(&mut self, run: &Run) -> Result<(Left, Vec<PathBuf>)> {
+        self.catch_up(run)?;
+        let mut fresh = Vec::new();
+        fresh.extend(self.history.as_ref().map(|history| history.path().to_owned()));
+        fresh.extend(self.config.frames().filter(|_| self.film.is_some()));
+        if let Some(series) = self.series.as_mut().filter(|series| !series.fresh.is_empty()) {
+            fresh.append(&mut series.fresh);
+            fresh.push(series.index());
+        }
+        let left = Left {
+            every: self.config.every,
+            state_every: self.config.state_every,
+            history: self.history.as_ref().map_or(0, History::bytes),
+            series: self.series.as_ref().map(|series| series.files().to_vec()).unwrap_or_default(),
+            frames: self.film.as_ref().map(|film| film.times().to_vec()).unwrap_or_default(),
+            framed: self.framed,
+            stated: self.stated,
+        };
+        Ok((left, fresh))
     }
 
     /// Saves what is due after this step. Where the run goes on by itself, on other hosts or a GPU, files are written while it does:
@@ -266,6 +335,12 @@ impl Output {
                 paths.push(picture);
             }
         }
+        // Where there is no checkpoint, nobody goes on with its frames; the folder goes if that was all in it.
+        let folder = self.config.checkpoints();
+        if self.config.resumable && !Checkpoint::is_any(&folder) {
+            let _ = std::fs::remove_file(folder.join(config::FRAMES_FILE));
+            let _ = std::fs::remove_dir(folder);
+        }
         Ok(Files {
             paths,
             state_every: self.config.state_every,
@@ -275,25 +350,23 @@ impl Output {
     }
 }
 
-/// Removes the files of an earlier run, the index before what it names.
-fn remove_earlier(folder: &Path, name: &str) -> std::io::Result<()> {
-    let ours = |file: &str| {
-        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
-        let stem = rest.and_then(|rest| rest.strip_suffix(".vtu").or_else(|| rest.strip_suffix(".pvtu")));
-        let (step, host) =
-            stem.map_or(("", None), |stem| stem.split_once('.').map_or((stem, None), |(a, b)| (a, Some(b))));
-        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
-    };
-    let mut files = ["pvd", "csv", "png", "gif"].map(|end| folder.join(format!("{name}.{end}"))).to_vec();
+/// Whether that is the name of a file of a series.
+fn is_ours(name: &str, file: &str) -> bool {
+    let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+    let stem = rest.and_then(|rest| rest.strip_suffix(".vtu").or_else(|| rest.strip_suffix(".pvtu")));
+    let (step, host) = stem.map_or(("", None), |stem| stem.split_once('.').map_or((stem, None), |(a, b)| (a, Some(b))));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    step.len() >= 6 && is_number(step) && host.is_none_or(is_number)
+}
+
+/// Removes the files of an earlier run but those that are kept, the index before what it names.
+fn remove_earlier(folder: &Path, name: &str, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
+    let mut files = ["pvd", "csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
     for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_str().is_some_and(ours) {
-            files.push(entry.path());
-        }
+        files.extend(entry?.file_name().into_string().ok().filter(|file| is_ours(name, file)));
     }
-    for file in files {
-        match std::fs::remove_file(&file) {
+    for file in files.into_iter().filter(|file| !is_kept(file)) {
+        match std::fs::remove_file(folder.join(file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -332,8 +405,8 @@ mod tests {
             "flow_.1.vtu",
         ];
         ours.iter().chain(&other).for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
-        remove_earlier(folder.path(), "flow").unwrap();
-        assert!(ours.iter().all(|name| !folder.path().join(name).exists()));
+        remove_earlier(folder.path(), "flow", |file| file == "flow_1000000.vtu").unwrap();
+        assert!(ours.iter().all(|name| folder.path().join(name).exists() == (*name == "flow_1000000.vtu")));
         assert!(other.iter().all(|name| folder.path().join(name).exists()));
     }
 

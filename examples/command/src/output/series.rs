@@ -23,15 +23,17 @@ pub(super) struct Series {
     files: Vec<(f64, String)>,
     /// Pieces that those files name.
     pieces: Vec<PathBuf>,
+    /// Files that a loss of power may still take.
+    pub(super) fresh: Vec<PathBuf>,
 }
 
 impl Series {
-    /// A series without files.
-    pub(super) fn new(config: &Config, run: &Run) -> Series {
+    /// A series that has these files, with the time of each.
+    pub(super) fn new(config: &Config, run: &Run, files: Vec<(f64, String)>) -> Series {
         let digits = config.steps.to_string().len().max(6);
         let mesh = (!config.pieces).then(|| run.mesh().clone());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
-        Series { folder, name, digits, mesh, order, files: Vec::new(), pieces: Vec::new() }
+        Series { folder, name, digits, mesh, order, files, pieces: Vec::new(), fresh: Vec::new() }
     }
 
     /// Writes a state.
@@ -61,9 +63,20 @@ impl Series {
 
     /// Adds a file to the list, behind itself: at no time does the list name a file that is not there.
     fn list(&mut self, moment: Moment, file: String) -> Result<()> {
+        self.fresh.push(self.folder.join(&file));
         self.files.push((moment.time, file));
+        self.write_index()
+    }
+
+    /// Writes the list.
+    pub(super) fn write_index(&self) -> Result<()> {
         io::replace(&self.index(), |out| out.write_all(self.text().as_bytes()))?;
         Ok(())
+    }
+
+    /// Simulated seconds and name of each file.
+    pub(super) fn files(&self) -> &[(f64, String)] {
+        &self.files
     }
 
     /// Paths of all files, the list first.
@@ -74,7 +87,7 @@ impl Series {
         paths
     }
 
-    fn index(&self) -> PathBuf {
+    pub(super) fn index(&self) -> PathBuf {
         self.folder.join(format!("{}.pvd", self.name))
     }
 

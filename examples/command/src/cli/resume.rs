@@ -1,0 +1,97 @@
+//! `meshweft resume`: goes on with a run that was stopped, or takes one further.
+//!
+//! A run notes its own arguments in its checkpoints. Going on is running with those, and with those of this command behind them, of
+//! which later ones win. What decides about results, as the mesh or the order, is not among the latter.
+
+use super::checkpoints::Resumed;
+use super::console::Console;
+use super::{run, words};
+use anyhow::Result;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Options of `run` that say what is run and what its files are: those of the checkpoint.
+const ITS_OWN: [&str; 9] = ["name", "example", "case", "order", "precision", "set", "seed", "out", "pieces"];
+/// Those that say where it runs: any of the first four replaces them all.
+const WHERE: [&str; 4] = ["backend", "processes", "hosts", "workers"];
+const WHERE_TOO: [&str; 9] =
+    ["share", "adapter", "threads", "remote-program", "ssh", "listen", "token", "key", "shares"];
+
+const EXAMPLES: &str = "\
+Examples:
+  meshweft resume out/EXAMPLE                            from the newest checkpoint, to the end
+  meshweft resume out/EXAMPLE --steps 2000               a run that has ended, further
+  meshweft resume out/EXAMPLE --processes 3 --threads 1  elsewhere than before: the same digest
+  meshweft resume out/EXAMPLE --hosts host-b,me@host-c
+  meshweft resume out/EXAMPLE --mesh /data/part.msh      where its mesh is now
+
+Where it runs, its threads and its pictures are as they were, unless options here say otherwise; its results are the same in any
+case. A mesh from a file must be there, and be the same.";
+
+/// What to go on with, and how.
+pub(super) struct Arguments {
+    folder: PathBuf,
+    /// As words of `run`.
+    words: Vec<String>,
+}
+
+impl Args for Arguments {
+    fn augment_args(command: Command) -> Command {
+        let folder = clap::Arg::new("folder")
+            .value_name("FOLDER")
+            .required(true)
+            .value_parser(clap::value_parser!(PathBuf))
+            .help("The folder that the run writes to, as in out/EXAMPLE");
+        let options = run::Arguments::augment_args(Command::new("run"));
+        let options = options.get_arguments().filter(|option| !ITS_OWN.contains(&option.get_id().as_str()));
+        let mesh = |option: clap::Arg| match option.get_id().as_str() {
+            "mesh" => option.value_name("FILE").help("Where the mesh file is now [default: where it was]"),
+            _ => option,
+        };
+        command.arg(folder).args(options.cloned().map(mesh)).args_override_self(true).after_help(EXAMPLES)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Arguments::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Arguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
+        let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_default();
+        let command = Arguments::augment_args(Command::new("resume"));
+        Ok(Arguments { folder, words: words::of(matches, &command, &["folder"]) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Arguments::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Arguments {
+    /// Finds the run, and the words of the command that goes on with it.
+    ///
+    /// # Errors
+    /// No whole checkpoint in its folder.
+    pub(super) fn find(&self, console: &mut Console) -> Result<(Resumed, Vec<OsString>)> {
+        let resumed = Resumed::find(&self.folder)?;
+        for what in resumed.from.passed_over() {
+            writeln!(console.err, "warning: {what}: the checkpoint before it is taken")?;
+        }
+        let is_of = |word: &str, names: &[&str]| {
+            let name = word.trim_start_matches("--").split('=').next().unwrap_or_default();
+            names.contains(&name)
+        };
+        let moves = self.words.iter().any(|word| is_of(word, &WHERE));
+        let stays = |word: &&String| !(moves && (is_of(word, &WHERE) || is_of(word, &WHERE_TOO)));
+        let mut words: Vec<OsString> = vec!["meshweft".into(), "run".into()];
+        words.extend(resumed.note.arguments.iter().filter(stays).map(Into::into));
+        words.push(format!("--order={}", resumed.from.order()).into());
+        words.push(format!("--precision={}", resumed.from.precision()).into());
+        words.extend(self.words.iter().map(Into::into));
+        words.extend(["--out".into(), self.folder.clone().into()]);
+        Ok((resumed, words))
+    }
+}
