@@ -7,9 +7,12 @@ pub enum Error {
     /// A mesh or a file of one.
     #[error(transparent)]
     Mesh(#[from] meshweft_mesh::Error),
-    /// A checkpoint that cannot be written, or is not there to go on from.
+    /// A checkpoint that is not there to go on from, or is damaged.
     #[error(transparent)]
-    Checkpoint(#[from] meshweft_checkpoint::Error),
+    Checkpoint(meshweft_checkpoint::Error),
+    /// A checkpoint that could not be written: those before stay.
+    #[error(transparent)]
+    Unsaved(meshweft_checkpoint::Error),
     /// A setting that makes no sense.
     #[error("{0}")]
     Invalid(String),
@@ -75,6 +78,15 @@ pub enum Error {
         /// The value of the other.
         right: f64,
     },
+}
+
+impl From<meshweft_checkpoint::Error> for Error {
+    fn from(error: meshweft_checkpoint::Error) -> Error {
+        match error {
+            meshweft_checkpoint::Error::Write { .. } => Error::Unsaved(error),
+            _ => Error::Checkpoint(error),
+        }
+    }
 }
 
 impl From<meshweft_schedule::Error> for Error {

@@ -8,6 +8,7 @@
 //! - `gpu`: every example and order on a GPU, and what happens when it fails.
 //! - `methods`: numerical methods as short as on paper, on every engine.
 //! - `graphs`: programs on graphs beside networkx.
+//! - `resume`: every example goes on from checkpoints, wherever.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `cli`: the command.
@@ -26,6 +27,7 @@ mod hosts;
 mod lanes;
 mod methods;
 mod physics;
+mod resume;
 #[path = "../../examples/command/template/src/main.rs"]
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]
 mod template;

@@ -10,6 +10,8 @@ mod process;
 #[cfg(unix)]
 mod ranks;
 #[cfg(unix)]
+mod resume;
+#[cfg(unix)]
 mod stop;
 mod studies;
 

@@ -5,7 +5,7 @@ use crate::layout::{Layout, View};
 use crate::number::{Number, Part};
 use meshweft_checkpoint::Facts;
 use meshweft_mesh::{Field, Mesh};
-use meshweft_schedule::Order;
+use meshweft_schedule::{Key, Order};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,7 +41,11 @@ impl Checkpoint {
         if version != own {
             return Err(refuse(format!("it was written by version {version} of meshweft, and this is version {own}")));
         }
-        let (order, steps, time) = (read(&files, "order")?, read(&files, "steps")?, read(&files, "time")?);
+        // A key of the host's own has no word that can be asked for.
+        let own_key = fact("order").strip_suffix("/own").map(|curve| format!("{curve}/color"));
+        let order = own_key.as_deref().unwrap_or(fact("order")).parse().map_err(|_| malformed("order"))?;
+        let order = if own_key.is_some() { Order { key: Key::Own, ..order } } else { order };
+        let (steps, time) = (read(&files, "steps")?, read(&files, "time")?);
         Ok(Checkpoint { order, steps, time, files })
     }
 
@@ -246,4 +250,107 @@ pub(super) fn write<T: Number>(
     };
     meshweft_checkpoint::write(folder, facts, slots.len().div_ceil(each) as u64, fill)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mesh::generate::generate;
+    use crate::toy::{Counting, Mixing};
+    use crate::{Backend, Builder, Checkpoint, Mesh, Order, Simulation};
+    use std::fs;
+    use std::path::Path;
+
+    fn mesh() -> Mesh {
+        generate("sheet:9", 1).unwrap()
+    }
+
+    fn builder() -> Builder<Mixing, f32> {
+        Simulation::builder(mesh(), Mixing).order(Order::blocked(8))
+    }
+
+    /// A folder with a checkpoint.
+    fn written() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mixing = builder().build().unwrap();
+        mixing.step().unwrap();
+        mixing.checkpoint(folder.path()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_program_mesh_order_or_precision_is_refused_by_name() {
+        let folder = written();
+        let from = folder.path();
+        let why = |resumed: crate::Result<()>| resumed.unwrap_err().to_string();
+        let check = |said: String, names: &[&str]| assert!(names.iter().all(|name| said.contains(name)), "{said}");
+        let counting = Simulation::builder(mesh(), Counting).order(Order::blocked(8));
+        check(why(counting.resume(from).map(drop)), &["program", "Mixing", "Counting"]);
+        let other = Simulation::builder(generate("sheet:8x10", 1).unwrap(), Mixing);
+        check(why(other.resume(from).map(drop)), &["vertices is \"81\"", "\"80\""]);
+        let mut moved = mesh();
+        let mut points = moved.points().to_vec();
+        points[7][2] = f64::MIN_POSITIVE;
+        moved.set_points(points).unwrap();
+        check(why(Simulation::builder(moved, Mixing).resume(from).map(drop)), &["another mesh"]);
+        let order = |order: &str| why(builder().order(order.parse().unwrap()).resume(from).map(drop));
+        check(order("color"), &["order", "morton/blocked:8", "morton/color"]);
+        check(order("hilbert/blocked:8"), &["order", "morton/blocked:8", "hilbert/blocked:8"]);
+        check(order("blocked:16"), &["order", "blocked:16"]);
+        check(why(builder().precision::<f64>().resume(from).map(drop)), &["precision", "f32", "f64"]);
+        // One without an order, or with an open size of blocks, takes that of the checkpoint.
+        for order in [None, Some("blocked")] {
+            let builder = Simulation::builder(mesh(), Mixing).backend(Backend::Serial);
+            let builder = order.into_iter().fold(builder, |builder, order| builder.order(order.parse().unwrap()));
+            let resumed = builder.resume(from).unwrap();
+            assert_eq!((resumed.order(), resumed.steps()), (Order::blocked(8), 1));
+        }
+    }
+
+    #[test]
+    fn another_key_of_the_hosts_own_is_another_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let by = |key: fn(u32) -> u64| Simulation::builder(mesh(), Mixing).order_by(key);
+        by(u64::from).build().unwrap().checkpoint(folder.path()).unwrap();
+        let error = by(|v| 100 - u64::from(v)).resume(folder.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("morton/own") && error.contains("another key"), "{error}");
+        by(u64::from).resume(folder.path()).map(drop).unwrap();
+    }
+
+    /// Writes another manifest, with the hash that it should have.
+    fn forge(folder: &Path, old: &str, new: &str) {
+        let path = folder.join("epoch-00000000000000000000/MANIFEST");
+        let text = fs::read_to_string(&path).unwrap();
+        let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
+        let body = format!("{body}\n").replace(old, new);
+        fs::write(path, format!("{body}end {}\n", blake3::hash(body.as_bytes()).to_hex())).unwrap();
+    }
+
+    #[test]
+    fn another_version_is_refused_with_both_and_what_cannot_be_read_by_name() {
+        let version = env!("CARGO_PKG_VERSION");
+        for (old, new, says) in [
+            (&*format!("version {version}"), "version 9.9.9", &["9.9.9", version][..]),
+            ("steps 1", "steps one", &["steps cannot be read"]),
+            ("time ", "time x", &["time cannot be read"]),
+            ("globals ", "globals 00", &["globals cannot be read"]),
+            ("order morton/blocked:8", "order peano/blocked:8", &["order cannot be read"]),
+            ("precision f32", "precision f16", &["precision", "f16", "f32"]),
+            ("fields value:1:real", "fields value:1:integer", &["fields", "integer"]),
+        ] {
+            let folder = written();
+            forge(folder.path(), old, new);
+            let error = builder().resume(folder.path()).map(drop).unwrap_err().to_string();
+            assert!(says.iter().all(|word| error.contains(word)), "{new}: {error}");
+        }
+        // A shard too few.
+        let folder = written();
+        let text = fs::read_to_string(folder.path().join("epoch-00000000000000000000/MANIFEST")).unwrap();
+        let shard = text.lines().find(|line| line.starts_with("shard ")).unwrap();
+        forge(folder.path(), &format!("{shard}\n"), "");
+        let error = builder().resume(folder.path()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("state cannot be read"), "{error}");
+        // And none at all.
+        let error = Checkpoint::newest(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(error.contains("none holds no checkpoint"), "{error}");
+    }
 }

@@ -1,7 +1,7 @@
 //! When a run writes checkpoints, and what it notes in them: all that another process needs to go on as if nothing had happened.
 
 use super::console::Console;
-use super::text;
+use super::{text, with_causes};
 use crate::Run;
 use crate::output::{Left, Output, checkpoints};
 use anyhow::{Context, Result};
@@ -215,7 +215,7 @@ impl Checkpoints {
                 if self.misses == MISSES {
                     return Err(error.context(format!("{failed}, the third that failed{older}")));
                 }
-                let _ = writeln!(console.err, "warning: {failed}: {error:#}{older}");
+                let _ = writeln!(console.err, "warning: {failed}: {}{older}", with_causes(error.as_ref()));
                 Ok(())
             }
         }

@@ -174,10 +174,10 @@ fn report(error: &anyhow::Error, console: &mut Console) -> u8 {
         // Not the user's mistake but ours, found by a check.
         matches!(e, meshweft::Error::Mismatch { .. } | meshweft::Error::Internal(_))
     });
-    let unsaved = error.chain().any(|e| matches!(e.downcast_ref(), Some(meshweft::Error::Checkpoint(_))));
+    let unsaved = error.chain().any(|e| matches!(e.downcast_ref(), Some(meshweft::Error::Unsaved(_))));
     match (wrong, unsaved) {
         (true, _) => 1,
-        (_, true) if error.chain().count() > 1 => UNSAVED,
+        (_, true) => UNSAVED,
         _ => 2,
     }
 }
