@@ -212,6 +212,10 @@ impl Transport for Memory {
             thread.join().expect("no sink panics");
         }
     }
+
+    fn leave(&self) {
+        self.hub.remove(self.host, "it left");
+    }
 }
 
 impl Drop for Memory {

@@ -91,6 +91,9 @@ pub trait Transport: Send + Sync {
     /// Says goodbye: waits until every host that is left has said so too and both sides have read everything, then closes.
     /// After the goodbye's deadline it closes anyway, and hosts that did not say goodbye learn of a loss.
     fn close(&self);
+
+    /// Leaves without a goodbye: the others learn of a loss at once.
+    fn leave(&self);
 }
 
 /// Refuses what no caller may ask for.

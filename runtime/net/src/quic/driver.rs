@@ -21,6 +21,8 @@ use tokio::task::JoinSet;
 
 /// A worker that was let in and then does not come back for so long loses its number.
 const COMES_BACK: Duration = Duration::from_secs(10);
+/// How long a run that is begun again waits for workers of before, once some are here.
+pub const GRACE: Duration = Duration::from_secs(3);
 /// How long it may take to notice that waiting has become pointless.
 const WATCHES: Duration = Duration::from_millis(50);
 
@@ -58,6 +60,8 @@ pub struct Listening {
     pub(super) run: Run,
     settings: Settings,
     sink: Sink,
+    /// Whether it goes without those that do not come soon.
+    goes_without: bool,
 }
 
 impl Listening {
@@ -71,16 +75,16 @@ impl Listening {
         Listening::begin(Run { authority, token, incarnation: 1 }, settings, sink)
     }
 
-    /// Begins a run again: the same token lets as many workers in, at the same port, and certificates of before are refused. The transport of before must be closed or dropped.
-    #[cfg_attr(not(test), expect(dead_code, reason = "runs do not go on by themselves yet"))]
-    pub(crate) fn resume(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
-        let mut settings = settings;
-        if let Some(address) = run.token.addresses.first()
-            && settings.listen.port() == 0
-        {
-            settings.listen.set_port(address.port());
-        }
-        Listening::begin(Run { incarnation: run.incarnation + 1, ..run }, settings, sink)
+    /// Begins a run again for so many workers: the same token lets them in, at the same port, and certificates of before are refused.
+    /// The transport of before says nothing more: all its hosts learn of a loss. Workers that do not come are left out, after
+    /// [`GRACE`].
+    ///
+    /// # Errors
+    /// The transport is no driver's, or was closed.
+    pub fn again(of: &Quic, workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
+        let (run, network) = of.begin_again().ok_or_else(|| Error::Hosts("this run is over".into()))?;
+        let run = Run { incarnation: run.incarnation + 1, token: run.token.for_workers(workers), ..run };
+        Ok(Listening { goes_without: true, ..Listening::on(network, of.endpoint.clone(), run, settings, sink)? })
     }
 
     /// Makes a run of a key that was made ahead, for so many workers.
@@ -92,13 +96,17 @@ impl Listening {
     }
 
     /// Begins a run whose authority and token there are.
-    fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
+    pub(super) fn begin(run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
         let workers = run.token.workers;
         if !(1..=MOST_WORKERS).contains(&workers) {
             return Err(Error::Hosts(format!("a run has 1 to {MOST_WORKERS} workers, not {workers}")));
         }
         settings.check()?;
         let (network, endpoint) = Network::start(settings.listen)?;
+        Listening::on(network, endpoint, run, settings, sink)
+    }
+
+    fn on(network: Network, endpoint: quinn::Endpoint, run: Run, settings: Settings, sink: Sink) -> Result<Listening> {
         let bound = endpoint.local_addr().map_err(|error| Error::Hosts(error.to_string()))?;
         let mut addresses = settings.addresses.clone();
         if addresses.is_empty() {
@@ -112,7 +120,7 @@ impl Listening {
         let run = Run { token: run.token.at(addresses), ..run };
         let own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
         let door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
-        Ok(Listening { network, door, own, run, settings, sink })
+        Ok(Listening { network, door, own, run, settings, sink, goes_without: false })
     }
 
     /// Returns what workers join with.
@@ -131,18 +139,13 @@ impl Listening {
         mut progress: impl FnMut(Progress),
         mut watch: impl FnMut() -> Result<()>,
     ) -> Result<Quic> {
-        let Listening { network, door, own, run, settings, sink } = self;
+        let Listening { network, door, own, run, settings, sink, goes_without } = self;
         let (report, reports) = std_mpsc::channel();
         let (done, result) = std_mpsc::channel();
         let endpoint = door.endpoint.clone();
-        let gathering = Gathering {
-            own: own.name,
-            admission: Mutex::new((0..run.token.workers).map(|_| None).collect()),
-            run: run.clone(),
-            deadline,
-        };
+        let own_settings = settings.clone();
         network.handle().spawn(async move {
-            let _ = done.send(Arc::new(gathering).gather(door, report).await);
+            let _ = done.send(gather(run, own, door, own_settings, deadline, goes_without, report).await);
         });
         // Reports end when gathering does.
         loop {
@@ -158,7 +161,7 @@ impl Listening {
         }
         let gathered = result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))?;
         match gathered {
-            Ok(channels) => {
+            Ok((run, channels)) => {
                 let mut quic = Quic::start(0, channels, endpoint, network, &settings, &sink);
                 quic.run = Some(run);
                 Ok(quic)
@@ -168,6 +171,33 @@ impl Listening {
                 Err(error)
             }
         }
+    }
+}
+
+/// Lets workers in until all are connected with each other; as often as it takes, if the run may go without some. Returns the run as it
+/// began, and channels by number.
+async fn gather(
+    mut run: Run,
+    mut own: Credentials,
+    mut door: Door,
+    settings: Settings,
+    deadline: Instant,
+    goes_without: bool,
+    report: std_mpsc::Sender<Progress>,
+) -> Result<(Run, Vec<Option<Channel>>)> {
+    loop {
+        let endpoint = door.endpoint.clone();
+        let admission = Mutex::new((0..run.token.workers).map(|_| None).collect());
+        let gathering = Gathering { own: own.name, admission, run: run.clone(), deadline, goes_without };
+        match Arc::new(gathering).gather(door, report.clone()).await {
+            Ok(channels) => return Ok((run, channels)),
+            // Those that are left come again.
+            Err(_) if goes_without && Instant::now() < deadline => {}
+            Err(error) => return Err(error),
+        }
+        run.incarnation += 1;
+        own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
+        door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
     }
 }
 
@@ -184,6 +214,7 @@ struct Gathering {
     own: Name,
     run: Run,
     deadline: Instant,
+    goes_without: bool,
     /// Numbers from 1 on.
     admission: Mutex<Vec<Option<Place>>>,
 }
@@ -209,7 +240,11 @@ impl Gathering {
         let (tell, mut news) = mpsc::unbounded_channel();
         // Callers that are still in the doorway when all are here are let go.
         let mut callers = JoinSet::new();
+        let mut enough = self.deadline;
         while workers.iter().any(Option::is_none) {
+            if self.goes_without && Instant::now() >= enough && workers.iter().any(Option::is_some) {
+                break;
+            }
             tokio::select! {
                 biased;
                 heard = news.recv() => match heard.expect("this task holds a sender") {
@@ -217,6 +252,7 @@ impl Gathering {
                         let address = channel.connection.remote_address();
                         let connection = channel.connection.clone();
                         workers[host as usize - 1] = Some(Worker { channel: *channel, addresses });
+                        enough = Instant::now() + GRACE;
                         let _ = report.send(Progress::Joined { host, address });
                         let tell = tell.clone();
                         callers.spawn(async move {
@@ -251,6 +287,7 @@ impl Gathering {
                         }
                     });
                 }
+                () = tokio::time::sleep_until(enough.into()), if self.goes_without && enough < self.deadline => {}
                 () = tokio::time::sleep_until(self.deadline.into()) => {
                     let here = workers.iter().flatten().count();
                     return Err(Error::Hosts(format!(
@@ -262,6 +299,11 @@ impl Gathering {
             while callers.try_join_next().is_some() {}
         }
         callers.abort_all();
+        // Numbers are given from the lowest on; where one in the middle did not come back, all are given anew.
+        let count = workers.iter().flatten().count();
+        if workers[..count].iter().any(Option::is_none) {
+            return Err(Error::Hosts("a worker was let in and did not come back".into()));
+        }
         self.connect(workers.into_iter().flatten().collect()).await
     }
 

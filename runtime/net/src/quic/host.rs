@@ -16,7 +16,7 @@ pub struct Quic {
     host: Host,
     /// By number; none for this host.
     links: Vec<Option<Arc<Link>>>,
-    endpoint: quinn::Endpoint,
+    pub(super) endpoint: quinn::Endpoint,
     /// None once it is closed.
     network: Mutex<Option<Network>>,
     pump: Weak<Pump>,
@@ -46,10 +46,12 @@ impl Quic {
         Quic { host, links, endpoint, network: Mutex::new(Some(network)), pump, goodbye: settings.goodbye, run: None }
     }
 
-    /// What it takes to begin the run again after a host was lost. The driver's alone.
-    #[cfg_attr(not(test), expect(dead_code, reason = "runs do not go on by themselves yet"))]
-    pub(crate) fn run(&self) -> Option<&Run> {
-        self.run.as_ref()
+    /// What it takes to begin the run again, if this is its driver and has not closed: from here on it says nothing more.
+    pub(super) fn begin_again(&self) -> Option<(Run, Network)> {
+        let run = self.run.clone()?;
+        let network = self.take_network()?;
+        self.others().for_each(|link| link.close());
+        Some((run, network))
     }
 
     fn link(&self, host: Host) -> &Link {
@@ -61,7 +63,7 @@ impl Quic {
     }
 
     /// Closes all connections, and gives the packets that say so until the deadline to leave.
-    fn leave(&self, network: &Network, deadline: Instant) {
+    fn end(&self, network: &Network, deadline: Instant) {
         self.others().for_each(|link| link.close());
         let endpoint = self.endpoint.clone();
         let deadline = deadline.max(Instant::now() + LAST_PACKETS);
@@ -123,14 +125,18 @@ impl Transport for Quic {
         for link in self.others() {
             link.wait_for_goodbye(deadline);
         }
-        self.leave(&network, deadline);
+        self.end(&network, deadline);
+    }
+
+    fn leave(&self) {
+        if let Some(network) = self.take_network() {
+            self.end(&network, Instant::now());
+        }
     }
 }
 
 impl Drop for Quic {
     fn drop(&mut self) {
-        if let Some(network) = self.take_network() {
-            self.leave(&network, Instant::now());
-        }
+        self.leave();
     }
 }

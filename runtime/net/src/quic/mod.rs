@@ -34,8 +34,13 @@
 //!
 //! # Limits
 //!
-//! All of them are in `limits`. What it does not do: recover by itself. A run that lost a host is begun again
-//! (`Listening::resume`), with the same token and the next incarnation.
+//! All of them are in `limits`.
+//!
+//! # Hosts that are lost
+//!
+//! A run that lost a host is begun again ([`Listening::again`]): at the same port, with the same token and the next incarnation, by those
+//! that come. Certificates of the incarnation before are refused, so a worker that was frozen and wakes up has no say in it: it
+//! joins as any other.
 
 mod channel;
 mod door;
@@ -56,7 +61,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Listening, Progress};
+pub use driver::{GRACE, Listening, Progress};
 pub use host::Quic;
 pub use settings::Settings;
 pub use worker::join;

@@ -119,19 +119,48 @@ fn a_run_is_begun_again_with_the_same_token_and_the_next_incarnation() {
     let settings = settings();
     let inbox = inbox();
     let mut hosts = quic(vec![inbox.sink(), inbox.sink(), inbox.sink()], &settings);
-    let run = hosts[0].run().expect("the driver can").clone();
-    assert!(hosts[1].run().is_none());
+    let token = hosts[0].run.clone().expect("the driver can").token;
+    assert!(Listening::again(&hosts[1], 2, settings.clone(), inbox.sink()).is_err());
     hosts.remove(2).vanish();
-    drop(hosts);
     let inboxes = [self::inbox(), self::inbox(), self::inbox()];
-    let listening = Listening::resume(run.clone(), settings.clone(), inboxes[0].sink()).unwrap();
-    assert_eq!(listening.token().reveal(), run.token.reveal(), "workers that know the token find the driver with it");
+    let listening = Listening::again(&hosts[0], 2, settings.clone(), inboxes[0].sink()).unwrap();
+    assert_eq!(listening.token().reveal(), token.reveal(), "workers that know the token find the driver with it");
+    // A run is begun again once.
+    assert!(Listening::again(&hosts[0], 2, settings.clone(), inbox.sink()).is_err());
+    drop(hosts);
     let hosts = gather(listening, vec![inboxes[1].sink(), inboxes[2].sink()], &settings);
     hosts[0].send(1, vec![1]);
     hosts[0].send(2, vec![1]);
     for inbox in &inboxes[1..] {
         assert_eq!(inbox.next(SOON), Some(Event::Message { from: 0, bytes: vec![1] }));
     }
+}
+
+#[test]
+fn a_run_that_is_begun_again_goes_without_workers_that_do_not_come() {
+    let settings = settings();
+    let inbox = inbox();
+    let hosts = quic(vec![inbox.sink(), inbox.sink(), inbox.sink(), inbox.sink()], &settings);
+    let inboxes = [self::inbox(), self::inbox(), self::inbox()];
+    let listening = Listening::again(&hosts[0], 3, settings.clone(), inboxes[0].sink()).unwrap();
+    let token = listening.token().clone();
+    // All of them have heard that this was the end.
+    for _ in 1..4 {
+        assert_eq!(inbox.lost(SOON).0, 0);
+    }
+    let (first, second, driver) = std::thread::scope(|scope| {
+        let workers = [1, 2].map(|i| {
+            let (token, settings, sink) = (&token, settings.clone(), inboxes[i].sink());
+            scope.spawn(move || join(token, settings, sink).unwrap())
+        });
+        let driver = listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap();
+        let [first, second] = workers.map(|worker| worker.join().unwrap());
+        (first, second, driver)
+    });
+    assert_eq!([first.hosts(), second.hosts(), driver.hosts()], [3; 3]);
+    driver.send(2, vec![1]);
+    let got = inboxes[1].next(Duration::from_millis(500)).or_else(|| inboxes[2].next(SOON));
+    assert_eq!(got, Some(Event::Message { from: 0, bytes: vec![1] }));
 }
 
 #[test]

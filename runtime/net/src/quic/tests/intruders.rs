@@ -288,7 +288,7 @@ fn an_expired_token_is_refused_on_both_sides() {
     let authority = Arc::new(Authority::valid(now - minutes(120), now + minutes(30)).unwrap());
     let token = Token::new(&authority, 1, Vec::new()).unwrap();
     let run = Run { authority, token, incarnation: 0 };
-    let listening = Listening::resume(run, settings(), inbox().sink()).unwrap();
+    let listening = Listening::begin(run, settings(), inbox().sink()).unwrap();
     let token = listening.token().clone();
     let error = join(&token, settings(), inbox().sink()).err().expect("it expired").to_string();
     assert!(error.contains("expired 18") && error.contains("s ago"), "{error}");
@@ -315,7 +315,8 @@ fn a_worker_of_before_is_kept_out_when_the_run_is_begun_again() {
         assert!(gathering.join().unwrap());
         old
     });
-    let listening = Listening::resume(run, Settings { ..settings.clone() }, inbox().sink()).unwrap();
+    let run = Run { incarnation: run.incarnation + 1, ..run };
+    let listening = Listening::begin(run, settings.clone(), inbox().sink()).unwrap();
     let driver = listening.token().addresses[0];
     std::thread::scope(|scope| {
         let deadline = Instant::now() + Duration::from_secs(3);
