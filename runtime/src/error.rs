@@ -28,9 +28,12 @@ pub enum Error {
     /// A mesh, or a share of one, that is more than a GPU can hold.
     #[error("GPU: {0}")]
     TooLarge(String),
-    /// A host of a run that is missing, was refused, or was lost; or a token that lets no one in.
+    /// A host of a run that is missing, was refused, or cannot go on; or a token that lets no one in.
     #[error("cluster: {0}")]
     Cluster(String),
+    /// A host of a run was lost: killed, frozen or cut off.
+    #[error("cluster: {0}")]
+    Lost(String),
     /// The state is no longer finite.
     #[error(
         "the run diverged: {field} of vertex {vertex} is {value} after step {step}; \

@@ -19,14 +19,15 @@ const LONGEST_LINE: u64 = 4096;
 pub struct Children(Vec<Started>);
 
 struct Started {
+    command: Command,
+    token: String,
     child: Child,
-    /// What it says, if it has a name to be shown with that.
-    voice: Option<Voice>,
+    /// The name that is shown with what it says, and that.
+    voice: Option<(String, Voice)>,
 }
 
 /// Shows what a process writes to its standard error.
 struct Voice {
-    name: String,
     last: Arc<Mutex<String>>,
     reader: JoinHandle<()>,
 }
@@ -66,29 +67,56 @@ impl Children {
         if name.is_some() {
             command.stderr(Stdio::piped()).stdout(Stdio::null());
         }
+        self.0.push(Started::new(command, name.map(str::to_string), token.to_string())?);
+        Ok(())
+    }
+
+    /// Starts each process again that has ended.
+    ///
+    /// # Errors
+    /// A program that cannot be started.
+    pub fn revive(&mut self) -> Result<()> {
+        for started in &mut self.0 {
+            if !matches!(started.child.try_wait(), Ok(None)) {
+                let command = std::mem::replace(&mut started.command, Command::new(""));
+                let name = started.voice.take().map(|(name, _)| name);
+                *started = Started::new(command, name, std::mem::take(&mut started.token))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of a process that has ended which it is, and why.
+    pub fn ended(&mut self) -> Option<String> {
+        self.0.iter_mut().zip(1..).find_map(|(Started { child, voice, .. }, number)| {
+            let status = child.try_wait().ok()??;
+            Some(match voice {
+                Some((name, voice)) => format!("the worker on {name} ended: {}", voice.reason(status)),
+                None => format!("worker process {number} ended with {status}"),
+            })
+        })
+    }
+
+    /// Returns the error of a process that has ended before the run began.
+    pub fn fault(&mut self) -> Option<Error> {
+        let has_names = self.0.iter().any(|started| started.voice.is_some());
+        let hint = if has_names { "" } else { ": does `main` begin with `Worker::from_env`?" };
+        Some(Error::Hosts(format!("{}, before the run began{hint}", self.ended()?)))
+    }
+}
+
+impl Started {
+    fn new(mut command: Command, name: Option<String>, token: String) -> Result<Started> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|error| failed(&program, error))?;
         // The secret goes where no other process can read it. The pipe stays open: its end tells the worker that the driver is gone.
         if let Some(stdin) = &mut child.stdin {
-            // A process that does not read it has ended already, which `fault` reports with its reason.
+            // A process that does not read it has ended already, which `ended` reports with its reason.
             let _ = writeln!(stdin, "{token}");
         }
-        let voice = name.zip(child.stderr.take()).map(|(name, stderr)| Voice::show(name, stderr));
-        self.0.push(Started { child, voice });
-        Ok(())
-    }
-
-    /// Returns the error of a process that has ended.
-    pub fn fault(&mut self) -> Option<Error> {
-        self.0.iter_mut().zip(1..).find_map(|(Started { child, voice }, host)| {
-            let status = child.try_wait().ok()??;
-            Some(Error::Hosts(match voice {
-                Some(voice) => format!("the worker on {} ended before the run began: {}", voice.name, voice.reason(status)),
-                None => format!(
-                    "worker process {host} ended with {status} before it joined: does `main` begin with `Worker::from_env`?"
-                ),
-            }))
-        })
+        let voice = name.zip(child.stderr.take());
+        let voice = voice.map(|(name, stderr)| (name.clone(), Voice::show(name, stderr)));
+        Ok(Started { command, token, child, voice })
     }
 }
 
@@ -108,9 +136,9 @@ impl Drop for Children {
 }
 
 impl Voice {
-    fn show(name: &str, stderr: ChildStderr) -> Voice {
-        let (name, last) = (name.to_string(), Arc::<Mutex<String>>::default());
-        let (label, heard) = (name.clone(), last.clone());
+    fn show(label: String, stderr: ChildStderr) -> Voice {
+        let last = Arc::<Mutex<String>>::default();
+        let heard = last.clone();
         let reader = std::thread::spawn(move || {
             let mut lines = BufReader::new(stderr);
             let mut line = Vec::new();
@@ -124,7 +152,7 @@ impl Voice {
                 line.clear();
             }
         });
-        Voice { name, last, reader }
+        Voice { last, reader }
     }
 
     /// Why a process ended: what it said last, or else its status.

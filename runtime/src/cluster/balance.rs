@@ -55,7 +55,7 @@ impl Balance {
     ///
     /// # Errors
     /// Hosts that cannot be started; a GPU that refuses all but a hundredth of the mesh.
-    pub(super) fn hand_out<D>(&mut self, weights: Vec<f64>, start: impl Fn(&[f64]) -> Result<D>) -> Result<D> {
+    pub(super) fn hand_out<D>(&mut self, weights: Vec<f64>, mut start: impl FnMut(&[f64]) -> Result<D>) -> Result<D> {
         self.weights = within(weights, &self.most);
         loop {
             match start(&self.weights) {

@@ -4,7 +4,6 @@
 //! measures; the state, when it is asked for. Workers exchange values among themselves.
 
 use super::account::{Account, Tally};
-use super::balance::Balance;
 use super::exchange::Exchange;
 use super::kind::CONTROL;
 use super::message::{self, Begin, Control, DRIVER, unexpected};
@@ -27,12 +26,12 @@ use meshweft_net::Host;
 use meshweft_net::children::Children;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// Starts other workers with shares of these weights, from a state and globals.
-pub(super) type Restart<T> = Box<dyn Fn(&[f64], &State<T>, &[T]) -> Result<Driver<T>> + Send + Sync>;
-
+/// How long a driver waits for word of a worker at once.
+const GLANCE: Duration = Duration::from_millis(100);
 /// Steps that workers may be behind what was asked for, at most.
 const AHEAD: u64 = 256;
 
@@ -50,7 +49,7 @@ pub(crate) struct Driver<T: Number> {
     /// The state that was asked for last, while it may be on its way.
     snapshot: Mutex<Option<Arc<Snapshot<T>>>>,
     /// The state, if it was asked for since it last changed.
-    state: OnceLock<State<T>>,
+    state: OnceLock<Arc<State<T>>>,
     globals: usize,
     /// What each worker has of the mesh.
     shares: Vec<HostReport>,
@@ -58,13 +57,11 @@ pub(crate) struct Driver<T: Number> {
     has_pieces: bool,
     /// The clocks of workers, if they write down what they do.
     clocks: Option<Clocks>,
-    /// When to hand out shares again, and how, if that is asked for.
-    balance: Option<(Balance, Restart<T>)>,
+    /// Whether a worker has said that it cannot go on.
+    has_failed: AtomicBool,
     is_over: bool,
-    /// Those of workers inside of this process.
-    threads: Vec<JoinHandle<()>>,
-    /// Ended last.
-    _children: Children,
+    /// Workers that this process has started.
+    children: Option<Arc<Mutex<Children>>>,
 }
 
 /// What workers have said.
@@ -95,7 +92,6 @@ impl<T: Number> Driver<T> {
         owners: Vec<u32>,
         state: &State<T>,
         begin: &Begin,
-        children: Children,
     ) -> Result<Driver<T>> {
         let workers = exchange.transport().hosts() - 1;
         let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
@@ -132,89 +128,84 @@ impl<T: Number> Driver<T> {
             shares: known,
             has_pieces: false,
             clocks: None,
-            balance: None,
+            has_failed: AtomicBool::new(false),
             is_over: false,
-            threads: Vec::new(),
-            _children: children,
+            children: None,
         };
-        for host in 1..=workers {
-            match driver.next(host)? {
-                Control::Ready(gpu) => driver.shares[host as usize - 1].gpu = gpu,
+        match driver.begin(begin.is_recorded) {
+            Ok(()) => Ok(driver),
+            Err(error) => {
+                if let Error::Lost(_) = error {
+                    driver.leave();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until all workers have their shares.
+    fn begin(&mut self, is_recorded: bool) -> Result<()> {
+        for host in self.workers() {
+            match self.next(host)? {
+                Control::Ready(gpu) => self.shares[host as usize - 1].gpu = gpu,
                 other => return unexpected(host, &other),
             }
         }
-        if begin.is_recorded {
-            driver.clocks = Some(Clocks::start(driver.exchange(), &|host| driver.next(host))?);
+        if is_recorded {
+            self.clocks = Some(Clocks::start(self.exchange(), &|host| self.next(host))?);
         }
-        Ok(driver)
+        Ok(())
     }
 
-    /// Keeps a state that all workers have.
-    pub(super) fn holding(mut self, state: State<T>) -> Driver<T> {
-        self.state = OnceLock::from(state);
+    /// Looks after workers that this process has started.
+    pub(super) fn of(mut self, children: Arc<Mutex<Children>>) -> Driver<T> {
+        self.children = Some(children);
         self
     }
 
-    /// Keeps the threads that its workers are.
-    pub(super) fn with_threads(mut self, threads: Vec<JoinHandle<()>>) -> Driver<T> {
-        self.threads = threads;
+    /// Says what its workers can have of the mesh at most.
+    pub(super) fn with_most(mut self, most: &[Option<f64>]) -> Driver<T> {
+        let known = self.shares.iter_mut().zip(most);
+        known.for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
         self
+    }
+
+    /// Counts on from what others have done, which had the same shares or others.
+    pub(super) fn after(self, before: Progress, earlier: Vec<Tally>) -> Driver<T> {
+        let mut books = self.books();
+        books.before = before;
+        if earlier.len() == books.earlier.len() {
+            books.earlier = earlier;
+        }
+        drop(books);
+        self
+    }
+
+    /// What each worker has done, whatever its shares were.
+    pub(super) fn tallies(&self) -> Vec<Tally> {
+        self.books().sums()
+    }
+
+    /// Seconds that each worker has updated since it has its share, on each of its threads.
+    pub(super) fn busy(&self) -> Vec<f64> {
+        let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
+        self.books().accounts.iter().map(busy).collect()
     }
 
     /// Lets workers go, if they are still here.
     fn end(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.exchange.finish();
-            self.tell(&Control::End);
+            let has_failed = self.has_failed.load(Ordering::Relaxed) || self.account().non_finite;
+            self.tell(&Control::End { has_failed });
             self.exchange.transport().close();
         }
     }
 
-    /// Starts workers with shares of these weights, or less on GPUs that refuse theirs.
-    ///
-    /// # Errors
-    /// Those of [`hand_out`](Balance::hand_out).
-    pub(super) fn with_shares(
-        weights: Vec<f64>,
-        (balance, restart): &mut (Balance, Restart<T>),
-        state: State<T>,
-        globals: &[T],
-    ) -> Result<Driver<T>> {
-        let mut driver = balance.hand_out(weights, |weights| restart(weights, &state, globals))?.holding(state);
-        let known = driver.shares.iter_mut().zip(balance.most());
-        known.for_each(|(share, most)| share.most = most.filter(|&most| most < 1.0));
-        Ok(driver)
-    }
-
-    /// Hands out shares again while it runs, once hosts turn out to be busy for very different times.
-    pub(super) fn balanced(mut self, balance: (Balance, Restart<T>)) -> Driver<T> {
-        self.balance = Some(balance);
-        self
-    }
-
-    /// Hands out shares again if it is time to.
-    fn rebalance(&mut self) -> Result<()> {
-        let Some(mut balance) = self.balance.take_if(|(balance, _)| balance.is_due()) else { return Ok(()) };
-        let progress = self.settle_all()?;
-        let busy = |Account { tally, .. }: &Account| tally.updating / f64::from(tally.threads.max(1));
-        let busy: Vec<f64> = self.books().accounts.iter().map(busy).collect();
-        let better = if progress.non_finite { None } else { balance.0.correct(&busy) };
-        if let Some(weights) = better {
-            let state = self.state.take().map_or_else(|| self.ask()?.take(), Ok)?;
-            let globals = self.globals()?;
-            // A GPU has no room for a share and the one after it.
-            self.end();
-            self.threads.drain(..).for_each(|thread| drop(thread.join()));
-            let other = Driver::with_shares(weights, &mut balance, state, &globals)?;
-            balance.0.settle();
-            let earlier = self.books().sums();
-            let mut books = other.books();
-            (books.before, books.earlier) = (progress, earlier);
-            drop(books);
-            *self = other;
-        }
-        self.balance = Some(balance);
-        Ok(())
+    /// Says nothing more to workers: whoever has called them together sees to them.
+    pub(super) fn leave(&mut self) {
+        self.is_over = true;
+        self.exchange.finish();
     }
 
     pub(super) fn exchange(&self) -> &Exchange {
@@ -225,6 +216,13 @@ impl<T: Number> Driver<T> {
         1..self.exchange.transport().hosts()
     }
 
+    /// Tells all workers something that they do not answer.
+    pub(super) fn tell_all(&self, message: &Control) -> Result<()> {
+        self.exchange.check().map_err(|error| self.cause(error))?;
+        self.tell(message);
+        Ok(())
+    }
+
     fn tell(&self, message: &Control) {
         let message = message.encode();
         self.workers().for_each(|to| self.exchange.send(to, message.clone()));
@@ -233,17 +231,29 @@ impl<T: Number> Driver<T> {
     /// Asks all workers for their state, once they have done all steps: while they do, one may say that it cannot.
     fn ask(&self) -> Result<Arc<Snapshot<T>>> {
         self.settle_all()?;
-        self.tell(&Control::State);
-        let snapshot = Snapshot::new(self.exchange.clone(), self.layout.clone(), self.owners.clone());
-        let snapshot = Arc::new(snapshot);
-        *self.asked_state() = Some(snapshot.clone());
+        let snapshot = self.awaited();
+        self.send_for(&snapshot);
         Ok(snapshot)
+    }
+
+    /// A place for a state that workers are to be asked for.
+    pub(super) fn awaited(&self) -> Arc<Snapshot<T>> {
+        Arc::new(Snapshot::new(self.exchange.clone(), self.layout.clone(), self.owners.clone()))
+    }
+
+    /// Asks all workers for their state after all that they were told, to be put there.
+    pub(super) fn send_for(&self, snapshot: &Arc<Snapshot<T>>) {
+        self.take_in();
+        self.tell(&Control::State);
+        snapshot.redirect(self.exchange.clone(), self.owners.clone());
+        *self.asked_state() = Some(snapshot.clone());
     }
 
     /// Waits for the state that is on its way, if one is.
     fn take_in(&self) {
         if let Some(snapshot) = self.asked_state().take() {
-            snapshot.arrive();
+            // A host that was lost is noticed by whoever wants to hear it next.
+            let _ = snapshot.arrive();
         }
     }
 
@@ -254,23 +264,45 @@ impl<T: Number> Driver<T> {
     /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
     pub(super) fn next(&self, host: Host) -> Result<Control> {
         self.take_in();
-        let mut watch = Watch::default();
+        let (mut watch, mut waited) = (Watch::default(), Duration::ZERO);
         loop {
             let has_failed =
                 |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_) | Control::TooLarge(_)));
             let wants =
                 |from, message: &[u8]| message.first() == Some(&CONTROL) && (from == host || has_failed(message));
-            let message = self.exchange.receive(stall::LONG, wants).map_err(|error| self.cause(error))?;
+            let message = self.exchange.receive(GLANCE, wants).map_err(|error| self.cause(error))?;
             let Some((from, message)) = message else {
-                watch.look(&self.exchange).map_err(|error| self.cause(error))?;
+                self.look_after_children();
+                waited += GLANCE;
+                if waited >= stall::LONG {
+                    watch.look(&self.exchange).map_err(|error| self.cause(error))?;
+                    waited = Duration::ZERO;
+                }
                 continue;
             };
             match Control::decode(&message)? {
                 Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
-                Control::Failed(why) => return Err(Error::Cluster(format!("host {from} cannot go on: {why}"))),
-                Control::TooLarge(why) => return Err(Error::TooLarge(format!("host {from}: {why}"))),
-                other => return Ok(other),
+                other => return self.failure(from, other).map_or_else(Ok, Err),
             }
+        }
+    }
+
+    /// The error of a worker that cannot go on, if that is what it says; or else what it says.
+    fn failure(&self, from: Host, said: Control) -> Result<Error, Control> {
+        let error = match said {
+            Control::Failed(why) => Error::Cluster(format!("host {from} cannot go on: {}", plain(&why))),
+            Control::TooLarge(why) => Error::TooLarge(format!("host {from}: {}", plain(&why))),
+            other => return Err(other),
+        };
+        self.has_failed.store(true, Ordering::Relaxed);
+        Ok(error)
+    }
+
+    /// Notices what has ended of what this process has started, before the network does.
+    fn look_after_children(&self) {
+        let Some(children) = &self.children else { return };
+        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).ended() {
+            self.exchange.cut_off(what);
         }
     }
 
@@ -278,10 +310,10 @@ impl<T: Number> Driver<T> {
     fn cause(&self, error: Error) -> Error {
         let is_control = |_, message: &[u8]| message.first() == Some(&CONTROL);
         while let Some((host, message)) = self.exchange.try_receive(is_control) {
-            match Control::decode(&message) {
-                Ok(Control::Failed(why)) => return Error::Cluster(format!("host {host} cannot go on: {why}")),
-                Ok(Control::TooLarge(why)) => return Error::TooLarge(format!("host {host}: {why}")),
-                _ => {}
+            if let Ok(error) =
+                Control::decode(&message).map_or_else(|_| Err(()), |said| self.failure(host, said).map_err(drop))
+            {
+                return error;
             }
         }
         error
@@ -321,7 +353,7 @@ impl<T: Number> Driver<T> {
     }
 
     /// Waits until all workers have done what they were told.
-    fn settle_all(&self) -> Result<Progress> {
+    pub(super) fn settle_all(&self) -> Result<Progress> {
         let due = {
             let mut books = self.books();
             books.tickets += 1;
@@ -340,12 +372,36 @@ impl<T: Number> Driver<T> {
     }
 }
 
-impl<T: Number> Engine<T> for Driver<T> {
-    fn step(&mut self, step: &Step<T>) -> Result<()> {
+impl<T: Number> Driver<T> {
+    /// Gives workers another state.
+    pub(super) fn replace(&mut self, state: Arc<State<T>>) -> Result<()> {
+        let before = Progress { non_finite: false, ..self.settle_all()? };
+        self.tell(&Control::Edit);
+        let shares = Shares::new(&self.layout, &self.owners, self.workers().len(), self.grid);
+        for host in self.workers() {
+            let share = shares.state(host - 1, state.view());
+            let mut out = Outgoing::new(&self.exchange, host);
+            share
+                .view()
+                .write(0..share.len, &mut out)
+                .and_then(|()| out.flush())
+                .map_err(|error| self.exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
+        }
+        drop(shares);
+        let mut books = self.books();
+        books.before = before;
+        books.accounts.iter_mut().for_each(|account| *account = Account::default());
+        drop(books);
+        self.asked = 0;
+        self.state = OnceLock::from(state);
+        Ok(())
+    }
+
+    /// Tells workers of a step, and waits for them if they are far behind.
+    pub(super) fn tell_step(&mut self, step: &Control) -> Result<()> {
         self.exchange.check().map_err(|error| self.cause(error))?;
-        self.rebalance()?;
         self.state.take();
-        self.tell(&message::of_step(step));
+        self.tell(step);
         self.asked += 1;
         self.read_reports();
         let least = self.books().accounts.iter().map(|account| account.steps).min().unwrap_or(0);
@@ -353,6 +409,12 @@ impl<T: Number> Engine<T> for Driver<T> {
             self.settle_all()?;
         }
         Ok(())
+    }
+}
+
+impl<T: Number> Engine<T> for Driver<T> {
+    fn step(&mut self, step: &Step<T>) -> Result<()> {
+        self.tell_step(&message::of_step(step))
     }
 
     fn settle(&mut self) -> Result<Progress> {
@@ -377,36 +439,15 @@ impl<T: Number> Engine<T> for Driver<T> {
         if let Some(state) = self.state.get() {
             return Ok(state.view());
         }
-        let state = self.ask()?.take()?;
+        let state = self.ask()?.arrive()?;
         Ok(self.state.get_or_init(|| state).view())
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        let mut state = match self.state.take() {
-            Some(state) => state,
-            None => self.ask()?.take()?,
-        };
+        let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
+        let mut state = Arc::unwrap_or_clone(state);
         edit(state.view_mut());
-        let before = Progress { non_finite: false, ..self.settle_all()? };
-        self.tell(&Control::Edit);
-        let shares = Shares::new(&self.layout, &self.owners, self.workers().len(), self.grid);
-        for host in self.workers() {
-            let share = shares.state(host - 1, state.view());
-            let mut out = Outgoing::new(&self.exchange, host);
-            share
-                .view()
-                .write(0..share.len, &mut out)
-                .and_then(|()| out.flush())
-                .map_err(|error| Error::Cluster(error.to_string()))?;
-        }
-        drop(shares);
-        let mut books = self.books();
-        books.before = before;
-        books.accounts.iter_mut().for_each(|account| *account = Account::default());
-        drop(books);
-        self.asked = 0;
-        self.state = OnceLock::from(state);
-        Ok(())
+        self.replace(Arc::new(state))
     }
 
     fn globals(&self) -> Result<Vec<T>> {
@@ -444,7 +485,7 @@ impl<T: Number> Remote<T> for Driver<T> {
             return Ok(None);
         }
         let snapshot = self.ask()?;
-        Ok(Some(Box::new(move || snapshot.take())))
+        Ok(Some(Box::new(move || snapshot.arrive())))
     }
 
     fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
@@ -480,6 +521,22 @@ impl<T: Number> Drop for Driver<T> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// What another host says, for people: on one line, without what a terminal would obey, and not too long.
+fn plain(text: &str) -> String {
+    const LONGEST: usize = 500;
+    let mut plain: String = text.chars().take(LONGEST).flat_map(shown).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        plain.push_str("...");
+    }
+    plain
+}
+
+fn shown(letter: char) -> impl Iterator<Item = char> {
+    let is_plain = !letter.is_control();
+    let (as_is, escaped) = (is_plain.then_some(letter), (!is_plain).then(|| letter.escape_default()));
+    as_is.into_iter().chain(escaped.into_iter().flatten())
 }
 
 /// What a worker is told first.

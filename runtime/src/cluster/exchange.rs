@@ -135,7 +135,12 @@ impl Exchange {
     }
 
     fn lose(&self, host: Host, why: String) {
-        if self.loss.note(host, why) {
+        self.cut_off(format!("host {host} was lost: {why}"));
+    }
+
+    /// A host is gone, by what is known otherwise than from the network.
+    pub(crate) fn cut_off(&self, what: String) {
+        if self.loss.note(what) {
             self.time.news();
         }
     }

@@ -1,29 +1,28 @@
 //! How a run on several hosts starts.
 
 use super::balance::Balance;
-use super::driver::{self, Driver, Restart};
+use super::crew::{Crew, Plan};
+use super::driver;
 use super::exchange::Exchange;
-use super::message::{self, Begin};
+use super::message::Begin;
 use super::packing::Compress;
-use super::partition;
 use super::worker;
+use super::workers::{Workers, peer};
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Layout, State};
 use crate::number::Number;
 use crate::program::Program;
-use meshweft_mesh::Cut;
+use meshweft_mesh::{Cut, Mesh};
 use meshweft_net::children::{self, Children, FAREWELL};
-use meshweft_net::peer::{Identity, Network, Peer};
 use meshweft_net::quic::{self, Listening, Progress, Settings};
-use meshweft_net::{Rank, RunKey, Token, Transport, memory, write_secret};
+use meshweft_net::{Rank, RunKey, Token, write_secret};
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long workers may take to come.
@@ -50,7 +49,7 @@ const PATIENCE_OF_RANKS: Duration = Duration::from_secs(600);
 /// ```
 #[derive(Clone)]
 pub struct Cluster {
-    hosts: Arc<Mutex<Option<Hosts>>>,
+    hosts: Arc<Mutex<Option<Workers>>>,
     workers: u32,
     threads: usize,
     cut: Cut,
@@ -58,14 +57,6 @@ pub struct Cluster {
     parts: Vec<(f64, Option<usize>)>,
     compress: Compress,
     is_balanced: bool,
-}
-
-/// Where workers are.
-enum Hosts {
-    /// Threads of this process.
-    Inside,
-    /// Elsewhere.
-    Connected { exchange: Arc<Exchange>, children: Children },
 }
 
 impl std::fmt::Debug for Cluster {
@@ -111,8 +102,9 @@ impl Cluster {
     /// None or too many workers; an address that is not this host's.
     pub fn gather(workers: u32, listen: SocketAddr) -> Result<Gathering> {
         let exchange = Exchange::new();
-        let listening = Listening::start(workers, Settings { listen, ..Settings::default() }, exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, children: Children::none() })
+        let settings = Settings { listen, ..Settings::default() };
+        let listening = Listening::start(workers, settings.clone(), exchange.sink())?;
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none() })
     }
 
     /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
@@ -126,8 +118,8 @@ impl Cluster {
         }
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
-        let listening = Listening::with_key(key, workers, settings, exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, children: Children::none() })
+        let listening = Listening::with_key(key, workers, settings.clone(), exchange.sink())?;
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none() })
     }
 
     /// The rank of this process and the number of all, if its environment says that one command was started several times to share
@@ -171,7 +163,7 @@ impl Cluster {
         if count == 0 || count > 64 {
             return Err(Error::Invalid(format!("{count} workers inside of a process: take 1 to 64")));
         }
-        Ok(Cluster::of(count, Hosts::Inside))
+        Ok(Cluster::of(count, Workers::inside(count)))
     }
 
     /// The cores of this process and a GPU beside them, which has `share` of the mesh, between 0 and 1. In 32 bits.
@@ -214,7 +206,7 @@ impl Cluster {
         Ok(Cluster { parts: vec![(1.0 - share, None), (share, Some(adapter))], ..Cluster::inside(2)? })
     }
 
-    fn of(workers: u32, hosts: Hosts) -> Cluster {
+    fn of(workers: u32, hosts: Workers) -> Cluster {
         let parts = vec![(1.0, None); workers as usize];
         Cluster {
             hosts: Arc::new(Mutex::new(Some(hosts))),
@@ -326,12 +318,12 @@ impl Cluster {
     pub(crate) fn start<T: Number>(
         &self,
         layout: &Arc<Layout>,
-        points: &[[f64; 3]],
+        mesh: &Arc<Mesh>,
         table: &Arc<Table<T>>,
         state: State<T>,
         globals: &[T],
         is_recorded: bool,
-    ) -> Result<Driver<T>> {
+    ) -> Result<Crew<T>> {
         if self.is_balanced && self.cut != Cut::Curve {
             return Err(Error::Invalid(format!(
                 "`balanced` cuts the mesh along the curve, not by {}: leave out `cut`, or leave out `balanced`",
@@ -339,25 +331,23 @@ impl Cluster {
             )));
         }
         let begin = Begin { is_recorded, ..self.begin(layout, table, globals)? };
-        let hosts = self.take_hosts()?;
-        if let (Hosts::Inside, true) = (&hosts, self.is_balanced) {
-            return self.start_balanced(layout, table, state, globals, begin);
-        }
-        let owners = partition::partition(layout, points, &self.weights(), self.cut)?;
-        let (exchange, children) = match hosts {
-            Hosts::Inside => (inside(self.workers, table).0, Children::none()),
-            Hosts::Connected { exchange, children } => (exchange, children),
-        };
-        match Driver::new(exchange, layout.clone(), owners, &state, &begin, children) {
-            Err(Error::TooLarge(why)) => Err(Error::TooLarge(format!("{why}, or give the GPU a smaller share"))),
-            driver => Ok(driver?.holding(state)),
+        let workers = self.take_hosts()?;
+        // What is recorded is told by workers that are there to the end.
+        let is_balanced = self.is_balanced && !is_recorded;
+        let balance = is_balanced.then(|| Balance::new(&self.weights(), self.most(layout)));
+        let (layout, table, weights) = (layout.clone(), table.clone(), self.weights());
+        let plan = Plan { layout, mesh: mesh.clone(), table, begin, cut: self.cut, weights };
+        let advice = |why: String| if is_balanced { why } else { format!("{why}, or give the GPU a smaller share") };
+        match Crew::start(plan, workers, state, globals, balance) {
+            Err(Error::TooLarge(why)) => Err(Error::TooLarge(advice(why))),
+            crew => crew,
         }
     }
 
     /// Where workers are: those of other processes run one simulation.
-    fn take_hosts(&self) -> Result<Hosts> {
+    fn take_hosts(&self) -> Result<Workers> {
         match &mut *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(Hosts::Inside) => Ok(Hosts::Inside),
+            Some(Workers::Inside(_)) => Ok(Workers::inside(self.workers)),
             hosts => hosts.take().ok_or_else(|| {
                 Error::Invalid("this cluster has run a simulation already: each takes a cluster of its own".into())
             }),
@@ -374,36 +364,6 @@ impl Cluster {
     /// What each worker is to have, all together.
     fn weights(&self) -> Vec<f64> {
         self.parts.iter().map(|part| part.0).collect()
-    }
-
-    /// Hands out shares to workers inside of this process, and again as these turn out to be quick; not in a run that is recorded.
-    fn start_balanced<T: Number>(
-        &self,
-        layout: &Arc<Layout>,
-        table: &Arc<Table<T>>,
-        state: State<T>,
-        globals: &[T],
-        begin: Begin,
-    ) -> Result<Driver<T>> {
-        let (most, is_recorded) = (self.most(layout), begin.is_recorded);
-        let (layout, table, workers) = (layout.clone(), table.clone(), self.workers);
-        let restart: Restart<T> = Box::new(move |weights, state, globals| {
-            // Parts of different weight are runs of the curve.
-            let owners = partition::partition(&layout, &[], weights, Cut::Curve)?;
-            let begin = Begin { globals: message::bits(globals), ..begin.clone() };
-            let (exchange, threads) = inside(workers, &table);
-            match Driver::new(exchange, layout.clone(), owners, state, &begin, Children::none()) {
-                Err(error @ Error::TooLarge(_)) => {
-                    // What a GPU has taken of its share is free when they have gone.
-                    threads.into_iter().for_each(|thread| drop(thread.join()));
-                    Err(error)
-                }
-                started => Ok(started?.with_threads(threads)),
-            }
-        });
-        let mut balance = (Balance::new(&self.weights(), most), restart);
-        let driver = Driver::with_shares(balance.0.weights(), &mut balance, state, globals)?;
-        Ok(if is_recorded { driver } else { driver.balanced(balance) })
     }
 
     /// What of the whole each part on a GPU of this process can be at most, as far as that is known beforehand: shared state must fit
@@ -442,6 +402,7 @@ pub struct Gathering {
     listening: Listening,
     exchange: Arc<Exchange>,
     workers: u32,
+    settings: Settings,
     children: Children,
 }
 
@@ -475,7 +436,7 @@ impl Gathering {
     /// # Errors
     /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let Gathering { listening, exchange, workers, mut children } = self;
+        let Gathering { listening, exchange, workers, settings, mut children } = self;
         let progress = |progress| {
             said(&match progress {
                 Progress::Joined { host, address } => format!("worker {host} has joined from {address}"),
@@ -492,45 +453,18 @@ impl Gathering {
         let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
         // A worker that ended is the reason of whatever else went wrong; but once one is told, others end because of it.
         let quic = joined.map_err(|error| if is_told { error } else { children.fault().unwrap_or(error) })?;
-        exchange.connect(peer(&quic), Arc::new(quic));
-        Ok(Cluster::of(workers, Hosts::Connected { exchange, children }))
+        Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children)))
     }
-}
-
-/// What speaks for a host. Both transports lose nothing, and no run goes on after a host was lost, so run and incarnation are always 0
-/// here: a run that starts a lost host again will count them.
-fn peer(transport: &dyn Transport) -> Peer {
-    let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
-    Peer::new(identity, transport.hosts(), Network::Reliable)
-}
-
-/// Starts workers as threads of this process. Returns the driver's end, and the threads.
-fn inside<T: Number>(workers: u32, table: &Arc<Table<T>>) -> (Arc<Exchange>, Vec<JoinHandle<()>>) {
-    let exchanges: Vec<Arc<Exchange>> = (0..=workers).map(|_| Exchange::new()).collect();
-    let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
-    for (exchange, transport) in exchanges.iter().zip(transports) {
-        exchange.connect(peer(&transport), Arc::new(transport));
-    }
-    #[cfg(all(test, feature = "gpu"))]
-    let memory = gpu::MEMORY.get();
-    let start = |exchange: &Arc<Exchange>| {
-        let (exchange, table) = (exchange.clone(), Table::clone(table));
-        std::thread::spawn(move || {
-            #[cfg(all(test, feature = "gpu"))]
-            gpu::MEMORY.set(memory);
-            // The driver hears of what goes wrong.
-            let _ = worker::begin(&exchange).and_then(|begin| worker::work(&exchange, &begin, table, None));
-            exchange.transport().close();
-        })
-    };
-    let threads = exchanges[1..].iter().map(start).collect();
-    (exchanges[0].clone(), threads)
 }
 
 /// A process that works for a driver.
 pub struct Worker {
+    token: Token,
+    settings: Settings,
     exchange: Arc<Exchange>,
     begin: Begin,
+    /// The adapter that it updates on whatever the driver asks for.
+    adapter: Option<usize>,
     /// The only folder that files are written to, unless the driver says where.
     folder: Option<PathBuf>,
 }
@@ -586,11 +520,9 @@ impl Worker {
     }
 
     fn connect(token: &Token, settings: Settings) -> Result<Worker> {
-        let exchange = Exchange::new();
-        let quic = quic::join(token, settings, exchange.sink())?;
-        exchange.connect(peer(&quic), Arc::new(quic));
-        let begin = worker::begin(&exchange)?;
-        Ok(Worker { exchange, begin, folder: Some("out".into()) })
+        let (exchange, begin) = join(token, &settings)?;
+        let (token, folder, adapter) = (token.clone(), Some("out".into()), None);
+        Ok(Worker { token, settings, exchange, begin, adapter, folder })
     }
 
     /// Sets the folder for the files of [`AnySimulation::write_pieces`](crate::AnySimulation::write_pieces), the only ones that a worker
@@ -608,9 +540,7 @@ impl Worker {
     /// Updates on a GPU of this host, whatever the driver asks for: `adapter` is its number among those of
     /// [`adapters`](crate::adapters). One that is not there, or a run in 64 bits, is an error of [`run`](Worker::run).
     pub fn on_gpu(mut self, adapter: usize) -> Worker {
-        let own = self.exchange.transport().host() as usize - 1;
-        self.begin.gpus.resize(self.begin.gpus.len().max(own + 1), None);
-        self.begin.gpus[own] = Some(adapter as u32);
+        self.adapter = Some(adapter);
         self
     }
 
@@ -624,17 +554,58 @@ impl Worker {
 }
 
 impl Worker {
-    /// Works in the precision of the driver. Not generic, so that what a worker is gets compiled in this crate alone.
+    /// Works in the precision of the driver, and joins again when the run begins again. Not generic, so that what a worker is gets
+    /// compiled in this crate alone.
     fn work(self, f32: fn() -> Table<f32>, f64: fn() -> Table<f64>) -> Result<()> {
-        let Worker { exchange, begin, folder } = self;
-        let result = match &begin.precision[..] {
-            "f32" => worker::work(&exchange, &begin, f32(), folder),
-            "f64" => worker::work(&exchange, &begin, f64(), folder),
-            other => Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know"))),
-        };
-        exchange.transport().close();
-        result
+        let Worker { token, settings, mut exchange, mut begin, adapter, folder } = self;
+        let mut since = Instant::now();
+        loop {
+            if let Some(adapter) = adapter {
+                let own = exchange.transport().host() as usize - 1;
+                begin.gpus.resize(begin.gpus.len().max(own + 1), None);
+                begin.gpus[own] = Some(adapter as u32);
+            }
+            let result = match &begin.precision[..] {
+                "f32" => worker::work(&exchange, &begin, f32(), folder.clone()),
+                "f64" => worker::work(&exchange, &begin, f64(), folder.clone()),
+                other => {
+                    Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know")))
+                }
+            };
+            let Err(Error::Lost(why)) = result else {
+                exchange.transport().close();
+                return result;
+            };
+            exchange.transport().leave();
+            if exchange.now() > AT_WORK {
+                since = Instant::now();
+            }
+            // A worker that was lost, or the driver: whichever it was, a run that begins again takes this one in.
+            (exchange, begin) = loop {
+                match join(&token, &settings) {
+                    Ok(joined) => break joined,
+                    Err(error) if since.elapsed() > settings.join_deadline => {
+                        return Err(Error::Lost(format!("{why}; joining again: {error}")));
+                    }
+                    Err(_) => std::thread::sleep(PAUSE),
+                }
+            };
+        }
     }
+}
+
+/// How long a worker must have worked for its next attempt to join to be the first of a row.
+const AT_WORK: Duration = Duration::from_secs(1);
+/// From one of them to the next.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Joins a run, and waits for what the driver says first.
+fn join(token: &Token, settings: &Settings) -> Result<(Arc<Exchange>, Begin)> {
+    let exchange = Exchange::new();
+    let quic = quic::join(token, settings.clone(), exchange.sink())?;
+    exchange.connect(peer(&quic), Arc::new(quic));
+    let begin = worker::begin(&exchange)?;
+    Ok((exchange, begin))
 }
 
 impl PartialEq for Cluster {

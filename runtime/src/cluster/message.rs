@@ -83,8 +83,10 @@ pub(crate) enum Control {
     Failed(String),
     /// The same, because its GPU cannot hold its share.
     TooLarge(String),
-    /// From the driver: the run is over.
-    End,
+    /// From the driver: the run is over, and whether it has failed.
+    End {
+        has_failed: bool,
+    },
 }
 
 /// What is to be run.
@@ -161,6 +163,16 @@ impl Control {
         message.extend([CONTROL; 16]);
         message.extend_from_slice(&archive);
         message
+    }
+
+    /// The memory that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let more = match self {
+            Control::Step { parameters, stages, .. } => parameters.len() + size_of_val(&stages[..]),
+            Control::SetGlobals(globals) => globals.len(),
+            _ => 0,
+        };
+        size_of::<Control>() + more
     }
 
     /// # Errors

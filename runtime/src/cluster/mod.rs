@@ -37,6 +37,7 @@ mod account;
 mod agreement;
 mod arrival;
 mod balance;
+mod crew;
 mod driver;
 mod exchange;
 mod frontier;
@@ -59,6 +60,7 @@ mod time;
 mod timeline;
 mod values;
 mod worker;
+mod workers;
 
 pub use launch::{Cluster, Gathering, Worker};
 pub use meshweft_net::RunKey;

@@ -285,4 +285,10 @@ impl Transport for Simulation {
         let until = state.now + GOODBYE;
         state.hosts[self.host as usize].closes = Some(until);
     }
+
+    fn leave(&self) {
+        let mut state = self.world.state();
+        let now = state.now;
+        state.hosts[self.host as usize].closes = Some(now);
+    }
 }

@@ -1,63 +1,74 @@
 //! A state on its way to the driver, while workers go on.
 //!
 //! A worker that is asked for its state queues a copy and takes the next steps. What it says later comes behind that copy, so a driver
-//! that wants to hear it takes the state in first: no answer waits behind a long stream.
+//! that wants to hear it takes the state in first: no answer waits behind a long stream. If a host is lost before all of it is here, the
+//! same state can be asked for again, of others.
 
 use super::exchange::Exchange;
 use super::stream::Incoming;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::{Layout, State};
 use crate::number::Number;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The state that all workers were asked for.
 pub(super) struct Snapshot<T> {
-    exchange: Arc<Exchange>,
     layout: Arc<Layout>,
-    /// The share of each task.
-    owners: Arc<[u32]>,
-    state: Mutex<Arrival<T>>,
+    arrival: Mutex<Arrival<T>>,
 }
 
 enum Arrival<T> {
-    Awaited,
-    Here(Result<State<T>>),
-    Taken,
+    /// Of workers at this exchange. They have the tasks of these shares.
+    Awaited(Arc<Exchange>, Arc<[u32]>),
+    Here(Arc<State<T>>),
 }
 
 impl<T: Number> Snapshot<T> {
-    /// Of workers that have just been asked.
+    /// Of workers that have just been asked. `owners`: the share of each task.
     pub(super) fn new(exchange: Arc<Exchange>, layout: Arc<Layout>, owners: Arc<[u32]>) -> Snapshot<T> {
-        Snapshot { exchange, layout, owners, state: Mutex::new(Arrival::Awaited) }
+        Snapshot { layout, arrival: Mutex::new(Arrival::Awaited(exchange, owners)) }
+    }
+
+    fn arrival(&self) -> MutexGuard<'_, Arrival<T>> {
+        self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is here.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(*self.arrival(), Arrival::Here(_))
+    }
+
+    /// Others were asked for it.
+    pub(super) fn redirect(&self, exchange: Arc<Exchange>, owners: Arc<[u32]>) {
+        let mut arrival = self.arrival();
+        if let Arrival::Awaited(..) = *arrival {
+            *arrival = Arrival::Awaited(exchange, owners);
+        }
     }
 
     /// Waits until it is here.
-    pub(super) fn arrive(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Arrival::Awaited = *state {
-            *state = Arrival::Here(self.receive());
-        }
-    }
-
-    /// Waits for it, and hands it out.
     ///
     /// # Errors
-    /// A worker that was lost; a state that was handed out before.
-    pub(super) fn take(&self) -> Result<State<T>> {
-        self.arrive();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, Arrival::Taken) {
-            Arrival::Here(state) => state,
-            _ => Err(Error::Internal("a state was asked for once and taken twice".into())),
-        }
+    /// A worker that was lost.
+    pub(super) fn arrive(&self) -> Result<Arc<State<T>>> {
+        let mut arrival = self.arrival();
+        let state = match &*arrival {
+            Arrival::Here(state) => state.clone(),
+            Arrival::Awaited(exchange, owners) => {
+                let received = self.receive(exchange, owners);
+                Arc::new(received.map_err(|error| exchange.check().err().unwrap_or(error))?)
+            }
+        };
+        *arrival = Arrival::Here(state.clone());
+        Ok(state)
     }
 
-    fn receive(&self) -> Result<State<T>> {
+    fn receive(&self, exchange: &Exchange, owners: &[u32]) -> Result<State<T>> {
         let layout = &self.layout;
         let mut state = State::zeros(layout.slots(), layout.shape);
-        for host in 1..self.exchange.transport().hosts() {
-            let mut from = Incoming::new(&self.exchange, host);
-            for t in (0..self.owners.len()).filter(|&t| self.owners[t] + 1 == host) {
+        for host in 1..exchange.transport().hosts() {
+            let mut from = Incoming::new(exchange, host);
+            for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
                 state.read(layout.slots_of_tiles(layout.tiles_of(t..t + 1)), &mut from)?;
             }
         }

@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::layout::{Domain, Forms, Layout, State, ViewMut};
 use crate::number::{Int, Precision};
 use crate::step::Step;
-use meshweft_net::children::Children;
 use meshweft_net::peer::{Identity, Network, Peer};
 use meshweft_net::{Host, memory};
 use meshweft_schedule::Order;
@@ -107,7 +106,7 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
         let begin = Begin { gpus: (0..workers).map(on_gpu).collect(), compress, ..begin };
         let drive = || {
             let exchange = exchanges.remove(0);
-            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin)?;
             let (plain, state) = case.laid_out(1);
             let mut oracle = Interpreter::new(Serial::new(plain.domain.clone(), state), table.clone(), globals.clone());
             let gpus = driver.facts().hosts.iter().filter(|host| !host.gpu.is_empty()).count();
@@ -276,7 +275,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
                     // Until the driver has enough of it.
                     loop {
                         let found = exchange
-                            .receive(DEAD, |_, message| matches!(Control::decode(message), Ok(Control::End)))?;
+                            .receive(DEAD, |_, message| matches!(Control::decode(message), Ok(Control::End { .. })))?;
                         if found.is_some() {
                             return Ok(());
                         }
@@ -288,7 +287,7 @@ fn a_run_in_which_nobody_moves_ends_and_says_who_waits_for_whom() {
         let begin = driver::begin(&table, &layout.stars, &globals, 1);
         let drive = || {
             let exchange = exchanges.remove(0);
-            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?;
+            let mut driver = Driver::new(exchange, layout.clone(), owners, &state, &begin)?;
             let stages = Random(3).stages(Order::BLOCKED, true, 2);
             driver.step(&Step { number: 0, parameters: Vec::new(), stages })?;
             driver.settle().map(|_| ())

@@ -24,6 +24,7 @@ use crate::trace;
 use meshweft_schedule::Rule;
 use meshweft_shaders::Scalar;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,13 +145,19 @@ pub(crate) fn work<T: Number>(
     table: Table<T>,
     folder: Option<PathBuf>,
 ) -> Result<()> {
-    let result = serve(exchange, begin, table, folder);
-    if let Err(error) = &result {
-        let failed = match error {
-            Error::TooLarge(why) => Control::TooLarge(why.clone()),
-            other => Control::Failed(other.to_string()),
-        };
-        exchange.send(DRIVER, failed.encode());
+    // A kernel that panics would do so anywhere: the driver is to know, rather than to try again.
+    let serve = || serve(exchange, begin, table, folder);
+    let result = catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(Error::Cluster(format!("a kernel panicked: {}", what.unwrap_or("it says nothing"))))
+    });
+    // Wherever it was noticed that a host is gone.
+    let result = result.map_err(|error| exchange.check().err().unwrap_or(error));
+    match &result {
+        // Every host notices that by itself.
+        Ok(()) | Err(Error::Lost(_)) => {}
+        Err(Error::TooLarge(why)) => exchange.send(DRIVER, Control::TooLarge(why.clone()).encode()),
+        Err(other) => exchange.send(DRIVER, Control::Failed(other.to_string()).encode()),
     }
     result
 }
@@ -324,9 +331,10 @@ impl<T: Number> Worker<T> {
                 Control::Piece => self.piece = Some(OwnPiece::read(&self.exchange, DRIVER, &self.domain)?),
                 Control::WritePiece(said) => self.write_piece(&said)?,
                 Control::Clock | Control::Timeline => timeline::answer(&self.exchange, &message)?,
-                Control::End => {
+                Control::End { has_failed } => {
                     self.exchange.finish();
-                    return Ok(());
+                    let failed = || Error::Cluster("the run has failed, which its driver tells more of".into());
+                    return if has_failed { Err(failed()) } else { Ok(()) };
                 }
                 other => return unexpected(DRIVER, &other),
             }

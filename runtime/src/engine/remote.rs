@@ -6,6 +6,7 @@ use crate::layout::State;
 use crate::number::Number;
 use crate::piece::Frame;
 use meshweft_mesh::Mesh;
+use std::sync::Arc;
 
 /// What hosts do that keep the state of an engine, and that is done here where the state is.
 ///
@@ -25,7 +26,7 @@ pub(crate) trait Remote<T: Number> {
 }
 
 /// Waits for a state that is on its way.
-pub(crate) type Promise<T> = Box<dyn FnOnce() -> Result<State<T>> + Send>;
+pub(crate) type Promise<T> = Box<dyn FnOnce() -> Result<Arc<State<T>>> + Send>;
 
 /// What one host of a run has of the mesh, and what it has done.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -179,12 +179,12 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     let state = State::new(layout.slots(), layout.shape, |slot, reals| {
         program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32), reals);
     });
-    let globals = program.globals();
+    let (globals, mesh) = (program.globals(), Arc::new(mesh));
     let timeline = timeline.then(|| Arc::new(Timeline::new(MOST)));
     let engine: Box<dyn Engine<T>> = match (device, &backend) {
         #[cfg(feature = "cluster")]
         (None, Backend::Cluster(cluster)) => {
-            Box::new(cluster.start(&layout, mesh.points(), &table, state, &globals, timeline.is_some())?)
+            Box::new(cluster.start(&layout, &mesh, &table, state, &globals, timeline.is_some())?)
         }
         (Some(device), _) => {
             let kernels = gpu::sources(traced)?;
@@ -200,7 +200,6 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     lap("state", &mut setup);
     let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
     let (fields, clock, health) = (table.records.state(), Clock::default(), Health::Well);
-    let mesh = Arc::new(mesh);
     let identity = Identity {
         program: table.program,
         kernels: table.fingerprint(),

@@ -491,7 +491,7 @@ impl<T: Number> AnySimulation for Core<T> {
         let state = match coming {
             Some(state) => state,
             None => {
-                let state = self.reals()?.to_state();
+                let state = Arc::new(self.reals()?.to_state());
                 Box::new(|| Ok(state))
             }
         };

@@ -1,24 +1,23 @@
 //! Hosts that were lost.
 
 use crate::error::{Error, Result};
-use meshweft_net::Host;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first host that was lost, and why, as long as none may leave.
 #[derive(Default)]
 pub(super) struct Loss {
-    first: OnceLock<(Host, String)>,
+    first: OnceLock<String>,
     /// Whether hosts may leave.
     is_over: AtomicBool,
 }
 
 impl Loss {
-    /// A host is gone. Returns whether that matters.
-    pub(super) fn note(&self, host: Host, why: String) -> bool {
+    /// A host is gone: it says which, and why. Returns whether that matters.
+    pub(super) fn note(&self, what: String) -> bool {
         let matters = !self.is_over.load(Ordering::Acquire);
         if matters {
-            let _ = self.first.set((host, why));
+            let _ = self.first.set(what);
         }
         matters
     }
@@ -37,7 +36,7 @@ impl Loss {
     pub(super) fn check(&self) -> Result<()> {
         match self.first.get() {
             None => Ok(()),
-            Some((host, why)) => Err(Error::Cluster(format!("host {host} was lost: {why}"))),
+            Some(what) => Err(Error::Lost(what.clone())),
         }
     }
 }

@@ -193,8 +193,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
             });
         }
         let drive = || {
-            let mut driver =
-                Driver::new(exchanges.remove(0), layout.clone(), owners, &state, &begin, Children::none())?;
+            let mut driver = Driver::new(exchanges.remove(0), layout.clone(), owners, &state, &begin)?;
             for number in 0..3 {
                 let step = step(random, number, n, order);
                 let step = Step { number, parameters: Vec::new(), stages: step.stages };

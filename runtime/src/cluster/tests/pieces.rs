@@ -36,7 +36,7 @@ fn with_two_workers(folder: Option<&Path>, drive: impl FnOnce(&mut Driver<Int>, 
         }
         let begin = driver::begin(&table, &layout.stars, &globals, 1);
         let exchange = exchanges.remove(0);
-        drive(&mut Driver::new(exchange, layout.clone(), owners, &state, &begin, Children::none())?, &mesh)
+        drive(&mut Driver::new(exchange, layout.clone(), owners, &state, &begin)?, &mesh)
     })
 }
 

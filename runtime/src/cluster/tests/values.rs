@@ -29,7 +29,7 @@ fn on_two<A>(
             });
         }
         let begin = Begin { compress, ..driver::begin(&table, &layout.stars, &[Int(0); 2], 1) };
-        let mut driver = Driver::new(exchanges.remove(0), layout, owners, &state, &begin, Children::none())?;
+        let mut driver = Driver::new(exchanges.remove(0), layout, owners, &state, &begin)?;
         drive(&mut driver)
     })
 }
@@ -127,7 +127,7 @@ fn answer(kernel: usize, message: impl Fn(&Share) -> Vec<u8> + Sync) -> Control 
         exchange.receive(DEAD, is_step)?;
         exchange.send(1, message(domain.share.as_ref().expect("it was read as one")));
         // It stays whatever becomes of the other one.
-        let is_end = |_: Host, message: &[u8]| matches!(Control::decode(message), Ok(Control::End));
+        let is_end = |_: Host, message: &[u8]| matches!(Control::decode(message), Ok(Control::End { .. }));
         while exchange.try_receive(is_end).is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

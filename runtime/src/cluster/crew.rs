@@ -1,0 +1,467 @@
+//! The workers of a run, whoever they are: an engine that goes on with others when some are lost.
+//!
+//! # The idea
+//!
+//! A [driver](super::driver) and its workers are fixed: whoever of them is lost ends all of it. So a run on hosts that may fail keeps what
+//! it takes to begin again: a state, and what workers were told since. The same steps from the same state have the same bits on any
+//! hosts [C3], so a run that begins again there is where it was, bit for bit [C8].
+//!
+//! ```text
+//!   kept state          told since, which is the log                     lost
+//!       ●───step──step──step──globals──step──step──step──step──step──step──✗
+//!                            ●  asked for, on its way: it becomes the kept state, and the log before it is forgotten
+//! ```
+//!
+//! States are copied while workers take the next steps ([`snapshot`](super::snapshot)). Each that the host asks for anyway, for a file or a
+//! checkpoint, is kept, and one now and then besides: a fiftieth of the time at most goes into that.
+//!
+//! # Fencing
+//!
+//! Beginning again is a new incarnation of the run (`meshweft_net::quic::Listening::again`): connections of the one before are closed, its
+//! certificates are refused. A worker that was frozen and wakes up speaks into a closed connection; then it joins as any other.
+//!
+//! # What it does not do
+//!
+//! Go on when a worker says that it cannot: its kernel panicked, or its disk is full. The next would say the same.
+
+use super::account::Tally;
+use super::balance::Balance;
+use super::driver::Driver;
+use super::message::{self, Begin, Control};
+use super::partition;
+use super::snapshot::Snapshot;
+use super::workers::Workers;
+use crate::engine::{Engine, Facts, Progress, Promise, Recording, Remote, Table};
+use crate::error::{Error, Result};
+use crate::layout::{Layout, State, View, ViewMut};
+use crate::number::Number;
+use crate::piece::Frame;
+use crate::step::{Settings, Step};
+use meshweft_mesh::{Cut, Mesh};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// States are asked for so rarely that they take one part in so many of the time.
+const SELDOM: u32 = 50;
+/// But not more often than that.
+const SOONEST: Duration = Duration::from_secs(1);
+/// Bytes of what workers were told, about, after which a state is asked for in any case.
+const LONGEST_LOG: usize = 64 << 20;
+/// How often a run begins again in a row without getting any further.
+const ATTEMPTS: u32 = 20;
+
+/// The engine.
+pub(crate) struct Crew<T: Number> {
+    run: Arc<Mutex<Running<T>>>,
+    /// The state, if it was asked for since it last changed.
+    state: OnceLock<Arc<State<T>>>,
+}
+
+/// What hosts begin with.
+pub(super) struct Plan<T> {
+    pub(super) layout: Arc<Layout>,
+    pub(super) mesh: Arc<Mesh>,
+    pub(super) table: Arc<Table<T>>,
+    pub(super) begin: Begin,
+    pub(super) cut: Cut,
+    /// How much of the mesh each worker is to have, of all together, as long as there are as many.
+    pub(super) weights: Vec<f64>,
+}
+
+/// Where a run can begin again.
+#[derive(Clone)]
+struct Kept<T> {
+    state: Arc<State<T>>,
+    globals: Vec<T>,
+    progress: Progress,
+}
+
+/// A state that is on its way.
+struct Coming<T> {
+    snapshot: Arc<Snapshot<T>>,
+    globals: Vec<T>,
+    progress: Progress,
+    /// How much of the log came before it.
+    position: usize,
+    asked: Instant,
+}
+
+struct Running<T: Number> {
+    driver: Driver<T>,
+    plan: Plan<T>,
+    workers: Workers,
+    kept: Kept<T>,
+    log: Vec<Control>,
+    log_bytes: usize,
+    coming: Vec<Coming<T>>,
+    /// When a state was last asked for, and how long it took to come.
+    asked: Instant,
+    cost: Duration,
+    /// How often it began, and how often since a state was last kept.
+    began: u64,
+    attempts: u32,
+    balance: Option<Balance>,
+}
+
+impl<T: Number> Crew<T> {
+    /// Hands out shares of a state to workers.
+    ///
+    /// # Errors
+    /// A host that was lost, or cannot hold its share.
+    pub(super) fn start(
+        plan: Plan<T>,
+        mut workers: Workers,
+        state: State<T>,
+        globals: &[T],
+        mut balance: Option<Balance>,
+    ) -> Result<Crew<T>> {
+        let kept = Kept { state: Arc::new(state), globals: globals.to_vec(), progress: Progress::default() };
+        let driver = match &mut balance {
+            Some(balance) => balanced(&plan, &mut workers, &kept, balance.weights(), balance)?,
+            None => started(&plan, &mut workers, &kept, &plan.weights)?,
+        };
+        let mut run = Running {
+            driver,
+            plan,
+            workers,
+            kept: kept.clone(),
+            log: Vec::new(),
+            log_bytes: 0,
+            coming: Vec::new(),
+            asked: Instant::now(),
+            cost: Duration::ZERO,
+            began: 0,
+            attempts: 0,
+            balance,
+        };
+        run.spare();
+        Ok(Crew { run: Arc::new(Mutex::new(run)), state: OnceLock::from(kept.state) })
+    }
+
+    fn run(&self) -> MutexGuard<'_, Running<T>> {
+        lock(&self.run)
+    }
+
+    /// Waits for a state that was asked for.
+    fn fetch(run: &Mutex<Running<T>>, snapshot: &Snapshot<T>) -> Result<Arc<State<T>>> {
+        loop {
+            let began = lock(run).began;
+            let error = match snapshot.arrive() {
+                Ok(state) => return Ok(state),
+                Err(error) => error,
+            };
+            let mut run = lock(run);
+            // Another thread may have seen to it meanwhile.
+            if run.began == began {
+                run.mend(error)?;
+            }
+        }
+    }
+}
+
+fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives workers shares of these weights, if there are as many, or equal ones.
+fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, weights: &[f64]) -> Result<Driver<T>> {
+    let Plan { layout, mesh, table, begin, cut, .. } = plan;
+    let exchange = workers.muster(table)?;
+    let count = exchange.transport().hosts() - 1;
+    let mut begin = Begin { globals: message::bits(&kept.globals), ..begin.clone() };
+    let equal = partition::even(count)?;
+    let weights = if weights.len() == count as usize { weights } else { &equal };
+    // Hosts that have no number of a GPU of their own take the first.
+    let first = begin.gpus.first().copied().flatten();
+    begin.gpus.resize(count as usize, first);
+    begin.grid = cut.grid(count)?;
+    let owners = partition::partition(layout, mesh.points(), weights, *cut)?;
+    let driver = Driver::new(exchange, layout.clone(), owners, &kept.state, &begin);
+    if driver.is_err() {
+        workers.dismiss();
+    }
+    let driver = driver?;
+    Ok(match workers.children() {
+        Some(children) => driver.of(children),
+        None => driver,
+    })
+}
+
+/// The same, or less to GPUs that refuse their shares.
+fn balanced<T: Number>(
+    plan: &Plan<T>,
+    workers: &mut Workers,
+    kept: &Kept<T>,
+    weights: Vec<f64>,
+    balance: &mut Balance,
+) -> Result<Driver<T>> {
+    let driver = balance.hand_out(weights, |weights| started(plan, workers, kept, weights))?;
+    Ok(driver.with_most(balance.most()))
+}
+
+impl<T: Number> Running<T> {
+    /// Does something with the driver, and again with the next one as long as hosts are lost.
+    fn attempt<A>(&mut self, mut act: impl FnMut(&mut Driver<T>) -> Result<A>) -> Result<A> {
+        loop {
+            match act(&mut self.driver) {
+                Ok(done) => return Ok(done),
+                Err(error) => self.mend(error)?,
+            }
+        }
+    }
+
+    /// Begins again where a state was kept, if all that is wrong is that a host was lost.
+    ///
+    /// # Errors
+    /// What else is wrong; workers that do not come back.
+    fn mend(&mut self, error: Error) -> Result<()> {
+        let Error::Lost(mut why) = error else { return Err(error) };
+        if !self.workers.come_again() {
+            return Err(Error::Lost(why));
+        }
+        loop {
+            self.attempts += 1;
+            if self.attempts > ATTEMPTS {
+                return Err(Error::Lost(format!("{why}; the run began again {ATTEMPTS} times and got no further")));
+            }
+            match self.begin_again(&why) {
+                Err(Error::Lost(again)) => why = again,
+                done => return done,
+            }
+        }
+    }
+
+    fn begin_again(&mut self, why: &str) -> Result<()> {
+        let clock = Instant::now();
+        self.keep();
+        self.workers.said(&format!("{why}; going on without it"));
+        self.driver.leave();
+        let earlier = self.driver.tallies();
+        let weights = self.balance.as_ref().map_or(self.plan.weights.clone(), Balance::weights);
+        let driver = started(&self.plan, &mut self.workers, &self.kept, &weights)?;
+        self.take(driver, self.kept.progress, earlier);
+        self.replay()?;
+        let workers = self.driver.workers().len();
+        let workers = if workers == 1 { "1 worker".into() } else { format!("{workers} workers") };
+        let (steps, took) = (self.log.len(), clock.elapsed().as_secs_f64());
+        self.workers.said(&format!("going on with {workers} after {took:.2} s, {steps} steps behind"));
+        Ok(())
+    }
+
+    /// Goes on with another driver.
+    fn take(&mut self, driver: Driver<T>, before: Progress, earlier: Vec<Tally>) {
+        self.driver = driver.after(before, earlier);
+        self.began += 1;
+    }
+
+    /// Tells workers what those before them were told since the kept state.
+    fn replay(&mut self) -> Result<()> {
+        for i in 0..=self.log.len() {
+            let asked = self.coming.iter().filter(|coming| coming.position == i);
+            asked.for_each(|coming| self.driver.send_for(&coming.snapshot));
+            if let Some(said) = self.log.get(i) {
+                tell(&mut self.driver, said)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what workers are to be told, and tells them.
+    fn tell(&mut self, said: Control) -> Result<()> {
+        if !self.workers.come_again() {
+            return tell(&mut self.driver, &said);
+        }
+        self.log_bytes += said.bytes();
+        self.log.push(said);
+        let told = tell(&mut self.driver, &self.log[self.log.len() - 1]);
+        told.or_else(|error| self.mend(error))
+    }
+
+    /// Keeps the latest state that has come.
+    fn keep(&mut self) {
+        let Some(last) = self.coming.iter().rposition(|coming| coming.snapshot.is_here()) else { return };
+        let mut came = self.coming.drain(..=last);
+        let Some(Coming { snapshot, globals, progress, position, asked }) = came.next_back() else { return };
+        drop(came);
+        self.cost = asked.elapsed().min(self.asked.elapsed());
+        if let Ok(state) = snapshot.arrive() {
+            self.kept = Kept { state, globals, progress };
+        }
+        self.log.drain(..position);
+        self.log_bytes = self.log.iter().map(Control::bytes).sum();
+        self.coming.iter_mut().for_each(|coming| coming.position -= position);
+        self.attempts = 0;
+    }
+
+    /// Asks for a state if it is time to keep another.
+    fn keep_now_and_then(&mut self) -> Result<()> {
+        if !self.workers.come_again() {
+            return Ok(());
+        }
+        self.keep();
+        let is_due = self.asked.elapsed() >= SOONEST.max(self.cost * SELDOM) || self.log_bytes > LONGEST_LOG;
+        if is_due && self.coming.is_empty() && !self.log.is_empty() {
+            self.ask()?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the state after all that workers were told.
+    fn ask(&mut self) -> Result<Arc<Snapshot<T>>> {
+        let has_globals = !self.kept.globals.is_empty();
+        let (progress, globals) = self.attempt(|driver| {
+            let progress = driver.settle_all()?;
+            Ok((progress, if has_globals { driver.globals()? } else { Vec::new() }))
+        })?;
+        let snapshot = self.driver.awaited();
+        if self.workers.come_again() && !progress.non_finite {
+            let (snapshot, position) = (snapshot.clone(), self.log.len());
+            self.asked = Instant::now();
+            self.coming.push(Coming { snapshot, globals, progress, position, asked: self.asked });
+        }
+        self.driver.send_for(&snapshot);
+        Ok(snapshot)
+    }
+
+    /// Hands out shares again if some workers turn out to be quicker than others. `state`: that of now, if it is known.
+    fn rebalance(&mut self, state: Option<Arc<State<T>>>) -> Result<()> {
+        let is_due = |balance: &mut Balance| balance.is_due() && self.coming.is_empty();
+        let Some(mut balance) = self.balance.take_if(is_due) else { return Ok(()) };
+        let moved = self.move_tasks(&mut balance, state);
+        self.balance = Some(balance);
+        moved.or_else(|error| self.mend(error))
+    }
+
+    fn move_tasks(&mut self, balance: &mut Balance, state: Option<Arc<State<T>>>) -> Result<()> {
+        let progress = self.driver.settle_all()?;
+        let better = if progress.non_finite { None } else { balance.correct(&self.driver.busy()) };
+        let Some(weights) = better else { return Ok(()) };
+        let state = match state {
+            Some(state) => state,
+            None => self.ask()?.arrive()?,
+        };
+        let globals = self.driver.globals()?;
+        self.forget_before(Kept { state, globals, progress });
+        // A GPU has no room for a share and the one after it.
+        self.driver.leave();
+        self.workers.dismiss();
+        let earlier = self.driver.tallies();
+        let driver = balanced(&self.plan, &mut self.workers, &self.kept, weights, balance)?;
+        self.take(driver, progress, earlier);
+        self.spare();
+        balance.settle();
+        Ok(())
+    }
+
+    /// Keeps no state where none is gone back to.
+    fn spare(&mut self) {
+        if !self.workers.come_again() {
+            self.kept.state = Arc::new(State::zeros(0, self.kept.state.shape));
+        }
+    }
+
+    /// From here on the run can begin again with that state, and with none before.
+    fn forget_before(&mut self, kept: Kept<T>) {
+        self.kept = kept;
+        self.log.clear();
+        self.coming.clear();
+        (self.log_bytes, self.asked, self.attempts) = (0, Instant::now(), 0);
+    }
+}
+
+/// Tells workers what is in a log.
+fn tell<T: Number>(driver: &mut Driver<T>, said: &Control) -> Result<()> {
+    match said {
+        Control::Step { .. } => driver.tell_step(said),
+        other => driver.tell_all(other),
+    }
+}
+
+impl<T: Number> Engine<T> for Crew<T> {
+    fn step(&mut self, step: &Step<T>) -> Result<()> {
+        let state = self.state.take();
+        let mut run = self.run();
+        run.rebalance(state)?;
+        run.keep_now_and_then()?;
+        run.tell(message::of_step(step))
+    }
+
+    fn settle(&mut self) -> Result<Progress> {
+        self.run().attempt(|driver| driver.settle_all())
+    }
+
+    fn progress(&self) -> Progress {
+        self.run().driver.progress()
+    }
+
+    fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
+        self.run().attempt(|driver| driver.measure(kernel, settings, parameters, step))
+    }
+
+    fn state(&self) -> Result<View<'_, T>> {
+        if let Some(state) = self.state.get() {
+            return Ok(state.view());
+        }
+        let snapshot = self.run().ask()?;
+        let state = Crew::fetch(&self.run, &snapshot)?;
+        Ok(self.state.get_or_init(|| state).view())
+    }
+
+    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.state()?;
+        let state = self.state.take().expect("it was just asked for");
+        let mut run = self.run();
+        let has_globals = !run.kept.globals.is_empty();
+        let (progress, globals) = run.attempt(|driver| {
+            let progress = driver.settle_all()?;
+            Ok((progress, if has_globals { driver.globals()? } else { Vec::new() }))
+        })?;
+        // After this they will be asked for of no other workers.
+        for coming in run.coming.iter().map(|coming| coming.snapshot.clone()).collect::<Vec<_>>() {
+            run.attempt(|_| coming.arrive().map(drop))?;
+        }
+        let mut state = Arc::unwrap_or_clone(state);
+        edit(state.view_mut());
+        let (state, progress) = (Arc::new(state), Progress { non_finite: false, ..progress });
+        run.forget_before(Kept { state: state.clone(), globals, progress });
+        let replaced = run.driver.replace(state.clone());
+        replaced.or_else(|error| run.mend(error))?;
+        drop(run);
+        self.state = OnceLock::from(state);
+        Ok(())
+    }
+
+    fn globals(&self) -> Result<Vec<T>> {
+        self.run().attempt(|driver| driver.globals())
+    }
+
+    fn set_globals(&mut self, globals: &[T]) -> Result<()> {
+        self.run().tell(Control::SetGlobals(message::bits(globals)))
+    }
+
+    fn facts(&self) -> Facts {
+        self.run().driver.facts()
+    }
+
+    fn remote(&mut self) -> Option<&mut dyn Remote<T>> {
+        Some(self)
+    }
+}
+
+impl<T: Number> Remote<T> for Crew<T> {
+    fn snapshot(&mut self) -> Result<Option<Promise<T>>> {
+        if self.state.get().is_some() {
+            return Ok(None);
+        }
+        let (snapshot, run) = (self.run().ask()?, self.run.clone());
+        Ok(Some(Box::new(move || Crew::fetch(&run, &snapshot))))
+    }
+
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
+        self.run().attempt(|driver| driver.write_pieces(mesh, frame))
+    }
+
+    fn recordings(&mut self) -> Result<Vec<Recording>> {
+        self.run().attempt(|driver| driver.recordings())
+    }
+}

@@ -1,0 +1,145 @@
+//! Where the workers of a run are, and how to have them again once some are lost.
+
+use super::exchange::Exchange;
+use super::worker;
+use crate::engine::Table;
+use crate::error::Result;
+#[cfg(all(test, feature = "gpu"))]
+use crate::gpu;
+use crate::number::Number;
+use meshweft_net::children::Children;
+use meshweft_net::peer::{Identity, Network, Peer};
+use meshweft_net::quic::{Listening, Quic, Settings};
+use meshweft_net::{Transport, memory};
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a run that begins again waits for the first of its workers.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The workers of a run.
+pub(super) enum Workers {
+    /// Threads of this process. None of them is lost.
+    Inside(Inside),
+    /// Processes, here or elsewhere.
+    Connected(Connected),
+}
+
+pub(super) struct Inside {
+    count: u32,
+    /// Those at work.
+    driver: Option<Arc<Exchange>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+pub(super) struct Connected {
+    /// Until the run begins.
+    exchange: Option<Arc<Exchange>>,
+    quic: Arc<Quic>,
+    /// As many as there were at first.
+    most: u32,
+    settings: Settings,
+    children: Arc<Mutex<Children>>,
+}
+
+impl Workers {
+    /// So many threads.
+    pub(super) fn inside(count: u32) -> Workers {
+        Workers::Inside(Inside { count, driver: None, threads: Vec::new() })
+    }
+
+    /// Those that have joined; `children`: of them, those that this process has started.
+    pub(super) fn connected(quic: Quic, exchange: Arc<Exchange>, settings: Settings, children: Children) -> Workers {
+        let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
+        exchange.connect(peer(&*quic), quic.clone());
+        let most = quic.hosts() - 1;
+        Workers::Connected(Connected { exchange: Some(exchange), quic, most, settings, children })
+    }
+
+    /// Whether they can be lost, and come again.
+    pub(super) fn come_again(&self) -> bool {
+        matches!(self, Workers::Connected(_))
+    }
+
+    /// Returns the driver's end: of those that are here or, once these have worked, of those that come again.
+    ///
+    /// # Errors
+    /// None comes.
+    pub(super) fn muster<T: Number>(&mut self, table: &Arc<Table<T>>) -> Result<Arc<Exchange>> {
+        match self {
+            Workers::Inside(inside) => Ok(inside.begin(table)),
+            Workers::Connected(connected) => match connected.exchange.take() {
+                Some(exchange) => Ok(exchange),
+                None => connected.again(),
+            },
+        }
+    }
+
+    /// Ends threads, which then hold nothing any more.
+    pub(super) fn dismiss(&mut self) {
+        if let Workers::Inside(Inside { driver, threads, .. }) = self {
+            driver.take().into_iter().for_each(|driver| driver.transport().leave());
+            threads.drain(..).for_each(|thread| drop(thread.join()));
+        }
+    }
+
+    /// Those that this process has started.
+    pub(super) fn children(&self) -> Option<Arc<Mutex<Children>>> {
+        match self {
+            Workers::Inside(_) => None,
+            Workers::Connected(connected) => Some(connected.children.clone()),
+        }
+    }
+
+    /// Tells people what becomes of them.
+    pub(super) fn said(&self, what: &str) {
+        // Nothing can be done if that cannot be written.
+        let _ = writeln!(std::io::stderr(), "{what}");
+    }
+}
+
+impl Connected {
+    fn again(&mut self) -> Result<Arc<Exchange>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner).revive()?;
+        let exchange = Exchange::new();
+        let listening = Listening::again(&self.quic, self.most, self.settings.clone(), exchange.sink())?;
+        let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || Ok(()))?;
+        self.quic = Arc::new(quic);
+        exchange.connect(peer(&*self.quic), self.quic.clone());
+        Ok(exchange)
+    }
+}
+
+/// What speaks for a host. Both transports lose nothing.
+pub(super) fn peer(transport: &dyn Transport) -> Peer {
+    let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
+    Peer::new(identity, transport.hosts(), Network::Reliable)
+}
+
+impl Inside {
+    /// Starts threads. Returns the driver's end.
+    fn begin<T: Number>(&mut self, table: &Arc<Table<T>>) -> Arc<Exchange> {
+        let exchanges: Vec<Arc<Exchange>> = (0..=self.count).map(|_| Exchange::new()).collect();
+        let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
+        for (exchange, transport) in exchanges.iter().zip(transports) {
+            exchange.connect(peer(&transport), Arc::new(transport));
+        }
+        #[cfg(all(test, feature = "gpu"))]
+        let memory = gpu::MEMORY.get();
+        let start = |exchange: &Arc<Exchange>| {
+            let (exchange, table) = (exchange.clone(), Table::clone(table));
+            std::thread::spawn(move || {
+                #[cfg(all(test, feature = "gpu"))]
+                gpu::MEMORY.set(memory);
+                // The driver hears of what goes wrong.
+                let _ = worker::begin(&exchange).and_then(|begin| worker::work(&exchange, &begin, table, None));
+                exchange.transport().close();
+            })
+        };
+        self.threads = exchanges[1..].iter().map(start).collect();
+        self.driver = Some(exchanges[0].clone());
+        exchanges[0].clone()
+    }
+}
