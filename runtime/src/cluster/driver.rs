@@ -266,8 +266,9 @@ impl<T: Number> Driver<T> {
         self.take_in();
         let (mut watch, mut waited) = (Watch::default(), Duration::ZERO);
         loop {
-            let has_failed =
-                |message: &[u8]| matches!(Control::decode(message), Ok(Control::Failed(_) | Control::TooLarge(_)));
+            let has_failed = |message: &[u8]| {
+                matches!(Control::decode(message), Ok(Control::Failed(_) | Control::TooLarge(_) | Control::Cut(_)))
+            };
             let wants =
                 |from, message: &[u8]| message.first() == Some(&CONTROL) && (from == host || has_failed(message));
             let message = self.exchange.receive(GLANCE, wants).map_err(|error| self.cause(error))?;
@@ -292,6 +293,7 @@ impl<T: Number> Driver<T> {
         let error = match said {
             Control::Failed(why) => Error::Cluster(format!("host {from} cannot go on: {}", plain(&why))),
             Control::TooLarge(why) => Error::TooLarge(format!("host {from}: {}", plain(&why))),
+            Control::Cut(why) => return Ok(Error::Lost(plain(&why))),
             other => return Err(other),
         };
         self.has_failed.store(true, Ordering::Relaxed);
@@ -309,11 +311,14 @@ impl<T: Number> Driver<T> {
     /// The error that a worker has told, rather than that it is gone.
     fn cause(&self, error: Error) -> Error {
         let is_control = |_, message: &[u8]| message.first() == Some(&CONTROL);
+        let (mut error, mut is_told) = (error, false);
         while let Some((host, message)) = self.exchange.try_receive(is_control) {
-            if let Ok(error) =
-                Control::decode(&message).map_or_else(|_| Err(()), |said| self.failure(host, said).map_err(drop))
-            {
-                return error;
+            let Ok(Ok(told)) = Control::decode(&message).map(|said| self.failure(host, said)) else { continue };
+            // Those who leave because another was lost are lost themselves: the first of them knows more.
+            match told {
+                Error::Lost(_) if is_told => {}
+                Error::Lost(_) => (error, is_told) = (told, true),
+                other => return other,
             }
         }
         error

@@ -20,7 +20,7 @@ use super::packing::Compress;
 use super::time::{Clock, Time};
 use super::values;
 use crate::engine::{Lag, Timeline};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::Domain;
 use ghosts::Ghosts;
 use line::{Line, News};
@@ -124,7 +124,10 @@ impl Exchange {
             match message.first() {
                 Some(&VALUES) => {
                     if let Err(error) = self.values(from, &message) {
-                        self.lose(from, error.to_string());
+                        // Whoever says that would say it again: it is no reason to begin again.
+                        let what = error.to_string();
+                        let what = what.trim_start_matches("cluster: ");
+                        self.note(Error::Cluster(format!("host {from} breaks the rules: {what}")));
                     }
                 }
                 Some(&WATCH) => self.send(from, Control::Standing(self.standing()).encode()),
@@ -135,14 +138,18 @@ impl Exchange {
     }
 
     fn lose(&self, host: Host, why: String) {
-        self.cut_off(format!("host {host} was lost: {why}"));
+        self.note(Error::Lost(format!("host {host} was lost: {why}")));
+    }
+
+    fn note(&self, what: Error) {
+        if self.loss.note(what) {
+            self.time.news();
+        }
     }
 
     /// A host is gone, by what is known otherwise than from the network.
     pub(crate) fn cut_off(&self, what: String) {
-        if self.loss.note(what) {
-            self.time.news();
-        }
+        self.note(Error::Lost(what));
     }
 
     /// The error of the host that was lost first, if one was.

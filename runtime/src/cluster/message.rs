@@ -83,6 +83,8 @@ pub(crate) enum Control {
     Failed(String),
     /// The same, because its GPU cannot hold its share.
     TooLarge(String),
+    /// From a worker: it leaves, because it has lost a host.
+    Cut(String),
     /// From the driver: the run is over, and whether it has failed.
     End {
         has_failed: bool,

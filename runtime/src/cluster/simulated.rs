@@ -7,6 +7,7 @@
 use crate::cluster::exchange::Exchange;
 use crate::cluster::time::Time;
 use meshweft_net::{Event, Host, Traffic, Transport};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -210,6 +211,11 @@ impl Simulated {
 
 /// How the thread of a host ends that crashes.
 pub(crate) struct Crash;
+
+/// Goes on with a panic that is a crash, which nobody outlives.
+pub(crate) fn pass_on(panic: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
+    if panic.is::<Crash>() { std::panic::resume_unwind(panic) } else { panic }
+}
 
 /// One host's end.
 pub(crate) struct Simulation {

@@ -148,14 +148,16 @@ pub(crate) fn work<T: Number>(
     // A kernel that panics would do so anywhere: the driver is to know, rather than to try again.
     let serve = || serve(exchange, begin, table, folder);
     let result = catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|panic| {
+        #[cfg(test)]
+        let panic = super::simulated::pass_on(panic);
         let what = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(Error::Cluster(format!("a kernel panicked: {}", what.unwrap_or("it says nothing"))))
     });
     // Wherever it was noticed that a host is gone.
     let result = result.map_err(|error| exchange.check().err().unwrap_or(error));
     match &result {
-        // Every host notices that by itself.
-        Ok(()) | Err(Error::Lost(_)) => {}
+        Ok(()) => {}
+        Err(Error::Lost(why)) => exchange.send(DRIVER, Control::Cut(why.clone()).encode()),
         Err(Error::TooLarge(why)) => exchange.send(DRIVER, Control::TooLarge(why.clone()).encode()),
         Err(other) => exchange.send(DRIVER, Control::Failed(other.to_string()).encode()),
     }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The first host that was lost, and why, as long as none may leave.
 #[derive(Default)]
 pub(super) struct Loss {
-    first: OnceLock<String>,
+    first: OnceLock<Error>,
     /// Whether hosts may leave.
     is_over: AtomicBool,
 }
 
 impl Loss {
-    /// A host is gone: it says which, and why. Returns whether that matters.
-    pub(super) fn note(&self, what: String) -> bool {
+    /// A host is gone, or says what none says: the error tells which. Returns whether that matters.
+    pub(super) fn note(&self, what: Error) -> bool {
         let matters = !self.is_over.load(Ordering::Acquire);
         if matters {
             let _ = self.first.set(what);
@@ -36,7 +36,8 @@ impl Loss {
     pub(super) fn check(&self) -> Result<()> {
         match self.first.get() {
             None => Ok(()),
-            Some(what) => Err(Error::Lost(what.clone())),
+            Some(Error::Lost(what)) => Err(Error::Lost(what.clone())),
+            Some(breach) => Err(Error::Cluster(breach.to_string().trim_start_matches("cluster: ").into())),
         }
     }
 }
