@@ -86,13 +86,13 @@ impl Children {
         Ok(())
     }
 
-    /// Says of a process that has ended which it is, and why.
-    pub fn ended(&mut self) -> Option<String> {
+    /// Says of a process that has ended which it is, and why. `when`: what to add.
+    pub fn ended(&mut self, when: &str) -> Option<String> {
         self.0.iter_mut().zip(1..).find_map(|(Started { child, voice, .. }, number)| {
             let status = child.try_wait().ok()??;
             Some(match voice {
-                Some((name, voice)) => format!("the worker on {name} ended: {}", voice.reason(status)),
-                None => format!("worker process {number} ended with {status}"),
+                Some((name, voice)) => format!("the worker on {name} ended{when}: {}", voice.reason(status)),
+                None => format!("worker process {number} ended{when} with {status}"),
             })
         })
     }
@@ -101,7 +101,7 @@ impl Children {
     pub fn fault(&mut self) -> Option<Error> {
         let has_names = self.0.iter().any(|started| started.voice.is_some());
         let hint = if has_names { "" } else { ": does `main` begin with `Worker::from_env`?" };
-        Some(Error::Hosts(format!("{}, before the run began{hint}", self.ended()?)))
+        Some(Error::Hosts(format!("{}{hint}", self.ended(" before the run began")?)))
     }
 }
 

@@ -303,7 +303,7 @@ impl<T: Number> Driver<T> {
     /// Notices what has ended of what this process has started, before the network does.
     fn look_after_children(&self) {
         let Some(children) = &self.children else { return };
-        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).ended() {
+        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).ended("") {
             self.exchange.cut_off(what);
         }
     }
