@@ -5,7 +5,7 @@
 
 cases:
     kill      one worker, at any moment of the run
-    early     one worker, within the first 150 ms: while it joins and gets its share
+    early     one worker, within the first 80 ms: while it joins and gets its share
     again     one worker, and another one within 300 ms: while the run begins again
     pair      two workers at once
     all       all workers at once
@@ -76,7 +76,7 @@ def trial(case, chance, folder, steps, span, workers):
     if not wait_for_workers(driver, workers):
         return told(driver, 60)
     if case == "early":
-        time.sleep(chance.uniform(0, 0.15))
+        time.sleep(chance.uniform(0, 0.08))
     elif not ends:
         time.sleep(chance.uniform(0, span))
     frozen = []

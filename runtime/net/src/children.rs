@@ -18,10 +18,15 @@ const LONGEST_LINE: u64 = 4096;
 /// Processes that were started here. They end with the run, and are ended if they do not.
 pub struct Children(Vec<Started>);
 
+/// How often a process that was killed is started again before the run begins.
+const LIVES: u32 = 20;
+
 struct Started {
     command: Command,
     token: String,
     child: Child,
+    /// How often it was started again.
+    revived: u32,
     /// The name that is shown with what it says, and that.
     voice: Option<(String, Voice)>,
 }
@@ -76,14 +81,20 @@ impl Children {
     /// # Errors
     /// A program that cannot be started.
     pub fn revive(&mut self) -> Result<()> {
-        for started in &mut self.0 {
-            if !matches!(started.child.try_wait(), Ok(None)) {
-                let command = std::mem::replace(&mut started.command, Command::new(""));
-                let name = started.voice.take().map(|(name, _)| name);
-                *started = Started::new(command, name, std::mem::take(&mut started.token))?;
-            }
-        }
-        Ok(())
+        let ended = |started: &mut Started| !matches!(started.child.try_wait(), Ok(None));
+        self.0.iter_mut().filter_map(|started| ended(started).then_some(started)).try_for_each(Started::again)
+    }
+
+    /// Starts each process again that was killed: what ends by itself would do so again.
+    ///
+    /// # Errors
+    /// A program that cannot be started.
+    pub fn revive_killed(&mut self) -> Result<()> {
+        let killed = |started: &mut Started| {
+            let status = started.child.try_wait().ok().flatten();
+            status.is_some_and(|status| status.code().is_none()) && started.revived < LIVES
+        };
+        self.0.iter_mut().filter_map(|started| killed(started).then_some(started)).try_for_each(Started::again)
     }
 
     /// Says of a process that has ended which it is, and why. `when`: what to add.
@@ -97,8 +108,11 @@ impl Children {
         })
     }
 
-    /// Returns the error of a process that has ended before the run began.
+    /// Returns the error of a process that has ended before the run began; one that was killed is started again.
     pub fn fault(&mut self) -> Option<Error> {
+        if let Err(error) = self.revive_killed() {
+            return Some(error);
+        }
         let has_names = self.0.iter().any(|started| started.voice.is_some());
         let hint = if has_names { "" } else { ": does `main` begin with `Worker::from_env`?" };
         Some(Error::Hosts(format!("{}{hint}", self.ended(" before the run began")?)))
@@ -116,7 +130,15 @@ impl Started {
         }
         let voice = name.zip(child.stderr.take());
         let voice = voice.map(|(name, stderr)| (name.clone(), Voice::show(name, stderr)));
-        Ok(Started { command, token, child, voice })
+        Ok(Started { command, token, child, revived: 0, voice })
+    }
+
+    fn again(&mut self) -> Result<()> {
+        let command = std::mem::replace(&mut self.command, Command::new(""));
+        let name = self.voice.take().map(|(name, _)| name);
+        let started = Started::new(command, name, std::mem::take(&mut self.token))?;
+        *self = Started { revived: self.revived + 1, ..started };
+        Ok(())
     }
 }
 

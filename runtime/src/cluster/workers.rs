@@ -102,10 +102,11 @@ impl Workers {
 
 impl Connected {
     fn again(&mut self) -> Result<Arc<Exchange>> {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner).revive()?;
+        let children = || self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children().revive()?;
         let exchange = Exchange::new();
         let listening = Listening::again(&self.quic, self.most, self.settings.clone(), exchange.sink())?;
-        let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || Ok(()))?;
+        let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || children().revive_killed())?;
         self.quic = Arc::new(quic);
         exchange.connect(peer(&*self.quic), self.quic.clone());
         Ok(exchange)

@@ -174,8 +174,15 @@ impl Listening {
     }
 }
 
-/// Lets workers in until all are connected with each other; as often as it takes, if the run may go without some. Returns the run as it
-/// began, and channels by number.
+/// Why a run has not come together.
+enum Unready {
+    /// A worker was lost when all were here: the others may be asked to come again.
+    Worker(Error),
+    /// There is nobody to ask, or no time.
+    Driver(Error),
+}
+
+/// Lets workers in until all are connected with each other, as often as it takes. Returns the run as it began, and channels by number.
 async fn gather(
     mut run: Run,
     mut own: Credentials,
@@ -192,8 +199,10 @@ async fn gather(
         match Arc::new(gathering).gather(door, report.clone()).await {
             Ok(channels) => return Ok((run, channels)),
             // Those that are left come again.
-            Err(_) if goes_without && Instant::now() < deadline => {}
-            Err(error) => return Err(error),
+            // One that says that it gives up cannot reach another, and would not the next time.
+            Err(Unready::Worker(why))
+                if Instant::now() < deadline && (goes_without || !why.to_string().ends_with(GAVE_UP)) => {}
+            Err(Unready::Worker(error) | Unready::Driver(error)) => return Err(error),
         }
         run.incarnation += 1;
         own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
@@ -234,7 +243,11 @@ struct Worker {
 
 impl Gathering {
     /// Lets workers in until all are connected with each other. Returns channels by number.
-    async fn gather(self: Arc<Self>, door: Door, report: std_mpsc::Sender<Progress>) -> Result<Vec<Option<Channel>>> {
+    async fn gather(
+        self: Arc<Self>,
+        door: Door,
+        report: std_mpsc::Sender<Progress>,
+    ) -> Result<Vec<Option<Channel>>, Unready> {
         let expected = self.run.token.workers as usize;
         let mut workers: Vec<Option<Worker>> = (0..expected).map(|_| None).collect();
         let (tell, mut news) = mpsc::unbounded_channel();
@@ -270,7 +283,7 @@ impl Gathering {
                     }
                 },
                 caller = door.next() => {
-                    let caller = caller.ok_or_else(|| Error::Hosts("the socket was closed".into()))?;
+                    let caller = caller.ok_or_else(|| Unready::Driver(Error::Hosts("the socket was closed".into())))?;
                     let (this, tell) = (self.clone(), tell.clone());
                     callers.spawn(async move {
                         let address = caller.address;
@@ -290,9 +303,9 @@ impl Gathering {
                 () = tokio::time::sleep_until(enough.into()), if self.goes_without && enough < self.deadline => {}
                 () = tokio::time::sleep_until(self.deadline.into()) => {
                     let here = workers.iter().flatten().count();
-                    return Err(Error::Hosts(format!(
+                    return Err(Unready::Driver(Error::Hosts(format!(
                         "{here} of {expected} workers joined before the deadline: start the others, or give them more time"
-                    )));
+                    ))));
                 }
             }
             // Tasks that are done are let go of.
@@ -302,9 +315,15 @@ impl Gathering {
         // Numbers are given from the lowest on; where one in the middle did not come back, all are given anew.
         let count = workers.iter().flatten().count();
         if workers[..count].iter().any(Option::is_none) {
-            return Err(Error::Hosts("a worker was let in and did not come back".into()));
+            return Err(Unready::Worker(Error::Hosts("a worker was let in and did not come back".into())));
         }
-        self.connect(workers.into_iter().flatten().collect()).await
+        let workers: Vec<Worker> = workers.into_iter().flatten().collect();
+        let connections: Vec<Connection> = workers.iter().map(|worker| worker.channel.connection.clone()).collect();
+        let connected = self.connect(workers).await;
+        if connected.is_err() {
+            connections.iter().for_each(|connection| connection.close(code::AGAIN, b"the run begins again"));
+        }
+        connected.map_err(Unready::Worker)
     }
 
     fn places(&self) -> std::sync::MutexGuard<'_, Vec<Option<Place>>> {

@@ -70,6 +70,8 @@ pub(super) mod code {
     pub(crate) const GOODBYE: VarInt = VarInt::from_u32(5);
     /// A message was cut short.
     pub(crate) const CUT_SHORT: VarInt = VarInt::from_u32(6);
+    /// The run begins again, and whoever hears this may join it.
+    pub(crate) const AGAIN: VarInt = VarInt::from_u32(7);
 }
 
 /// The limits of a connection with a host at that address.

@@ -11,7 +11,7 @@ use super::words::{Admitted, JoinRequest, MOST_ADDRESSES, Member, hello, read_ro
 use crate::error::{Error, Result};
 use crate::identity::{Applicant, Credentials, Digest, Name, Token, digest, join_client, key_of, name_of};
 use crate::transport::{Host, Sink};
-use quinn::{Connection, Endpoint};
+use quinn::{Connection, ConnectionError, Endpoint};
 use rustls::pki_types::CertificateDer;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -44,7 +44,17 @@ impl Joined {
     pub(super) fn by(token: &Token, settings: &Settings) -> Result<Joined> {
         let (network, joining) = Joining::prepare(token, settings)?;
         let endpoint = joining.endpoint.clone();
-        match network.run(async move { joining.arrive().await?.meet().await })? {
+        let join = async move {
+            loop {
+                let arrived = joining.arrive().await?;
+                let driver = arrived.driver.connection.clone();
+                match arrived.meet().await {
+                    Err(_) if begins_again(&driver).await => {}
+                    met => return met,
+                }
+            }
+        };
+        match network.run(join)? {
             Ok((host, channels)) => Ok(Joined { host, channels, endpoint, network }),
             Err(error) => {
                 network.give_up(endpoint)?;
@@ -52,6 +62,13 @@ impl Joined {
             }
         }
     }
+}
+
+/// Whether the driver says that the run begins again, as it does when another worker was lost before it began.
+async fn begins_again(driver: &Connection) -> bool {
+    let soon = Instant::now() + Duration::from_secs(1);
+    let closed = by(soon, driver.closed()).await;
+    matches!(closed, Ok(ConnectionError::ApplicationClosed(close)) if close.error_code == code::AGAIN)
 }
 
 /// A worker on its way into a run.

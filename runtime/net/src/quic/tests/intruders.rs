@@ -5,7 +5,7 @@ use super::super::frame::{Kind, header};
 use super::super::limits;
 use super::super::network::Network;
 use super::super::words::{JoinRequest, hello};
-use super::super::{Listening, Progress, Settings, join};
+use super::super::{Listening, Progress, join};
 use super::{SOON, arrive, ask, inbox, settings};
 use crate::identity::{ALPN, Applicant, Authority, Credentials, JOIN_ALPN, Name, Run, Token};
 use crate::transport::{Event, Transport};
