@@ -116,9 +116,17 @@ impl<T: Number> Crew<T> {
         mut balance: Option<Balance>,
     ) -> Result<Crew<T>> {
         let kept = Kept { state: Arc::new(state), globals: globals.to_vec(), progress: Progress::default() };
-        let driver = match &mut balance {
-            Some(balance) => balanced(&plan, &mut workers, &kept, balance.weights(), balance)?,
-            None => started(&plan, &mut workers, &kept, &plan.weights)?,
+        let mut attempts = 0;
+        let driver = loop {
+            let driver = match &mut balance {
+                Some(balance) => balanced(&plan, &mut workers, &kept, balance.weights(), balance),
+                None => started(&plan, &mut workers, &kept, &plan.weights),
+            };
+            attempts += 1;
+            match driver {
+                Err(Error::Lost(why)) if workers.come_again() && attempts < ATTEMPTS => workers.said(&why),
+                driver => break driver?,
+            }
         };
         let mut run = Running {
             driver,
@@ -176,15 +184,11 @@ fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, wei
     begin.gpus.resize(count as usize, first);
     begin.grid = cut.grid(count)?;
     let owners = partition::partition(layout, mesh.points(), weights, *cut)?;
-    let driver = Driver::new(exchange, layout.clone(), owners, &kept.state, &begin);
+    let driver = Driver::with(exchange, layout.clone(), owners, &kept.state, &begin, workers.children());
     if driver.is_err() {
         workers.dismiss();
     }
-    let driver = driver?;
-    Ok(match workers.children() {
-        Some(children) => driver.of(children),
-        None => driver,
-    })
+    driver
 }
 
 /// The same, or less to GPUs that refuse their shares.

@@ -82,16 +82,33 @@ impl Books {
 }
 
 impl<T: Number> Driver<T> {
-    /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task.
+    /// Of workers that other processes have started.
     ///
     /// # Errors
-    /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
+    /// As [`Driver::with`].
+    #[cfg(test)]
     pub(crate) fn new(
         exchange: Arc<Exchange>,
         layout: Arc<Layout>,
         owners: Vec<u32>,
         state: &State<T>,
         begin: &Begin,
+    ) -> Result<Driver<T>> {
+        Driver::with(exchange, layout, owners, state, begin, None)
+    }
+
+    /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task;
+    /// `children`: workers that this process has started.
+    ///
+    /// # Errors
+    /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
+    pub(super) fn with(
+        exchange: Arc<Exchange>,
+        layout: Arc<Layout>,
+        owners: Vec<u32>,
+        state: &State<T>,
+        begin: &Begin,
+        children: Option<Arc<Mutex<Children>>>,
     ) -> Result<Driver<T>> {
         let workers = exchange.transport().hosts() - 1;
         let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
@@ -130,7 +147,7 @@ impl<T: Number> Driver<T> {
             clocks: None,
             has_failed: AtomicBool::new(false),
             is_over: false,
-            children: None,
+            children,
         };
         match driver.begin(begin.is_recorded) {
             Ok(()) => Ok(driver),
@@ -155,12 +172,6 @@ impl<T: Number> Driver<T> {
             self.clocks = Some(Clocks::start(self.exchange(), &|host| self.next(host))?);
         }
         Ok(())
-    }
-
-    /// Looks after workers that this process has started.
-    pub(super) fn of(mut self, children: Arc<Mutex<Children>>) -> Driver<T> {
-        self.children = Some(children);
-        self
     }
 
     /// Says what its workers can have of the mesh at most.
