@@ -62,6 +62,8 @@ mod guide {
     struct RunOnALan;
     #[doc = include_str!("../../docs/guide/files.md")]
     struct Files;
+    #[doc = include_str!("../../docs/guide/stop-resume-survive.md")]
+    struct StopResumeSurvive;
     #[doc = include_str!("../../docs/guide/write-a-program.md")]
     struct WriteAProgram;
 }

@@ -238,7 +238,7 @@ impl<T: Number> Running<T> {
     fn begin_again(&mut self, why: &str) -> Result<()> {
         let clock = Instant::now();
         self.keep();
-        self.workers.said(&format!("{why}; going on without it"));
+        self.workers.said(&format!("{why}; the run begins again"));
         self.driver.leave();
         let earlier = self.driver.tallies();
         let weights = self.balance.as_ref().map_or(self.plan.weights.clone(), Balance::weights);
@@ -247,8 +247,9 @@ impl<T: Number> Running<T> {
         self.replay()?;
         let workers = self.driver.workers().len();
         let workers = if workers == 1 { "1 worker".into() } else { format!("{workers} workers") };
-        let (steps, took) = (self.log.len(), clock.elapsed().as_secs_f64());
-        self.workers.said(&format!("going on with {workers} after {took:.2} s, {steps} steps behind"));
+        let is_step = |said: &&Control| matches!(said, Control::Step { .. });
+        let (steps, took) = (self.log.iter().filter(is_step).count(), clock.elapsed().as_secs_f64());
+        self.workers.said(&format!("going on with {workers} after {took:.2} s, {steps} steps back"));
         Ok(())
     }
 
