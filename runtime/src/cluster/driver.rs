@@ -6,7 +6,7 @@
 use super::account::{Account, Tally};
 use super::exchange::Exchange;
 use super::kind::CONTROL;
-use super::message::{self, Begin, Control, DRIVER, unexpected};
+use super::message::{self, Begin, Control, DRIVER, plain, unexpected};
 use super::packing::Compress;
 use super::partition::{self, report};
 use super::pieces::Plan;
@@ -113,6 +113,7 @@ impl<T: Number> Driver<T> {
         let workers = exchange.transport().hosts() - 1;
         let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
         let shares = Shares::new(&layout, &owners, workers as usize, begin.grid);
+        exchange.expect(2 * layout.state_bytes());
         let mut known = Vec::new();
         for share in 0..workers {
             let to = share + 1;
@@ -164,7 +165,7 @@ impl<T: Number> Driver<T> {
     fn begin(&mut self, is_recorded: bool) -> Result<()> {
         for host in self.workers() {
             match self.next(host)? {
-                Control::Ready(gpu) => self.shares[host as usize - 1].gpu = gpu,
+                Control::Ready(gpu) => self.shares[host as usize - 1].gpu = plain(&gpu),
                 other => return unexpected(host, &other),
             }
         }
@@ -537,22 +538,6 @@ impl<T: Number> Drop for Driver<T> {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// What another host says, for people: on one line, without what a terminal would obey, and not too long.
-fn plain(text: &str) -> String {
-    const LONGEST: usize = 500;
-    let mut plain: String = text.chars().take(LONGEST).flat_map(shown).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        plain.push_str("...");
-    }
-    plain
-}
-
-fn shown(letter: char) -> impl Iterator<Item = char> {
-    let is_plain = !letter.is_control();
-    let (as_is, escaped) = (is_plain.then_some(letter), (!is_plain).then(|| letter.escape_default()));
-    as_is.into_iter().chain(escaped.into_iter().flatten())
 }
 
 /// What a worker is told first.

@@ -14,7 +14,7 @@ mod patience;
 
 use super::arrival::Arrival;
 use super::kind::{VALUES, WATCH};
-use super::message::{Control, Standing};
+use super::message::{Control, DRIVER, Standing};
 use super::overlap::Overlap;
 use super::packing::Compress;
 use super::time::{Clock, Time};
@@ -32,8 +32,10 @@ use meshweft_net::{Event, Host, Transport};
 use patience::Patience;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// Bytes that may wait on the way to the driver for it to be told how this host stands: the next time will do.
+const ANSWERS: usize = 64 << 20;
 /// How long a thread waits for mail at most before it looks again.
 const MAIL: Duration = Duration::from_millis(100);
 
@@ -121,8 +123,8 @@ impl Exchange {
                 self.lose(host, why);
             }
             let Some((from, message)) = message else { continue };
-            match message.first() {
-                Some(&VALUES) => {
+            match message.first().copied() {
+                Some(VALUES) => {
                     if let Err(error) = self.values(from, &message) {
                         // Whoever says that would say it again: it is no reason to begin again.
                         let what = error.to_string();
@@ -130,11 +132,23 @@ impl Exchange {
                         self.note(Error::Cluster(format!("host {from} breaks the rules: {what}")));
                     }
                 }
-                Some(&WATCH) => self.send(from, Control::Standing(self.standing()).encode()),
-                _ => self.mail.put(from, message),
+                Some(WATCH) => self.answer(from),
+                // What the driver sends is what there is to do, and no more than it has itself.
+                _ if from == DRIVER => self.mail.put_all(message),
+                _ if self.mail.put(from, message) => {}
+                _ => self
+                    .note(Error::Cluster(format!("host {from} breaks the rules: it sends more than is asked of it"))),
             }
         }
         self.time.news();
+    }
+
+    /// Says how this host stands, to the driver alone, and not while answers of before wait.
+    fn answer(&self, from: Host) {
+        let transport = self.transport();
+        if from == DRIVER && transport.wait_for_room(from, ANSWERS, Instant::now()) {
+            self.send(from, Control::Standing(self.standing()).encode());
+        }
     }
 
     fn lose(&self, host: Host, why: String) {
@@ -226,8 +240,14 @@ impl Exchange {
         standing
     }
 
+    /// Says that each host may send that many bytes before any of them is looked at, besides what is always allowed.
+    pub(crate) fn expect(&self, bytes: usize) {
+        self.mail.expect(bytes);
+    }
+
     /// Says what this host has of the mesh, and whether values are to be packed.
     pub(crate) fn set_share(&self, domain: &Domain, compress: Compress) {
+        self.expect(domain.state_bytes());
         let links = Links::new(domain, compress, self.transport().hosts());
         assert!(self.links.set(links).is_ok(), "a host has one share");
     }

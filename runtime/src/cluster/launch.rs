@@ -7,7 +7,7 @@ use super::exchange::Exchange;
 use super::message::Begin;
 use super::packing::Compress;
 use super::worker;
-use super::workers::{Workers, peer};
+use super::workers::{Shared, Workers, peer};
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -17,7 +17,7 @@ use crate::program::Program;
 use meshweft_mesh::{Cut, Mesh};
 use meshweft_net::children::{self, Children, FAREWELL};
 use meshweft_net::quic::{self, Listening, Progress, Settings};
-use meshweft_net::{Rank, RunKey, Token, write_secret};
+use meshweft_net::{Rank, RunKey, Token};
 use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::start(workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none() })
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), shared: None })
     }
 
     /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
@@ -119,7 +119,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::with_key(key, workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none() })
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), shared: None })
     }
 
     /// The rank of this process and the number of all, if its environment says that one command was started several times to share
@@ -151,6 +151,7 @@ impl Cluster {
             None => Cluster::gather(rank.world, rank.listen())?,
         };
         gathering.start_here((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        // Until all have read it.
         let _shared = shared.map(|path| Shared::write(path, &gathering.token())).transpose()?;
         gathering.wait(PATIENCE_OF_RANKS, said).map(Some)
     }
@@ -381,22 +382,6 @@ impl Cluster {
     }
 }
 
-/// A file that is there until all have read it.
-struct Shared<'a>(&'a Path);
-
-impl Shared<'_> {
-    fn write<'a>(path: &'a Path, token: &str) -> Result<Shared<'a>> {
-        write_secret(path, token)?;
-        Ok(Shared(path))
-    }
-}
-
-impl Drop for Shared<'_> {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.0);
-    }
-}
-
 /// A driver that waits for workers on other hosts. See [`Cluster::gather`].
 pub struct Gathering {
     listening: Listening,
@@ -404,6 +389,7 @@ pub struct Gathering {
     workers: u32,
     settings: Settings,
     children: Children,
+    shared: Option<Shared>,
 }
 
 impl Gathering {
@@ -411,6 +397,15 @@ impl Gathering {
     /// takes it as it is.
     pub fn token(&self) -> String {
         self.listening.token().reveal()
+    }
+
+    /// Writes it to a new file, which only its owner may read, and which is removed when the run is over.
+    ///
+    /// # Errors
+    /// A file, or a link, that is there already; one that cannot be written.
+    pub fn write_token(&mut self, path: &Path) -> Result<()> {
+        self.shared = Some(Shared::write(path, &self.token())?);
+        Ok(())
     }
 
     /// Starts a worker by a command of any kind, which may well be on another host: `ssh host-b meshweft worker --join - --until-eof`.
@@ -436,14 +431,23 @@ impl Gathering {
     /// # Errors
     /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let Gathering { listening, exchange, workers, settings, mut children } = self;
+        let Gathering { listening, exchange, workers, settings, mut children, shared } = self;
+        let mut refused = 0;
         let progress = |progress| {
+            refused += u32::from(matches!(progress, Progress::Refused { .. }));
+            match progress {
+                Progress::Refused { .. } if refused == TOLD + 1 => return said("more callers were not let in"),
+                Progress::Refused { .. } if refused > TOLD => return,
+                _ => {}
+            }
             said(&match progress {
                 Progress::Joined { host, address } => format!("worker {host} has joined from {address}"),
                 Progress::Refused { address, why } => format!("{address} was not let in: {why}"),
                 Progress::Left { host, why } => format!("worker {host} has left: {why}"),
             });
         };
+        /// Callers that were not let in, of which as many are told.
+        const TOLD: u32 = 10;
         let mut is_told = false;
         let watch = || {
             let fault = children.fault();
@@ -453,7 +457,7 @@ impl Gathering {
         let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
         // A worker that ended is the reason of whatever else went wrong; but once one is told, others end because of it.
         let quic = joined.map_err(|error| if is_told { error } else { children.fault().unwrap_or(error) })?;
-        Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children)))
+        Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, shared)))
     }
 }
 

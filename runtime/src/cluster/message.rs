@@ -194,7 +194,23 @@ impl Control {
 /// # Errors
 /// Always.
 pub(crate) fn unexpected<A>(host: Host, message: &Control) -> Result<A> {
-    Err(Error::Cluster(format!("host {host} says what it was not asked for: {message:?}")))
+    Err(Error::Cluster(format!("host {host} says what it was not asked for: {}", plain(&format!("{message:?}")))))
+}
+
+/// What another host says, for people: on one line, without what a terminal would obey, and not too long.
+pub(crate) fn plain(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut plain = String::new();
+    for letter in text.chars().take(LONGEST) {
+        match letter.is_control() {
+            true => plain.extend(letter.escape_default()),
+            false => plain.push(letter),
+        }
+    }
+    if text.chars().nth(LONGEST).is_some() {
+        plain.push_str("...");
+    }
+    plain
 }
 
 /// Numbers as bytes.

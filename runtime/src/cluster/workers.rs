@@ -10,8 +10,9 @@ use crate::number::Number;
 use meshweft_net::children::Children;
 use meshweft_net::peer::{Identity, Network, Peer};
 use meshweft_net::quic::{Listening, Quic, Settings};
-use meshweft_net::{Transport, memory};
+use meshweft_net::{Transport, memory, write_secret};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -42,6 +43,25 @@ pub(super) struct Connected {
     most: u32,
     settings: Settings,
     children: Arc<Mutex<Children>>,
+    _shared: Option<Shared>,
+}
+
+/// A file with a secret, which is there as long as this is.
+pub(super) struct Shared(PathBuf);
+
+impl Shared {
+    /// # Errors
+    /// A file, or a link, that is there already; one that cannot be written.
+    pub(super) fn write(path: &Path, token: &str) -> Result<Shared> {
+        write_secret(path, token)?;
+        Ok(Shared(path.to_owned()))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 impl Workers {
@@ -51,11 +71,17 @@ impl Workers {
     }
 
     /// Those that have joined; `children`: of them, those that this process has started.
-    pub(super) fn connected(quic: Quic, exchange: Arc<Exchange>, settings: Settings, children: Children) -> Workers {
+    pub(super) fn connected(
+        quic: Quic,
+        exchange: Arc<Exchange>,
+        settings: Settings,
+        children: Children,
+        shared: Option<Shared>,
+    ) -> Workers {
         let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
         exchange.connect(peer(&*quic), quic.clone());
         let most = quic.hosts() - 1;
-        Workers::Connected(Connected { exchange: Some(exchange), quic, most, settings, children })
+        Workers::Connected(Connected { exchange: Some(exchange), quic, most, settings, children, _shared: shared })
     }
 
     /// Whether they can be lost, and come again.

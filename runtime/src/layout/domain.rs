@@ -66,6 +66,12 @@ impl Domain {
         self.place_of.len()
     }
 
+    /// Bytes of the state of all slots.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.slots() * (super::shared_stride(self.shape.shared) + self.shape.private) * self.precision.bytes()
+    }
+
     /// Whether sweeps read the old values of all neighbors.
     pub(crate) fn is_double_buffered(&self) -> bool {
         self.order.key.is_double_buffered()

@@ -16,9 +16,9 @@ use crate::{Check, Run};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use meshweft::{Backend, Metric};
+use meshweft_mesh::io;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -214,7 +214,7 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     let mut plan = arguments.problem.plan(programs, arguments.verify)?;
     plan.options.timeline = arguments.trace.is_some();
     // Before the run, which would have been in vain.
-    let trace = arguments.trace.as_deref().map(|path| create(path, &plan)).transpose()?;
+    arguments.trace.as_deref().map_or(Ok(()), |path| check_trace(path, &plan))?;
     let folder = arguments.folder()?;
     output::check(&folder)?;
     let (mut run, setup) = start(arguments, &mut plan, console)?;
@@ -225,7 +225,7 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
-    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), trace, console)?;
+    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), console)?;
     if end.stopped_by.is_none() {
         verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
     }
@@ -300,7 +300,6 @@ fn to_the_end(
     run: &mut Run,
     goal: &Goal,
     resumed: Option<&Resumed>,
-    trace: Option<File>,
     console: &mut Console,
 ) -> Result<(End, Vec<Check>)> {
     let config = config(arguments, plan, goal, run, resumed)?;
@@ -334,8 +333,8 @@ fn to_the_end(
     // Before the last state, which is one of the series only if this is the end.
     checkpoints.finish(stopped_by.is_some(), run, &mut output, console)?;
     let last = output.save_now(run)?;
-    if let (Some(file), Some(path)) = (trace, &arguments.trace) {
-        write_timeline(run, file, path, console)?;
+    if let Some(path) = &arguments.trace {
+        write_timeline(run, path, console)?;
     }
     let verified = run.verdict()?;
     let checks = if arguments.verify { run.judge()? } else { Vec::new() };
@@ -430,21 +429,28 @@ fn step(run: &mut Run, output: &mut Output, goal: &Goal) -> Result<bool> {
     goal.is_met(run)
 }
 
-/// The file of a timeline.
+/// Finds out whether a timeline can be written there.
 ///
 /// # Errors
-/// A backend without threads to show; a file that cannot be written.
-fn create(path: &Path, plan: &Plan) -> Result<File> {
+/// A backend without threads to show; a folder that cannot be written to.
+fn check_trace(path: &Path, plan: &Plan) -> Result<()> {
     if matches!(plan.options.backend, Backend::Serial | Backend::Gpu { .. }) {
         bail!("--trace shows what threads do: use --backend cpu");
     }
-    File::create(path).with_context(|| format!("cannot write the timeline to {}", path.display()))
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    io::probe(folder).with_context(|| format!("cannot write the timeline to {}", path.display()))
 }
 
-/// Writes what threads have done to a file.
-fn write_timeline(run: &mut Run, file: File, path: &Path, console: &mut Console) -> Result<()> {
-    let written = run.write_timeline(&mut std::io::BufWriter::new(file));
-    let left_out = written.with_context(|| format!("cannot write the timeline to {}", path.display()))?;
+/// Writes what threads have done to a file, whole or not at all.
+fn write_timeline(run: &mut Run, path: &Path, console: &mut Console) -> Result<()> {
+    let mut left_out = Ok(0);
+    let written = io::replace(path, |out| {
+        left_out = run.write_timeline(out);
+        left_out.as_ref().map(|_| ()).map_err(|error| std::io::Error::other(error.to_string()))
+    });
+    let cannot = || format!("cannot write the timeline to {}", path.display());
+    let left_out = left_out.with_context(cannot)?;
+    written.with_context(cannot)?;
     if left_out > 0 {
         let events = text::counted(left_out as usize, "event", "events");
         writeln!(console.err, "{}: {events} left out, the last of the run: take fewer --steps", path.display())?;

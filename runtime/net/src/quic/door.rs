@@ -1,22 +1,37 @@
 //! Callers, and calling others: connections up to the point where the other end has shown a certificate.
 
-use super::channel::{Why, by, lost, soon};
+use super::channel::{GAVE_UP, Why, by, lost, soon};
 use super::limits::{self, HANDSHAKES, UNVALIDATED};
 use super::settings::Settings;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection, ConnectionError, Endpoint, Incoming, ServerConfig};
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// Where others call: it bounds how many may be in the doorway at once.
+/// Where others call. Only so many may be in the doorway at once: where more call, those who have stood there longest without showing who
+/// they are make room, of the address first that has the most of them. So strangers keep strangers out, and nobody else for longer
+/// than a handshake takes.
 pub(super) struct Door {
     pub(super) endpoint: Endpoint,
     config: ServerConfig,
     settings: Settings,
-    /// One clone for each that is in the doorway.
-    doorway: Arc<()>,
+    doorway: Arc<Mutex<Vec<Guest>>>,
+    next: AtomicU64,
+}
+
+/// One in the doorway.
+struct Guest {
+    number: u64,
+    address: IpAddr,
+    /// Whether it has shown who it is.
+    is_known: bool,
+    /// To ask it to leave.
+    out: Arc<Notify>,
 }
 
 /// A host that calls. While this lives, a place in the doorway is taken.
@@ -24,40 +39,94 @@ pub(super) struct Caller {
     pub(super) address: SocketAddr,
     incoming: Incoming,
     config: Arc<ServerConfig>,
-    _place: Arc<()>,
+    place: Place,
+}
+
+/// A place in the doorway.
+pub(super) struct Place {
+    number: u64,
+    doorway: Arc<Mutex<Vec<Guest>>>,
+    out: Arc<Notify>,
+}
+
+fn lock(doorway: &Mutex<Vec<Guest>>) -> MutexGuard<'_, Vec<Guest>> {
+    doorway.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Place {
+    /// It has shown who it is: from here on it makes room for nobody.
+    pub(super) fn know(&self) {
+        let mut doorway = lock(&self.doorway);
+        doorway.iter_mut().filter(|guest| guest.number == self.number).for_each(|guest| guest.is_known = true);
+    }
+
+    /// Does something with the caller, unless it is asked to make room meanwhile.
+    pub(super) async fn until_out<A>(&self, act: impl Future<Output = Result<A, Why>>) -> Result<A, Why> {
+        tokio::select! {
+            biased;
+            done = act => done,
+            () = self.out.notified() => Err(GAVE_UP.into()),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.doorway).retain(|guest| guest.number != self.number);
+    }
 }
 
 impl Door {
     pub(super) fn open(endpoint: Endpoint, config: ServerConfig, settings: Settings) -> Door {
         endpoint.set_server_config(Some(config.clone()));
-        Door { endpoint, config, settings, doorway: Arc::default() }
+        Door { endpoint, config, settings, doorway: Arc::default(), next: AtomicU64::new(0) }
     }
 
     /// Waits for the next caller. None: the endpoint is closed.
     pub(super) async fn next(&self) -> Option<Caller> {
         loop {
             let incoming = self.endpoint.accept().await?;
-            let under_way = Arc::strong_count(&self.doorway) - 1;
-            if under_way >= HANDSHAKES {
+            let under_way = lock(&self.doorway).len();
+            if under_way >= UNVALIDATED && incoming.may_retry() && !incoming.remote_address_validated() {
+                let _ = incoming.retry();
+                continue;
+            }
+            let address = incoming.remote_address();
+            let Some(place) = self.place(address.ip()) else {
                 // No answer costs nothing; a worker calls again.
                 incoming.ignore();
-            } else if under_way >= UNVALIDATED && incoming.may_retry() && !incoming.remote_address_validated() {
-                let _ = incoming.retry();
-            } else {
-                let address = incoming.remote_address();
-                let config = limits::answer(&self.config, &self.settings, address.ip());
-                return Some(Caller { address, incoming, config, _place: self.doorway.clone() });
-            }
+                continue;
+            };
+            let config = limits::answer(&self.config, &self.settings, address.ip());
+            return Some(Caller { address, incoming, config, place });
         }
+    }
+
+    /// A place in the doorway, if need be that of another: none if all there have shown who they are.
+    fn place(&self, address: IpAddr) -> Option<Place> {
+        let mut doorway = lock(&self.doorway);
+        if doorway.len() >= HANDSHAKES {
+            let unknown = |guest: &&Guest| !guest.is_known;
+            let of = |address: IpAddr| doorway.iter().filter(unknown).filter(|guest| guest.address == address).count();
+            // Of several addresses that have as many, that of the oldest.
+            let most = doorway.iter().filter(unknown).map(|guest| of(guest.address)).max()?;
+            let oldest = doorway.iter().position(|guest| !guest.is_known && of(guest.address) == most)?;
+            doorway.remove(oldest).out.notify_one();
+        }
+        let (number, out) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(Notify::new()));
+        doorway.push(Guest { number, address, is_known: false, out: out.clone() });
+        Some(Place { number, doorway: self.doorway.clone(), out })
     }
 }
 
 impl Caller {
     /// Goes through the handshake. The place in the doorway is free again when the second value is dropped.
-    pub(super) async fn enter(self, deadline: Instant) -> Result<(Connection, Arc<()>), Why> {
-        let connecting = self.incoming.accept_with(self.config).map_err(|error| lost(&error))?;
-        let connection = by(soon(deadline), connecting).await?.map_err(|error| lost(&error))?;
-        Ok((connection, self._place))
+    pub(super) async fn enter(self, deadline: Instant) -> Result<(Connection, Place), Why> {
+        let Caller { incoming, config, place, .. } = self;
+        let connecting = incoming.accept_with(config).map_err(|error| lost(&error))?;
+        let enter = async { by(soon(deadline), connecting).await?.map_err(|error| lost(&error)) };
+        let connection = place.until_out(enter).await?;
+        Ok((connection, place))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The driver's side of putting a run together.
 
 use super::channel::{Channel, GAVE_UP, Incoming, Outgoing, Why, by, lost, peer, protocol, session, soon};
-use super::door::{Caller, Door};
+use super::door::{self, Caller, Door};
 use super::frame::{Kind, Violation};
 use super::host::Quic;
 use super::limits::{self, code};
@@ -332,11 +332,26 @@ impl Gathering {
 
     /// Deals with a caller: a worker that wants to join, or a member. Returns a member.
     async fn meet(&self, caller: Caller) -> Result<Option<(Host, Channel, Vec<SocketAddr>)>, Why> {
-        let (connection, _place) = caller.enter(self.deadline).await?;
+        let (connection, place) = caller.enter(self.deadline).await?;
+        let leaves = connection.clone();
+        let met = place.until_out(self.greet(connection, &place)).await;
+        if met.is_err() {
+            // Whatever of it is still under way ends with the connection.
+            leaves.close(code::LEFT, b"");
+        }
+        met
+    }
+
+    async fn greet(
+        &self,
+        connection: Connection,
+        place: &door::Place,
+    ) -> Result<Option<(Host, Channel, Vec<SocketAddr>)>, Why> {
         if protocol(&connection).as_deref() == Some(JOIN_ALPN) {
-            return self.admit(connection).await.map(|()| None);
+            return self.admit(connection, place).await.map(|()| None);
         }
         let host = self.recognize(&connection).inspect_err(|why| connection.close(code::REFUSED, why.as_bytes()))?;
+        place.know();
         let seen = connection.remote_address();
         let opened = Channel::open(connection, &hello(&[]), soon(self.deadline)).await;
         let opened = opened.and_then(|(channel, hello)| {
@@ -381,7 +396,7 @@ impl Gathering {
     }
 
     /// Lets a worker in that proves to hold the token.
-    async fn admit(&self, connection: Connection) -> Result<(), Why> {
+    async fn admit(&self, connection: Connection, place: &door::Place) -> Result<(), Why> {
         let deadline = soon(self.deadline);
         let streams = by(deadline, connection.accept_bi()).await?.map_err(|error| lost(&error))?;
         let mut channel = Channel { connection, outgoing: Outgoing(streams.0), incoming: Incoming::new(streams.1) };
@@ -389,7 +404,10 @@ impl Gathering {
         let request = JoinRequest::read(&asked).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Join)))?;
         let session = session(&channel.connection)?;
         let answer = match self.give_place(&request, &session) {
-            Ok(answer) => (Kind::Admitted, answer, Ok(())),
+            Ok(answer) => {
+                place.know();
+                (Kind::Admitted, answer, Ok(()))
+            }
             Err(why) => (Kind::Refused, why.clone().into_bytes(), Err(why)),
         };
         channel.send(answer.0, &answer.1, deadline).await?;

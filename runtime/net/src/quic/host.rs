@@ -62,13 +62,13 @@ impl Quic {
         self.links.iter().flatten()
     }
 
-    /// Closes all connections, and gives the packets that say so until the deadline to leave.
-    fn end(&self, network: &Network, deadline: Instant) {
+    /// Closes all connections, and gives the packets that say so a moment to leave. No longer: strangers may begin handshakes at any
+    /// time, which are connections too.
+    fn end(&self, network: &Network) {
         self.others().for_each(|link| link.close());
         let endpoint = self.endpoint.clone();
-        let deadline = deadline.max(Instant::now() + LAST_PACKETS);
         let _ = network.run(async move {
-            let _ = tokio::time::timeout_at(deadline.into(), endpoint.wait_idle()).await;
+            let _ = tokio::time::timeout(LAST_PACKETS, endpoint.wait_idle()).await;
         });
     }
 
@@ -125,12 +125,12 @@ impl Transport for Quic {
         for link in self.others() {
             link.wait_for_goodbye(deadline);
         }
-        self.end(&network, deadline);
+        self.end(&network);
     }
 
     fn leave(&self) {
         if let Some(network) = self.take_network() {
-            self.end(&network, Instant::now());
+            self.end(&network);
         }
     }
 }

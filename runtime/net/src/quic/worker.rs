@@ -291,8 +291,9 @@ async fn meet(
                 let caller = caller.ok_or("the socket was closed")?;
                 let (roster, own) = (roster.clone(), own.name);
                 callers.spawn(async move {
-                    let (connection, _place) = caller.enter(deadline).await?;
+                    let (connection, place) = caller.enter(deadline).await?;
                     let host = recognize(&connection, own, &roster)?;
+                    place.know();
                     let (channel, _) = Channel::open(connection, &hello(&[]), soon(deadline)).await?;
                     Ok::<_, Why>((host, channel))
                 });

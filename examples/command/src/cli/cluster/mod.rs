@@ -8,9 +8,8 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use hosts::Hosts;
 use meshweft::{Cluster, Gathering, RunKey};
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Under which the options are shown.
@@ -99,14 +98,14 @@ impl Launch {
             hosts.start(&mut gathering)?;
             gathering.wait(SOON, |said| eprintln!("{said}"))?
         } else if let Some(workers) = self.workers {
-            let gathering = match self.key() {
+            let mut gathering = match self.key() {
                 Some(path) => {
                     let key = RunKey::load(&path).with_context(|| format!("the key in {}", path.display()))?;
                     Cluster::gather_with(key, workers, self.listen())?
                 }
                 None => self.gather(workers)?,
             };
-            self.tell(&gathering)?;
+            self.tell(&mut gathering)?;
             gathering.wait(PATIENCE, |said| eprintln!("{said}"))?
         } else {
             return Ok(Cluster::from_env(|said| eprintln!("{said}"))?.map(|cluster| cluster.threads(threads)));
@@ -129,31 +128,15 @@ impl Launch {
     }
 
     /// Says how to join.
-    fn tell(&self, gathering: &Gathering) -> Result<()> {
+    fn tell(&self, gathering: &mut Gathering) -> Result<()> {
         match &self.token {
             _ if self.key().is_some() => eprintln!("waiting for workers that have the token of this key"),
             None => eprintln!("on each worker: meshweft worker --join {}", gathering.token()),
             Some(path) => {
-                write_token(path, &gathering.token())?;
+                gathering.write_token(path)?;
                 eprintln!("on each worker: meshweft worker --join {}, with that file copied there", path.display());
             }
         }
         Ok(())
     }
-}
-
-/// Writes a token to a file of its own, which no other user may read.
-fn write_token(path: &Path, token: &str) -> Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let write = || -> std::io::Result<()> {
-        let mut file = options.open(path)?;
-        #[cfg(unix)]
-        // It may have been there, for others to read.
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        writeln!(file, "{token}")
-    };
-    write().with_context(|| format!("cannot write the token to {}", path.display()))
 }

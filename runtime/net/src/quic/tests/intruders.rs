@@ -280,6 +280,56 @@ fn tokens_of_others_old_ones_and_repeated_proofs_let_no_one_in() {
     });
 }
 
+/// Stands in the doorway with as many connections as that, each of which begins a sentence, and comes again when it is shown out.
+async fn crowd(endpoint: quinn::Endpoint, driver: SocketAddr, connections: usize) {
+    let mut crowd = tokio::task::JoinSet::new();
+    for _ in 0..connections {
+        let endpoint = endpoint.clone();
+        crowd.spawn(async move {
+            loop {
+                let tls = limits::quic(tls(None, JOIN_ALPN)).unwrap();
+                let config = limits::call(&tls, &settings(), driver.ip());
+                let Ok(connection) = endpoint.connect_with(config, driver, "meshweft").unwrap().await else { continue };
+                let Ok((mut stream, _answer)) = connection.open_bi().await else { continue };
+                let _ = stream.write_all(&header(Kind::Join, &[0; 96])[..5]).await;
+                connection.closed().await;
+            }
+        });
+    }
+    while crowd.join_next().await.is_some() {}
+}
+
+#[test]
+fn strangers_who_stand_in_the_doorway_keep_no_worker_out() {
+    let settings = settings();
+    let (first, second) = (inbox(), inbox());
+    let listening = Listening::start(2, settings.clone(), inbox().sink()).unwrap();
+    let token = listening.token().clone();
+    let (network, endpoint) = Network::start("127.0.0.1:0".parse().unwrap()).unwrap();
+    network.handle().spawn(crowd(endpoint, token.addresses[0], 200));
+    std::thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let workers = [&first, &second].map(|inbox| {
+            let (token, settings, sink) = (&token, settings.clone(), inbox.sink());
+            scope.spawn(move || join(token, settings, sink).unwrap())
+        });
+        let driver = listening.wait_for_workers(Instant::now() + 3 * SOON, |_| {}, || Ok(())).unwrap();
+        let workers = workers.map(|worker| worker.join().unwrap());
+        // The end of the run, too.
+        driver.send(1, vec![1]);
+        let end = Instant::now();
+        std::thread::scope(|scope| {
+            let hosts = [&driver, &workers[0], &workers[1]];
+            hosts.into_iter().for_each(|host| drop(scope.spawn(|| host.close())));
+        });
+        assert!(end.elapsed() < Duration::from_secs(5), "the goodbye took {:?}", end.elapsed());
+    });
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    eprintln!("joined and left in {:?}", begun.elapsed());
+    drop(network);
+}
+
 #[test]
 fn an_expired_token_is_refused_on_both_sides() {
     let now = SystemTime::now();
