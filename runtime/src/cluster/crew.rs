@@ -97,6 +97,10 @@ struct Running<T: Number> {
     /// When a state was last asked for, and how long it took to come.
     asked: Instant,
     cost: Duration,
+    /// Whether it can begin again at all. A GPU beside the cores has no room for a second state, and is not lost either.
+    keeps: bool,
+    /// Whether workers have stopped right after the step that was not finite.
+    is_at_fault: bool,
     /// How often it began, and how often since a state was last kept.
     began: u64,
     attempts: u32,
@@ -128,10 +132,13 @@ impl<T: Number> Crew<T> {
                 driver => break driver?,
             }
         };
+        let keeps = workers.come_again() || plan.begin.gpus.iter().all(Option::is_none);
         let mut run = Running {
             driver,
             plan,
             workers,
+            keeps,
+            is_at_fault: false,
             kept: kept.clone(),
             log: Vec::new(),
             log_bytes: 0,
@@ -256,6 +263,7 @@ impl<T: Number> Running<T> {
     /// Goes on with another driver.
     fn take(&mut self, driver: Driver<T>, before: Progress, earlier: Vec<Tally>) {
         self.driver = driver.after(before, earlier);
+        self.is_at_fault = false;
         self.began += 1;
     }
 
@@ -273,7 +281,7 @@ impl<T: Number> Running<T> {
 
     /// Notes what workers are to be told, and tells them.
     fn tell(&mut self, said: Control) -> Result<()> {
-        if !self.workers.come_again() {
+        if !self.keeps {
             return tell(&mut self.driver, &said);
         }
         self.log_bytes += said.bytes();
@@ -300,11 +308,9 @@ impl<T: Number> Running<T> {
 
     /// Asks for a state if it is time to keep another.
     fn keep_now_and_then(&mut self) -> Result<()> {
-        if !self.workers.come_again() {
-            return Ok(());
-        }
         self.keep();
-        let is_due = self.asked.elapsed() >= SOONEST.max(self.cost * SELDOM) || self.log_bytes > LONGEST_LOG;
+        let is_time = self.asked.elapsed() >= SOONEST.max(self.cost * SELDOM) || self.log_bytes > LONGEST_LOG;
+        let is_due = self.keeps && is_time;
         if is_due && self.coming.is_empty() && !self.log.is_empty() {
             self.ask()?;
         }
@@ -318,14 +324,50 @@ impl<T: Number> Running<T> {
             let progress = driver.settle_all()?;
             Ok((progress, if has_globals { driver.globals()? } else { Vec::new() }))
         })?;
+        if self.keeps && progress.non_finite && !self.is_at_fault {
+            self.go_to_fault(progress.steps)?;
+        }
         let snapshot = self.driver.awaited();
-        if self.workers.come_again() && !progress.non_finite {
+        if self.keeps && !progress.non_finite {
             let (snapshot, position) = (snapshot.clone(), self.log.len());
             self.asked = Instant::now();
             self.coming.push(Coming { snapshot, globals, progress, position, asked: self.asked });
         }
         self.driver.send_for(&snapshot);
         Ok(snapshot)
+    }
+
+    /// Has workers stop right after a step that was not finite: they had gone on with those behind it. So the state that tells what became
+    /// of which vertex first is that of the oracle.
+    fn go_to_fault(&mut self, steps: u64) -> Result<()> {
+        let is_step = |said: &Control| matches!(said, Control::Step { .. });
+        let last = steps.saturating_sub(self.kept.progress.steps + 1) as usize;
+        let places = (0..self.log.len()).filter(|&i| is_step(&self.log[i]));
+        let Some(fault) = places.clone().nth(last) else { return Ok(()) };
+        self.log.truncate(fault + 1);
+        loop {
+            match self.step_to_fault() {
+                Err(error) => self.mend(error)?,
+                done => break done,
+            }
+        }
+    }
+
+    fn step_to_fault(&mut self) -> Result<()> {
+        self.driver.leave();
+        self.workers.dismiss();
+        let earlier = self.driver.tallies();
+        let driver = started(&self.plan, &mut self.workers, &self.kept, &self.plan.weights)?;
+        self.take(driver, self.kept.progress, earlier);
+        let fault = self.log.pop();
+        let replayed = self.replay().and_then(|()| self.driver.settle_all());
+        self.log.extend(fault);
+        replayed?;
+        // Alone in its walk, it has nothing behind it.
+        self.log.last().map_or(Ok(()), |fault| tell(&mut self.driver, fault))?;
+        self.driver.settle_all()?;
+        self.is_at_fault = true;
+        Ok(())
     }
 
     /// Hands out shares again if some workers turn out to be quicker than others. `state`: that of now, if it is known.
@@ -360,7 +402,7 @@ impl<T: Number> Running<T> {
 
     /// Keeps no state where none is gone back to.
     fn spare(&mut self) {
-        if !self.workers.come_again() {
+        if !self.keeps {
             self.kept.state = Arc::new(State::zeros(0, self.kept.state.shape));
         }
     }
@@ -371,6 +413,7 @@ impl<T: Number> Running<T> {
         self.log.clear();
         self.coming.clear();
         (self.log_bytes, self.asked, self.attempts) = (0, Instant::now(), 0);
+        self.is_at_fault = false;
     }
 }
 

@@ -174,7 +174,8 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// panicked.
     ///
     /// # Errors
-    /// A state of another program, mesh or precision; a GPU that failed.
+    /// A state of another program, mesh or precision; a GPU that failed. If a step that was asked for turns out not to be finite, its
+    /// error, once: restore again then.
     fn restore(&mut self, saved: &Saved) -> Result<()>;
 
     /// Writes the mesh with its fields, and all parts of the state, as pieces for ParaView: `NAME.1.vtu`, `NAME.2.vtu` and so on, one

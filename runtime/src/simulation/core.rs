@@ -237,7 +237,13 @@ impl<T: Number> Core<T> {
     }
 
     /// Goes to another state, that of so many steps, which `set` puts in place of the one there is.
+    ///
+    /// # Errors
+    /// Before it does so, that of a step which is still under way.
     fn go_back(&mut self, steps: u64, time: f64, globals: &[T], set: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        if matches!(self.health, Health::Well) && self.engine.settle()?.non_finite {
+            self.look()?;
+        }
         self.engine.edit(set)?;
         self.engine.set_globals(globals)?;
         self.clock = Clock { steps, time, ..Clock::default() };
