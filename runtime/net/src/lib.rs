@@ -6,7 +6,6 @@
 //!   Rank, children ─▶ how processes of a run are started, and learn which host they are
 //!   RunKey, Token  ─▶ secrets that let hosts join, and the certificates that they show afterwards
 //!   quic, memory   ─▶ a Transport: whole messages between hosts, in order and each once, or the loss of a host
-//!   peer           ─▶ the same over a network that loses, repeats and reorders, without socket or clock
 //!   codec, ids     ─▶ numbers and lists of ids in few bytes; wire: fields of messages
 //! ```
 //!
@@ -22,7 +21,6 @@ mod identity;
 pub mod ids;
 mod list_cost;
 pub mod memory;
-pub mod peer;
 pub mod quic;
 #[cfg(test)]
 mod random;

@@ -9,12 +9,6 @@ impl Writer {
     pub fn number(self, number: u32) -> Writer {
         self.fixed(&number.to_le_bytes())
     }
-
-    /// Appends a number of eight bytes.
-    pub fn long(self, number: u64) -> Writer {
-        self.fixed(&number.to_le_bytes())
-    }
-
     /// Appends bytes whose number both sides know.
     pub fn fixed(mut self, bytes: &[u8]) -> Writer {
         self.0.extend(bytes);
@@ -92,15 +86,15 @@ mod tests {
 
     #[test]
     fn fields_are_read_as_they_are_written_and_no_further() {
-        let bytes = Writer::default().number(7).long(1 << 40).fixed(&[3, 4]).text(b"ab");
+        let bytes = Writer::default().number(7).fixed(&[3, 4]).text(b"ab");
         let bytes = bytes.list(&[5, 6], |writer, item| writer.number(*item)).0;
         let read = |bytes: &[u8]| {
             let mut reader = Reader(bytes);
-            let numbers = (reader.number()?, reader.long()?, reader.byte()?, reader.fixed::<1>()?);
+            let numbers = (reader.number()?, reader.byte()?, reader.fixed::<1>()?);
             let rest = (reader.text()?.to_vec(), reader.list(2, Reader::number)?);
             reader.end().map(|()| (numbers, rest))
         };
-        assert_eq!(read(&bytes), Some(((7, 1 << 40, 3, [4]), (b"ab".to_vec(), vec![5, 6]))));
+        assert_eq!(read(&bytes), Some(((7, 3, [4]), (b"ab".to_vec(), vec![5, 6]))));
         assert!((0..bytes.len()).all(|end| read(&bytes[..end]).is_none()), "cut short");
         assert_eq!(read(&[&bytes[..], &[0]].concat()), None, "a byte behind the end");
         assert!(Reader(&9u32.to_le_bytes()).list(2, Reader::number).is_none(), "more items than there may be");

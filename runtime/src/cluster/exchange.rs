@@ -23,11 +23,10 @@ use crate::engine::{Lag, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use ghosts::Ghosts;
-use line::{Line, News};
+use line::Line;
 use links::{Links, breach};
 use loss::Loss;
 use mail::Mail;
-use meshweft_net::peer::Peer;
 use meshweft_net::{Event, Host, Transport};
 use patience::Patience;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,9 +93,9 @@ impl Exchange {
         })
     }
 
-    /// Says who this host is, and what carries messages.
-    pub(crate) fn connect(&self, peer: Peer, transport: Arc<dyn Transport>) {
-        self.line.connect(peer, transport, self.time.now());
+    /// Says what carries messages.
+    pub(crate) fn connect(&self, transport: Arc<dyn Transport>) {
+        self.line.connect(transport);
         self.deliver();
     }
 
@@ -106,23 +105,26 @@ impl Exchange {
 
     /// Sends a message.
     pub(crate) fn send(&self, to: Host, message: Vec<u8>) {
-        self.line.send(to, message, self.time.now());
+        self.line.send(to, message);
     }
 
     /// Something has come.
     fn event(&self, event: Event) {
-        self.line.event(event, self.time.now());
+        self.line.event(event);
         self.deliver();
     }
 
     /// Hands out what has come. One thread at a time: values of a ghost come in order.
     fn deliver(&self) {
         let _turn = self.line.turn();
-        while let Some(News { message, lost }) = self.line.poll() {
-            if let Some((host, why)) = lost {
-                self.lose(host, why);
-            }
-            let Some((from, message)) = message else { continue };
+        while let Some(event) = self.line.poll() {
+            let (from, message) = match event {
+                Event::Lost { host, why } => {
+                    self.lose(host, why);
+                    continue;
+                }
+                Event::Message { from, bytes } => (from, bytes),
+            };
             match message.first().copied() {
                 Some(VALUES) => {
                     if let Err(error) = self.values(from, &message) {
@@ -250,14 +252,6 @@ impl Exchange {
         self.expect(domain.state_bytes());
         let links = Links::new(domain, compress, self.transport().hosts());
         assert!(self.links.set(links).is_ok(), "a host has one share");
-    }
-
-    /// Time has passed: a peer may have to say something again, or give a host up.
-    #[cfg(test)]
-    pub(crate) fn pass_time(&self) -> Option<Duration> {
-        let next = self.line.pass_time(self.time.now());
-        self.deliver();
-        next
     }
 
     /// Takes in values of ghosts.

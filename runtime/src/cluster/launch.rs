@@ -7,7 +7,7 @@ use super::exchange::Exchange;
 use super::message::Begin;
 use super::packing::Compress;
 use super::worker;
-use super::workers::{Shared, Workers, peer};
+use super::workers::{Shared, Workers};
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -607,7 +607,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 fn join(token: &Token, settings: &Settings) -> Result<(Arc<Exchange>, Begin)> {
     let exchange = Exchange::new();
     let quic = quic::join(token, settings.clone(), exchange.sink())?;
-    exchange.connect(peer(&quic), Arc::new(quic));
+    exchange.connect(Arc::new(quic));
     let begin = worker::begin(&exchange)?;
     Ok((exchange, begin))
 }

@@ -15,23 +15,19 @@
 //!
 //! ```text
 //!  driver                                   worker 1            worker 2
-//!  Simulation ─ Driver (an engine)          Interpreter         Interpreter
-//!       │          │   share, state, steps     │                   │
-//!       │       Exchange ════════════════► Exchange ◄═══════════► Exchange      values, each epoch once
-//!       ▼          │                          ▼  │                ▼  │
-//!  host's loop   Peer ─ Transport           Cpu  Peer            Cpu  Peer
+//!  Simulation ─ Crew (an engine)            Interpreter         Interpreter
+//!       │         │                            │  │                │  │
+//!       │       Driver   share, state, steps   ▼  │                ▼  │
+//!       ▼         │                           Cpu │               Cpu │
+//!  host's loop  Exchange ═══════════════════► Exchange ◄═════════► Exchange      values, each epoch once
 //! ```
 //!
 //! The [driver](driver) plans the mesh, sends shares and state, and then says what is to be done without waiting for it: a
 //! [worker](worker) that is told of steps in time walks several of them as one. Values go between workers directly. Measures are
 //! combined by the first worker in the tree that one host would use.
 //!
-//! [`peer`](meshweft_net::peer) makes whole messages out of whatever a network does to them; a
-//! [`Transport`](meshweft_net::Transport) carries them.
-//!
-//! # What it does not do
-//!
-//! Go on without a host that was lost: the run ends with an error that names it.
+//! A [`Transport`](meshweft_net::Transport) carries messages, whole, in order and each once. When it tells that a host is lost, the
+//! [crew](crew) begins the run again where it has a state, with those that are left or come again.
 
 mod account;
 mod agreement;

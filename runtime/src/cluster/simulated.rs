@@ -1,8 +1,8 @@
 //! A network that is not there: in virtual time, with every fault that a seed decides.
 //!
 //! Hosts are threads of which one runs at a time. When it waits, the simulation looks for what comes next: a host that has news
-//! runs on, chosen by the seed; if none has, time jumps to the next frame that arrives or the next time-out. So a seed is
-//! a run: the same choices, frames and times whenever it is repeated, told by [`Simulated::trace`].
+//! runs on, chosen by the seed; if none has, time jumps to the next message that arrives, or host that wakes up. So a seed is
+//! a run: the same choices, messages and times whenever it is repeated, told by [`Simulated::trace`].
 
 use crate::cluster::exchange::Exchange;
 use crate::cluster::time::Time;
@@ -15,12 +15,17 @@ use std::time::{Duration, Instant};
 /// How long the network of a host that has said goodbye goes on answering.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// What happens to frames, out of a thousand, and how long they take.
+/// A host of which nothing is heard for that long is lost.
+pub(crate) const DEAD: Duration = Duration::from_secs(10);
+/// After which time a network sends again what was lost.
+const RESEND: Duration = Duration::from_millis(20);
+
+/// What happens to messages. Between two hosts they arrive in order, each once, as a transport promises.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
+    /// Out of a thousand, those that a network loses and sends again.
     pub(crate) lost: u64,
-    pub(crate) twice: u64,
-    /// The longest time on the way; the shortest is nothing, so frames overtake each other.
+    /// The longest time on the way; the shortest is nothing, so those of several hosts overtake each other.
     pub(crate) delay: Duration,
     /// A host that ends without a word at some time.
     pub(crate) crash: Option<(Host, Duration)>,
@@ -43,11 +48,22 @@ struct State {
     hosts: Vec<HostState>,
     /// Who runs.
     turn: Host,
-    /// Frames on their way: by time and number.
-    frames: BTreeMap<(Duration, u64), (Host, Host, Vec<u8>)>,
+    /// What is to happen: by time and number.
+    coming: BTreeMap<(Duration, u64), Coming>,
     number: u64,
+    /// When the last message of a host to another arrives: row after row.
+    last: Vec<Duration>,
     trace: blake3::Hasher,
     traced: u64,
+}
+
+enum Coming {
+    Message(Host, Host, Vec<u8>),
+    /// The first is told that the second is gone.
+    Loss(Host, Host, &'static str),
+    Crash(Host),
+    /// It has said goodbye so long ago that it answers no more.
+    Close(Host),
 }
 
 #[derive(Clone, Default)]
@@ -59,10 +75,8 @@ struct HostState {
     is_over: bool,
     /// It answers no more.
     is_dead: bool,
-    /// When it stops answering, after it has said goodbye.
-    closes: Option<Duration>,
-    /// When its peer has something to do.
-    timeout: Option<Duration>,
+    /// It has said goodbye.
+    leaves: bool,
 }
 
 impl State {
@@ -72,6 +86,18 @@ impl State {
         let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % end
+    }
+
+    fn plan(&mut self, at: Duration, what: Coming) {
+        self.number += 1;
+        self.coming.insert((at, self.number), what);
+    }
+
+    /// Plans that all others that are there learn that a host is gone.
+    fn plan_loss(&mut self, at: Duration, host: Host, why: &'static str) {
+        for other in (0..self.hosts.len() as Host).filter(|&other| other != host) {
+            self.plan(at, Coming::Loss(other, host, why));
+        }
     }
 
     fn note(&mut self, what: &[u64]) {
@@ -84,16 +110,24 @@ impl State {
 impl Simulated {
     /// A world of so many hosts, of which the driver runs first.
     pub(crate) fn new(hosts: u32, seed: u64, faults: Faults) -> Arc<Simulated> {
-        let state = State {
+        let mut state = State {
             now: Duration::ZERO,
             random: seed,
             hosts: vec![HostState::default(); hosts as usize],
             turn: 0,
-            frames: BTreeMap::new(),
+            coming: BTreeMap::new(),
             number: 0,
+            last: vec![Duration::ZERO; (hosts * hosts) as usize],
             trace: blake3::Hasher::new(),
             traced: 0,
         };
+        if let Some((host, at)) = faults.crash {
+            state.plan(at, Coming::Crash(host));
+        }
+        if let Some(([a, b], at)) = faults.cut {
+            state.plan(at + DEAD, Coming::Loss(a, b, SILENT));
+            state.plan(at + DEAD, Coming::Loss(b, a, SILENT));
+        }
         let (state, turned) = (Mutex::new(state), (0..hosts).map(|_| Condvar::new()).collect());
         Arc::new(Simulated { state, turned, exchanges: OnceLock::new(), faults })
     }
@@ -102,7 +136,7 @@ impl Simulated {
         Arc::new(Simulation { world: self.clone(), host })
     }
 
-    /// Says whom frames are for.
+    /// Says whom messages are for.
     pub(crate) fn begin(&self, exchanges: Vec<Arc<Exchange>>) {
         assert!(self.exchanges.set(exchanges).is_ok(), "a world begins once");
     }
@@ -157,50 +191,56 @@ impl Simulated {
             if state.hosts.iter().all(|host| host.is_over) {
                 return;
             }
-            let frame = state.frames.keys().next().map(|key| key.0);
+            let first = state.coming.keys().next().map(|key| key.0);
             let sleepers = state.hosts.iter().filter(|host| !host.is_over);
             let wake = sleepers.filter_map(|host| Some(host.asleep?.1)).min();
-            let alive = state.hosts.iter().filter(|host| !host.is_dead);
-            let timeout = alive.flat_map(|host| [host.timeout, host.closes]).flatten().min();
-            let Some(next) = [frame, wake, timeout].into_iter().flatten().min() else { return };
+            let Some(next) = [first, wake].into_iter().flatten().min() else { return };
             state.now = state.now.max(next);
             let now = state.now;
-            if let Some((crashed, _)) = self.faults.crash.filter(|(_, time)| now >= *time) {
-                let host = &mut state.hosts[crashed as usize];
-                (host.is_over, host.is_dead) = (true, true);
-                self.turned[crashed as usize].notify_one();
-            }
-            for host in state.hosts.iter_mut().filter(|host| host.closes.is_some_and(|at| at <= now)) {
-                host.is_dead = true;
-            }
-            if frame.is_some_and(|at| at <= now) {
-                let (_, (from, to, bytes)) = state.frames.pop_first().expect("it was looked at");
-                state.note(&[2, u64::from(from), u64::from(to), bytes.len() as u64]);
-                if !state.hosts[to as usize].is_dead {
-                    drop(state);
-                    self.exchange(to).sink()(Event::Message { from, bytes });
-                }
+            if first.is_some_and(|at| at <= now) {
+                let (_, what) = state.coming.pop_first().expect("it was looked at");
+                self.happen(state, what);
                 continue;
             }
-            for host in 0..state.hosts.len() {
-                let known = &mut state.hosts[host];
-                if known.asleep.is_some_and(|(_, at)| at <= now) {
-                    known.asleep = None;
-                }
+            for host in state.hosts.iter_mut().filter(|host| host.asleep.is_some_and(|(_, at)| at <= now)) {
+                host.asleep = None;
             }
-            drop(state);
-            self.time_out(now);
         }
     }
 
-    fn time_out(&self, now: Duration) {
-        let due = |host: &HostState| !host.is_dead && host.timeout.is_none_or(|at| at <= now);
-        let due: Vec<Host> = (0..).zip(&self.state().hosts).filter(|(_, host)| due(host)).map(|(i, _)| i).collect();
-        for host in due {
-            let next = self.exchange(host).pass_time();
-            // Not before time has passed: or it would stand still.
-            let next = next.map(|at| at.max(now + Duration::from_micros(100)));
-            self.state().hosts[host as usize].timeout = next;
+    fn happen(&self, mut state: MutexGuard<'_, State>, what: Coming) {
+        let now = state.now;
+        let (to, event) = match what {
+            Coming::Message(from, to, bytes) => {
+                state.note(&[2, u64::from(from), u64::from(to), bytes.len() as u64]);
+                (to, Event::Message { from, bytes })
+            }
+            Coming::Loss(to, host, why) => {
+                state.note(&[3, u64::from(host), u64::from(to)]);
+                (to, Event::Lost { host, why: why.into() })
+            }
+            Coming::Crash(host) => {
+                let crashed = &mut state.hosts[host as usize];
+                if crashed.is_over {
+                    return;
+                }
+                (crashed.is_over, crashed.is_dead) = (true, true);
+                state.plan_loss(now + DEAD, host, SILENT);
+                return self.turned[host as usize].notify_one();
+            }
+            Coming::Close(host) => {
+                state.hosts[host as usize].is_dead = true;
+                for other in 0..state.hosts.len() as Host {
+                    if other != host && !state.hosts[other as usize].leaves {
+                        state.plan(now, Coming::Loss(other, host, "it left without waiting for a goodbye"));
+                    }
+                }
+                return;
+            }
+        };
+        if !state.hosts[to as usize].is_dead {
+            drop(state);
+            self.exchange(to).sink()(event);
         }
     }
 
@@ -208,6 +248,9 @@ impl Simulated {
         &self.exchanges.get().expect("the world has begun")[host as usize]
     }
 }
+
+/// Why a host is lost that was cut off.
+const SILENT: &str = "nothing was heard of it for too long";
 
 /// How the thread of a host ends that crashes.
 pub(crate) struct Crash;
@@ -229,10 +272,7 @@ impl Time for Simulation {
     }
 
     fn news(&self) {
-        let mut state = self.world.state();
-        let host = &mut state.hosts[self.host as usize];
-        host.count += 1;
-        host.timeout = Some(Duration::ZERO);
+        self.world.state().hosts[self.host as usize].count += 1;
     }
 
     fn count(&self) -> u64 {
@@ -261,21 +301,20 @@ impl Transport for Simulation {
     }
 
     fn send(&self, to: Host, message: Vec<u8>) {
-        let Faults { lost, twice, delay, cut, .. } = self.world.faults;
+        let Faults { lost, delay, cut, .. } = self.world.faults;
         let mut state = self.world.state();
         let now = state.now;
-        let is_cut = cut.is_some_and(|(pair, at)| now >= at && pair.contains(&to) && pair.contains(&self.host));
-        let copies = 1 + u64::from(state.below(1000) < twice);
-        for _ in 0..copies {
-            let (is_lost, took) = (state.below(1000) < lost, state.below(delay.as_nanos() as u64 + 1));
-            if is_lost || is_cut {
-                continue;
-            }
-            state.number += 1;
-            let key = (now + Duration::from_nanos(took), state.number);
-            state.frames.insert(key, (self.host, to, message.clone()));
+        if cut.is_some_and(|(pair, at)| now >= at && pair.contains(&to) && pair.contains(&self.host)) {
+            return;
         }
-        state.hosts[self.host as usize].timeout = Some(Duration::ZERO);
+        let mut at = now + Duration::from_nanos(state.below(delay.as_nanos() as u64 + 1));
+        while state.below(1000) < lost {
+            at += RESEND;
+        }
+        let pair = self.host as usize * state.hosts.len() + to as usize;
+        state.last[pair] = state.last[pair].max(at);
+        let at = state.last[pair];
+        state.plan(at, Coming::Message(self.host, to, message));
     }
 
     fn wait_for_room(&self, _: Host, _: usize, _: Instant) -> bool {
@@ -288,13 +327,15 @@ impl Transport for Simulation {
 
     fn close(&self) {
         let mut state = self.world.state();
-        let until = state.now + GOODBYE;
-        state.hosts[self.host as usize].closes = Some(until);
+        state.hosts[self.host as usize].leaves = true;
+        let at = state.now + GOODBYE;
+        state.plan(at, Coming::Close(self.host));
     }
 
     fn leave(&self) {
         let mut state = self.world.state();
-        let now = state.now;
-        state.hosts[self.host as usize].closes = Some(now);
+        let at = state.now;
+        state.hosts[self.host as usize].is_dead = true;
+        state.plan_loss(at, self.host, "it left");
     }
 }

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::gpu;
 use crate::number::Number;
 use meshweft_net::children::Children;
-use meshweft_net::peer::{Identity, Network, Peer};
 use meshweft_net::quic::{Listening, Quic, Settings};
 use meshweft_net::{Transport, memory, write_secret};
 use std::io::Write;
@@ -79,7 +78,7 @@ impl Workers {
         shared: Option<Shared>,
     ) -> Workers {
         let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
-        exchange.connect(peer(&*quic), quic.clone());
+        exchange.connect(quic.clone());
         let most = quic.hosts() - 1;
         Workers::Connected(Connected { exchange: Some(exchange), quic, most, settings, children, _shared: shared })
     }
@@ -134,15 +133,9 @@ impl Connected {
         let listening = Listening::again(&self.quic, self.most, self.settings.clone(), exchange.sink())?;
         let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || children().revive_killed())?;
         self.quic = Arc::new(quic);
-        exchange.connect(peer(&*self.quic), self.quic.clone());
+        exchange.connect(self.quic.clone());
         Ok(exchange)
     }
-}
-
-/// What speaks for a host. Both transports lose nothing.
-pub(super) fn peer(transport: &dyn Transport) -> Peer {
-    let identity = Identity { run: 0, incarnation: 0, host: transport.host() };
-    Peer::new(identity, transport.hosts(), Network::Reliable)
 }
 
 impl Inside {
@@ -151,7 +144,7 @@ impl Inside {
         let exchanges: Vec<Arc<Exchange>> = (0..=self.count).map(|_| Exchange::new()).collect();
         let transports = memory::hosts(exchanges.iter().map(Exchange::sink).collect());
         for (exchange, transport) in exchanges.iter().zip(transports) {
-            exchange.connect(peer(&transport), Arc::new(transport));
+            exchange.connect(Arc::new(transport));
         }
         #[cfg(all(test, feature = "gpu"))]
         let memory = gpu::MEMORY.get();

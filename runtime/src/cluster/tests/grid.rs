@@ -254,8 +254,7 @@ fn simulated_loss_changes_nothing_of_a_search_in_a_grid() {
     each_seed(60, |seed| {
         let random = &mut Random(seed ^ 0x5eed);
         let delay = Duration::from_micros(random.below(50_000) as u64);
-        let faults =
-            Faults { lost: random.below(200) as u64, twice: random.below(200) as u64, delay, ..Faults::default() };
+        let faults = Faults { lost: random.below(200) as u64, delay, ..Faults::default() };
         check::<f32>(seed, Some(faults));
     });
 }
