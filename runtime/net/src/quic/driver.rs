@@ -4,6 +4,7 @@ use super::channel::{Channel, GAVE_UP, Incoming, Outgoing, Why, by, lost, peer, 
 use super::door::{self, Caller, Door};
 use super::frame::{Kind, Violation};
 use super::host::Quic;
+use super::knocks::Knocks;
 use super::limits::{self, code};
 use super::network::{Network, anywhere, reachable_at};
 use super::settings::Settings;
@@ -143,9 +144,10 @@ impl Listening {
         let (report, reports) = std_mpsc::channel();
         let (done, result) = std_mpsc::channel();
         let endpoint = door.endpoint.clone();
-        let own_settings = settings.clone();
+        let (own_settings, knocks) = (settings.clone(), Arc::<Knocks>::default());
+        let noted = knocks.clone();
         network.handle().spawn(async move {
-            let _ = done.send(gather(run, own, door, own_settings, deadline, goes_without, report).await);
+            let _ = done.send(gather(run, own, door, own_settings, deadline, (goes_without, noted), report).await);
         });
         // Reports end when gathering does.
         loop {
@@ -162,8 +164,14 @@ impl Listening {
         let gathered = result.recv().map_err(|_| Error::Internal("the network's thread failed".into()))?;
         match gathered {
             Ok((run, channels)) => {
-                let mut quic = Quic::start(0, channels, endpoint, network, &settings, &sink);
-                quic.run = Some(run);
+                let own =
+                    run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
+                let mut quic = Quic::start(0, channels, endpoint.clone(), network, &settings, &sink);
+                let door = Door::open(endpoint, limits::answering(&own, true)?, settings);
+                let (admission, deadline) = (Mutex::default(), Instant::now() + COMES_BACK);
+                let (own, noted) = (own.name, knocks.clone());
+                let late = Gathering { own, run: run.clone(), deadline, goes_without, knocks: noted, admission };
+                quic.take(run, knocks, late.keep_waiting(door));
                 Ok(quic)
             }
             Err(error) => {
@@ -189,13 +197,15 @@ async fn gather(
     mut door: Door,
     settings: Settings,
     deadline: Instant,
-    goes_without: bool,
+    (goes_without, knocks): (bool, Arc<Knocks>),
     report: std_mpsc::Sender<Progress>,
 ) -> Result<(Run, Vec<Option<Channel>>)> {
     loop {
         let endpoint = door.endpoint.clone();
         let admission = Mutex::new((0..run.token.workers).map(|_| None).collect());
-        let gathering = Gathering { own: own.name, admission, run: run.clone(), deadline, goes_without };
+        let (its_run, its_knocks) = (run.clone(), knocks.clone());
+        let gathering =
+            Gathering { own: own.name, admission, run: its_run, deadline, goes_without, knocks: its_knocks };
         match Arc::new(gathering).gather(door, report.clone()).await {
             Ok(channels) => return Ok((run, channels)),
             // Those that are left come again.
@@ -224,6 +234,7 @@ struct Gathering {
     run: Run,
     deadline: Instant,
     goes_without: bool,
+    knocks: Arc<Knocks>,
     /// Numbers from 1 on.
     admission: Mutex<Vec<Option<Place>>>,
 }
@@ -326,6 +337,27 @@ impl Gathering {
         connected.map_err(Unready::Worker)
     }
 
+    /// Answers those who call while the run is under way: a worker that may join is told to wait.
+    async fn keep_waiting(self, door: Door) {
+        /// From one caller to the next: answering them must not slow the run down.
+        const BREATH: Duration = Duration::from_millis(10);
+        let mut callers = JoinSet::new();
+        while let Some(caller) = door.next().await {
+            let this = Gathering {
+                own: self.own,
+                run: self.run.clone(),
+                deadline: Instant::now() + COMES_BACK,
+                goes_without: self.goes_without,
+                knocks: self.knocks.clone(),
+                admission: Mutex::default(),
+            };
+            // Nobody is told of those who may not.
+            callers.spawn(async move { this.meet(caller).await.map(drop) });
+            while callers.try_join_next().is_some() {}
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+
     fn places(&self) -> std::sync::MutexGuard<'_, Vec<Option<Place>>> {
         self.admission.lock().expect("no holder of the lock panics")
     }
@@ -404,9 +436,13 @@ impl Gathering {
         let request = JoinRequest::read(&asked).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Join)))?;
         let session = session(&channel.connection)?;
         let answer = match self.give_place(&request, &session) {
-            Ok(answer) => {
+            Ok(Some(answer)) => {
                 place.know();
                 (Kind::Admitted, answer, Ok(()))
+            }
+            Ok(None) => {
+                self.knocks.note(channel.connection.remote_address());
+                (Kind::Wait, Vec::new(), Ok(()))
             }
             Err(why) => (Kind::Refused, why.clone().into_bytes(), Err(why)),
         };
@@ -417,8 +453,8 @@ impl Gathering {
         answer.2
     }
 
-    /// Checks a proof, and signs the key for the lowest number that is free.
-    fn give_place(&self, request: &JoinRequest, session: &[u8; 32]) -> Result<Vec<u8>, Why> {
+    /// Checks a proof, and signs the key for the lowest number that is free; none if all are taken.
+    fn give_place(&self, request: &JoinRequest, session: &[u8; 32]) -> Result<Option<Vec<u8>>, Why> {
         if !self.run.token.verify(session, &request.public_key, &request.proof) {
             return Err("the token is not of this run: take the one that this driver wrote".into());
         }
@@ -429,15 +465,13 @@ impl Gathering {
         let is_free = |place: &Option<Place>| {
             place.as_ref().is_none_or(|place| !place.connected && place.since.elapsed() > COMES_BACK)
         };
-        let Some(free) = places.iter().position(is_free) else {
-            return Err(format!("all {} places of the run are taken", places.len()));
-        };
+        let Some(free) = places.iter().position(is_free) else { return Ok(None) };
         let name = Name { host: free as Host + 1, ..self.own };
         let certificate = self.run.authority.sign(request.public_key, &name).map_err(|error| error.to_string())?;
         let key = key_of(&certificate).ok_or("the certificate has a key")?;
         places[free] = Some(Place { key, since: Instant::now(), connected: false });
         let left = self.deadline.saturating_duration_since(Instant::now());
-        Ok(Admitted { host: name.host, incarnation: name.incarnation, left, certificate }.write())
+        Ok(Some(Admitted { host: name.host, incarnation: name.incarnation, left, certificate }.write()))
     }
 
     /// Sends the roster to all workers, and waits until they are connected.

@@ -38,10 +38,12 @@ pub(super) enum Kind {
     Admitted,
     /// From the driver: why it gets no certificate.
     Refused,
+    /// From the driver: there is no place yet, ask again soon.
+    Wait,
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = [
+    const ALL: [Kind; 11] = [
         Kind::Message,
         Kind::Hello,
         Kind::Roster,
@@ -52,6 +54,7 @@ impl Kind {
         Kind::Join,
         Kind::Admitted,
         Kind::Refused,
+        Kind::Wait,
     ];
 
     /// Bytes of such a frame at most.
@@ -60,7 +63,7 @@ impl Kind {
             Kind::Message => MAX_MESSAGE,
             Kind::Roster => 1 << 20,
             Kind::Hello | Kind::Join | Kind::Admitted | Kind::Refused => 4 << 10,
-            Kind::Ready | Kind::Go | Kind::Bye | Kind::ByeRead => 0,
+            Kind::Ready | Kind::Go | Kind::Bye | Kind::ByeRead | Kind::Wait => 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A host of a run that has begun.
 
 use super::channel::Channel;
+use super::knocks::Knocks;
 use super::limits::LAST_PACKETS;
 use super::link::Link;
 use super::network::Network;
@@ -8,8 +9,10 @@ use super::pump::Pump;
 use super::settings::Settings;
 use crate::identity::Run;
 use crate::transport::{Host, Sink, Traffic, Transport, check};
+use std::future::Future;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
 
 /// A host of a run, connected with all the others.
 pub struct Quic {
@@ -23,6 +26,8 @@ pub struct Quic {
     goodbye: Duration,
     /// What the driver would begin it again with.
     pub(super) run: Option<Run>,
+    /// Of the driver: workers that wait, and what answers them.
+    knocks: Option<(Arc<Knocks>, AbortHandle)>,
 }
 
 impl Quic {
@@ -43,13 +48,41 @@ impl Quic {
         };
         let links = channels.into_iter().enumerate().map(link).collect();
         let pump = Arc::downgrade(pump);
-        Quic { host, links, endpoint, network: Mutex::new(Some(network)), pump, goodbye: settings.goodbye, run: None }
+        Quic {
+            host,
+            links,
+            endpoint,
+            network: Mutex::new(Some(network)),
+            pump,
+            goodbye: settings.goodbye,
+            run: None,
+            knocks: None,
+        }
+    }
+
+    /// Makes it the driver's, which may begin the run again. `answers`: those who call meanwhile.
+    pub(super) fn take(&mut self, run: Run, knocks: Arc<Knocks>, answers: impl Future<Output = ()> + Send + 'static) {
+        let network = self.network.get_mut().expect("no holder of the lock panics");
+        let task = network.as_ref().map(|network| network.handle().spawn(answers).abort_handle());
+        (self.run, self.knocks) = (Some(run), task.map(|task| (knocks, task)));
+    }
+
+    /// Workers that have the token, and wait until the driver begins the run again with them.
+    pub fn waiting(&self) -> u32 {
+        self.knocks.as_ref().map_or(0, |(knocks, _)| knocks.count())
+    }
+
+    /// Calls are answered no more.
+    fn shut(&self) {
+        self.knocks.iter().for_each(|(_, answers)| answers.abort());
+        self.endpoint.set_server_config(None);
     }
 
     /// What it takes to begin the run again, if this is its driver and has not closed: from here on it says nothing more.
     pub(super) fn begin_again(&self) -> Option<(Run, Network)> {
         let run = self.run.clone()?;
         let network = self.take_network()?;
+        self.shut();
         self.others().for_each(|link| link.close());
         Some((run, network))
     }
@@ -65,6 +98,7 @@ impl Quic {
     /// Closes all connections, and gives the packets that say so a moment to leave. No longer: strangers may begin handshakes at any
     /// time, which are connections too.
     fn end(&self, network: &Network) {
+        self.shut();
         self.others().for_each(|link| link.close());
         let endpoint = self.endpoint.clone();
         let _ = network.run(async move {

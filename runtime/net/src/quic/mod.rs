@@ -41,12 +41,15 @@
 //! A run that lost a host is begun again ([`Listening::again`]): at the same port, with the same token and the next incarnation, by those
 //! that come. Certificates of the incarnation before are refused, so a worker that was frozen and wakes up has no say in it: it
 //! joins as any other.
+//!
+//! Workers that come late are told to wait, and are counted ([`Quic::waiting`]): the driver may begin the run again with them.
 
 mod channel;
 mod door;
 mod driver;
 mod frame;
 mod host;
+mod knocks;
 mod limits;
 mod link;
 mod network;

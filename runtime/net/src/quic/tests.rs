@@ -223,20 +223,34 @@ fn the_number_of_a_worker_that_left_before_the_run_began_is_free_again() {
 }
 
 #[test]
-fn a_third_worker_finds_a_run_of_two_full() {
+fn a_third_worker_waits_until_the_run_begins_again_with_it() {
     let settings = settings();
-    let listening = Listening::start(2, settings.clone(), inbox().sink()).unwrap();
+    let inboxes = [inbox(), inbox(), inbox(), inbox()];
+    let listening = Listening::start(2, settings.clone(), inboxes[0].sink()).unwrap();
     let token = listening.token().clone();
+    let hosts = gather(listening, vec![inboxes[1].sink(), inboxes[2].sink()], &settings);
+    assert_eq!(hosts[0].waiting(), 0);
     std::thread::scope(|scope| {
-        let deadline = Instant::now() + Duration::from_secs(3);
-        let driver = scope.spawn(move || listening.wait_for_workers(deadline, |_| {}, || Ok(())).is_err());
-        // Both have numbers, and do not call each other: the run does not begin.
-        let (one, two) = (arrive(&token, &settings), ask(&token, &settings));
-        let error = join(&token, settings.clone(), inbox().sink()).err().expect("it is full").to_string();
-        assert!(error.contains("all 2 places of the run are taken"), "{error}");
-        assert!(driver.join().unwrap());
-        one.leave();
-        drop(two);
+        let late = scope.spawn(|| join(&token, settings.clone(), inboxes[3].sink()).unwrap());
+        let begun = Instant::now();
+        while hosts[0].waiting() == 0 {
+            assert!(begun.elapsed() < SOON, "it does not ask");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Those at work hear nothing of it.
+        hosts[0].send(1, vec![1]);
+        assert_eq!(inboxes[1].next(SOON), Some(Event::Message { from: 0, bytes: vec![1] }));
+        let listening = Listening::again(&hosts[0], 3, settings.clone(), inboxes[0].sink()).unwrap();
+        let others = [1, 2].map(|i| {
+            let (token, settings, sink) = (&token, settings.clone(), inboxes[i].sink());
+            scope.spawn(move || join(token, settings, sink).unwrap())
+        });
+        let driver = listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap();
+        assert_eq!((driver.hosts(), driver.waiting()), (4, 0));
+        let [one, two] = others.map(|other| other.join().unwrap());
+        let mut numbers = [one.host(), two.host(), late.join().unwrap().host()];
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3]);
     });
 }
 

@@ -4,6 +4,7 @@ use super::channel::{Channel, Incoming, Outgoing, Why, by, lost, peer, session, 
 use super::door::{Dialer, Door, Unreached};
 use super::frame::{Kind, Violation};
 use super::host::Quic;
+use super::knocks::AGAIN;
 use super::limits::{self, code};
 use super::network::{Network, reachable_at};
 use super::settings::Settings;
@@ -162,25 +163,35 @@ impl Joining {
         })
     }
 
-    /// Gets a certificate for the token.
+    /// Gets a certificate for the token, once there is a place.
     pub(super) async fn admission(&self) -> Result<Admission> {
-        let deadline = Instant::now() + self.settings.join_deadline;
         let tls = limits::quic(join_client(self.token.run, self.token.authority)?)?;
         let dialer = Dialer { endpoint: self.endpoint.clone(), tls, settings: self.settings.clone() };
-        let dialed = dialer.dial(&self.driver, deadline, |_| Ok(())).await;
-        let connection = dialed.map_err(|error| self.unreached(error))?;
-        let at = connection.remote_address();
-        let asked = self.ask(connection, deadline).await?;
-        asked.map_err(|why| Error::Hosts(format!("the driver at {at}: {why}")))
+        loop {
+            let deadline = Instant::now() + self.settings.join_deadline;
+            let dialed = dialer.dial(&self.driver, deadline, |_| Ok(())).await;
+            let connection = dialed.map_err(|error| self.unreached(error))?;
+            let at = connection.remote_address();
+            let asked = self.ask(connection, deadline).await?;
+            match asked.map_err(|why| Error::Hosts(format!("the driver at {at}: {why}")))? {
+                Some(admission) => return Ok(admission),
+                None => tokio::time::sleep(AGAIN).await,
+            }
+        }
     }
 
-    /// Asks for a certificate. The outer error is this host's, the inner one what the driver did.
-    async fn ask(&self, connection: Connection, deadline: Instant) -> Result<Result<Admission, Why>> {
+    /// Asks for a certificate: none if there is no place yet. The outer error is this host's, the inner one what the driver did.
+    async fn ask(&self, connection: Connection, deadline: Instant) -> Result<Result<Option<Admission>, Why>> {
         let applicant = Applicant::new()?;
         Ok(self.ask_as(applicant, connection, soon(deadline)).await)
     }
 
-    async fn ask_as(&self, applicant: Applicant, connection: Connection, deadline: Instant) -> Result<Admission, Why> {
+    async fn ask_as(
+        &self,
+        applicant: Applicant,
+        connection: Connection,
+        deadline: Instant,
+    ) -> Result<Option<Admission>, Why> {
         let session = session(&connection)?;
         let public_key = applicant.public_key();
         let request = JoinRequest { public_key, proof: self.token.prove(&session, &public_key) };
@@ -194,11 +205,15 @@ impl Joining {
                 let why = String::from_utf8_lossy(&bytes);
                 return Err(why.chars().filter(|letter| !letter.is_control()).take(300).collect());
             }
+            Kind::Wait => {
+                channel.connection.close(code::GOODBYE, b"");
+                return Ok(None);
+            }
             other => return Err(channel.refuse(&Violation::Unexpected(other))),
         };
         let admission = admission.ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Admitted)))?;
         channel.connection.close(code::GOODBYE, b"");
-        Ok(admission)
+        Ok(Some(admission))
     }
 
     /// Reads what the driver gave, and checks that it is for this key, this run and this authority.
