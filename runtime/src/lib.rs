@@ -24,7 +24,7 @@ mod trace;
 
 pub use adapter::{Adapter, AdapterKind};
 #[cfg(feature = "cluster")]
-pub use cluster::{Cluster, Compress, Gathering, RunKey, Sharing, Worker};
+pub use cluster::{Cluster, Compress, Gathering, Leaver, RunKey, Sharing, Worker};
 #[cfg(feature = "cluster")]
 #[doc(hidden)]
 pub use cluster::{ListCost, list_costs};

@@ -76,12 +76,15 @@ impl Children {
         Ok(())
     }
 
-    /// Starts each process again that has ended.
+    /// Starts each process again that has ended, but those that have left the run in good order.
     ///
     /// # Errors
     /// A program that cannot be started.
     pub fn revive(&mut self) -> Result<()> {
-        let ended = |started: &mut Started| !matches!(started.child.try_wait(), Ok(None));
+        let ended = |started: &mut Started| match started.child.try_wait() {
+            Ok(status) => status.is_some_and(|status| !status.success()),
+            Err(_) => true,
+        };
         self.0.iter_mut().filter_map(|started| ended(started).then_some(started)).try_for_each(Started::again)
     }
 
@@ -97,10 +100,15 @@ impl Children {
         self.0.iter_mut().filter_map(|started| killed(started).then_some(started)).try_for_each(Started::again)
     }
 
-    /// Says of a process that has ended which it is, and why. `when`: what to add.
-    pub fn ended(&mut self, when: &str) -> Option<String> {
+    /// Says of a process that has ended, other than in good order, which it is, and why.
+    pub fn failed(&mut self) -> Option<String> {
+        self.ended("", |status| !status.success())
+    }
+
+    /// The same of one whose end is meant. `when`: what to add.
+    fn ended(&mut self, when: &str, is_meant: impl Fn(std::process::ExitStatus) -> bool) -> Option<String> {
         self.0.iter_mut().zip(1..).find_map(|(Started { child, voice, .. }, number)| {
-            let status = child.try_wait().ok()??;
+            let status = child.try_wait().ok()?.filter(|&status| is_meant(status))?;
             Some(match voice {
                 Some((name, voice)) => format!("the worker on {name} ended{when}: {}", voice.reason(status)),
                 None => format!("worker process {number} ended{when} with {status}"),
@@ -115,7 +123,7 @@ impl Children {
         }
         let has_names = self.0.iter().any(|started| started.voice.is_some());
         let hint = if has_names { "" } else { ": does `main` begin with `Worker::from_env`?" };
-        Some(Error::Hosts(format!("{}{hint}", self.ended(" before the run began")?)))
+        Some(Error::Hosts(format!("{}{hint}", self.ended(" before the run began", |_| true)?)))
     }
 }
 

@@ -47,6 +47,8 @@ const SELDOM: u32 = 50;
 const SOONEST: Duration = Duration::from_secs(1);
 /// Bytes of what workers were told, about, after which a state is asked for in any case.
 const LONGEST_LOG: usize = 64 << 20;
+/// How soon a run that has begun begins again with workers that come or go.
+const SETTLED: Duration = Duration::from_secs(1);
 /// How often a run begins again in a row without getting any further.
 const ATTEMPTS: u32 = 20;
 
@@ -101,7 +103,8 @@ struct Running<T: Number> {
     keeps: bool,
     /// Whether workers have stopped right after the step that was not finite.
     is_at_fault: bool,
-    /// How often it began, and how often since a state was last kept.
+    /// When it last began, how often, and how often since a state was last kept.
+    since: Instant,
     began: u64,
     attempts: u32,
     balance: Option<Balance>,
@@ -145,6 +148,7 @@ impl<T: Number> Crew<T> {
             coming: Vec::new(),
             asked: Instant::now(),
             cost: Duration::ZERO,
+            since: Instant::now(),
             began: 0,
             attempts: 0,
             balance,
@@ -264,6 +268,7 @@ impl<T: Number> Running<T> {
     fn take(&mut self, driver: Driver<T>, before: Progress, earlier: Vec<Tally>) {
         self.driver = driver.after(before, earlier);
         self.is_at_fault = false;
+        self.since = Instant::now();
         self.began += 1;
     }
 
@@ -277,6 +282,22 @@ impl<T: Number> Running<T> {
             }
         }
         Ok(())
+    }
+
+    /// Begins again if workers come or are to leave: with the state of now, so nothing is done twice.
+    fn change_workers(&mut self) -> Result<()> {
+        let (come, go) = (self.workers.waiting(), self.driver.leaving());
+        if come + go == 0 || self.since.elapsed() < SETTLED {
+            return Ok(());
+        }
+        let snapshot = self.ask()?;
+        self.attempt(|_| snapshot.arrive().map(drop))?;
+        self.since = Instant::now();
+        if !self.workers.expect(i64::from(come) - i64::from(go)) {
+            return Ok(());
+        }
+        let why = format!("{come} more workers come and {go} leave");
+        self.begin_again(&why).or_else(|error| self.mend(error))
     }
 
     /// Notes what workers are to be told, and tells them.
@@ -431,6 +452,7 @@ impl<T: Number> Engine<T> for Crew<T> {
         let mut run = self.run();
         run.rebalance(state)?;
         run.keep_now_and_then()?;
+        run.change_workers()?;
         run.tell(message::of_step(step))
     }
 

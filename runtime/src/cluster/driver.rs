@@ -26,7 +26,7 @@ use meshweft_net::Host;
 use meshweft_net::children::Children;
 use std::io::Write;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +59,8 @@ pub(crate) struct Driver<T: Number> {
     clocks: Option<Clocks>,
     /// Whether a worker has said that it cannot go on.
     has_failed: AtomicBool,
+    /// Workers that are to leave.
+    leaving: AtomicU32,
     is_over: bool,
     /// Workers that this process has started.
     children: Option<Arc<Mutex<Children>>>,
@@ -147,6 +149,7 @@ impl<T: Number> Driver<T> {
             has_pieces: false,
             clocks: None,
             has_failed: AtomicBool::new(false),
+            leaving: AtomicU32::new(0),
             is_over: false,
             children,
         };
@@ -295,6 +298,7 @@ impl<T: Number> Driver<T> {
             };
             match Control::decode(&message)? {
                 Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
+                Control::Leave => _ = self.leaving.fetch_add(1, Ordering::Relaxed),
                 other => return self.failure(from, other).map_or_else(Ok, Err),
             }
         }
@@ -315,7 +319,7 @@ impl<T: Number> Driver<T> {
     /// Notices what has ended of what this process has started, before the network does.
     fn look_after_children(&self) {
         let Some(children) = &self.children else { return };
-        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).ended("") {
+        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).failed() {
             self.exchange.cut_off(what);
         }
     }
@@ -344,13 +348,19 @@ impl<T: Number> Driver<T> {
     fn read_reports(&self) {
         let is_report = |_, message: &[u8]| {
             message.first() == Some(&CONTROL)
-                && matches!(Control::decode(message), Ok(Control::Progress { ticket: None, .. }))
+                && matches!(Control::decode(message), Ok(Control::Progress { ticket: None, .. } | Control::Leave))
         };
         while let Some((host, message)) = self.exchange.try_receive(is_report) {
-            if let Ok(Control::Progress { progress, .. }) = Control::decode(&message) {
-                self.books().accounts[host as usize - 1] = progress;
+            match Control::decode(&message) {
+                Ok(Control::Progress { progress, .. }) => self.books().accounts[host as usize - 1] = progress,
+                _ => _ = self.leaving.fetch_add(1, Ordering::Relaxed),
             }
         }
+    }
+
+    /// Workers that have said that they are to leave.
+    pub(super) fn leaving(&self) -> u32 {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     /// How far all workers are.

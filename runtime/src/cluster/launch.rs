@@ -4,7 +4,7 @@ use super::balance::Balance;
 use super::crew::{Crew, Plan};
 use super::driver;
 use super::exchange::Exchange;
-use super::message::Begin;
+use super::message::{Begin, Control, DRIVER};
 use super::packing::Compress;
 use super::worker;
 use super::workers::{Shared, Workers};
@@ -22,7 +22,7 @@ use std::io::{BufRead, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long workers may take to come.
@@ -469,6 +469,7 @@ pub struct Worker {
     begin: Begin,
     /// The adapter that it updates on whatever the driver asks for.
     adapter: Option<usize>,
+    leaver: Leaver,
     /// The only folder that files are written to, unless the driver says where.
     folder: Option<PathBuf>,
 }
@@ -526,7 +527,9 @@ impl Worker {
     fn connect(token: &Token, settings: Settings) -> Result<Worker> {
         let (exchange, begin) = join(token, &settings)?;
         let (token, folder, adapter) = (token.clone(), Some("out".into()), None);
-        Ok(Worker { token, settings, exchange, begin, adapter, folder })
+        let leaver = Leaver::default();
+        leaver.speak(&exchange);
+        Ok(Worker { token, settings, exchange, begin, adapter, leaver, folder })
     }
 
     /// Sets the folder for the files of [`AnySimulation::write_pieces`](crate::AnySimulation::write_pieces), the only ones that a worker
@@ -534,6 +537,11 @@ impl Worker {
     /// writes to the folder that the driver names.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Worker {
         Worker { folder: Some(folder.into()), ..self }
+    }
+
+    /// What has this worker leave the run while it [works](Worker::run).
+    pub fn leaver(&self) -> Leaver {
+        self.leaver.clone()
     }
 
     /// The program that the driver runs, as [`std::any::type_name`] calls it.
@@ -561,7 +569,7 @@ impl Worker {
     /// Works in the precision of the driver, and joins again when the run begins again. Not generic, so that what a worker is gets
     /// compiled in this crate alone.
     fn work(self, f32: fn() -> Table<f32>, f64: fn() -> Table<f64>) -> Result<()> {
-        let Worker { token, settings, mut exchange, mut begin, adapter, folder } = self;
+        let Worker { token, settings, mut exchange, mut begin, adapter, leaver, folder } = self;
         let mut since = Instant::now();
         loop {
             if let Some(adapter) = adapter {
@@ -581,19 +589,53 @@ impl Worker {
                 return result;
             };
             exchange.transport().leave();
+            if leaver.is_asked() {
+                return Ok(());
+            }
             if exchange.now() > AT_WORK {
                 since = Instant::now();
             }
             // A worker that was lost, or the driver: whichever it was, a run that begins again takes this one in.
             (exchange, begin) = loop {
                 match join(&token, &settings) {
-                    Ok(joined) => break joined,
+                    Ok(joined) => {
+                        leaver.speak(&joined.0);
+                        break joined;
+                    }
                     Err(error) if since.elapsed() > settings.join_deadline => {
                         return Err(Error::Lost(format!("{why}; joining again: {error}")));
                     }
                     Err(_) => std::thread::sleep(PAUSE),
                 }
             };
+        }
+    }
+}
+
+/// Has a worker leave its run in good order, from any thread: its driver gives its tasks to others first, and it ends then. The last worker
+/// of a run cannot leave. See [`Worker::leaver`].
+#[derive(Clone, Default)]
+pub struct Leaver(Arc<Mutex<(bool, Weak<Exchange>)>>);
+
+impl Leaver {
+    /// Asks the driver to let it go.
+    pub fn leave(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut state.0, true) {
+            state.1.upgrade().into_iter().for_each(|exchange| exchange.send(DRIVER, Control::Leave.encode()));
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Speaks from here on by that exchange.
+    fn speak(&self, exchange: &Arc<Exchange>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1 = Arc::downgrade(exchange);
+        if state.0 {
+            exchange.send(DRIVER, Control::Leave.encode());
         }
     }
 }

@@ -85,6 +85,8 @@ pub(crate) enum Control {
     TooLarge(String),
     /// From a worker: it leaves, because it has lost a host.
     Cut(String),
+    /// From a worker: it is to leave, once its tasks are with others.
+    Leave,
     /// From the driver: the run is over, and whether it has failed.
     End {
         has_failed: bool,

@@ -58,7 +58,7 @@ mod values;
 mod worker;
 mod workers;
 
-pub use launch::{Cluster, Gathering, Worker};
+pub use launch::{Cluster, Gathering, Leaver, Worker};
 pub use meshweft_net::RunKey;
 #[doc(hidden)]
 pub use meshweft_net::{ListCost, list_costs};

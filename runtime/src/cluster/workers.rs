@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// How long a run that begins again waits for the first of its workers.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Workers at most: all are connected with each other.
+const MOST: u32 = 256;
+
 /// The workers of a run.
 pub(super) enum Workers {
     /// Threads of this process. None of them is lost.
@@ -38,8 +41,8 @@ pub(super) struct Connected {
     /// Until the run begins.
     exchange: Option<Arc<Exchange>>,
     quic: Arc<Quic>,
-    /// As many as there were at first.
-    most: u32,
+    /// How many more there are to be, or fewer, when they next come again.
+    change: i64,
     settings: Settings,
     children: Arc<Mutex<Children>>,
     _shared: Option<Shared>,
@@ -79,8 +82,7 @@ impl Workers {
     ) -> Workers {
         let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
         exchange.connect(quic.clone());
-        let most = quic.hosts() - 1;
-        Workers::Connected(Connected { exchange: Some(exchange), quic, most, settings, children, _shared: shared })
+        Workers::Connected(Connected { exchange: Some(exchange), quic, change: 0, settings, children, _shared: shared })
     }
 
     /// Whether they can be lost, and come again.
@@ -100,6 +102,22 @@ impl Workers {
                 None => connected.again(),
             },
         }
+    }
+
+    /// Workers that wait until the run begins again with them.
+    pub(super) fn waiting(&self) -> u32 {
+        match self {
+            Workers::Inside(_) => 0,
+            Workers::Connected(connected) => connected.quic.waiting(),
+        }
+    }
+
+    /// When they next come again there will be as many more, or fewer. Returns whether any are left.
+    pub(super) fn expect(&mut self, change: i64) -> bool {
+        let Workers::Connected(connected) = self else { return false };
+        let are_left = i64::from(connected.quic.hosts()) - 1 + change > 0;
+        connected.change = if are_left { change } else { 0 };
+        are_left
     }
 
     /// Ends threads, which then hold nothing any more.
@@ -130,7 +148,9 @@ impl Connected {
         let children = || self.children.lock().unwrap_or_else(PoisonError::into_inner);
         children().revive()?;
         let exchange = Exchange::new();
-        let listening = Listening::again(&self.quic, self.most, self.settings.clone(), exchange.sink())?;
+        let expected = i64::from(self.quic.hosts()) - 1 + std::mem::take(&mut self.change);
+        let expected = expected.clamp(1, i64::from(MOST)) as u32;
+        let listening = Listening::again(&self.quic, expected, self.settings.clone(), exchange.sink())?;
         let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || children().revive_killed())?;
         self.quic = Arc::new(quic);
         exchange.connect(self.quic.clone());

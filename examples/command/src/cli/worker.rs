@@ -2,6 +2,7 @@
 
 use super::console::{Console, Outcome};
 use super::programs::Programs;
+use super::signals::Signals;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use meshweft::Worker;
@@ -9,6 +10,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Whose run to join.
 #[derive(Args)]
@@ -42,7 +45,8 @@ Examples:
 Over ssh, in one line on the driver, which starts the workers itself:
   meshweft run EXAMPLE --mesh box:128 --hosts host-b,host-c
 
-A worker needs this program and the token, no mesh and no other file, and writes none but those of --out. It ends with the run.";
+A worker needs this program and the token, no mesh and no other file, and writes none but those of --out. It ends with the run. It may come
+while a run is under way, and leaves it in good order after Ctrl-C or SIGTERM.";
 
 /// Joins and works until the run is over.
 pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
@@ -61,8 +65,23 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
         Some(adapter) => worker.on_gpu(adapter),
         None => worker,
     };
+    console.signals.make_stoppable();
+    leave_when_asked(&worker, console.signals.clone());
     serve(worker, programs)?;
     Ok(Outcome::Done)
+}
+
+/// Has a worker leave the run once a signal asks it to; a second one ends it at once.
+fn leave_when_asked(worker: &Worker, signals: Arc<Signals>) {
+    let leaver = worker.leaver();
+    let wait = move || {
+        while signals.count() == 0 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        leaver.leave();
+    };
+    // Without that thread a signal is heard by nobody, and the second one ends the worker.
+    let _ = std::thread::Builder::new().name("leave".into()).spawn(wait);
 }
 
 /// Works for rank 0, from which every rank learns that the run is over, also by Ctrl-C: that reaches all ranks of one terminal.
