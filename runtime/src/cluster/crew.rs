@@ -43,6 +43,8 @@ use std::time::{Duration, Instant};
 
 /// States are asked for so rarely that they take one part in so many of the time.
 const SELDOM: u32 = 50;
+/// When one that was asked for is waited for.
+const SOON: Duration = Duration::from_millis(300);
 /// But not more often than that.
 const SOONEST: Duration = Duration::from_secs(1);
 /// Bytes of what workers were told, about, after which a state is asked for in any case.
@@ -85,7 +87,6 @@ struct Coming<T> {
     progress: Progress,
     /// How much of the log came before it.
     position: usize,
-    asked: Instant,
 }
 
 struct Running<T: Number> {
@@ -255,13 +256,12 @@ impl<T: Number> Running<T> {
         let weights = self.balance.as_ref().map_or(self.plan.weights.clone(), Balance::weights);
         let driver = started(&self.plan, &mut self.workers, &self.kept, &weights)?;
         self.take(driver, self.kept.progress, earlier);
-        self.replay()?;
         let workers = self.driver.workers().len();
         let workers = if workers == 1 { "1 worker".into() } else { format!("{workers} workers") };
         let is_step = |said: &&Control| matches!(said, Control::Step { .. });
         let (steps, took) = (self.log.iter().filter(is_step).count(), clock.elapsed().as_secs_f64());
         self.workers.said(&format!("going on with {workers} after {took:.2} s, {steps} steps back"));
-        Ok(())
+        self.replay()
     }
 
     /// Goes on with another driver.
@@ -313,11 +313,11 @@ impl<T: Number> Running<T> {
 
     /// Keeps the latest state that has come.
     fn keep(&mut self) {
-        let Some(last) = self.coming.iter().rposition(|coming| coming.snapshot.is_here()) else { return };
+        let Some(last) = self.coming.iter().rposition(|coming| coming.snapshot.took().is_some()) else { return };
         let mut came = self.coming.drain(..=last);
-        let Some(Coming { snapshot, globals, progress, position, asked }) = came.next_back() else { return };
+        let Some(Coming { snapshot, globals, progress, position }) = came.next_back() else { return };
         drop(came);
-        self.cost = asked.elapsed().min(self.asked.elapsed());
+        self.cost = snapshot.took().unwrap_or_default();
         if let Ok(state) = snapshot.arrive() {
             self.kept = Kept { state, globals, progress };
         }
@@ -329,10 +329,20 @@ impl<T: Number> Running<T> {
 
     /// Asks for a state if it is time to keep another.
     fn keep_now_and_then(&mut self) -> Result<()> {
+        // By now it is here, unless the network is slow.
+        if let Some(coming) =
+            self.coming.first().filter(|_| self.asked.elapsed() >= SOON).map(|coming| coming.snapshot.clone())
+        {
+            self.attempt(|_| coming.arrive().map(drop))?;
+        }
         self.keep();
+        if self.log.is_empty() {
+            // That of now is kept.
+            self.asked = Instant::now();
+        }
         let is_time = self.asked.elapsed() >= SOONEST.max(self.cost * SELDOM) || self.log_bytes > LONGEST_LOG;
         let is_due = self.keeps && is_time;
-        if is_due && self.coming.is_empty() && !self.log.is_empty() {
+        if is_due && self.coming.is_empty() {
             self.ask()?;
         }
         Ok(())
@@ -352,7 +362,7 @@ impl<T: Number> Running<T> {
         if self.keeps && !progress.non_finite {
             let (snapshot, position) = (snapshot.clone(), self.log.len());
             self.asked = Instant::now();
-            self.coming.push(Coming { snapshot, globals, progress, position, asked: self.asked });
+            self.coming.push(Coming { snapshot, globals, progress, position });
         }
         self.driver.send_for(&snapshot);
         Ok(snapshot)

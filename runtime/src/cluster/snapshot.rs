@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::layout::{Layout, State};
 use crate::number::Number;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The state that all workers were asked for.
 pub(super) struct Snapshot<T> {
@@ -20,7 +21,8 @@ pub(super) struct Snapshot<T> {
 enum Arrival<T> {
     /// Of workers at this exchange. They have the tasks of these shares.
     Awaited(Arc<Exchange>, Arc<[u32]>),
-    Here(Arc<State<T>>),
+    /// And how long it took to take in.
+    Here(Arc<State<T>>, Duration),
 }
 
 impl<T: Number> Snapshot<T> {
@@ -33,9 +35,12 @@ impl<T: Number> Snapshot<T> {
         self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is here.
-    pub(super) fn is_here(&self) -> bool {
-        matches!(*self.arrival(), Arrival::Here(_))
+    /// How long it took to take in, if it is here.
+    pub(super) fn took(&self) -> Option<Duration> {
+        match *self.arrival() {
+            Arrival::Here(_, took) => Some(took),
+            Arrival::Awaited(..) => None,
+        }
     }
 
     /// Others were asked for it.
@@ -52,14 +57,14 @@ impl<T: Number> Snapshot<T> {
     /// A worker that was lost.
     pub(super) fn arrive(&self) -> Result<Arc<State<T>>> {
         let mut arrival = self.arrival();
-        let state = match &*arrival {
-            Arrival::Here(state) => state.clone(),
-            Arrival::Awaited(exchange, owners) => {
-                let received = self.receive(exchange, owners);
-                Arc::new(received.map_err(|error| exchange.check().err().unwrap_or(error))?)
-            }
+        let (exchange, owners) = match &*arrival {
+            Arrival::Here(state, _) => return Ok(state.clone()),
+            Arrival::Awaited(exchange, owners) => (exchange, owners),
         };
-        *arrival = Arrival::Here(state.clone());
+        let begun = exchange.now();
+        let state = self.receive(exchange, owners).map_err(|error| exchange.check().err().unwrap_or(error));
+        let (state, took) = (Arc::new(state?), exchange.now() - begun);
+        *arrival = Arrival::Here(state.clone(), took);
         Ok(state)
     }
 
