@@ -124,6 +124,7 @@ impl<T: Number> Crew<T> {
         mut balance: Option<Balance>,
     ) -> Result<Crew<T>> {
         let kept = Kept { state: Arc::new(state), globals: globals.to_vec(), progress: Progress::default() };
+        let keeps = workers.come_again() || plan.begin.gpus.iter().all(Option::is_none);
         let mut attempts = 0;
         let driver = loop {
             let driver = match &mut balance {
@@ -132,11 +133,10 @@ impl<T: Number> Crew<T> {
             };
             attempts += 1;
             match driver {
-                Err(Error::Lost(why)) if workers.come_again() && attempts < ATTEMPTS => workers.said(&why),
+                Err(Error::Lost(why)) if keeps && attempts < ATTEMPTS => workers.said(&why),
                 driver => break driver?,
             }
         };
-        let keeps = workers.come_again() || plan.begin.gpus.iter().all(Option::is_none);
         let mut run = Running {
             driver,
             plan,
@@ -232,7 +232,7 @@ impl<T: Number> Running<T> {
     /// What else is wrong; workers that do not come back.
     fn mend(&mut self, error: Error) -> Result<()> {
         let Error::Lost(mut why) = error else { return Err(error) };
-        if !self.workers.come_again() {
+        if !self.keeps {
             return Err(Error::Lost(why));
         }
         loop {
@@ -252,6 +252,7 @@ impl<T: Number> Running<T> {
         self.keep();
         self.workers.said(&format!("{why}; the run begins again"));
         self.driver.leave();
+        self.workers.dismiss();
         let earlier = self.driver.tallies();
         let weights = self.balance.as_ref().map_or(self.plan.weights.clone(), Balance::weights);
         let driver = started(&self.plan, &mut self.workers, &self.kept, &weights)?;

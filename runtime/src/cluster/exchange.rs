@@ -54,6 +54,8 @@ pub(crate) struct Exchange {
     moves: AtomicU64,
     /// Where this host writes down what it does, if the driver wants to know.
     pub(super) timeline: OnceLock<Arc<Timeline>>,
+    #[cfg(test)]
+    pub(crate) patient: super::hurt::Patient,
     /// How long threads have waited, and how much of the time of messages they had work.
     pub(super) overlap: Overlap,
 }
@@ -79,6 +81,8 @@ impl Exchange {
             patience: Patience::default(),
             moves: AtomicU64::new(0),
             timeline: OnceLock::new(),
+            #[cfg(test)]
+            patient: Default::default(),
             overlap: Overlap::default(),
         })
     }
@@ -105,6 +109,8 @@ impl Exchange {
 
     /// Sends a message.
     pub(crate) fn send(&self, to: Host, message: Vec<u8>) {
+        #[cfg(test)]
+        self.patient.send(|| self.transport().leave());
         self.line.send(to, message);
     }
 

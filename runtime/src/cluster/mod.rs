@@ -33,11 +33,14 @@ mod account;
 mod agreement;
 mod arrival;
 mod balance;
+mod copies;
 mod crew;
 mod driver;
 mod exchange;
 mod frontier;
 mod grid;
+#[cfg(test)]
+mod hurt;
 mod kind;
 mod launch;
 mod message;

@@ -4,9 +4,10 @@
 //! that wants to hear it takes the state in first: no answer waits behind a long stream. If a host is lost before all of it is here, the
 //! same state can be asked for again, of others.
 
+use super::copies::Agreement;
 use super::exchange::Exchange;
 use super::stream::Incoming;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Layout, State};
 use crate::number::Number;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,8 @@ enum Arrival<T> {
     Awaited(Arc<Exchange>, Arc<[u32]>),
     /// And how long it took to take in.
     Here(Arc<State<T>>, Duration),
+    /// Not all of it was the same everywhere.
+    Spoilt(String),
 }
 
 impl<T: Number> Snapshot<T> {
@@ -39,14 +42,14 @@ impl<T: Number> Snapshot<T> {
     pub(super) fn took(&self) -> Option<Duration> {
         match *self.arrival() {
             Arrival::Here(_, took) => Some(took),
-            Arrival::Awaited(..) => None,
+            _ => None,
         }
     }
 
     /// Others were asked for it.
     pub(super) fn redirect(&self, exchange: Arc<Exchange>, owners: Arc<[u32]>) {
         let mut arrival = self.arrival();
-        if let Arrival::Awaited(..) = *arrival {
+        if !matches!(*arrival, Arrival::Here(..)) {
             *arrival = Arrival::Awaited(exchange, owners);
         }
     }
@@ -60,23 +63,32 @@ impl<T: Number> Snapshot<T> {
         let (exchange, owners) = match &*arrival {
             Arrival::Here(state, _) => return Ok(state.clone()),
             Arrival::Awaited(exchange, owners) => (exchange, owners),
+            Arrival::Spoilt(why) => return Err(Error::Lost(why.clone())),
         };
         let begun = exchange.now();
         let state = self.receive(exchange, owners).map_err(|error| exchange.check().err().unwrap_or(error));
-        let (state, took) = (Arc::new(state?), exchange.now() - begun);
+        let (state, agreement) = state?;
+        if let Err(Error::Lost(why)) = agreement.check() {
+            *arrival = Arrival::Spoilt(why.clone());
+            return Err(Error::Lost(why));
+        }
+        let (state, took) = (Arc::new(state), exchange.now() - begun);
         *arrival = Arrival::Here(state.clone(), took);
         Ok(state)
     }
 
-    fn receive(&self, exchange: &Exchange, owners: &[u32]) -> Result<State<T>> {
+    fn receive(&self, exchange: &Exchange, owners: &[u32]) -> Result<(State<T>, Agreement)> {
         let layout = &self.layout;
-        let mut state = State::zeros(layout.slots(), layout.shape);
-        for host in 1..exchange.transport().hosts() {
+        let (mut state, mut agreement) = (State::zeros(layout.slots(), layout.shape), Agreement::default());
+        let workers = exchange.transport().hosts() - 1;
+        for host in 1..=workers {
             let mut from = Incoming::new(exchange, host);
             for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
                 state.read(layout.slots_of_tiles(layout.tiles_of(t..t + 1)), &mut from)?;
             }
+            let read = agreement.read(host - 1, workers, &mut from);
+            read.map_err(|error| Error::Cluster(format!("host {host}: {error}")))?;
         }
-        Ok(state)
+        Ok((state, agreement))
     }
 }

@@ -1,6 +1,7 @@
 //! Random graphs and steps on several hosts in one process: the bits are those of the oracle.
 
 mod grid;
+mod lost;
 mod pieces;
 mod values;
 

@@ -2,6 +2,7 @@
 
 use super::account::{Account, Tally};
 use super::agreement::{self, FIRST, next, vote};
+use super::copies;
 use super::exchange::Exchange;
 use super::grid::Lines;
 use super::kind::CONTROL;
@@ -307,10 +308,13 @@ impl<T: Number> Worker<T> {
                     }
                 }
                 Control::State => {
+                    #[cfg(test)]
+                    self.flip()?;
                     // The steps behind this do not wait until the driver has it.
                     let mut out = Outgoing::copying(&self.exchange, DRIVER);
                     let view = self.engine.state()?;
                     let sent = self.domain.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out));
+                    let sent = sent.and_then(|()| copies::write(&self.domain, view, &mut out));
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
                 }
                 Control::Edit => {
@@ -341,6 +345,22 @@ impl<T: Number> Worker<T> {
                 other => return unexpected(DRIVER, &other),
             }
         }
+    }
+
+    /// Changes a bit of what it has of others, if a test wants that.
+    #[cfg(test)]
+    fn flip(&mut self) -> Result<()> {
+        let Some((ghost, bit)) = self.exchange.patient.flip() else { return Ok(()) };
+        let share = self.domain.share.as_ref().expect("a host has a share");
+        let slots: Vec<u32> = share.ghosts.iter().flat_map(Clone::clone).collect();
+        let slot = slots[ghost % slots.len()] as usize;
+        self.engine.edit(&mut |view| {
+            let reals = view.shape.shared;
+            let first = view.shape.shared_index(slot, 0);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut view.shared[first..first + reals]);
+            let place = bit as usize % (8 * bytes.len());
+            bytes[place / 8] ^= 1 << (place % 8);
+        })
     }
 
     /// Writes its piece of the mesh.

@@ -1,0 +1,74 @@
+//! Workers that are lost at any call, and bits that change: the run goes on, with the bits of the oracle [C8].
+
+use crate::cluster::hurt::{HURTS, Hurt};
+use crate::mesh::generate::generate;
+use crate::toy::Mixing;
+use crate::{Backend, Cluster, Order, Result, Simulation};
+use std::sync::atomic::Ordering;
+
+/// A short run on two workers in which everything is asked for once: a state in the middle, a measure of globals none. Returns its digest,
+/// and how often it came to what `hurts` says.
+fn run(hurts: &[Hurt]) -> (Result<String>, u64) {
+    HURTS.set((hurts.to_vec(), Default::default()));
+    let run = || {
+        let builder = Simulation::builder(generate("sheet:9", 1)?, Mixing).order(Order::blocked(16));
+        let mut mixing = builder.backend(Backend::Cluster(Cluster::inside(2)?)).build()?;
+        for step in 0..6 {
+            mixing.step()?;
+            match step {
+                1 => drop(mixing.snapshot()?.fields()?),
+                2 => mixing.set_field("value", &[1.0; 81])?,
+                3 => _ = mixing.digest()?,
+                _ => {}
+            }
+        }
+        mixing.wait()?;
+        mixing.digest()
+    };
+    let digest = run();
+    (digest, HURTS.take().1.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_worker_that_dies_at_any_call_changes_no_bit() {
+    let (expected, _) = run(&[]);
+    let expected = expected.unwrap();
+    let mut calls = 0;
+    for host in [1, 2] {
+        for at in 1.. {
+            let (digest, count) = run(&[Hurt::Dies { host, at }]);
+            if count == 0 {
+                break;
+            }
+            assert_eq!(digest.unwrap(), expected, "host {host} dies at call {at}");
+            calls += 1;
+        }
+    }
+    assert!(calls > 30, "{calls} calls");
+}
+
+#[test]
+fn workers_that_die_while_a_run_begins_again_change_no_bit() {
+    let expected = run(&[]).0.unwrap();
+    let mut twice = 0;
+    for first in (1..40).step_by(3) {
+        for second in 1..6 {
+            let (digest, count) = run(&[Hurt::Dies { host: 1, at: first }, Hurt::Dies { host: 2, at: second }]);
+            assert_eq!(digest.unwrap(), expected, "calls {first} and {second}");
+            twice += u64::from(count == 2);
+        }
+    }
+    assert!(twice > 20, "{twice} times");
+}
+
+#[test]
+fn a_bit_that_changes_in_what_a_host_has_of_another_is_found() {
+    let expected = run(&[]).0.unwrap();
+    for host in [1, 2] {
+        for case in 0..100 {
+            let (digest, count) = run(&[Hurt::Flips { host, slot: case / 3, bit: case as u32 * 7 }]);
+            assert_eq!(count, 1);
+            assert_eq!(digest.unwrap(), expected, "host {host}, case {case}");
+        }
+    }
+}
