@@ -299,21 +299,21 @@ impl<T: Number> Driver<T> {
             match Control::decode(&message)? {
                 Control::Progress { ticket: None, progress } => self.books().accounts[host as usize - 1] = progress,
                 Control::Leave => _ = self.leaving.fetch_add(1, Ordering::Relaxed),
-                other => return self.failure(from, other).map_or_else(Ok, Err),
+                other => return self.failure(from, &other).map_or(Ok(other), Err),
             }
         }
     }
 
-    /// The error of a worker that cannot go on, if that is what it says; or else what it says.
-    fn failure(&self, from: Host, said: Control) -> Result<Error, Control> {
+    /// The error of a worker that cannot go on, if that is what it says.
+    fn failure(&self, from: Host, said: &Control) -> Option<Error> {
         let error = match said {
-            Control::Failed(why) => Error::Cluster(format!("host {from} cannot go on: {}", plain(&why))),
-            Control::TooLarge(why) => Error::TooLarge(format!("host {from}: {}", plain(&why))),
-            Control::Cut(why) => return Ok(Error::Lost(plain(&why))),
-            other => return Err(other),
+            Control::Failed(why) => Error::Cluster(format!("host {from} cannot go on: {}", plain(why))),
+            Control::TooLarge(why) => Error::TooLarge(format!("host {from}: {}", plain(why))),
+            Control::Cut(why) => return Some(Error::Lost(plain(why))),
+            _ => return None,
         };
         self.has_failed.store(true, Ordering::Relaxed);
-        Ok(error)
+        Some(error)
     }
 
     /// Notices what has ended of what this process has started, before the network does.
@@ -329,7 +329,7 @@ impl<T: Number> Driver<T> {
         let is_control = |_, message: &[u8]| message.first() == Some(&CONTROL);
         let (mut error, mut is_told) = (error, false);
         while let Some((host, message)) = self.exchange.try_receive(is_control) {
-            let Ok(Ok(told)) = Control::decode(&message).map(|said| self.failure(host, said)) else { continue };
+            let Ok(Some(told)) = Control::decode(&message).map(|said| self.failure(host, &said)) else { continue };
             // Those who leave because another was lost are lost themselves: the first of them knows more.
             match told {
                 Error::Lost(_) if is_told => {}

@@ -230,7 +230,6 @@ fn a_host_that_crashes_or_is_cut_off_ends_the_run_everywhere_in_time() {
             delay: Duration::from_micros(1 + random.below(20_000) as u64),
             crash: crashes.then_some((first, at)),
             cut: (!crashes).then_some(([first, second], at)),
-            ..Faults::default()
         };
         let (result, ended, _) = run(seed, Some(faults), false);
         let Err(error) = result else { return };
