@@ -4,9 +4,9 @@
 #   docs/perf/campaign.sh [SEEDS]        [10000]
 #
 # Every case: a random graph, order, list of steps, number of hosts and partition, compared with the serial oracle bit for bit. Once with
-# hosts that pass messages through memory, once in a simulated network that loses, repeats, delays and reorders frames (each seed twice,
+# hosts that pass messages through memory, once in a simulated network that delays messages, and loses and sends them again (each seed twice,
 # the traces compared), once with a host that crashes or a link that is cut. Then every example under every order on a GPU and on hosts with
-# GPUs, of which `cargo test` tries every third. The last figures stand in docs/perf/decisions/random-cases.md.
+# GPUs, of which `cargo test` tries every third. The last figures stand in docs/reliability/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export SEEDS=${1:-10000}

@@ -304,7 +304,10 @@ fn to_the_end(
 ) -> Result<(End, Vec<Check>)> {
     let config = config(arguments, plan, goal, run, resumed)?;
     let (every, folder) = (config.every, config.folder.clone());
-    let mut output = Output::create(config, run, resumed.map(|resumed| &resumed.note.left))?;
+    let mut output = match resumed {
+        None => Output::create(config, run)?,
+        Some(Resumed { note, .. }) => Output::resume(config, run, &note.left)?,
+    };
     console.signals.make_stoppable();
     let mut progress = Progress::new(run.steps()..goal.steps, every, "step", arguments.quiet, console);
     let first = match resumed {

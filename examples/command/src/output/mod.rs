@@ -127,12 +127,23 @@ pub fn check(folder: &Path) -> Result<()> {
 }
 
 impl Output {
-    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did; but not
-    /// what it is to go on with, which is what another process has `left`.
+    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it, and what killed ones did.
     ///
     /// # Errors
     /// A folder that cannot be made or written to, or belongs to another run.
-    pub fn create(config: Config, run: &mut Run, left: Option<&Left>) -> Result<Output> {
+    pub fn create(config: Config, run: &mut Run) -> Result<Output> {
+        Output::begin(config, run, None)
+    }
+
+    /// The same, but goes on with the files that another process has `left`.
+    ///
+    /// # Errors
+    /// As [`Output::create`].
+    pub fn resume(config: Config, run: &mut Run, left: &Left) -> Result<Output> {
+        Output::begin(config, run, Some(left))
+    }
+
+    fn begin(config: Config, run: &mut Run, left: Option<&Left>) -> Result<Output> {
         let clock = Instant::now();
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
