@@ -308,18 +308,18 @@ fn long_run(out: &Path) -> (Process, Vec<u32>, LastWord) {
     (driver, workers, last)
 }
 
-/// Sends signals to workers of a run on three processes, a second apart, and returns what it told in the end.
+/// Sends signals to workers of a run on three processes, half a second apart, and returns what it told in the end.
 #[cfg(target_os = "linux")]
 fn survived(signals: &[&str], steps: &str) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = meshweft();
-    command.args(["run", "cloth", "--mesh", "sheet:32", "--steps", steps, "--no-pictures", "--every", "1000"]);
+    command.args(["run", "cloth", "--mesh", "sheet:96", "--steps", steps, "--no-pictures", "--every", "1000"]);
     command.args(["--processes", "3", "--threads", "1", "--json", "--out"]).arg(folder.path());
     let mut driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
     wait_for("the start of the workers", || children(driver.id()).len() == 3);
     let mut all = children(driver.id());
     for (i, signal) in signals.iter().enumerate() {
-        std::thread::sleep(Duration::from_millis(1000));
+        std::thread::sleep(Duration::from_millis(500));
         assert!(driver.try_wait().unwrap().is_none(), "it ended before it was hurt");
         let workers = children(driver.id());
         all.extend(&workers);
@@ -337,15 +337,15 @@ fn survived(signals: &[&str], steps: &str) -> (Value, String) {
 fn workers_that_are_killed_or_frozen_cost_time_and_change_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = meshweft();
-    command.args(["run", "cloth", "--mesh", "sheet:32", "--steps", "12000", "--no-pictures", "--every", "1000"]);
+    command.args(["run", "cloth", "--mesh", "sheet:96", "--steps", "2500", "--no-pictures", "--every", "1000"]);
     let expected = report(command.args(["--json", "--out"]).arg(folder.path()).ended());
-    let (killed, said) = survived(&["-KILL", "-KILL", "-KILL"], "12000");
+    let (killed, said) = survived(&["-KILL", "-KILL", "-KILL"], "2500");
     assert_eq!(killed["digest"], expected["digest"], "{said}");
     // The second may come while the run begins again.
-    assert_eq!(said.matches("the run begins again").count(), 3, "{said}");
+    assert!(said.matches("the run begins again").count() >= 2, "{said}");
     assert!(said.contains("going on with 3 workers"), "{said}");
     // One that is frozen is left out; the two others have its tasks.
-    let (frozen, said) = survived(&["-STOP"], "12000");
+    let (frozen, said) = survived(&["-STOP"], "2500");
     assert_eq!(frozen["digest"], expected["digest"], "{said}");
     assert!(said.contains("going on with 2 workers") && said.contains(" was lost: "), "{said}");
 }
@@ -360,16 +360,20 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
         "run",
         "cloth",
         "--mesh",
-        "sheet:32",
+        "sheet:96",
         "--steps",
-        "20000",
+        "4000",
         "--no-pictures",
         "--every",
         "10000",
         "--json",
     ]);
     command.args(["--workers", "2", "--listen", "127.0.0.1:0", "--token"]).arg(&token).arg("--out").arg(&out);
-    let driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
+    let mut driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
+    let said = std::sync::Arc::<std::sync::Mutex<String>>::default();
+    let (lines, heard) = (BufReader::new(driver.stderr.take().unwrap()).lines(), said.clone());
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *heard.lock().unwrap() += &(line + "\n")));
+    let says = |what: &str| said.lock().unwrap().contains(what);
     wait_for("the token", || token.exists());
     let worker = || {
         let mut worker = meshweft();
@@ -378,15 +382,13 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
     };
     let mut first = worker();
     let mut second = worker();
-    std::thread::sleep(Duration::from_millis(1000));
+    wait_for("the start", || says("worker 1 has joined") && says("worker 2 has joined"));
     let mut late = worker();
-    std::thread::sleep(Duration::from_millis(2000));
+    wait_for("the third worker", || says("going on with 3 workers"));
     assert!(Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap().success());
     assert_eq!(first.wait().code(), Some(0), "it leaves in good order");
-    let output = driver.output();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let told = report(output);
-    assert!(said.contains("going on with 3 workers") && said.contains("going on with 2 workers"), "{said}");
+    let told = report(driver.output());
+    assert!(says("going on with 2 workers"), "{}", said.lock().unwrap());
     assert_eq!((second.wait().code(), late.wait().code()), (Some(0), Some(0)));
     assert!(!token.exists(), "a token serves one run");
     let mut command = meshweft();
@@ -394,9 +396,9 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
         "run",
         "cloth",
         "--mesh",
-        "sheet:32",
+        "sheet:96",
         "--steps",
-        "20000",
+        "4000",
         "--no-pictures",
         "--every",
         "10000",
