@@ -410,6 +410,40 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn workers_of_a_driver_that_is_killed_go_on_with_the_run_that_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
+    let key = out.join("run.key");
+    let run = |more: &[&str]| {
+        let mut command = meshweft();
+        command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "3000", "--no-pictures", "--every", "3000"]);
+        command.args(["--threads", "1", "--checkpoint-every", "100 steps", "--json", "--out"]).arg(&out).args(more);
+        command
+    };
+    let mut driver = run(&["--workers", "2", "--listen", "127.0.0.1:0", "--token"]);
+    let mut driver = driver.arg(&token).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).started();
+    let mut lines = BufReader::new(driver.stderr.take().unwrap()).lines().map_while(Result::ok);
+    wait_for("the token", || token.exists() && key.exists());
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut workers = [0, 1].map(|_| {
+        let mut worker = meshweft();
+        worker.args(["worker", "--listen", "127.0.0.1:0", "--join"]).arg(&token);
+        worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).started()
+    });
+    assert!(lines.any(|line| line.starts_with("checkpoint: ")), "it ended without one");
+    driver.kill().unwrap();
+    driver.wait();
+    let told = report(meshweft().args(["resume", "--json"]).arg(&out).ended());
+    assert!(told["resumed_from"].as_u64().unwrap() >= 100, "{told}");
+    workers.iter_mut().for_each(|worker| assert_eq!(worker.wait().code(), Some(0)));
+    assert!(!key.exists(), "a key is kept as long as its run");
+    let expected = report(run(&["--checkpoint-every", "never"]).ended());
+    assert_eq!(told["digest"], expected["digest"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn workers_end_with_a_driver_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut driver, workers, _) = long_run(folder.path());

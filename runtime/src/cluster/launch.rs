@@ -7,7 +7,7 @@ use super::exchange::Exchange;
 use super::message::{Begin, Control, DRIVER};
 use super::packing::Compress;
 use super::worker;
-use super::workers::{Shared, Workers};
+use super::workers::{Secret, Workers};
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -18,7 +18,7 @@ use meshweft_mesh::{Cut, Mesh};
 use meshweft_net::children::{self, Children, FAREWELL};
 use meshweft_net::quic::{self, Listening, Progress, Settings};
 use meshweft_net::{Rank, RunKey, Token};
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -104,7 +104,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::start(workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), shared: None })
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), secrets: Vec::new() })
     }
 
     /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
@@ -119,7 +119,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::with_key(key, workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), shared: None })
+        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), secrets: Vec::new() })
     }
 
     /// The rank of this process and the number of all, if its environment says that one command was started several times to share
@@ -152,7 +152,7 @@ impl Cluster {
         };
         gathering.start_here((Ipv4Addr::UNSPECIFIED, 0).into())?;
         // Until all have read it.
-        let _shared = shared.map(|path| Shared::write(path, &gathering.token())).transpose()?;
+        let _shared = shared.map(|path| Secret::token(path, &gathering.token())).transpose()?;
         gathering.wait(PATIENCE_OF_RANKS, said).map(Some)
     }
 
@@ -389,7 +389,7 @@ pub struct Gathering {
     workers: u32,
     settings: Settings,
     children: Children,
-    shared: Option<Shared>,
+    secrets: Vec<Secret>,
 }
 
 impl Gathering {
@@ -404,7 +404,19 @@ impl Gathering {
     /// # Errors
     /// A file, or a link, that is there already; one that cannot be written.
     pub fn write_token(&mut self, path: &Path) -> Result<()> {
-        self.shared = Some(Shared::write(path, &self.token())?);
+        self.secrets.push(Secret::token(path, &self.token())?);
+        Ok(())
+    }
+
+    /// Writes the key of the run to a file, in the place of what is there, which only its owner may read, and which is removed when the
+    /// run is over. It is what another process needs to take the place of this one, should it be lost: workers that
+    /// [joined](Worker::join) it look for their driver at the same port for ten minutes, and
+    /// [`Cluster::gather_with`] that key gets them back.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_key(&mut self, path: &Path) -> Result<()> {
+        self.secrets.push(Secret::key(path, &self.listening.key())?);
         Ok(())
     }
 
@@ -431,7 +443,7 @@ impl Gathering {
     /// # Errors
     /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let Gathering { listening, exchange, workers, settings, mut children, shared } = self;
+        let Gathering { listening, exchange, workers, settings, mut children, secrets } = self;
         let mut refused = 0;
         let progress = |progress| {
             refused += u32::from(matches!(progress, Progress::Refused { .. }));
@@ -457,7 +469,7 @@ impl Gathering {
         let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
         // A worker that ended is the reason of whatever else went wrong; but once one is told, others end because of it.
         let quic = joined.map_err(|error| if is_told { error } else { children.fault().unwrap_or(error) })?;
-        Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, shared)))
+        Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, secrets)))
     }
 }
 
@@ -472,6 +484,8 @@ pub struct Worker {
     leaver: Leaver,
     /// The only folder that files are written to, unless the driver says where.
     folder: Option<PathBuf>,
+    /// Whether it ends with the process that started it.
+    is_attached: bool,
 }
 
 impl Worker {
@@ -512,7 +526,7 @@ impl Worker {
             std::process::exit(3);
         });
         // The process that started this one may have it write anywhere.
-        Ok(Worker { folder: None, ..Worker::join(&token, listen)? })
+        Ok(Worker { folder: None, is_attached: true, ..Worker::join(&token, listen)? })
     }
 
     /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
@@ -529,7 +543,7 @@ impl Worker {
         let (token, folder, adapter) = (token.clone(), Some("out".into()), None);
         let leaver = Leaver::default();
         leaver.speak(&exchange);
-        Ok(Worker { token, settings, exchange, begin, adapter, leaver, folder })
+        Ok(Worker { token, settings, exchange, begin, adapter, leaver, folder, is_attached: false })
     }
 
     /// Sets the folder for the files of [`AnySimulation::write_pieces`](crate::AnySimulation::write_pieces), the only ones that a worker
@@ -556,10 +570,10 @@ impl Worker {
         self
     }
 
-    /// Works until the run is over.
+    /// Works until the run is over. A worker that has lost the run, or its driver, looks for it for ten minutes.
     ///
     /// # Errors
-    /// Another program than the driver's; another host that was lost.
+    /// Another program than the driver's; a run that does not come back.
     pub fn run<P: Program>(self) -> Result<()> {
         self.work(Table::<f32>::of::<P>, Table::<f64>::of::<P>)
     }
@@ -569,7 +583,7 @@ impl Worker {
     /// Works in the precision of the driver, and joins again when the run begins again. Not generic, so that what a worker is gets
     /// compiled in this crate alone.
     fn work(self, f32: fn() -> Table<f32>, f64: fn() -> Table<f64>) -> Result<()> {
-        let Worker { token, settings, mut exchange, mut begin, adapter, leaver, folder } = self;
+        let Worker { token, settings, mut exchange, mut begin, adapter, leaver, folder, is_attached } = self;
         let mut since = Instant::now();
         loop {
             if let Some(adapter) = adapter {
@@ -596,14 +610,23 @@ impl Worker {
                 since = Instant::now();
             }
             // A worker that was lost, or the driver: whichever it was, a run that begins again takes this one in.
+            let again = Settings { join_deadline: ATTEMPT, ..settings.clone() };
+            let mut is_told = is_attached;
             (exchange, begin) = loop {
-                match join(&token, &settings) {
+                match join(&token, &again) {
                     Ok(joined) => {
                         leaver.speak(&joined.0);
                         break joined;
                     }
-                    Err(error) if since.elapsed() > settings.join_deadline => {
+                    Err(_) if leaver.is_asked() => return Ok(()),
+                    Err(error) if since.elapsed() > RETURN => {
                         return Err(Error::Lost(format!("{why}; joining again: {error}")));
+                    }
+                    Err(_) if !std::mem::replace(&mut is_told, true) => {
+                        let minutes = RETURN.as_secs() / 60;
+                        let told = format!("{why}: looking for the driver, for {minutes} minutes");
+                        // Nothing can be done if it cannot be written.
+                        let _ = writeln!(std::io::stderr(), "{told}");
                     }
                     Err(_) => std::thread::sleep(PAUSE),
                 }
@@ -642,6 +665,10 @@ impl Leaver {
 
 /// How long a worker must have worked for its next attempt to join to be the first of a row.
 const AT_WORK: Duration = Duration::from_secs(1);
+/// How long a worker looks for a run that it was in: the time that somebody takes to start the driver again.
+const RETURN: Duration = Duration::from_secs(600);
+/// How long one of its attempts takes.
+const ATTEMPT: Duration = Duration::from_secs(5);
 /// From one of them to the next.
 const PAUSE: Duration = Duration::from_millis(50);
 

@@ -9,7 +9,7 @@ use crate::gpu;
 use crate::number::Number;
 use meshweft_net::children::Children;
 use meshweft_net::quic::{Listening, Quic, Settings};
-use meshweft_net::{Transport, memory, write_secret};
+use meshweft_net::{RunKey, Transport, memory, write_secret};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,22 +45,32 @@ pub(super) struct Connected {
     change: i64,
     settings: Settings,
     children: Arc<Mutex<Children>>,
-    _shared: Option<Shared>,
+    /// Secrets that are there as long as the run.
+    _secrets: Vec<Secret>,
 }
 
 /// A file with a secret, which is there as long as this is.
-pub(super) struct Shared(PathBuf);
+pub(super) struct Secret(PathBuf);
 
-impl Shared {
+impl Secret {
     /// # Errors
     /// A file, or a link, that is there already; one that cannot be written.
-    pub(super) fn write(path: &Path, token: &str) -> Result<Shared> {
+    pub(super) fn token(path: &Path, token: &str) -> Result<Secret> {
         write_secret(path, token)?;
-        Ok(Shared(path.to_owned()))
+        Ok(Secret(path.to_owned()))
+    }
+
+    /// In the place of what is there.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn key(path: &Path, key: &RunKey) -> Result<Secret> {
+        key.replace(path)?;
+        Ok(Secret(path.to_owned()))
     }
 }
 
-impl Drop for Shared {
+impl Drop for Secret {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -78,11 +88,11 @@ impl Workers {
         exchange: Arc<Exchange>,
         settings: Settings,
         children: Children,
-        shared: Option<Shared>,
+        secrets: Vec<Secret>,
     ) -> Workers {
         let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
         exchange.connect(quic.clone());
-        Workers::Connected(Connected { exchange: Some(exchange), quic, change: 0, settings, children, _shared: shared })
+        Workers::Connected(Connected { exchange: Some(exchange), quic, change: 0, settings, children, _secrets: secrets })
     }
 
     /// Whether they can be lost, and come again.

@@ -56,7 +56,7 @@ fn of_words(
     let mut cli = Cli::from_arg_matches(&matches)?;
     let given = matches.subcommand_matches("run").zip(parser.find_subcommand("run"));
     if let (Command::Run(arguments), Some((matches, command))) = (&mut cli.command, given) {
-        arguments.words = words::of(matches, command, &run::NOT_NOTED);
+        arguments.are(words::of(matches, command, &run::NOT_NOTED));
     }
     Ok(cli)
 }

@@ -50,7 +50,7 @@ pub(super) struct Problem {
     threads: u16,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    launch: super::cluster::Launch,
+    pub(super) launch: super::cluster::Launch,
     /// How the mesh is cut for several hosts; `meshweft info MESH --parts N` shows it. Changes the speed, never the result
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "curve|bisection|grid[:ROWSxCOLUMNS]", default_value_t, help_heading = super::cluster::HEADING)]

@@ -71,6 +71,18 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
+    /// Where the driver of a run was lost, its workers look for one with the same key.
+    #[cfg(feature = "cluster")]
+    fn meet_again(&self, words: &mut Vec<OsString>) {
+        let key = super::cluster::kept_key(&self.folder);
+        let begins = |word: &OsString, with: &str| word.to_str().is_some_and(|word| word.starts_with(with));
+        let has = |words: &[OsString], with: &str| words.iter().any(|word| begins(word, with));
+        if key.is_file() && has(words, "--workers") && !has(words, "--key") {
+            words.retain(|word| !begins(word, "--token"));
+            words.extend(["--key".into(), key.into()]);
+        }
+    }
+
     /// Finds the run, and the words of the command that goes on with it.
     ///
     /// # Errors
@@ -92,6 +104,8 @@ impl Arguments {
         words.push(format!("--precision={}", resumed.from.precision()).into());
         words.extend(self.words.iter().map(Into::into));
         words.extend(["--out".into(), self.folder.clone().into()]);
+        #[cfg(feature = "cluster")]
+        self.meet_again(&mut words);
         Ok((resumed, words))
     }
 }

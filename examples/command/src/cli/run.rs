@@ -75,7 +75,7 @@ pub(super) struct Arguments {
     quiet: bool,
     /// Those of them that were given, as words.
     #[arg(skip)]
-    pub(super) words: Vec<String>,
+    words: Vec<String>,
 }
 
 /// Arguments that are no part of what a run is.
@@ -106,6 +106,17 @@ last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write
 143 and 129; a second one ends at once.";
 
 impl Arguments {
+    /// Notes the words that they were read from.
+    pub(super) fn are(&mut self, words: Vec<String>) {
+        self.words = words;
+        #[cfg(feature = "cluster")]
+        if self.checkpoint_every != Some(Every::Never)
+            && let Ok(folder) = self.folder()
+        {
+            self.problem.launch.keep_key(&folder);
+        }
+    }
+
     /// The folder for what the run writes.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A key and a token made before the run, by which its driver and its workers find each other.
 
 use super::authority::{Authority, digest};
+use super::name::random;
 use super::token::Token;
 use crate::error::{Error, Result};
 use std::io::{Read, Write};
@@ -13,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Run {
     pub(crate) authority: Arc<Authority>,
     pub(crate) token: Token,
-    /// How often it was begun.
+    /// Which beginning of it that is: counted from 1, or from any number where one process after another begins it.
     pub(crate) incarnation: u32,
 }
 
@@ -84,7 +85,9 @@ impl RunKey {
             return Err(wrong("does not belong to its token, or another version made it"));
         }
         token.check_time().map_err(|_| wrong("has expired"))?;
-        Ok(RunKey(Run { authority: Arc::new(authority), token, incarnation: 1 }))
+        // What is left of a run of before by this key is no part of the one that begins now.
+        let incarnation = u32::from_le_bytes(random()?) >> 1;
+        Ok(RunKey(Run { authority: Arc::new(authority), token, incarnation }))
     }
 
     /// Writes the key and its token to two new files, which only their owner may read.
@@ -96,12 +99,26 @@ impl RunKey {
         write_secret(key, &self.reveal())
     }
 
+    /// Writes the key to a file, in the place of what is there, which only its owner may read.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn replace(&self, key: &Path) -> Result<()> {
+        // Through no link, and into nothing that others may read: a link is removed, not what it leads to.
+        let _ = std::fs::remove_file(key);
+        write_secret(key, &self.reveal())
+    }
+
     /// Reads the key of a file that [`save`](RunKey::save) wrote.
     ///
     /// # Errors
     /// A file that cannot be read, and those of [`parse`](RunKey::parse).
     pub fn load(key: &Path) -> Result<RunKey> {
         RunKey::parse(&read_secret(key)?)
+    }
+
+    pub(crate) fn of(run: Run) -> RunKey {
+        RunKey(run)
     }
 
     pub(crate) fn run(self, workers: u32) -> Run {

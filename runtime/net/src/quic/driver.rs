@@ -129,6 +129,11 @@ impl Listening {
         &self.run.token
     }
 
+    /// Returns the key of this run, with which another process can be its driver, at the same port.
+    pub fn key(&self) -> RunKey {
+        RunKey::of(self.run.clone())
+    }
+
     /// Waits until all workers are here and connected with each other. `watch` is asked many times a second: its error ends
     /// the waiting.
     ///

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use hosts::Hosts;
 use meshweft::{Cluster, Gathering, RunKey};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Under which the options are shown.
@@ -50,6 +50,9 @@ pub(super) struct Launch {
     /// or else one is made]
     #[arg(long, value_name = "FILE", requires = "workers", conflicts_with = "token", help_heading = HEADING)]
     key: Option<PathBuf>,
+    /// File for the key as long as the run goes, with which it is resumed and gets its workers back if this process is lost.
+    #[arg(skip)]
+    kept_key: Option<PathBuf>,
 }
 
 /// What there is to do ahead of a run.
@@ -71,6 +74,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long a worker may take to join that ssh has started.
 const SOON: Duration = Duration::from_secs(60);
 
+/// The key of a run whose files are in a folder, as long as it goes, or if its driver was lost.
+pub(super) fn kept_key(folder: &Path) -> PathBuf {
+    folder.join("run.key")
+}
+
 impl Launch {
     /// Whether several hosts share the mesh.
     pub(super) fn is_asked_for(&self) -> bool {
@@ -80,6 +88,11 @@ impl Launch {
     /// Whether some of them may be other machines.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.hosts.is_some() || self.workers.is_some()
+    }
+
+    /// Has the key of the run kept in the folder of its files.
+    pub(super) fn keep_key(&mut self, folder: &Path) {
+        self.kept_key = self.workers.is_some().then(|| kept_key(folder));
     }
 
     /// Starts the workers, or waits for them, if several hosts are to share the mesh. `threads`: of each, 0 for all cores.
@@ -106,6 +119,11 @@ impl Launch {
                 None => self.gather(workers)?,
             };
             self.tell(&mut gathering)?;
+            if let Some(path) = &self.kept_key {
+                let folder = path.parent().unwrap_or(path);
+                std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+                gathering.write_key(path)?;
+            }
             gathering.wait(PATIENCE, |said| eprintln!("{said}"))?
         } else {
             return Ok(Cluster::from_env(|said| eprintln!("{said}"))?.map(|cluster| cluster.threads(threads)));
