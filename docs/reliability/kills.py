@@ -10,6 +10,9 @@ cases:
     pair      two workers at once
     all       all workers at once
     freeze1   SIGSTOP of one worker for 1 s; freeze10, freeze60
+    stopped   SIGSTOP of one worker within the first 80 ms, for good
+    asleep    SIGSTOP of the driver for 30 s, as of a laptop that closes
+    clock     one worker, right after the clock of all jumped by up to 23 hours, forth or back; needs a C compiler
     driver    the driver, which `meshweft resume` then goes on from
     power     driver and workers at once, likewise; while a checkpoint is being written, as often as not
 
@@ -38,9 +41,21 @@ def send(pid, number):
         pass
 
 
-def start(out, steps, workers, more=()):
+def jump_clocks(folder):
+    """What has programs look at a clock that jumps as the file says that it returns too."""
+    library, offset = os.path.join(folder, "clock.so"), os.path.join(folder, "offset")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock.c")
+    if not os.path.exists(library):
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    with open(offset, "w") as file:
+        file.write("0")
+    return {"LD_PRELOAD": library, "CLOCK_JUMP": offset}, offset
+
+
+def start(out, steps, workers, more=(), environment={}):
     words = [PROGRAM, *RUN, "--steps", str(steps), "--out", out, "--processes", str(workers), "--threads", "1", *more]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
 
 
 def wait_for_workers(driver, workers):
@@ -72,16 +87,20 @@ def trial(case, chance, folder, steps, span, workers):
     out = os.path.join(folder, "out")
     shutil.rmtree(out, ignore_errors=True)
     ends = case in ("driver", "power")
-    driver = start(out, steps, workers, ["--checkpoint-every", "0.05s"] if ends else [])
+    environment, offset = jump_clocks(folder) if case == "clock" else ({}, None)
+    driver = start(out, steps, workers, ["--checkpoint-every", "0.05s"] if ends else [], environment)
     if not wait_for_workers(driver, workers):
         return told(driver, 60)
-    if case == "early":
+    if case in ("early", "stopped"):
         time.sleep(chance.uniform(0, 0.08))
     elif not ends:
         time.sleep(chance.uniform(0, span))
     frozen = []
     pids = children(driver.pid)
-    if case in ("kill", "early", "again"):
+    if case == "clock":
+        with open(offset, "w") as file:
+            file.write(str(int(chance.uniform(-23, 23) * 3600)))
+    if case in ("kill", "early", "again", "clock"):
         for pid in chance.sample(pids, min(1, len(pids))):
             send(pid, signal.SIGKILL)
         if case == "again":
@@ -91,6 +110,13 @@ def trial(case, chance, folder, steps, span, workers):
     elif case in ("pair", "all"):
         for pid in pids if case == "all" else chance.sample(pids, min(2, len(pids))):
             send(pid, signal.SIGKILL)
+    elif case == "stopped":
+        for pid in chance.sample(pids, min(1, len(pids))):
+            send(pid, signal.SIGSTOP)
+    elif case == "asleep":
+        send(driver.pid, signal.SIGSTOP)
+        time.sleep(30)
+        send(driver.pid, signal.SIGCONT)
     elif case.startswith("freeze"):
         if pids:
             frozen = [chance.choice(pids)]

@@ -20,6 +20,8 @@ pub struct Children(Vec<Started>);
 
 /// How often a process that was killed is started again before the run begins.
 const LIVES: u32 = 20;
+/// How long one may be stopped by then: as long as one of a run may be silent.
+const STOPPED: Duration = Duration::from_secs(10);
 
 struct Started {
     command: Command,
@@ -27,6 +29,8 @@ struct Started {
     child: Child,
     /// How often it was started again.
     revived: u32,
+    /// Since when it is known to be stopped.
+    stopped: Option<Instant>,
     /// The name that is shown with what it says, and that.
     voice: Option<(String, Voice)>,
 }
@@ -88,12 +92,16 @@ impl Children {
         self.0.iter_mut().filter_map(|started| ended(started).then_some(started)).try_for_each(Started::again)
     }
 
-    /// Starts each process again that was killed: what ends by itself would do so again.
+    /// Starts each process again that was killed, or stopped (SIGSTOP) for long: what ends by itself would do so again.
     ///
     /// # Errors
     /// A program that cannot be started.
     pub fn revive_killed(&mut self) -> Result<()> {
         let killed = |started: &mut Started| {
+            if started.is_stopped_for(STOPPED) {
+                // That it is over is seen the next time.
+                let _ = started.child.kill();
+            }
             let status = started.child.try_wait().ok().flatten();
             status.is_some_and(|status| status.code().is_none()) && started.revived < LIVES
         };
@@ -138,7 +146,13 @@ impl Started {
         }
         let voice = name.zip(child.stderr.take());
         let voice = voice.map(|(name, stderr)| (name.clone(), Voice::show(name, stderr)));
-        Ok(Started { command, token, child, revived: 0, voice })
+        Ok(Started { command, token, child, revived: 0, stopped: None, voice })
+    }
+
+    /// Whether it is stopped, and was whenever this was asked for that long.
+    fn is_stopped_for(&mut self, time: Duration) -> bool {
+        self.stopped = is_stopped(self.child.id()).then(|| self.stopped.unwrap_or_else(Instant::now));
+        self.stopped.is_some_and(|since| since.elapsed() > time)
     }
 
     fn again(&mut self) -> Result<()> {
@@ -199,6 +213,38 @@ impl Voice {
     }
 }
 
+/// Whether a process is stopped, as far as the system says so: its state in `/proc`, behind its name in parentheses.
+fn is_stopped(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
 fn failed(program: &str, error: std::io::Error) -> Error {
     Error::Hosts(format!("cannot start {program} for a worker: {error}"))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_stopped_is_told_from_one_that_waits() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let mut started = Started::new(command, None, String::new()).unwrap();
+        assert!(!started.is_stopped_for(Duration::ZERO));
+        let kill = |signal: &str| {
+            let id = started.child.id().to_string();
+            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        };
+        kill("-STOP");
+        while !is_stopped(started.child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(!started.is_stopped_for(Duration::from_secs(3600)), "it has only just begun");
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(started.is_stopped_for(Duration::ZERO));
+        started.child.kill().unwrap();
+        started.child.wait().unwrap();
+    }
 }

@@ -466,9 +466,12 @@ impl Gathering {
             is_told = fault.is_some();
             fault.map_or(Ok(()), Err)
         };
-        let joined = listening.wait_for_workers(Instant::now() + patience, progress, watch);
-        // A worker that ended is the reason of whatever else went wrong; but once one is told, others end because of it.
-        let quic = joined.map_err(|error| if is_told { error } else { children.fault().unwrap_or(error) })?;
+        let deadline = Instant::now() + patience;
+        let joined = listening.wait_for_workers(deadline, progress, watch);
+        // A worker that ended is the reason of whatever else went wrong; but once one is told, or the time is over, others end because
+        // of it.
+        let is_late = Instant::now() >= deadline;
+        let quic = joined.map_err(|error| if is_told || is_late { error } else { children.fault().unwrap_or(error) })?;
         Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, secrets)))
     }
 }

@@ -18,8 +18,10 @@ pub(crate) fn digest(bytes: &[u8]) -> Digest {
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// How long before its making a certificate is valid already, and how long after the end of the run: clocks of hosts differ.
+/// How long after the end of the run a certificate is valid: clocks of hosts differ.
 const SLACK: Duration = Duration::from_secs(3600);
+/// How long before its making it is valid already. That keeps nobody out, and a clock that is set back meanwhile loses no host.
+const BEFORE: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What signs the certificates of one run.
 pub(crate) struct Authority {
@@ -62,7 +64,7 @@ impl Authority {
     /// Makes the authority of a new run that lasts so long at most.
     pub(crate) fn new(run_length: Duration) -> Result<Authority> {
         let now = SystemTime::now();
-        Authority::valid(now - SLACK, now + run_length + SLACK)
+        Authority::valid(now - BEFORE, now + run_length + SLACK)
     }
 
     /// Makes an authority whose certificates are valid for that time.

@@ -17,11 +17,15 @@ pub struct Settings {
     pub join_deadline: Duration,
     /// How long a goodbye may take.
     pub goodbye: Duration,
-    /// How long the run may take at most: certificates and token expire after it. The driver's alone.
+    /// How long the run may take at most: certificates and token expire after it, though they end with the driver anyway. The driver's
+    /// alone.
     pub run_length: Duration,
     /// Bytes of a packet, where the network is known to carry more than 1,452. None: 6,500 within one machine, else found out.
     pub mtu: Option<u16>,
 }
+
+/// A year: keys should not live longer, and clocks do not jump further.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -31,7 +35,7 @@ impl Default for Settings {
             dead_timeout: Duration::from_secs(10),
             join_deadline: Duration::from_secs(60),
             goodbye: Duration::from_secs(10),
-            run_length: Duration::from_secs(7 * 24 * 3600),
+            run_length: LONGEST,
             mtu: None,
         }
     }
@@ -48,7 +52,7 @@ impl Settings {
                 return Err(Error::Hosts(format!("a {name} of {time:?} cannot work: take 100 ms to 24 h")));
             }
         }
-        if self.run_length > Duration::from_secs(366 * 24 * 3600) {
+        if self.run_length > LONGEST {
             return Err(Error::Hosts("a run may last a year at most: its keys should not live longer".into()));
         }
         Ok(())
