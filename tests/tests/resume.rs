@@ -93,6 +93,21 @@ fn what_some_hosts_wrote_others_go_on_with_whatever_their_number() {
     }
 }
 
+/// `meshweft run cloth --mesh sheet:12 --order blocked:16 --steps 20 --checkpoint-every 20` wrote it, on a Zen 5. A new version of the
+/// crate needs another one: copy the newest folder of its `checkpoint`.
+#[test]
+fn what_another_machine_wrote_is_gone_on_with() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/checkpoint");
+    let mesh = generate("sheet:12", 1).unwrap();
+    for backend in [Backend::Serial, Backend::Cpu { threads: 2 }, inside(2)] {
+        let options = Options { order: Order::blocked(16), backend, ..Options::default() };
+        let mut run = resumed(&folder, || start("cloth", &mesh, &[], &options).unwrap());
+        assert_eq!(run.steps(), 20);
+        let expected = "d3739974a6a2c2da6f48d9a81d3b89b17c81310c4c7d1a62615ffea8b2ac5468";
+        assert_eq!(digest_after(30, &mut run).unwrap().to_string(), expected);
+    }
+}
+
 #[test]
 fn a_run_that_goes_on_can_be_verified() {
     let mesh = generate("sheet:20", 3).unwrap();
