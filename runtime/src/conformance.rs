@@ -7,7 +7,7 @@
 //! ```
 //! use meshweft::conformance::{Candidate, Near, cases};
 //! use meshweft::{Backend, Simd};
-//! let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd: Simd::Auto, near: Near::Bits };
+//! let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd: Simd::Auto, near: Near::Bits, tapes: false };
 //! cases().take(20).for_each(|case| candidate.check::<f32>(case));
 //! ```
 
@@ -30,6 +30,8 @@ pub struct Candidate {
     pub simd: Simd,
     /// How near it must be to the oracle.
     pub near: Near,
+    /// Whether it interprets kernels. See [`Builder::tapes`](crate::Builder::tapes).
+    pub tapes: bool,
 }
 
 /// How near an engine must be to the oracle.
@@ -140,10 +142,10 @@ impl Candidate {
     }
 
     fn check_program<P: Program + Clone, T: Number>(&self, case: Case, program: P) {
-        let what = format!("{} {case:?} on {:?}, {:?}", T::NAME, self.backend, self.simd);
-        let run = |backend, simd| outcome::<P, T>(case.order, &program, backend, simd);
-        let (ours, own) = run(self.backend.clone(), self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
-        let (oracle, expected) = run(Backend::Serial, Simd::Off).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let what = format!("{} {case:?} on {self:?}", T::NAME);
+        let run = |backend, simd, tapes| outcome::<P, T>(case.order, &program, backend, simd, tapes);
+        let (ours, own) = run(self.backend.clone(), self.simd, self.tapes).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (oracle, expected) = run(Backend::Serial, Simd::Off, false).unwrap_or_else(|e| panic!("{what}: {e}"));
         let Near::Within(bound) = self.near else {
             ours.compare(&oracle).unwrap_or_else(|e| panic!("{what}: {e}"));
             return assert_eq!(own, expected, "{what}");
@@ -154,7 +156,8 @@ impl Candidate {
             let off = left.iter().zip(right).position(|pair| !is_near(pair));
             assert_eq!(off, None, "{what}: {name} {left:?} {right:?}");
         }
-        let (again, repeated) = run(self.backend.clone(), self.simd).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let (again, repeated) =
+            run(self.backend.clone(), self.simd, self.tapes).unwrap_or_else(|e| panic!("{what}: {e}"));
         again.compare(&ours).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(repeated, own, "{what}: from run to run");
     }
@@ -169,9 +172,10 @@ fn outcome<P: Program + Clone, T: Number>(
     program: &P,
     backend: Backend,
     simd: Simd,
+    tapes: bool,
 ) -> Result<(Simulation<P, T>, Numbers)> {
     let builder = Simulation::builder(uneven(), program.clone()).order(order.resolved(50)).backend(backend).simd(simd);
-    let mut simulation = builder.precision::<T>().build()?;
+    let mut simulation = builder.tapes(tapes).precision::<T>().build()?;
     // Padding lanes must follow what is written from outside.
     let last = simulation.mesh().points().len() as u32 - 1;
     for v in [0, last / 2, last] {
@@ -380,7 +384,7 @@ mod tests {
     use crate::Int;
 
     fn check(simd: Simd) {
-        let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd, near: Near::Bits };
+        let candidate = Candidate { backend: Backend::Cpu { threads: 2 }, simd, near: Near::Bits, tapes: false };
         for case in cases() {
             candidate.check::<f32>(case);
             candidate.check_few::<f64>(case);
@@ -403,26 +407,46 @@ mod tests {
         check(Simd::Bits512);
     }
 
+    #[test]
+    fn tapes_have_the_bits_of_the_oracle() {
+        for (backend, simd) in [
+            (Backend::Serial, Simd::Off),
+            (Backend::Cpu { threads: 1 }, Simd::Off),
+            (Backend::Cpu { threads: 2 }, Simd::Bits256),
+            (Backend::Cpu { threads: 2 }, Simd::Bits512),
+        ] {
+            let candidate = Candidate { backend, simd, near: Near::Bits, tapes: true };
+            for case in cases() {
+                candidate.check::<f32>(case);
+                candidate.check_few::<f64>(case);
+                candidate.check_few::<Int>(case);
+            }
+        }
+    }
+
     #[cfg(feature = "cluster")]
     #[test]
     fn hosts_have_the_bits_of_the_oracle() {
         let backend = Backend::Cluster(crate::Cluster::inside(3).unwrap());
-        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Bits };
+        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Bits, tapes: false };
+        let interpreted = Candidate { tapes: true, ..candidate.clone() };
         cases().step_by(5).for_each(|case| candidate.check::<f32>(case));
+        cases().step_by(17).for_each(|case| interpreted.check::<f32>(case));
     }
 
     #[test]
     #[cfg(feature = "gpu")]
     fn a_gpu_is_as_near_to_the_oracle_as_rounding_allows() {
         let Some(backend) = gpu_or_skip() else { return };
-        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Within(1e-4) };
+        let candidate = Candidate { backend, simd: Simd::Auto, near: Near::Within(1e-4), tapes: false };
         // Every kind, size and order, if not all of each other.
         cases().step_by(7).for_each(|case| candidate.check::<f32>(case));
     }
 
     #[test]
     fn every_kind_of_stage_changes_the_result() {
-        let candidate = |kind| outcome::<_, f32>(Order::BLOCKED, &three::Mixing(kind), Backend::Serial, Simd::Off);
+        let candidate =
+            |kind| outcome::<_, f32>(Order::BLOCKED, &three::Mixing(kind), Backend::Serial, Simd::Off, false);
         let digests: Vec<String> = StageKind::ALL.map(|kind| candidate(kind).unwrap().0.digest().unwrap()).into();
         for (i, digest) in digests.iter().enumerate() {
             assert!(!digests[..i].contains(digest), "{:?}", StageKind::ALL[i]);
@@ -433,7 +457,8 @@ mod tests {
     #[should_panic(expected = "differs")]
     fn a_wrong_engine_fails() {
         // Two different orders stand for an engine that is wrong.
-        let run = |order| outcome::<_, f32>(order, &one::Mixing(StageKind::Sweep), Backend::Serial, Simd::Off).unwrap();
+        let program = one::Mixing(StageKind::Sweep);
+        let run = |order| outcome::<_, f32>(order, &program, Backend::Serial, Simd::Off, false).unwrap();
         let [a, b] = [Order::BLOCKED, Order::COLOR].map(run);
         a.0.compare(&b.0).unwrap_or_else(|e| panic!("{e}"));
     }

@@ -62,6 +62,21 @@ fn the_serial_oracle_any_number_of_threads_and_any_width_give_one_digest() {
 }
 
 #[test]
+fn kernels_that_are_interpreted_give_the_digest_of_compiled_ones() {
+    each_case(|name, mesh, set, options, what| {
+        let compiled = digest(name, mesh, set, &options.clone());
+        for (backend, simd) in [
+            (Backend::Serial, Simd::Off),
+            (Backend::Cpu { threads: 1 }, Simd::Off),
+            (Backend::Cpu { threads: 2 }, Simd::Auto),
+        ] {
+            let interpreted = Options { tapes: true, backend, simd, ..options.clone() };
+            assert_eq!(digest(name, mesh, set, &interpreted), compiled, "{what}, {simd:?}");
+        }
+    });
+}
+
+#[test]
 fn measured_quantities_are_the_same_on_any_number_of_threads() {
     // Several leaves of the tree of sums.
     let mesh = generate("box:24", 3).unwrap();

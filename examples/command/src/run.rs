@@ -25,6 +25,8 @@ pub struct Options {
     pub verify: bool,
     /// Whether threads write down what they do, for [`AnySimulation::write_timeline`].
     pub timeline: bool,
+    /// Whether kernels are interpreted, for tests: see [`Builder::tapes`].
+    pub tapes: bool,
 }
 
 /// A run of some example: its simulation, how it is drawn and judged, and the oracle beside it, if it has one.
@@ -66,7 +68,7 @@ pub(crate) fn make<P: Example>(mut mesh: Mesh, settings: &Settings, options: &Op
 /// All but the precision.
 pub(crate) fn configure<P: Example>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
     let builder = Simulation::builder(mesh, program).backend(options.backend.clone());
-    builder.order(options.order).simd(options.simd)
+    builder.order(options.order).simd(options.simd).tapes(options.tapes)
 }
 
 impl Run {
@@ -74,7 +76,8 @@ impl Run {
         // An oracle on another backend keeps the blocks of the one that was asked for.
         let order = options.order.resolved(options.backend.grain(mesh.points().len()));
         let options = Options { order, ..options.clone() };
-        let alone = Options { backend: Backend::Serial, verify: false, timeline: false, ..options.clone() };
+        let alone =
+            Options { backend: Backend::Serial, verify: false, timeline: false, tapes: false, ..options.clone() };
         let oracle = |precision| -> Result<Box<dyn AnySimulation>> {
             Ok(make(mesh.clone(), settings, &Options { precision, ..alone.clone() })?.simulation)
         };

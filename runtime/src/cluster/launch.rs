@@ -471,7 +471,8 @@ impl Gathering {
         // A worker that ended is the reason of whatever else went wrong; but once one is told, or the time is over, others end because
         // of it.
         let is_late = Instant::now() >= deadline;
-        let quic = joined.map_err(|error| if is_told || is_late { error } else { children.fault().unwrap_or(error) })?;
+        let quic =
+            joined.map_err(|error| if is_told || is_late { error } else { children.fault().unwrap_or(error) })?;
         Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, secrets)))
     }
 }

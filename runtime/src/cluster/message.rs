@@ -315,7 +315,7 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
     let mut stages = Vec::new();
     while let Some((&FlatStage { kind, rule, kernel, settings, number, inside }, rest)) = flat.split_first() {
         let kernel = kernel as usize;
-        let code = table.kernels.get(kernel).ok_or_else(malformed)?.code;
+        let code = &table.kernels.get(kernel).ok_or_else(malformed)?.code;
         let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(malformed)?;
         flat = after;
         stages.push(match (kind, code) {

@@ -47,7 +47,7 @@ struct Share<T: Number> {
 impl<T: Number> Share<T> {
     /// Whether it is a relaxation along a star that is cut in blocks.
     fn is_searched(&self, pass: &Pass<T>) -> bool {
-        match (pass.code, &self.grid) {
+        match (&pass.code, &self.grid) {
             (Code::Vertex { relax: Some(relax), .. }, Some((grid, _))) => grid.has(relax.star),
             _ => false,
         }
@@ -55,7 +55,7 @@ impl<T: Number> Share<T> {
 
     /// Runs rounds of such a relaxation; none if it is another.
     fn search(&mut self, pass: &Pass<T>, most: u32) -> Result<Option<(u32, bool)>> {
-        let Code::Vertex { relax: Some(relax), .. } = pass.code else { return Ok(None) };
+        let Code::Vertex { relax: Some(relax), .. } = &pass.code else { return Ok(None) };
         let Some((grid, lines)) = self.grid.as_mut().filter(|(grid, _)| grid.has(relax.star)) else { return Ok(None) };
         let outcome = (relax.in_grid)(grid, &mut *self.walker, lines, &pass.uniform, most)?;
         let changed = lines.border(&self.domain, self.walker.view()?)?;
@@ -298,7 +298,7 @@ impl<T: Number> Worker<T> {
                 Control::Measure { kernel, settings, parameters, step } => {
                     let parameters = message::numbers::<T>(&parameters, self.reals[2])?;
                     let kernel = kernel as usize;
-                    let code = self.table.kernels.get(kernel).map(|kernel| kernel.code);
+                    let code = self.table.kernels.get(kernel).map(|kernel| &kernel.code);
                     if !matches!(code, Some(Code::Measure { .. })) {
                         return Err(Error::Cluster(format!("kernel {kernel} measures nothing")));
                     }

@@ -92,7 +92,14 @@ impl Workers {
     ) -> Workers {
         let (quic, children) = (Arc::new(quic), Arc::new(Mutex::new(children)));
         exchange.connect(quic.clone());
-        Workers::Connected(Connected { exchange: Some(exchange), quic, change: 0, settings, children, _secrets: secrets })
+        Workers::Connected(Connected {
+            exchange: Some(exchange),
+            quic,
+            change: 0,
+            settings,
+            children,
+            _secrets: secrets,
+        })
     }
 
     /// Whether they can be lost, and come again.

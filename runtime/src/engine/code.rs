@@ -1,4 +1,4 @@
-//! A kernel as plain functions, so that engines know no program.
+//! A kernel as functions, so that engines know no program.
 
 use super::cpu::relaxation::Place;
 use super::cpu::tile::Visit;
@@ -16,6 +16,7 @@ use crate::program::{Combine, Uniform};
 use crate::trace::Script;
 use meshweft_schedule::Rule;
 use std::any::TypeId;
+use std::sync::Arc;
 
 /// One kernel.
 #[derive(Clone)]
@@ -29,27 +30,6 @@ pub(crate) struct Compiled<T> {
     pub(crate) script: Script,
 }
 
-/// A function for each number of lanes that kernels are compiled for.
-#[derive(Clone, Copy)]
-pub(crate) struct ByWidth<F> {
-    pub(super) widest: F,
-    #[cfg(any(test, feature = "all-widths"))]
-    pub(super) other: F,
-}
-
-impl<F: Copy> ByWidth<F> {
-    /// The one for groups of `width` vertices of numbers `T`, as [`is_built`] allows.
-    #[inline]
-    pub(super) fn at<T: Number>(self, width: usize) -> F {
-        #[cfg(any(test, feature = "all-widths"))]
-        if width == <Other<T> as Lanes>::WIDTH {
-            return self.other;
-        }
-        debug_assert!(is_built::<T>(width), "kernels are compiled for groups of {width}");
-        self.widest
-    }
-}
-
 /// Whether kernels are compiled for groups of `width` vertices: one by one always.
 pub(crate) fn is_built<T: Number>(width: usize) -> bool {
     #[cfg(any(test, feature = "all-widths"))]
@@ -59,10 +39,19 @@ pub(crate) fn is_built<T: Number>(width: usize) -> bool {
     width == 1 || width == <Widest<T> as Lanes>::WIDTH
 }
 
-/// What updates a tile. Tells whether all came out finite.
-type UpdateTile<T> = fn(&Visit<T>, &Tile) -> bool;
+/// What updates a vertex: its new reals, shared ones first. Tells whether they are finite.
+pub(super) type UpdateOne<T> = Arc<dyn Fn(&One<T>, &mut Vec<T>) -> bool + Send + Sync>;
+/// What updates a tile, in groups of any width that [`is_built`]. Tells whether all came out finite.
+pub(super) type UpdateTile<T> = Arc<dyn Fn(&Visit<T>, &Tile) -> bool + Send + Sync>;
+/// What measures a vertex.
+pub(super) type MeasureOne<T> = Arc<dyn Fn(&One<T>) -> T + Send + Sync>;
 /// What measures a tile: a value for each slot.
-pub(super) type MeasureTile<T> = fn(&Visit<T>, &Tile, &mut [T]);
+pub(super) type MeasureTile<T> = Arc<dyn Fn(&Visit<T>, &Tile, &mut [T]) + Send + Sync>;
+
+/// What computes new globals.
+pub(super) type Compute<T> = Arc<dyn Fn(&Uniform<T>) -> Vec<T> + Send + Sync>;
+/// What says whether a test holds.
+pub(super) type Decide<T> = Arc<dyn Fn(&Uniform<T>) -> bool + Send + Sync>;
 
 /// What runs rounds of a relaxation until one changes nothing, so many at most: how many, and whether all came out finite.
 #[derive(Clone, Copy)]
@@ -93,22 +82,17 @@ pub(crate) enum Sight {
 }
 
 /// Its functions.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Code<T> {
-    /// Of a map or an update: for one vertex, the new reals, shared ones first; for a tile, whether all
-    /// came out finite; whether it may be left out where nothing has changed; of a relaxation, its fixed point.
-    Vertex {
-        one: fn(&One<T>, &mut Vec<T>) -> bool,
-        tile: ByWidth<UpdateTile<T>>,
-        is_quiet: bool,
-        relax: Option<Relaxation<T>>,
-    },
+    /// Of a map or an update: for one vertex, and for a tile; whether it may be left out where nothing has changed; of a relaxation, its
+    /// fixed point.
+    Vertex { one: UpdateOne<T>, tile: UpdateTile<T>, is_quiet: bool, relax: Option<Relaxation<T>> },
     /// Of a measure: how values are combined; how far it looks; that of one vertex; those of a tile.
-    Measure { how: Combine, sight: Sight, one: fn(&One<T>) -> T, tile: ByWidth<MeasureTile<T>> },
+    Measure { how: Combine, sight: Sight, one: MeasureOne<T>, tile: MeasureTile<T> },
     /// New globals.
-    Scalar(fn(&Uniform<T>) -> Vec<T>),
+    Scalar(Compute<T>),
     /// Whether a test holds.
-    Test(fn(&Uniform<T>) -> bool),
+    Test(Decide<T>),
 }
 
 /// An update of all vertices, some rounds of it.

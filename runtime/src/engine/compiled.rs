@@ -1,18 +1,24 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{ByWidth, Code, Compiled, Relaxation, Sight};
-use super::cpu::{relaxation, tile};
+use super::code::{Code, Compiled, Relaxation, Sight, is_built};
+use super::cpu::tile::Visit;
+use super::cpu::{relaxation, taped, tile};
 use super::one;
+use super::taped::{Listing, Taped};
 use crate::error::{Error, Result};
+use crate::layout::Tile;
+#[cfg(any(test, feature = "all-widths"))]
+use crate::number::Lanes;
 use crate::number::{Int, Number, Widest};
 use crate::program::{
     Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test,
     Uniform, Update, lengths,
 };
-use crate::trace::{self, Expr, Script, Traced};
+use crate::trace::{self, Expr, Role, Script, Traced};
 use meshweft_shaders::Physics;
 use std::any::TypeId;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// What a program computes, whatever its type: its records, and all kernels in the order in which it names them.
 #[derive(Clone)]
@@ -66,6 +72,22 @@ impl<T: Number> Table<T> {
         Ok(traced)
     }
 
+    /// Runs all kernels as tapes from here on. After [`Table::trace`].
+    ///
+    /// # Errors
+    /// A kernel with more values at a time than an interpreter has registers.
+    pub(crate) fn interpret(&mut self, stars: &[StarShape]) -> Result<()> {
+        for kernel in &mut self.kernels {
+            let (tape, outputs) = kernel.script.tape(stars);
+            let listing = Listing::new(&tape, &outputs);
+            let listing = listing.map_err(|why| Error::Program(format!("kernel {} {why}", kernel.name)))?;
+            let taped = Arc::new(Taped::new(listing, &self.records));
+            kernel.code = taped_code(taped, &kernel.code, kernel.script.role);
+        }
+        self.relaxed.clear();
+        Ok(())
+    }
+
     /// Whether some globals are finite.
     pub(crate) fn is_finite(&self, globals: &[T]) -> bool {
         globals.iter().zip(&self.globals).all(|(x, &kind)| kind == Kind::Integer || x.finite())
@@ -87,15 +109,57 @@ impl<T: Number> Table<T> {
     }
 }
 
-/// A function of tiles for each number of lanes.
+/// A function of tiles, for each number of lanes that kernels are compiled for.
 macro_rules! by_width {
-    ($what:ident, $p:ty, $t:ty, $k:ty) => {
-        ByWidth {
-            widest: tile::$what::<$p, $t, $k, Widest<$t>>,
+    ($what:ident, $p:ty, $t:ty, $k:ty, |$visit:ident $(, $more:ident)*|) => {
+        Arc::new(|$visit: &Visit<$t> $(, $more: by_width!(@ $more, $t))*| {
             #[cfg(any(test, feature = "all-widths"))]
-            other: tile::$what::<$p, $t, $k, crate::number::Other<$t>>,
-        }
+            if $visit.domain.width == <crate::number::Other<$t> as Lanes>::WIDTH {
+                return tile::$what::<$p, $t, $k, crate::number::Other<$t>>($visit $(, $more)*);
+            }
+            debug_assert!(is_built::<$t>($visit.domain.width), "kernels are compiled for other groups");
+            tile::$what::<$p, $t, $k, Widest<$t>>($visit $(, $more)*)
+        })
     };
+    (@ tile, $t:ty) => { &Tile };
+    (@ values, $t:ty) => { &mut [$t] };
+}
+
+/// The same of a tape.
+macro_rules! taped_by_width {
+    ($what:ident, $t:ty, $kernel:ident, |$visit:ident $(, $more:ident)*|) => {
+        Arc::new(move |$visit: &Visit<$t> $(, $more: by_width!(@ $more, $t))*| {
+            #[cfg(any(test, feature = "all-widths"))]
+            if $visit.domain.width == <crate::number::Other<$t> as Lanes>::WIDTH {
+                return taped::$what::<$t, crate::number::Other<$t>>(&$kernel, $visit $(, $more)*);
+            }
+            taped::$what::<$t, Widest<$t>>(&$kernel, $visit $(, $more)*)
+        })
+    };
+}
+
+/// The functions of a kernel that is a tape. `compiled`: those of the same one otherwise.
+fn taped_code<T: Number>(kernel: Arc<Taped>, compiled: &Code<T>, role: Role) -> Code<T> {
+    let (one, of) = (kernel.clone(), kernel);
+    match compiled {
+        Code::Vertex { is_quiet, .. } => Code::Vertex {
+            one: Arc::new(move |vertex, reals| one::taped_update(&one, vertex, reals)),
+            tile: match role {
+                Role::Map => taped_by_width!(map, T, of, |visit, tile|),
+                _ => taped_by_width!(update, T, of, |visit, tile|),
+            },
+            is_quiet: *is_quiet,
+            relax: None,
+        },
+        &Code::Measure { how, sight, .. } => Code::Measure {
+            how,
+            sight,
+            one: Arc::new(move |vertex| one::taped_measure(&one, vertex)),
+            tile: taped_by_width!(measure, T, of, |visit, tile, values|),
+        },
+        Code::Scalar(_) => Code::Scalar(Arc::new(move |uniform| of.scalars(uniform))),
+        Code::Test(_) => Code::Test(Arc::new(move |uniform| of.holds(uniform))),
+    }
 }
 
 struct List<P, T> {
@@ -109,16 +173,16 @@ impl<P: Kernels, T: Number> List<P, T> {
     }
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
-        let code =
-            Code::Vertex { one: one::update::<P, T, K>, tile: by_width!(update, P, T, K), is_quiet: K::QUIET, relax };
+        let (one, tile) = (Arc::new(one::update::<P, T, K>), by_width!(update, P, T, K, |visit, tile|));
+        let code = Code::Vertex { one, tile, is_quiet: K::QUIET, relax };
         self.push::<K>(None, script, code);
     }
 }
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
-        let code =
-            Code::Vertex { one: one::map::<P, T, K>, tile: by_width!(map, P, T, K), is_quiet: false, relax: None };
+        let (one, tile) = (Arc::new(one::map::<P, T, K>), by_width!(map, P, T, K, |visit, tile|));
+        let code = Code::Vertex { one, tile, is_quiet: false, relax: None };
         self.push::<K>(None, Script::map::<P, K>(), code);
     }
 
@@ -142,18 +206,22 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
         let code = Code::Measure {
             how: K::COMBINE,
             sight: Sight::Around,
-            one: one::measure::<P, T, K>,
-            tile: by_width!(measure, P, T, K),
+            one: Arc::new(one::measure::<P, T, K>),
+            tile: by_width!(measure, P, T, K, |visit, tile, values|),
         };
         self.push::<K>(K::METRIC, Script::measure::<P, K>(), code);
     }
 
     fn scalar<K: Scalar<P>>(&mut self) {
-        self.push::<K>(None, Script::scalar::<P, K>(), Code::Scalar(compute::<P, T, K>));
+        self.push::<K>(None, Script::scalar::<P, K>(), Code::Scalar(Arc::new(compute::<P, T, K>)));
     }
 
     fn test<K: Test<P>>(&mut self) {
-        self.push::<K>(None, Script::test::<P, K>(), Code::Test(|uniform| K::test(&uniform.given::<P>(0, 0))));
+        self.push::<K>(
+            None,
+            Script::test::<P, K>(),
+            Code::Test(Arc::new(|uniform| K::test(&uniform.given::<P>(0, 0)))),
+        );
     }
 }
 

@@ -111,7 +111,7 @@ impl<T: Number, W: Walker<T>> Interpreter<T, W> {
 
     /// The functions of a kernel.
     fn code(&self, kernel: usize) -> Code<T> {
-        self.table.kernels[kernel].code
+        self.table.kernels[kernel].code.clone()
     }
 
     fn total(&mut self, kernel: usize, uniform: Uniform<T>) -> Result<f64> {
@@ -237,7 +237,7 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
                 Stage::Until { test, settings, most, stages } => {
                     for iteration in 0..*most {
                         let uniform = self.uniform(settings, draw);
-                        if matches!(self.engine.code(*test), Code::Test(holds) if holds(&uniform)) {
+                        if matches!(&self.engine.table.kernels[*test].code, Code::Test(holds) if holds(&uniform)) {
                             break;
                         }
                         self.stages(stages, step::draw(draw, iteration as usize))?;

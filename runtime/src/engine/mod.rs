@@ -19,6 +19,7 @@ mod reduce;
 mod remote;
 mod serial;
 mod store;
+mod taped;
 mod timeline;
 
 pub(crate) use audit::Audit;

@@ -1,8 +1,11 @@
 //! A vertex by itself: what the oracle calls for each.
 
+use super::taped::{Machine, Single, Taped};
 use crate::layout::{Ell, Form, OpenEll, Opened, Row, Tile, View};
 use crate::number::Number;
-use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
+use crate::program::{
+    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf, hold,
+};
 
 /// What the update of one vertex reads.
 pub(crate) struct One<'a, T> {
@@ -30,6 +33,16 @@ impl<T: Number> One<'_, T> {
         self.uniform.given(number.copied().unwrap_or(0), self.round)
     }
 
+    fn run<'k>(&self, kernel: &'k Taped) -> Machine<'k, T, 1> {
+        let (opened, slot) = (self.opened(), self.slot());
+        let vertex = hold(self.tile.numbers(slot..slot + 1).first().copied().unwrap_or(0));
+        let own = |k| self.state.real(slot, k);
+        let site = Single { row: self.around(&opened), own, shared: kernel.shared, vertex };
+        let mut machine = Machine::new(&kernel.listing, self.uniform, self.round, |x| x);
+        machine.visit(&site);
+        machine
+    }
+
     fn opened(&self) -> Opened<OpenEll<'_, u32, T>> {
         let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
         Ell::open(stars)
@@ -53,6 +66,18 @@ pub(super) fn map<P: Kernels, T: Number, K: Map<P>>(one: &One<T>, reals: &mut Ve
 /// What a measure says of one vertex.
 pub(super) fn measure<P: Kernels, T: Number, K: Reduce<P>>(one: &One<T>) -> T {
     K::measure(&one.given::<P>(), one.own::<P>(), &one.around(&one.opened()))
+}
+
+/// The new reals of one vertex by a tape.
+pub(super) fn taped_update<T: Number>(kernel: &Taped, one: &One<T>, reals: &mut Vec<T>) -> bool {
+    let machine = one.run(kernel);
+    reals.extend((0..kernel.kinds.len()).map(|k| machine.output(k)[0]));
+    kernel.are_finite(reals)
+}
+
+/// What a measure that is a tape says of one vertex.
+pub(super) fn taped_measure<T: Number>(kernel: &Taped, one: &One<T>) -> T {
+    one.run(kernel).output(0)[0]
 }
 
 /// Takes a vertex apart. Tells whether it is finite.

@@ -13,6 +13,29 @@ pub(crate) struct Row<'a, T, F> {
     pub(crate) leaf: F,
 }
 
+impl<T: Number, F: Fn(usize) -> T> Row<'_, T, F> {
+    /// Elements of a star, whose elements have so many other vertices.
+    pub(crate) fn len(&self, star: usize, others: usize) -> usize {
+        let star = &self.stars[star];
+        assert_eq!(star.shape.0, others, "a star was added with other elements");
+        (star.columns[self.row + 1] - star.columns[self.row]) as usize
+    }
+
+    /// Real `k` of other vertex `i` of element `j`; reals lie `stride` a vertex.
+    pub(crate) fn other(&self, star: usize, (j, i): (usize, usize), stride: usize, k: usize) -> T {
+        let star = &self.stars[star];
+        assert!(k < stride, "a record has its own reals only");
+        let at = (star.columns[self.row] as usize + j) * star.shape.0 + i;
+        (self.leaf)(star.others[at] as usize * stride + k)
+    }
+
+    /// Real `k` of the data of element `j`.
+    pub(crate) fn data(&self, star: usize, j: usize, k: usize) -> T {
+        let star = &self.stars[star];
+        star.data[(star.columns[self.row] as usize + j) * star.shape.1 + k]
+    }
+}
+
 impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<T>>(

@@ -15,6 +15,9 @@ pub(crate) trait Lookup<L: Lanes> {
 
     /// The records of as many vertices as there are lanes.
     fn records<S: Record<L>>(&self, names: &[Self::Name]) -> S;
+
+    /// Real `k` of each; reals lie `stride` a vertex.
+    fn reals(&self, names: &[Self::Name], stride: usize, k: usize) -> L;
 }
 
 /// A table of a tile's own slots and its halo.
@@ -24,6 +27,11 @@ impl<L: Lanes> Lookup<L> for &[L::Scalar] {
     #[inline(always)]
     fn records<S: Record<L>>(&self, names: &[u16]) -> S {
         gather(self, names)
+    }
+
+    #[inline(always)]
+    fn reals(&self, names: &[u16], stride: usize, k: usize) -> L {
+        pick(self, names, stride, k)
     }
 }
 
@@ -36,6 +44,11 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
         let table: &[L::Scalar] = self;
         gather(table, names)
     }
+
+    #[inline(always)]
+    fn reals(&self, names: &[u16], stride: usize, k: usize) -> L {
+        pick(self, names, stride, k)
+    }
 }
 
 /// The neighbors of the vertices of one group of a tile.
@@ -45,6 +58,46 @@ pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
     pub(crate) stars: &'a [OpenEll<'a, U::Name, L::Scalar>],
     pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
+}
+
+impl<L: Lanes, U: Lookup<L>> WideRows<'_, L, U> {
+    /// Columns of a star, whose elements have so many other vertices, and those in which every vertex has an element.
+    pub(crate) fn columns(&self, star: usize, others: usize) -> (usize, usize) {
+        let star = &self.stars[star];
+        assert_eq!(star.shape.0, others, "a star was added with other elements");
+        let columns = (star.columns[self.group + 1] - star.columns[self.group]) as usize;
+        (columns, star.full[self.group] as usize)
+    }
+
+    /// Which vertices have an element `j`.
+    pub(crate) fn has(&self, star: usize, j: usize) -> L::Mask {
+        let degrees = &self.stars[star].degrees[self.group * L::WIDTH..][..L::WIDTH];
+        L::lit(j as f64).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(degrees[lane]))))
+    }
+
+    /// Real `k` of other vertex `i` of element `j`, or zeros behind the last column; reals lie `stride` a vertex.
+    #[inline(always)]
+    pub(crate) fn other(&self, star: usize, (j, i): (usize, usize), stride: usize, k: usize) -> L {
+        let star = &self.stars[star];
+        let column = star.columns[self.group] as usize + j;
+        if column >= star.columns[self.group + 1] as usize {
+            return L::lit(0.0);
+        }
+        let at = column * star.shape.0 + i;
+        self.lookup.reals(&star.others[at * L::WIDTH..][..L::WIDTH], stride, k)
+    }
+
+    /// Real `k` of the data of element `j`, likewise.
+    #[inline(always)]
+    pub(crate) fn data(&self, star: usize, j: usize, k: usize) -> L {
+        let star = &self.stars[star];
+        let column = star.columns[self.group] as usize + j;
+        if column >= star.columns[self.group + 1] as usize {
+            return L::lit(0.0);
+        }
+        let at = column * star.shape.1 + k;
+        L::load(&star.data[at * L::WIDTH..][..L::WIDTH])
+    }
 }
 
 impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> {
@@ -89,6 +142,17 @@ impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> 
             };
         }
         gathered
+    }
+}
+
+/// Reads real `k` of the records at the places `ids` of a table. What lies how far apart is known to the compiler of most.
+#[inline(always)]
+fn pick<L: Lanes>(table: &[L::Scalar], ids: &[u16], stride: usize, k: usize) -> L {
+    match stride {
+        1 => L::pick(table, ids, 1, 0),
+        2 => L::pick(table, ids, 2, k),
+        4 => L::pick(table, ids, 4, k),
+        _ => L::pick(table, ids, stride, k),
     }
 }
 

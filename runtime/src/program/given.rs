@@ -108,6 +108,11 @@ pub(crate) struct Uniform<T> {
 }
 
 impl<T: Number> Uniform<T> {
+    /// Step and draw of a round, as a real holds an integer.
+    pub(crate) fn counters(&self, round: u32) -> [T; 2] {
+        [self.step, self.draw.wrapping_add(round)].map(hold)
+    }
+
     /// As the kernels of a program read it at one vertex. `vertex`: its number along the curve; `round`: of the stage.
     #[inline(always)]
     pub(crate) fn given<P: Kernels>(&self, vertex: u32, round: u32) -> Given<P, T> {
@@ -136,6 +141,6 @@ impl<P: Kernels, L: Lanes> Given<P, L> {
 
 /// A counter as a real holds an integer.
 #[inline(always)]
-fn hold<T: Number>(counter: u32) -> T {
+pub(crate) fn hold<T: Number>(counter: u32) -> T {
     T::hold_int(Int(counter.cast_signed()))
 }

@@ -25,7 +25,7 @@ mod star;
 pub use crate::number::{Kind, Part, Record};
 pub(crate) use any::AnyProgram;
 pub use given::Given;
-pub(crate) use given::Uniform;
+pub(crate) use given::{Uniform, hold};
 pub use kernel::{Combine, Kernel, Map, Reduce, Scalar, Test, Update};
 pub use list::KernelList;
 pub use record::Vertex;

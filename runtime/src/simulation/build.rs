@@ -28,13 +28,14 @@ pub(super) struct Config {
     pub(super) simd: Simd,
     pub(super) audit: bool,
     pub(super) timeline: bool,
+    pub(super) tapes: bool,
     pub(super) key: Option<OwnKey>,
 }
 
 impl Config {
     pub(super) fn of(mesh: Mesh) -> Config {
         let (backend, simd) = Default::default();
-        Config { mesh, order: None, backend, simd, audit: false, timeline: false, key: None }
+        Config { mesh, order: None, backend, simd, audit: false, timeline: false, tapes: false, key: None }
     }
 }
 
@@ -100,6 +101,9 @@ impl Outline {
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
         let physics = trace::physics(&table.records, &shapes, scalar);
         let traced = table.trace(&physics, &shapes)?;
+        if config.tapes {
+            table.interpret(&shapes)?;
+        }
         stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
         Ok(Outline { stars, physics, traced })
     }
@@ -136,7 +140,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     advise(&plan.config.backend);
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
     let Plan { program, table, config } = plan;
-    let Config { mesh, order, backend, simd, audit, timeline, key } = config;
+    let Config { mesh, order, backend, simd, audit, timeline, key, tapes: _ } = config;
     let (order, table) = (order.unwrap_or_else(|| backend.order()), Arc::new(table));
     program.step(StageList::new::<T>(table.ids(), false)).finish()?;
     lap("stars", &mut setup);

@@ -85,6 +85,24 @@ impl<P: Program, T: Number> Builder<P, T> {
         self
     }
 
+    /// Runs kernels as tapes: traced once and interpreted on the cores of this process, as those are that nobody compiles. No result depends
+    /// on it; they take five to ten times as long.
+    ///
+    /// ```
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Mixing};
+    /// let mesh = || generate("sheet:9", 1).unwrap();
+    /// let mut compiled = Simulation::builder(mesh(), Mixing).build()?;
+    /// let mut interpreted = Simulation::builder(mesh(), Mixing).tapes(true).build()?;
+    /// compiled.step()?;
+    /// interpreted.step()?;
+    /// assert_eq!(interpreted.digest()?, compiled.digest()?);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn tapes(mut self, tapes: bool) -> Self {
+        self.config.tapes = tapes;
+        self
+    }
+
     /// Writes down what the threads of all hosts do, for [`AnySimulation::write_timeline`](super::AnySimulation::write_timeline): those of [`Backend::Cpu`], or those of the
     /// workers of a cluster. No result depends on it. Costs three looks at the clock a task, and at most 8 MB a host.
     pub fn timeline(mut self, timeline: bool) -> Self {

@@ -26,7 +26,8 @@ use expr::{put, with_tape};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
-use tape::{Fold, Id, Input, Node, Tape, Type};
+use tape::Fold;
+pub(crate) use tape::{Binary, Id, Input, Node, Tape, Type, Unary};
 use write::Writer;
 
 /// Names of the records of a program, for its shaders. `stars`: in order.
@@ -106,6 +107,14 @@ impl Script {
     }
 }
 
+impl Script {
+    /// Runs it on an exact tape. Returns that and what it comes to. It was [traced](kernels) before.
+    pub(crate) fn tape(&self, stars: &[StarShape]) -> (Tape, Vec<Id>) {
+        let (outputs, _, tape) = record(Tape::exact(), stars, self.run);
+        (tape, outputs)
+    }
+}
+
 /// What is known of a kernel that was run on symbols.
 #[derive(Clone, Debug)]
 pub(crate) struct Traced {
@@ -153,7 +162,7 @@ pub(crate) fn kernels<'a>(
 
 /// The one star that kernels look along, if that is of edges without data: what a program has that says nothing of stars.
 pub(crate) fn plain_edges<'a>(scripts: impl Iterator<Item = &'a Script>) -> Option<&'static str> {
-    let look = |script: &Script| record(shaders::Scalar::F32, &[], script.run).1.looked.into_inner();
+    let look = |script: &Script| record(Tape::new(shaders::Scalar::F32), &[], script.run).1.looked.into_inner();
     let seen: Vec<Looked> = scripts.flat_map(look).collect();
     let Looked { name, .. } = *seen.first()?;
     seen.iter().all(|looked| *looked == Looked { index: 0, name, others: 1, reals: 0 }).then_some(name)
@@ -169,13 +178,9 @@ struct Looked {
 }
 
 /// Works on a tape of its own. Returns the result, what was looked along, and the tape.
-fn record<A>(
-    scalar: shaders::Scalar,
-    stars: &[StarShape],
-    work: impl FnOnce(&Recorder) -> A,
-) -> (A, Recorder<'_>, Tape) {
+fn record<A>(tape: Tape, stars: &[StarShape], work: impl FnOnce(&Recorder) -> A) -> (A, Recorder<'_>, Tape) {
     // A kernel may build another simulation, which is traced on this thread too.
-    let outer = with_tape(|tape| std::mem::replace(tape, Tape::new(scalar)));
+    let outer = with_tape(|own| std::mem::replace(own, tape));
     let recorder = Recorder { stars, looked: RefCell::default(), fault: RefCell::default() };
     let output = work(&recorder);
     let tape = with_tape(|tape| std::mem::replace(tape, outer));
@@ -193,7 +198,7 @@ impl Script {
                     .into(),
             );
         }
-        match record(physics.scalar, stars, takes).0 {
+        match record(Tape::new(physics.scalar), stars, takes).0 {
             (1, true) => Ok(Traced { is_relaxation: true, ..traced }),
             (1, false) => {
                 Err("takes an offer and holds something else: `held` of what it takes must be the offer".into())
@@ -209,7 +214,7 @@ fn trace(
     stars: &[StarShape],
     run: &dyn Fn(&Recorder) -> Vec<Id>,
 ) -> Result<Traced, String> {
-    let (outputs, recorder, tape) = record(physics.scalar, stars, run);
+    let (outputs, recorder, tape) = record(Tape::new(physics.scalar), stars, run);
     if let Some(fault) = recorder.fault.into_inner() {
         return Err(fault);
     }
@@ -217,7 +222,7 @@ fn trace(
         return Err(format!("would not be the same everywhere: {broken}"));
     }
     // Once more: what looks at a clock, a random number or a static that changes leaves another tape, as a rule.
-    let (again, _, other) = record(physics.scalar, stars, run);
+    let (again, _, other) = record(Tape::new(physics.scalar), stars, run);
     if again != outputs || other != tape {
         return Err("is not the same every time it runs: it must depend on what it is given alone".into());
     }
@@ -299,7 +304,7 @@ pub(crate) fn maker<P: Kernels, K: Relax<P>>(stars: &[StarShape]) -> Maker {
             [ids(&shared), ids(&private)]
         })
     };
-    let ([shared, private], _, tape) = record(shaders::Scalar::F32, stars, work);
+    let ([shared, private], _, tape) = record(Tape::new(shaders::Scalar::F32), stars, work);
     let knows = |ids: &[Id]| tape.reads(ids, |node| matches!(node, Node::Input(Input::Other { .. }, _)));
     match (knows(&shared), knows(&private)) {
         (true, _) => Maker::Shown,

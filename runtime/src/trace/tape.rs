@@ -1,15 +1,18 @@
 //! The tape: every value that an update computes, once.
+//!
+//! One for a shader is of a precision: what is known is worked out, and what changes nothing but the sign of a zero is left out. An
+//! *exact* one is of any precision, and has every operation of the program: run with numbers it has its bits.
 
 use crate::number::{Int, Integer, Real};
 use meshweft_shaders::Scalar;
 use std::collections::BTreeMap;
 
 /// The place of a node on the tape.
-pub(super) type Id = u32;
+pub(crate) type Id = u32;
 
 /// What a value is. Where the reals of a program are integers, its integers are [`Type::Real`] too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Real,
     Integer,
     Truth,
@@ -17,9 +20,11 @@ pub(super) enum Type {
 
 /// One value. Those that it is computed from are earlier on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// A constant, by its bits: two zeros are two constants.
     Literal(Type, u32),
+    /// A constant of an exact tape, by the bits of its 64: each precision rounds it.
+    Number(u64),
     Truth(bool),
     /// Real `k` of what is given.
     Input(Input, usize),
@@ -44,7 +49,7 @@ pub(super) enum Node {
 
 /// What an update is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Input {
+pub(crate) enum Input {
     Parameters,
     Globals,
     Settings,
@@ -68,7 +73,7 @@ pub(super) enum Input {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Unary {
+pub(crate) enum Unary {
     Neg,
     Not,
     Sqrt,
@@ -94,7 +99,7 @@ pub(super) enum Unary {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Binary {
+pub(crate) enum Binary {
     Add,
     Sub,
     Mul,
@@ -112,36 +117,37 @@ pub(super) enum Binary {
 
 /// A loop over the elements around the vertex.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Fold {
+pub(crate) struct Fold {
     /// Which star, and the name of its type.
-    pub(super) star: usize,
-    pub(super) name: String,
+    pub(crate) star: usize,
+    pub(crate) name: String,
     /// Other vertices of each element.
-    pub(super) others: usize,
+    pub(crate) others: usize,
     /// Names of the leaves that are gathered.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// What they are.
-    pub(super) types: Vec<Type>,
-    pub(super) init: Vec<Id>,
+    pub(crate) types: Vec<Type>,
+    pub(crate) init: Vec<Id>,
     /// What is gathered after the present element.
-    pub(super) next: Vec<Id>,
+    pub(crate) next: Vec<Id>,
     /// The fold inside of which this one stands.
-    pub(super) parent: Option<usize>,
+    pub(crate) parent: Option<usize>,
     /// Nodes on the tape when it was closed: all that its body needs comes before.
-    pub(super) end: Id,
+    pub(crate) end: Id,
 }
 
 /// All values of one update, each once: an equal node is the same node.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tape {
-    /// What its numbers are.
-    pub(super) scalar: Scalar,
+pub(crate) struct Tape {
+    /// What its numbers are, unless it is exact.
+    pub(crate) scalar: Scalar,
+    is_exact: bool,
     nodes: Vec<Node>,
     types: Vec<Type>,
     /// The innermost fold whose present element a value depends on.
     scopes: Vec<Option<usize>>,
     places: BTreeMap<Node, Id>,
-    pub(super) folds: Vec<Fold>,
+    pub(crate) folds: Vec<Fold>,
     /// Folds whose body is being recorded, outermost first.
     open: Vec<usize>,
     /// What the program must not do, if it did.
@@ -181,7 +187,7 @@ impl Node {
     }
 
     /// The values it is computed from, without those that pass through a fold.
-    pub(super) fn operands(self) -> impl Iterator<Item = Id> {
+    pub(crate) fn operands(self) -> impl Iterator<Item = Id> {
         let operands = match self {
             Node::Unary(_, a) => [Some(a), None, None],
             Node::Binary(_, a, b) => [Some(a), Some(b), None],
@@ -193,9 +199,10 @@ impl Node {
 }
 
 impl Tape {
-    pub(super) fn new(scalar: Scalar) -> Tape {
+    pub(crate) fn new(scalar: Scalar) -> Tape {
         Tape {
             scalar,
+            is_exact: false,
             nodes: Vec::new(),
             types: Vec::new(),
             scopes: Vec::new(),
@@ -206,8 +213,17 @@ impl Tape {
         }
     }
 
+    /// An exact one.
+    pub(crate) fn exact() -> Tape {
+        // Integers beside reals: where those are integers too, slots are what holds both.
+        Tape { is_exact: true, ..Tape::new(Scalar::F32) }
+    }
+
     /// The constant `value`, as a node.
-    pub(super) fn literal(&self, value: f64) -> Node {
+    pub(crate) fn literal(&self, value: f64) -> Node {
+        if self.is_exact {
+            return Node::Number(value.to_bits());
+        }
         let bits = match self.scalar {
             Scalar::F32 => (value as f32).bits(),
             Scalar::I32 => <Int as Real>::lit(value).bits(),
@@ -216,12 +232,12 @@ impl Tape {
     }
 
     /// The integer `value`, as a node.
-    pub(super) fn integer(&self, value: i32) -> Node {
+    pub(crate) fn integer(&self, value: i32) -> Node {
         Node::Literal(self.integers(), value.cast_unsigned())
     }
 
     /// The type of integers.
-    pub(super) fn integers(&self) -> Type {
+    pub(crate) fn integers(&self) -> Type {
         match self.scalar {
             Scalar::F32 => Type::Integer,
             Scalar::I32 => Type::Real,
@@ -229,8 +245,11 @@ impl Tape {
     }
 
     /// Whether two reals are the same literal. That nothing else can be compared is a fault.
-    pub(super) fn are_equal(&mut self, a: Id, b: Id) -> bool {
+    pub(crate) fn are_equal(&mut self, a: Id, b: Id) -> bool {
         let values = [a, b].map(|id| self.node(id));
+        if let [Node::Number(a), Node::Number(b)] = values {
+            return f64::from_bits(a) == f64::from_bits(b);
+        }
         if !values.iter().all(|node| matches!(node, Node::Literal(..))) {
             self.fault = Some("it compares reals with == or is_zero(): write R::equals and R::select");
         }
@@ -241,7 +260,7 @@ impl Tape {
     }
 
     /// Whether some values depend on a node of some kind.
-    pub(super) fn reads(&self, of: &[Id], is_wanted: impl Fn(Node) -> bool) -> bool {
+    pub(crate) fn reads(&self, of: &[Id], is_wanted: impl Fn(Node) -> bool) -> bool {
         let (mut is_seen, mut open) = (vec![false; self.nodes.len()], of.to_vec());
         while let Some(id) = open.pop() {
             if std::mem::replace(&mut is_seen[id as usize], true) {
@@ -262,35 +281,36 @@ impl Tape {
     }
 
     /// What the program did that it must not do.
-    pub(super) fn fault(&self) -> Option<&'static str> {
+    pub(crate) fn fault(&self) -> Option<&'static str> {
         self.fault
     }
 
-    pub(super) fn node(&self, id: Id) -> Node {
+    pub(crate) fn node(&self, id: Id) -> Node {
         self.nodes[id as usize]
     }
 
-    pub(super) fn type_of(&self, id: Id) -> Type {
+    pub(crate) fn type_of(&self, id: Id) -> Type {
         self.types[id as usize]
     }
 
-    pub(super) fn len(&self) -> Id {
+    pub(crate) fn len(&self) -> Id {
         self.nodes.len() as Id
     }
 
-    pub(super) fn scope(&self, id: Id) -> Option<usize> {
+    pub(crate) fn scope(&self, id: Id) -> Option<usize> {
         self.scopes[id as usize]
     }
 
     /// Folds around a scope, the scope itself included.
-    pub(super) fn depth(&self, scope: Option<usize>) -> usize {
+    pub(crate) fn depth(&self, scope: Option<usize>) -> usize {
         std::iter::successors(scope, |&fold| self.folds[fold].parent).count()
     }
 
     /// Puts a node onto the tape, or finds it or a simpler one of equal value there.
-    pub(super) fn put(&mut self, node: Node) -> Id {
+    pub(crate) fn put(&mut self, node: Node) -> Id {
         let is_real = node.operands().last().is_none_or(|id| self.type_of(id) != Type::Integer);
         let simpler = match self.scalar {
+            _ if self.is_exact => None,
             Scalar::F32 if is_real => self.simpler::<f32>(node),
             _ => self.simpler::<Int>(node),
         };
@@ -320,7 +340,7 @@ impl Tape {
         match node {
             Node::Literal(kind, _) => kind,
             Node::Truth(_) | Node::Binary(Binary::Less | Binary::AtMost | Binary::Equals, ..) => Type::Truth,
-            Node::Input(..) | Node::Unary(Unary::FromInt | Unary::Hold, _) => Type::Real,
+            Node::Number(_) | Node::Input(..) | Node::Unary(Unary::FromInt | Unary::Hold, _) => Type::Real,
             Node::Unary(Unary::ToInt | Unary::Held, _) => Type::Integer,
             Node::Gathered { fold, k } | Node::Result { fold, k } => self.folds[fold].types[k],
             Node::Unary(_, a) | Node::Binary(_, a, _) | Node::Select { yes: a, .. } => self.type_of(a),
@@ -424,7 +444,7 @@ impl Tape {
     }
 
     /// Starts a fold inside of those that are open, and returns its number.
-    pub(super) fn open(&mut self, fold: Fold) -> usize {
+    pub(crate) fn open(&mut self, fold: Fold) -> usize {
         self.folds.push(Fold { parent: self.open.last().copied(), ..fold });
         let number = self.folds.len() - 1;
         self.folds[number].init = self.unpacked(number, self.folds[number].init.clone());
@@ -434,6 +454,9 @@ impl Tape {
 
     /// What a fold gathers, integers taken out of the slots of reals: a variable of a shader keeps them as they are.
     fn unpacked(&mut self, fold: usize, leaves: Vec<Id>) -> Vec<Id> {
+        if self.is_exact {
+            self.folds[fold].types.fill(Type::Real);
+        }
         let unpack = |(k, id)| match self.folds[fold].types[k] {
             Type::Integer => self.put(Node::Unary(Unary::Held, id)),
             _ => id,
@@ -442,7 +465,7 @@ impl Tape {
     }
 
     /// Ends the innermost fold.
-    pub(super) fn close(&mut self, next: Vec<Id>) {
+    pub(crate) fn close(&mut self, next: Vec<Id>) {
         let fold = self.open.pop().expect("a fold is open");
         let next = self.unpacked(fold, next);
         (self.folds[fold].next, self.folds[fold].end) = (next, self.len());

@@ -219,6 +219,7 @@ impl<'a> Writer<'a> {
                 Scalar::F32 if kind == Type::Real => self.literal(f32::from_bits(bits)),
                 _ => integer(bits.cast_signed()),
             },
+            Node::Number(bits) => self.literal(f64::from_bits(bits) as f32),
             Node::Truth(truth) => (truth.to_string(), Grip::Whole),
             Node::Input(input, k) => (self.input(input, k), Grip::Whole),
             Node::Gathered { fold, k } | Node::Result { fold, k } => (self.variables[fold][k].clone(), Grip::Whole),

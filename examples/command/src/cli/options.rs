@@ -182,6 +182,7 @@ impl Problem {
             precision: self.precision.unwrap_or(if has_gpus { Precision::F32 } else { entry.info.precision }),
             verify,
             timeline: false,
+            tapes: false,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.into());
         Ok(Plan {

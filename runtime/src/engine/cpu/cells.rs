@@ -341,17 +341,16 @@ impl<T: Number> Cells<'_, T> {
         self.end(slot..slot + 1);
     }
 
-    /// Copies the shared state of a tile, which is about to be updated by this thread, and that of its halo.
+    /// Copies the shared state of a tile, which is about to be updated by this thread, and that of its halo: `stride` reals a slot.
     #[inline(always)]
-    pub(super) fn fetch<S: Record<T>>(&self, own: Range<usize>, halo: &[u32], table: &mut [T]) {
+    pub(super) fn fetch(&self, own: Range<usize>, halo: &[u32], stride: usize, table: &mut [T]) {
         self.begin(own.clone());
-        self.gather::<S>(own, halo, table);
+        self.gather(own, halo, stride, table);
     }
 
     /// Copies the shared state of a tile that belongs to the task of this thread, and that of its halo.
     #[inline(always)]
-    pub(super) fn gather<S: Record<T>>(&self, own: Range<usize>, halo: &[u32], table: &mut [T]) {
-        let stride = shared_stride(S::LEN);
+    pub(super) fn gather(&self, own: Range<usize>, halo: &[u32], stride: usize, table: &mut [T]) {
         let (first, rest) = table.split_at_mut(own.len() * stride);
         // SAFETY: only this thread updates the tile now (module documentation).
         first.copy_from_slice(unsafe { read(&self.source[own.start * stride..own.end * stride]) });
@@ -376,8 +375,7 @@ impl<T: Number> Cells<'_, T> {
 
     /// Ends the update of a tile; in place, this is where its shared state is written back.
     #[inline(always)]
-    pub(super) fn release<S: Record<T>>(&self, own: Range<usize>, table: &[T]) {
-        let stride = shared_stride(S::LEN);
+    pub(super) fn release(&self, own: Range<usize>, stride: usize, table: &[T]) {
         if self.in_place {
             // SAFETY: only this thread updates the tile now, and nobody else reads it (module documentation).
             unsafe { write(&self.target[own.start * stride..own.end * stride]) }
@@ -418,6 +416,72 @@ impl<T: Number> Cells<'_, T> {
         // SAFETY: only this thread updates the group now; private state is reached through its group alone.
         let row = unsafe { write(&self.private[group * reals..(group + 1) * reals]) };
         private.each(|k, x| x.store(&mut row[k * L::WIDTH..]));
+    }
+
+    /// Real `k` of the state of a group that this thread updates, shared reals first.
+    pub(super) fn load_real<L: Lanes<Scalar = T>>(&self, group: usize, k: usize) -> L {
+        let Shape { shared, private, .. } = self.memory.shape;
+        let stride = shared_stride(shared);
+        match k.checked_sub(shared) {
+            None => {
+                let rows = &self.source[group * L::WIDTH * stride..][..L::WIDTH * stride];
+                // SAFETY: only this thread updates the group now (module documentation).
+                let rows = unsafe { read(rows) };
+                L::from_fn(|i| rows[i * stride + k])
+            }
+            Some(k) => {
+                let at = (group * private + k) * L::WIDTH;
+                // SAFETY: only this thread updates the group now; private state is reached through its group alone.
+                L::load(unsafe { read(&self.private[at..at + L::WIDTH]) })
+            }
+        }
+    }
+
+    /// Writes it.
+    pub(super) fn store_real<L: Lanes<Scalar = T>>(&self, group: usize, k: usize, x: L) {
+        let Shape { shared, private, .. } = self.memory.shape;
+        let stride = shared_stride(shared);
+        match k.checked_sub(shared) {
+            None => {
+                let mut lanes = [T::from_f64(0.0); 16];
+                x.store(&mut lanes);
+                let rows = &self.target[group * L::WIDTH * stride..][..L::WIDTH * stride];
+                // SAFETY: only this thread updates the group now, and nobody else reads it (module documentation).
+                let rows = unsafe { write(rows) };
+                (0..L::WIDTH).for_each(|i| rows[i * stride + k] = lanes[i]);
+            }
+            Some(k) => {
+                let at = (group * private + k) * L::WIDTH;
+                // SAFETY: only this thread updates the group now; private state is reached through its group alone.
+                x.store(unsafe { write(&self.private[at..at + L::WIDTH]) });
+            }
+        }
+    }
+
+    /// Real `k` of the state of `slot`, shared reals first, which belongs to the task of this thread.
+    pub(super) fn look_real(&self, slot: usize, k: usize) -> T {
+        let cell = match k.checked_sub(self.memory.shape.shared) {
+            None => &self.source[self.memory.shape.shared_index(slot, k)],
+            Some(k) => &self.private[self.memory.shape.private_index(slot, k)],
+        };
+        // SAFETY: only this thread runs the task of `slot` now (module documentation).
+        unsafe { *cell.0.get() }
+    }
+
+    /// Ends the update of `slot` that [`Cells::begin`] began, and gives its clones the same reals, shared ones first.
+    pub(super) fn store_reals(&self, slot: usize, clones: Range<usize>, reals: &[T]) {
+        let shape = self.memory.shape;
+        for slot in std::iter::once(slot).chain(clones) {
+            for (k, &x) in reals.iter().enumerate() {
+                let cell = match k.checked_sub(shape.shared) {
+                    None => &self.target[shape.shared_index(slot, k)],
+                    Some(k) => &self.private[shape.private_index(slot, k)],
+                };
+                // SAFETY: only this thread updates `slot` now, and no neighbor reads it (module documentation).
+                unsafe { *cell.0.get() = x }
+            }
+        }
+        self.end(slot..slot + 1);
     }
 
     /// Asks for the shared state of a slot ahead of its turn.
@@ -465,6 +529,19 @@ impl<L: Lanes> Lookup<L> for Cells<'_, L::Scalar> {
         (0..S::LEN).for_each(|k| reals[k] = real(k));
         S::build(|k| reals[k])
     }
+
+    #[inline(always)]
+    fn reals(&self, slots: &[u32], stride: usize, k: usize) -> L {
+        slots.iter().for_each(|&slot| self.at_rest(slot as usize));
+        let end = (self.source.len().min(i32::MAX as usize) / stride.max(1)) as u32;
+        assert!(
+            k < stride && slots[..L::WIDTH].iter().all(|&slot| slot < end),
+            "a neighbor has a slot and its own reals"
+        );
+        // SAFETY: real `k` of a slot lies in the array by the assertion, and no neighbor of the vertex that reads is being updated (module
+        // documentation).
+        unsafe { pick_slots(self.source.as_ptr().cast::<L::Scalar>().add(k), slots, stride) }
+    }
 }
 
 /// Asserts that real `k` belongs to the record; it folds away for records that count their reals right.
@@ -507,8 +584,8 @@ mod tests {
         let memory = memory(16, 8, ());
         // SAFETY: there is one thread.
         let cells = unsafe { memory.open(0, true) };
-        cells.fetch::<f32>(8..16, &[], &mut [0.0; 8]);
-        cells.fetch::<f32>(0..8, &[9], &mut [0.0; 9]);
+        cells.fetch(8..16, &[], 1, &mut [0.0; 8]);
+        cells.fetch(0..8, &[9], 1, &mut [0.0; 9]);
     }
 
     #[test]

@@ -261,15 +261,14 @@ impl<T: Number> Cpu<T> {
     }
 
     fn look(&self, code: Code<T>, uniform: Uniform<T>, source: usize) -> (Combine, Look<T>) {
-        let Code::Measure { how, sight, tile, .. } = code else { unreachable!("only measures measure") };
-        let measure = tile.at::<T>(self.ground.domain.width);
+        let Code::Measure { how, sight, tile: measure, .. } = code else { unreachable!("only measures measure") };
         (how, Look { ground: self.ground.clone(), measure, uniform, source, sees: sight == Sight::Around })
     }
 
     #[expect(unsafe_code, reason = "reads what was measured, once that is done")]
     pub(super) fn reduction(&mut self, code: Code<T>, uniform: Uniform<T>) -> Reduction {
         let (how, look) = self.look(code, uniform, self.current);
-        let (kind, look) = (look.measure as usize as u64, Arc::new(look));
+        let (kind, look) = (Arc::as_ptr(&look.measure).addr() as u64, Arc::new(look));
         let ground = self.ground.clone();
         let Measures { leaves, some, parts } = self.measures();
         let sums = Arc::new(Sums::new(leaves, some));
@@ -315,7 +314,7 @@ mod tests {
 
     fn measure(table: &Table<Int>, kernel: usize) -> Measure<Int> {
         let uniform = Uniform { parameters: vec![], globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
-        Measure { kernel, code: table.kernels[kernel].code, uniform }
+        Measure { kernel, code: table.kernels[kernel].code.clone(), uniform }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) mod relaxation;
 #[cfg(test)]
 pub(crate) mod stress;
 mod table;
+pub(super) mod taped;
 mod team;
 pub(super) mod tile;
 mod walk;
@@ -198,7 +199,7 @@ impl<T: Number> Walker<T> for Cpu<T> {
 
     fn fixpoint(&mut self, pass: Pass<T>, most: u32) -> Result<(u32, bool)> {
         self.measured.clear();
-        let Code::Vertex { relax: Some(relax), .. } = pass.code else {
+        let Code::Vertex { relax: Some(relax), .. } = &pass.code else {
             return interpreter::fixpoint(self, &pass, most);
         };
         // Taken out, so that what a kernel that panics leaves behind is not used again.

@@ -13,11 +13,11 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Groups whose rows are fetched ahead while one is updated, some ten kilobytes: measured, docs/perf/decisions/prefetch.md.
-const AHEAD: usize = 8;
+pub(super) const AHEAD: usize = 8;
 
 /// What the update of a tile reads and writes.
 pub(crate) struct Visit<'a, T> {
-    pub(super) domain: &'a Domain,
+    pub(in crate::engine) domain: &'a Domain,
     /// The state, open for the tile's task.
     pub(super) cells: Cells<'a, T>,
     pub(super) uniform: &'a Uniform<T>,
@@ -85,8 +85,9 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let own = tile.own();
     let opened = Ell::open(stars);
     let stars = opened.stars();
-    table::with(&table::TILE, TABLE * shared_stride(<SharedOf<P, T>>::LEN), |table| {
-        cells.fetch::<SharedOf<P, T>>(own.clone(), halo, table);
+    let stride = shared_stride(<SharedOf<P, T>>::LEN);
+    table::with(&table::TILE, TABLE * stride, |table| {
+        cells.fetch(own.clone(), halo, stride, table);
         let mut probe = L::lit(0.0);
         let (groups, first_group) = (own.len() / L::WIDTH, own.start / L::WIDTH);
         for i in 0..groups {
@@ -98,7 +99,6 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
             cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
             let first = own.start + group * L::WIDTH;
             visit.before(first..first + L::WIDTH);
-            let stride = shared_stride(<SharedOf<P, T>>::LEN);
             let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
             let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
             let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
@@ -116,7 +116,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
             }
             visit.after(first..first + L::WIDTH);
         }
-        cells.release::<SharedOf<P, T>>(own.clone(), table);
+        cells.release(own.clone(), stride, table);
         probe.is_zero()
     })
 }
@@ -211,7 +211,7 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
         }
         Form::Wide { halo, stars } => table::with(&table::TILE, TABLE * stride, |table| {
             let table = LazyCell::new(|| {
-                cells.gather::<SharedOf<P, T>>(own.clone(), halo, table);
+                cells.gather(own.clone(), halo, stride, table);
                 &*table
             });
             measure_groups::<P, T, K, L, _>(visit, tile, stars, &table, values);
@@ -260,7 +260,7 @@ fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
 impl<T: Number> Visit<'_, T> {
     /// What is around a vertex. A measure that looks further than it did on symbols finds no star, and panics.
     #[inline(always)]
-    fn seen<'a, S>(&self, stars: &'a [S]) -> &'a [S] {
+    pub(super) fn seen<'a, S>(&self, stars: &'a [S]) -> &'a [S] {
         if self.sees { stars } else { &[] }
     }
 
@@ -270,14 +270,14 @@ impl<T: Number> Visit<'_, T> {
     }
 
     #[inline(always)]
-    fn before(&self, slots: Range<usize>) {
+    pub(super) fn before(&self, slots: Range<usize>) {
         if let Some(audit) = self.audit {
             audit.before(self.rule, self.domain.places(slots));
         }
     }
 
     #[inline(always)]
-    fn after(&self, slots: Range<usize>) {
+    pub(super) fn after(&self, slots: Range<usize>) {
         if let Some(audit) = self.audit {
             audit.after(self.rule, self.domain.places(slots));
         }

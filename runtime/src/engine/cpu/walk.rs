@@ -154,7 +154,6 @@ impl<T: Number> Walk<T> {
         let Ground { domain, memory, audit, .. } = &*self.course.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
         let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
-        let tile = tile.at::<T>(domain.width);
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
         // SAFETY: this thread runs the task, alone or after `is_ready` held: no neighbor runs, or it reads the array that is not

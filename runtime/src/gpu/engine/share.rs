@@ -336,7 +336,7 @@ mod tests {
         let (domain, state) = (Arc::new(shares.domain(0)), shares.state(0, state.view()));
         let uniform =
             Uniform { parameters: Vec::new(), globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
-        let code = traced_table().kernels[STIR].code;
+        let code = traced_table().kernels[STIR].code.clone();
         let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, uniform };
         let bits = ghosts(&domain, state.view());
         let course = Course::new(domain.clone(), Legs::new(vec![pass], 0, 0), bits.clone());

@@ -1,0 +1,543 @@
+//! What an exact tape does, as a list of operations on registers.
+
+use crate::trace::{Binary, Id, Input, Node, Tape, Type, Unary};
+
+/// The number of a register: reals, integers and truths have registers of their own.
+pub(super) type Register = u16;
+
+/// One operation, of which most write register `to`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Op {
+    Number {
+        to: Register,
+        value: f64,
+    },
+    Int {
+        to: Register,
+        value: i32,
+    },
+    Truth {
+        to: Register,
+        value: bool,
+    },
+    /// What is the same for all vertices.
+    Given {
+        to: Register,
+        what: Given,
+        k: u16,
+    },
+    Vertex {
+        to: Register,
+    },
+    Shared {
+        to: Register,
+        k: u16,
+    },
+    Private {
+        to: Register,
+        k: u16,
+    },
+    /// Real `k` of vertex `other` of the present element of a loop.
+    Other {
+        to: Register,
+        of: u16,
+        other: u8,
+        k: u16,
+    },
+    Data {
+        to: Register,
+        of: u16,
+        k: u16,
+    },
+    Copy {
+        to: Register,
+        from: Register,
+    },
+    Real {
+        op: Unary,
+        to: Register,
+        a: Register,
+    },
+    Add {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Sub {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Mul {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Div {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    /// Any other of two reals.
+    Reals {
+        op: Binary,
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Less {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    AtMost {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Equals {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Select {
+        to: Register,
+        mask: Register,
+        yes: Register,
+        no: Register,
+    },
+    /// From an integer to a real.
+    FromInt {
+        to: Register,
+        a: Register,
+    },
+    Hold {
+        to: Register,
+        a: Register,
+    },
+    /// Of integers.
+    IntUnary {
+        op: Unary,
+        to: Register,
+        a: Register,
+    },
+    IntBinary {
+        op: Binary,
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    IntCompare {
+        op: Binary,
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    IntSelect {
+        to: Register,
+        mask: Register,
+        yes: Register,
+        no: Register,
+    },
+    Not {
+        to: Register,
+        a: Register,
+    },
+    And {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Or {
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    /// Loop number `of`.
+    Fold {
+        of: u16,
+    },
+}
+
+/// What a kernel is given for all vertices.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given {
+    Parameters,
+    Globals,
+    Settings,
+    Step,
+    Draw,
+}
+
+/// A loop over the elements around a vertex.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loop {
+    pub(super) star: usize,
+    /// Other vertices of an element.
+    pub(super) others: usize,
+    /// Where it gathers, what it begins with, and what is gathered after an element.
+    pub(super) gathered: Vec<Register>,
+    pub(super) init: Vec<Register>,
+    pub(super) next: Vec<Register>,
+    pub(super) body: Vec<Op>,
+}
+
+/// A kernel as operations on registers.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// What depends on no vertex.
+    pub(super) once: Vec<Op>,
+    pub(super) body: Vec<Op>,
+    pub(super) loops: Vec<Loop>,
+    /// Real registers; of a test a register of truths.
+    pub(super) outputs: Vec<Register>,
+    /// Registers of reals, integers and truths.
+    pub(super) registers: [usize; 3],
+}
+
+impl Listing {
+    /// What computes `outputs`.
+    ///
+    /// # Errors
+    /// More values at a time than registers have numbers.
+    pub(crate) fn new(tape: &Tape, outputs: &[Id]) -> Result<Listing, String> {
+        let mut order = Order::of(tape, outputs);
+        order.find_last_uses(outputs);
+        let mut writer = Writer::new(&order);
+        let mut listing = Listing {
+            once: Vec::new(),
+            body: Vec::new(),
+            loops: vec![Loop::default(); tape.folds.len()],
+            outputs: Vec::new(),
+            registers: [0; 3],
+        };
+        for &id in &order.once {
+            listing.once.push(writer.write(id));
+        }
+        listing.body = writer.events(&order.body, &mut listing.loops);
+        listing.outputs = outputs.iter().map(|&id| writer.register(id)).collect();
+        listing.registers = writer.pools.map(|pool| pool.count);
+        match listing.registers.iter().max() {
+            Some(&most) if most <= usize::from(Register::MAX) => Ok(listing),
+            _ => Err("has more values at a time than an interpreter has registers".into()),
+        }
+    }
+}
+
+impl Listing {
+    /// Numbers that it comes to.
+    pub(crate) fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+}
+
+/// What happens, in order.
+enum Event {
+    Value(Id),
+    Fold(usize, Vec<Event>),
+}
+
+/// The order of all that has to be done.
+struct Order<'a> {
+    tape: &'a Tape,
+    is_wanted: Vec<bool>,
+    /// Whether a value depends on no vertex.
+    is_uniform: Vec<bool>,
+    once: Vec<Id>,
+    body: Vec<Event>,
+    /// At which event a value, or what a fold has gathered, is used for the last time.
+    last: Vec<usize>,
+    last_of_fold: Vec<usize>,
+}
+
+impl<'a> Order<'a> {
+    fn of(tape: &'a Tape, outputs: &[Id]) -> Order<'a> {
+        let count = tape.len() as usize;
+        let mut is_wanted = vec![false; count];
+        let mut folds = vec![false; tape.folds.len()];
+        let mut open = outputs.to_vec();
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut is_wanted[id as usize], true) {
+                continue;
+            }
+            match tape.node(id) {
+                Node::Gathered { fold, .. } | Node::Result { fold, .. } => {
+                    if !std::mem::replace(&mut folds[fold], true) {
+                        // All that it gathers: a loop is run as a whole.
+                        open.extend(tape.folds[fold].init.iter().chain(&tape.folds[fold].next));
+                    }
+                }
+                node => open.extend(node.operands()),
+            }
+        }
+        let mut is_uniform = vec![false; count];
+        for id in 0..count {
+            let node = tape.node(id as Id);
+            is_uniform[id] = match node {
+                Node::Input(input, _) => {
+                    matches!(input, Input::Parameters | Input::Globals | Input::Settings | Input::Step | Input::Draw)
+                }
+                Node::Gathered { .. } | Node::Result { .. } => false,
+                node => node.operands().all(|operand| is_uniform[operand as usize]),
+            };
+        }
+        let once = (0..tape.len()).filter(|&id| is_wanted[id as usize] && is_uniform[id as usize]).collect();
+        let last_of_fold = vec![0; tape.folds.len()];
+        let mut order =
+            Order { tape, is_wanted, is_uniform, once, body: Vec::new(), last: vec![0; count], last_of_fold };
+        order.body = order.scope(None, &folds);
+        order
+    }
+
+    /// What happens in a scope: its values in the order of the tape, and each loop where it was closed.
+    fn scope(&self, scope: Option<usize>, folds: &[bool]) -> Vec<Event> {
+        let tape = self.tape;
+        let inner: Vec<usize> = (0..folds.len()).filter(|&f| folds[f] && tape.folds[f].parent == scope).collect();
+        let mut inner = inner.into_iter().peekable();
+        let mut events = Vec::new();
+        for id in 0..tape.len() {
+            while let Some(fold) = inner.next_if(|&fold| tape.folds[fold].end <= id) {
+                events.push(Event::Fold(fold, self.scope(Some(fold), folds)));
+            }
+            let is_of_scope = self.is_wanted[id as usize] && !self.is_uniform[id as usize] && tape.scope(id) == scope;
+            let is_loops = matches!(tape.node(id), Node::Gathered { .. } | Node::Result { .. });
+            if is_of_scope && !is_loops {
+                events.push(Event::Value(id));
+            }
+        }
+        events.extend(inner.map(|fold| Event::Fold(fold, self.scope(Some(fold), folds))));
+        events
+    }
+
+    /// Notes at which event each value is used for the last time. One that is used inside of a loop it does not come from is used until
+    /// that loop ends.
+    fn find_last_uses(&mut self, outputs: &[Id]) {
+        let body = std::mem::take(&mut self.body);
+        let mut at = 0;
+        self.visit(&body, &mut at);
+        self.body = body;
+        for &id in outputs {
+            self.used(id, usize::MAX);
+        }
+    }
+
+    /// Counts events. Returns the values and loops that were used and come from outside, which the loop around uses to its end.
+    fn visit(&mut self, events: &[Event], at: &mut usize) {
+        for event in events {
+            *at += 1;
+            match event {
+                &Event::Value(id) => {
+                    let operands: Vec<Id> = self.tape.node(id).operands().collect();
+                    operands.into_iter().for_each(|operand| self.used(operand, *at));
+                    self.last[id as usize] = self.last[id as usize].max(*at);
+                }
+                Event::Fold(fold, inner) => {
+                    let fold = *fold;
+                    let begun = *at;
+                    let tape = self.tape;
+                    tape.folds[fold].init.iter().for_each(|&id| self.used(id, begun));
+                    self.visit(inner, at);
+                    *at += 1;
+                    let ended = *at;
+                    tape.folds[fold].next.iter().for_each(|&id| self.used(id, ended));
+                    self.last_of_fold[fold] = self.last_of_fold[fold].max(ended);
+                    // Whatever was used inside and is older than the loop is used again by its next element.
+                    let mut uses = Vec::new();
+                    collect(tape, inner, &mut uses);
+                    uses.extend(tape.folds[fold].next.iter().copied());
+                    for id in uses {
+                        if !self.is_inside(id, fold) {
+                            self.used(id, ended);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a value is made anew for each element of a fold.
+    fn is_inside(&self, id: Id, fold: usize) -> bool {
+        let scopes = std::iter::successors(self.tape.scope(id), |&scope| self.tape.folds[scope].parent);
+        let is_gathered = matches!(self.tape.node(id), Node::Gathered { fold: own, .. } if own == fold);
+        scopes.into_iter().any(|scope| scope == fold) && !is_gathered
+    }
+
+    fn used(&mut self, id: Id, at: usize) {
+        match self.tape.node(id) {
+            Node::Gathered { fold, .. } | Node::Result { fold, .. } => {
+                self.last_of_fold[fold] = self.last_of_fold[fold].max(at);
+            }
+            _ => self.last[id as usize] = self.last[id as usize].max(at),
+        }
+    }
+}
+
+/// All values that some events use.
+fn collect(tape: &Tape, events: &[Event], uses: &mut Vec<Id>) {
+    for event in events {
+        match event {
+            &Event::Value(id) => uses.extend(tape.node(id).operands()),
+            Event::Fold(fold, inner) => {
+                uses.extend(tape.folds[*fold].init.iter().chain(&tape.folds[*fold].next));
+                collect(tape, inner, uses);
+            }
+        }
+    }
+}
+
+/// Registers of one kind.
+#[derive(Default)]
+struct Pool {
+    free: Vec<Register>,
+    count: usize,
+}
+
+impl Pool {
+    fn take(&mut self) -> Register {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            (self.count - 1).min(usize::from(Register::MAX)) as Register
+        })
+    }
+}
+
+/// Gives values registers, and writes operations.
+struct Writer<'a> {
+    order: &'a Order<'a>,
+    pools: [Pool; 3],
+    /// The register of a value that has one.
+    of: Vec<Option<Register>>,
+    gathered: Vec<Vec<Register>>,
+    /// Values, and registers of loops, that hold a register until an event is over.
+    held: Vec<(usize, usize, Register)>,
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(order: &'a Order<'a>) -> Writer<'a> {
+        let of = vec![None; order.tape.len() as usize];
+        let gathered = vec![Vec::new(); order.tape.folds.len()];
+        Writer { order, pools: Default::default(), of, gathered, held: Vec::new(), at: 0 }
+    }
+
+    fn pool(&self, id: Id) -> usize {
+        match self.order.tape.type_of(id) {
+            Type::Real => 0,
+            Type::Integer => 1,
+            Type::Truth => 2,
+        }
+    }
+
+    fn register(&self, id: Id) -> Register {
+        match self.order.tape.node(id) {
+            Node::Gathered { fold, k } | Node::Result { fold, k } => self.gathered[fold][k],
+            _ => self.of[id as usize].expect("a value is computed before it is used"),
+        }
+    }
+
+    /// Frees what nobody needs after the present event.
+    fn release(&mut self) {
+        let (at, pools) = (self.at, &mut self.pools);
+        self.held.retain(|&(last, pool, register)| {
+            if last <= at {
+                pools[pool].free.push(register);
+            }
+            last > at
+        });
+    }
+
+    fn events(&mut self, events: &[Event], loops: &mut [Loop]) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for event in events {
+            self.at += 1;
+            match event {
+                &Event::Value(id) => {
+                    ops.push(self.write(id));
+                    self.release();
+                }
+                Event::Fold(fold, inner) => {
+                    let tape = self.order.tape;
+                    let its = &tape.folds[*fold];
+                    let init = its.init.iter().map(|&id| self.register(id)).collect();
+                    let gathered: Vec<Register> = its.init.iter().map(|_| self.pools[0].take()).collect();
+                    self.gathered[*fold] = gathered.clone();
+                    let last = self.order.last_of_fold[*fold];
+                    self.held.extend(gathered.iter().map(|&register| (last, 0, register)));
+                    let mut body = self.events(inner, loops);
+                    self.at += 1;
+                    // What becomes another of the gathered is saved from being overwritten first.
+                    let next = its.next.iter().enumerate().map(|(k, &id)| match tape.node(id) {
+                        Node::Gathered { fold: own, k: other } if own == *fold && other != k => {
+                            let to = self.pools[0].take();
+                            self.held.push((self.at, 0, to));
+                            body.push(Op::Copy { to, from: self.register(id) });
+                            to
+                        }
+                        _ => self.register(id),
+                    });
+                    let next = next.collect();
+                    loops[*fold] = Loop { star: its.star, others: its.others, gathered, init, next, body };
+                    ops.push(Op::Fold { of: *fold as u16 });
+                    self.release();
+                }
+            }
+        }
+        ops
+    }
+
+    /// The operation of a value, which gets a register.
+    fn write(&mut self, id: Id) -> Op {
+        let (node, pool) = (self.order.tape.node(id), self.pool(id));
+        let operands: Vec<Register> = node.operands().map(|operand| self.register(operand)).collect();
+        let kind = node.operands().last().map_or(Type::Real, |operand| self.order.tape.type_of(operand));
+        let to = self.pools[pool].take();
+        self.of[id as usize] = Some(to);
+        if !self.order.is_uniform[id as usize] {
+            self.held.push((self.order.last[id as usize], pool, to));
+        }
+        let of = |k: usize| k as u16;
+        match (node, &operands[..]) {
+            (Node::Number(bits), _) => Op::Number { to, value: f64::from_bits(bits) },
+            (Node::Literal(_, bits), _) => Op::Int { to, value: bits.cast_signed() },
+            (Node::Truth(value), _) => Op::Truth { to, value },
+            (Node::Input(input, k), _) => match input {
+                Input::Parameters => Op::Given { to, what: Given::Parameters, k: of(k) },
+                Input::Globals => Op::Given { to, what: Given::Globals, k: of(k) },
+                Input::Settings => Op::Given { to, what: Given::Settings, k: of(k) },
+                Input::Step => Op::Given { to, what: Given::Step, k: 0 },
+                Input::Draw => Op::Given { to, what: Given::Draw, k: 0 },
+                Input::Vertex => Op::Vertex { to },
+                Input::Shared => Op::Shared { to, k: of(k) },
+                Input::Private => Op::Private { to, k: of(k) },
+                Input::Other { fold, other } => Op::Other { to, of: of(fold), other: other as u8, k: of(k) },
+                Input::Data { fold } => Op::Data { to, of: of(fold), k: of(k) },
+            },
+            (Node::Unary(op, _), &[a]) => match (op, kind) {
+                (Unary::FromInt, _) => Op::FromInt { to, a },
+                (Unary::Hold, _) => Op::Hold { to, a },
+                (Unary::Not, _) => Op::Not { to, a },
+                (op, Type::Integer) => Op::IntUnary { op, to, a },
+                (op, _) => Op::Real { op, to, a },
+            },
+            (Node::Binary(op, ..), &[a, b]) => match (kind, op) {
+                (Type::Truth, Binary::BitOr) => Op::Or { to, a, b },
+                (Type::Truth, _) => Op::And { to, a, b },
+                (Type::Integer, Binary::Less | Binary::AtMost | Binary::Equals) => Op::IntCompare { op, to, a, b },
+                (Type::Integer, op) => Op::IntBinary { op, to, a, b },
+                (Type::Real, Binary::Add) => Op::Add { to, a, b },
+                (Type::Real, Binary::Sub) => Op::Sub { to, a, b },
+                (Type::Real, Binary::Mul) => Op::Mul { to, a, b },
+                (Type::Real, Binary::Div) => Op::Div { to, a, b },
+                (Type::Real, Binary::Less) => Op::Less { to, a, b },
+                (Type::Real, Binary::AtMost) => Op::AtMost { to, a, b },
+                (Type::Real, Binary::Equals) => Op::Equals { to, a, b },
+                (Type::Real, op) => Op::Reals { op, to, a, b },
+            },
+            (Node::Select { .. }, &[mask, yes, no]) => match kind {
+                Type::Integer => Op::IntSelect { to, mask, yes, no },
+                _ => Op::Select { to, mask, yes, no },
+            },
+            _ => unreachable!("a loop is no value by itself"),
+        }
+    }
+}
