@@ -31,11 +31,13 @@ pub(crate) struct Frame<'a> {
     /// The name that files begin with, as [`check_name`] wants it.
     pub(crate) name: &'a str,
     pub(crate) placement: &'a Placement,
+    /// Numbers of pieces that earlier workers of the run may write: none of these has one that is written now.
+    pub(crate) before: u32,
 }
 
-/// The name of the piece of a host, without its folder.
-pub(crate) fn file_name(name: &str, host: u32) -> String {
-    format!("{name}.{host}.vtu")
+/// The name of a piece, without its folder. Those of the first workers have their numbers.
+pub(crate) fn file_name(name: &str, piece: u32) -> String {
+    format!("{name}.{piece}.vtu")
 }
 
 /// Refuses what is more than the name of a file in a folder: another host may have said it.

@@ -3,7 +3,7 @@
 use super::process::Start;
 use super::{begin_long_run, digest_of_one, report, runs, short_run, wait_for};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program that is called as ssh is. It writes what it was called with to the file `log`, and knows some strange hosts.
@@ -16,6 +16,8 @@ case $host in
     closed) echo "some banner" >&2; echo "closed: Permission denied (publickey)." >&2; exit 255 ;;
     bare) exec sh -c "/no/such/folder$command" ;;
     old) echo "welcome"; echo "meshweft 0.0.1"; exit ;;
+    once) case $command in *worker*)
+        [ -e "$(dirname "$0")/gone" ] && echo "no route to host" >&2 && exit 255; touch "$(dirname "$0")/gone" ;; esac ;;
     fails-later) case $command in *worker*) echo "Connection reset by peer" >&2; exit 255 ;; esac ;;
 esac
 exec sh -c "$command"
@@ -99,6 +101,31 @@ fn ended_by(signal: &str) -> Option<i32> {
     wait_for("the end of the driver", || driver.try_wait().unwrap().is_some());
     wait_for("the end of the workers", || !processes.iter().any(|&process| runs(process)));
     driver.wait().code()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_goes_on_without_a_host_that_is_gone_for_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let ssh = stand_in(folder.path());
+    let run = |more: &[&str]| {
+        let mut command = super::meshweft();
+        command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "3000", "--no-pictures", "--every", "3000"]);
+        command.args(["--json", "--threads", "1", "--out"]).arg(folder.path().join("out")).args(more);
+        command
+    };
+    let mut driver = run(&["--hosts", "a,once", "--ssh", ssh.to_str().unwrap()]);
+    let driver = driver.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
+    wait_for("the start of the workers", || folder.path().join("gone").exists());
+    std::thread::sleep(Duration::from_millis(700));
+    let ssh = super::children(driver.id())[1];
+    let host = [vec![ssh], super::children(ssh)].concat();
+    host.iter().for_each(|process| drop(Command::new("kill").args(["-KILL", &process.to_string()]).status()));
+    let output = driver.output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(report(output)["digest"], report(run(&[]).ended())["digest"], "{said}");
+    assert!(said.contains("going on with 1 worker"), "{said}");
+    assert!(said.matches("the run begins again").count() <= 4, "{said}");
 }
 
 #[cfg(target_os = "linux")]

@@ -410,6 +410,36 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
+    let run = |more: &[&str]| {
+        let mut command = meshweft();
+        command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "6000", "--no-pictures", "--every", "6000"]);
+        command.args(["--threads", "1", "--json", "--out"]).arg(&out).args(more);
+        command
+    };
+    let mut driver = run(&["--workers", "1", "--listen", "127.0.0.1:0", "--token"]);
+    let driver = driver.arg(&token).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
+    wait_for("the token", || token.exists());
+    let worker = |more: &[&str]| {
+        let mut worker = meshweft();
+        worker.args(["worker", "--listen", "127.0.0.1:0", "--join"]).arg(&token).args(more);
+        worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).started()
+    };
+    let mut good = worker(&[]);
+    wait_for("the first checkpoint or step", || out.join("cloth_000000.vtu").exists());
+    let mut bad = worker(&["--gpu", "99"]);
+    assert_eq!(bad.wait().code(), Some(2));
+    let output = driver.output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(report(output)["digest"], report(run(&[]).ended())["digest"], "{said}");
+    assert!(said.contains("host 2 cannot go on") && said.contains("going on with 1 worker"), "{said}");
+    assert_eq!(good.wait().code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn workers_of_a_driver_that_is_killed_go_on_with_the_run_that_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));

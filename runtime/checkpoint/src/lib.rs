@@ -110,6 +110,10 @@ impl Draft<'_> {
         let bytes = shards.iter().map(|shard| shard.bytes).sum();
         let text = Manifest { epoch: self.epoch, facts, shards }.to_text();
         let path = partial.join(MANIFEST);
+        if text.len() as u64 > manifest::MOST {
+            let what = format!("a manifest of {} bytes: {} are read at most", text.len(), manifest::MOST);
+            return Err(Error::write(&path)(io::Error::new(io::ErrorKind::FileTooLarge, what)));
+        }
         disk.write(&path, &mut |out| out.write_all(text.as_bytes())).map_err(Error::write(&path))?;
         disk.sync(&partial).map_err(Error::write(&partial))?;
         disk.rename(&partial, &whole).map_err(Error::write(&whole))?;
@@ -195,14 +199,6 @@ pub fn write(
     written.extend(odd?);
     written.sort_unstable_by_key(|shard| shard.number);
     draft.commit(facts, written)
-}
-
-/// Writes a shard of a checkpoint that another process has begun, to its [folder](Draft::folder).
-///
-/// # Errors
-/// As [`Draft::shard`].
-pub fn write_shard(folder: &Path, number: u64, fill: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<Shard> {
-    shard(&System, folder, number, fill)
 }
 
 fn shard(

@@ -37,7 +37,7 @@ impl Manifest {
     pub(crate) fn to_text(&self) -> String {
         let mut text = format!("{FIRST}{FORMAT}\nepoch {}\n", self.epoch);
         for (name, value) in &self.facts {
-            let value = value.replace('\\', r"\\").replace('\n', r"\n");
+            let value = value.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
             let _ = writeln!(text, "{name} {value}");
         }
         for Shard { number, bytes, hash } in &self.shards {
@@ -95,13 +95,11 @@ fn unescaped(value: &str) -> String {
     let mut letters = value.chars();
     while let Some(letter) = letters.next() {
         text.push(match letter {
-            '\\' => {
-                if letters.next() == Some('n') {
-                    '\n'
-                } else {
-                    '\\'
-                }
-            }
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                _ => '\\',
+            },
             other => other,
         });
     }
@@ -113,7 +111,7 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let facts = [("program", "heat"), ("note", "a\nb\\n \\\\ ü"), ("empty", "")];
+        let facts = [("program", "heat"), ("note", "a\nb\\n \\\\ ü\r"), ("empty", "")];
         let shard = |number| Shard { number, bytes: 7 * number, hash: blake3::hash(&[number as u8]) };
         let facts = facts.map(|(name, value)| (name.to_string(), value.to_string())).into();
         Manifest { epoch: 12, facts, shards: vec![shard(0), shard(5)] }

@@ -20,6 +20,8 @@ pub struct Children(Vec<Started>);
 
 /// How often a process that was killed is started again before the run begins.
 const LIVES: u32 = 20;
+/// How often one that ended by itself.
+const TRIES: u32 = 3;
 /// How long one may be stopped by then: as long as one of a run may be silent.
 const STOPPED: Duration = Duration::from_secs(10);
 
@@ -31,6 +33,8 @@ struct Started {
     revived: u32,
     /// Since when it is known to be stopped.
     stopped: Option<Instant>,
+    /// Whether it was told that this one has ended.
+    is_told: bool,
     /// The name that is shown with what it says, and that.
     voice: Option<(String, Voice)>,
 }
@@ -80,14 +84,15 @@ impl Children {
         Ok(())
     }
 
-    /// Starts each process again that has ended, but those that have left the run in good order.
+    /// Starts each process again that has ended, but those that have left the run in good order, or end again and again.
     ///
     /// # Errors
     /// A program that cannot be started.
     pub fn revive(&mut self) -> Result<()> {
         let ended = |started: &mut Started| match started.child.try_wait() {
-            Ok(status) => status.is_some_and(|status| !status.success()),
-            Err(_) => true,
+            Ok(Some(status)) if status.code().is_some() => !status.success() && started.revived < TRIES,
+            Ok(status) => status.is_some() && started.revived < LIVES,
+            Err(_) => false,
         };
         self.0.iter_mut().filter_map(|started| ended(started).then_some(started)).try_for_each(Started::again)
     }
@@ -108,15 +113,21 @@ impl Children {
         self.0.iter_mut().filter_map(|started| killed(started).then_some(started)).try_for_each(Started::again)
     }
 
-    /// Says of a process that has ended, other than in good order, which it is, and why.
-    pub fn failed(&mut self) -> Option<String> {
-        self.ended("", |status| !status.success())
+    /// Says of a process that has ended, other than in good order, which it is, and why: once of each, and only if it must have been one of
+    /// the `workers` of the run. One that was started again and never came is none of them.
+    pub fn failed(&mut self, workers: usize) -> Option<String> {
+        let running = |started: &mut Started| matches!(started.child.try_wait(), Ok(None));
+        let living = self.0.iter_mut().filter_map(|started| running(started).then_some(())).count();
+        let what = self.ended("", |status| !status.success())?;
+        (living < workers).then_some(what)
     }
 
     /// The same of one whose end is meant. `when`: what to add.
     fn ended(&mut self, when: &str, is_meant: impl Fn(std::process::ExitStatus) -> bool) -> Option<String> {
-        self.0.iter_mut().zip(1..).find_map(|(Started { child, voice, .. }, number)| {
+        self.0.iter_mut().zip(1..).filter(|(started, _)| !started.is_told).find_map(|(started, number)| {
+            let Started { child, voice, is_told, .. } = started;
             let status = child.try_wait().ok()?.filter(|&status| is_meant(status))?;
+            *is_told = true;
             Some(match voice {
                 Some((name, voice)) => format!("the worker on {name} ended{when}: {}", voice.reason(status)),
                 None => format!("worker process {number} ended{when} with {status}"),
@@ -146,7 +157,7 @@ impl Started {
         }
         let voice = name.zip(child.stderr.take());
         let voice = voice.map(|(name, stderr)| (name.clone(), Voice::show(name, stderr)));
-        Ok(Started { command, token, child, revived: 0, stopped: None, voice })
+        Ok(Started { command, token, child, revived: 0, stopped: None, is_told: false, voice })
     }
 
     /// Whether it is stopped, and was whenever this was asked for that long.

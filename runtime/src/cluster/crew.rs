@@ -22,7 +22,8 @@
 //!
 //! # What it does not do
 //!
-//! Go on when a worker says that it cannot: its kernel panicked, or its disk is full. The next would say the same.
+//! Go on when a worker says in the middle of its work that it cannot: its kernel panicked, or its disk is full. The next would say the
+//! same. One that says so before it has begun is left out.
 
 use super::account::Tally;
 use super::balance::Balance;
@@ -38,6 +39,7 @@ use crate::number::Number;
 use crate::piece::Frame;
 use crate::step::{Settings, Step};
 use meshweft_mesh::{Cut, Mesh};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +53,8 @@ const SOONEST: Duration = Duration::from_secs(1);
 const LONGEST_LOG: usize = 64 << 20;
 /// How soon a run that has begun begins again with workers that come or go.
 const SETTLED: Duration = Duration::from_secs(1);
+/// Numbers of pieces for each time that a run has begun: more than it has workers.
+const PIECES: u32 = 1000;
 /// How often a run begins again in a row without getting any further.
 const ATTEMPTS: u32 = 20;
 
@@ -186,6 +190,7 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
 /// Gives workers shares of these weights, if there are as many, or equal ones.
 fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, weights: &[f64]) -> Result<Driver<T>> {
     let Plan { layout, mesh, table, begin, cut, .. } = plan;
+    let come_again = workers.have_worked();
     let exchange = workers.muster(table)?;
     let count = exchange.transport().hosts() - 1;
     let mut begin = Begin { globals: message::bits(&kept.globals), ..begin.clone() };
@@ -196,11 +201,15 @@ fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, wei
     begin.gpus.resize(count as usize, first);
     begin.grid = cut.grid(count)?;
     let owners = partition::partition(layout, mesh.points(), weights, *cut)?;
-    let driver = Driver::with(exchange, layout.clone(), owners, &kept.state, &begin, workers.children());
+    let driver = Driver::with(exchange, layout.clone(), owners, &kept.state, &begin, (workers.children(), come_again));
     if driver.is_err() {
         workers.dismiss();
     }
-    driver
+    driver.map_err(|error| match error {
+        // One that came cannot take part: it ends, and the run goes on without it.
+        Error::Cluster(why) if come_again => Error::Lost(why),
+        other => other,
+    })
 }
 
 /// The same, or less to GPUs that refuse their shares.
@@ -255,7 +264,11 @@ impl<T: Number> Running<T> {
         self.workers.dismiss();
         let earlier = self.driver.tallies();
         let weights = self.balance.as_ref().map_or(self.plan.weights.clone(), Balance::weights);
-        let driver = started(&self.plan, &mut self.workers, &self.kept, &weights)?;
+        let driver = started(&self.plan, &mut self.workers, &self.kept, &weights);
+        let driver = driver.map_err(|error| match error {
+            Error::TooLarge(why) => Error::Lost(why),
+            other => other,
+        })?;
         self.take(driver, self.kept.progress, earlier);
         let workers = self.driver.workers().len();
         let workers = if workers == 1 { "1 worker".into() } else { format!("{workers} workers") };
@@ -276,8 +289,11 @@ impl<T: Number> Running<T> {
     /// Tells workers what those before them were told since the kept state.
     fn replay(&mut self) -> Result<()> {
         for i in 0..=self.log.len() {
-            let asked = self.coming.iter().filter(|coming| coming.position == i);
-            asked.for_each(|coming| self.driver.send_for(&coming.snapshot));
+            for coming in self.coming.iter().filter(|coming| coming.position == i) {
+                // Nobody waits for the beginning of a state as long as for steps to be done again.
+                self.driver.settle_all()?;
+                self.driver.send_for(&coming.snapshot)?;
+            }
             if let Some(said) = self.log.get(i) {
                 tell(&mut self.driver, said)?;
             }
@@ -291,12 +307,12 @@ impl<T: Number> Running<T> {
         if come + go == 0 || self.since.elapsed() < SETTLED {
             return Ok(());
         }
-        let snapshot = self.ask()?;
-        self.attempt(|_| snapshot.arrive().map(drop))?;
         self.since = Instant::now();
         if !self.workers.expect(i64::from(come) - i64::from(go)) {
             return Ok(());
         }
+        let snapshot = self.ask()?;
+        self.attempt(|_| snapshot.arrive().map(drop))?;
         let why = format!("{come} more workers come and {go} leave");
         self.begin_again(&why).or_else(|error| self.mend(error))
     }
@@ -314,7 +330,10 @@ impl<T: Number> Running<T> {
 
     /// Keeps the latest state that has come.
     fn keep(&mut self) {
-        let Some(last) = self.coming.iter().rposition(|coming| coming.snapshot.took().is_some()) else { return };
+        // What follows one that was not the same everywhere is no better.
+        let sound = self.coming.iter().position(|coming| coming.snapshot.is_spoilt()).unwrap_or(self.coming.len());
+        let came = |coming: &Coming<T>| coming.snapshot.took().is_some();
+        let Some(last) = self.coming[..sound].iter().rposition(came) else { return };
         let mut came = self.coming.drain(..=last);
         let Some(Coming { snapshot, globals, progress, position }) = came.next_back() else { return };
         drop(came);
@@ -365,8 +384,17 @@ impl<T: Number> Running<T> {
             self.asked = Instant::now();
             self.coming.push(Coming { snapshot, globals, progress, position });
         }
-        self.driver.send_for(&snapshot);
-        Ok(snapshot)
+        loop {
+            let began = self.began;
+            match self.driver.send_for(&snapshot) {
+                Err(error) => self.mend(error)?,
+                Ok(()) => return Ok(snapshot),
+            }
+            // Whatever is to be kept was asked for again when the run began again.
+            if self.began > began && self.coming.iter().any(|coming| Arc::ptr_eq(&coming.snapshot, &snapshot)) {
+                return Ok(snapshot);
+            }
+        }
     }
 
     /// Has workers stop right after a step that was not finite: they had gone on with those behind it. So the state that tells what became
@@ -538,8 +566,16 @@ impl<T: Number> Remote<T> for Crew<T> {
         Ok(Some(Box::new(move || Crew::fetch(&run, &snapshot))))
     }
 
-    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
-        self.run().attempt(|driver| driver.write_pieces(mesh, frame))
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Range<u32>> {
+        let mut run = self.run();
+        loop {
+            // A worker that was given up and wakes up writes to files of its own.
+            let before = run.began as u32 * PIECES;
+            match run.driver.write_pieces(mesh, &Frame { before, ..frame.clone() }) {
+                Err(error) => run.mend(error)?,
+                done => return done,
+            }
+        }
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {

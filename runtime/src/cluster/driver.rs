@@ -96,11 +96,11 @@ impl<T: Number> Driver<T> {
         state: &State<T>,
         begin: &Begin,
     ) -> Result<Driver<T>> {
-        Driver::with(exchange, layout, owners, state, begin, None)
+        Driver::with(exchange, layout, owners, state, begin, (None, false))
     }
 
     /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task;
-    /// `children`: workers that this process has started.
+    /// `children`: workers that this process has started; `goes_on`: whether the run is to, without those that cannot take part.
     ///
     /// # Errors
     /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
@@ -110,7 +110,7 @@ impl<T: Number> Driver<T> {
         owners: Vec<u32>,
         state: &State<T>,
         begin: &Begin,
-        children: Option<Arc<Mutex<Children>>>,
+        (children, goes_on): (Option<Arc<Mutex<Children>>>, bool),
     ) -> Result<Driver<T>> {
         let workers = exchange.transport().hosts() - 1;
         let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
@@ -129,7 +129,7 @@ impl<T: Number> Driver<T> {
             sent.and_then(|()| part.view().write(0..part.len, &mut out))
                 .and_then(|()| shares.blocks(share).map_or(Ok(()), |blocks| blocks.write(&mut out)))
                 .and_then(|()| out.flush())
-                .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
+                .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string())))?;
         }
         let accounts = vec![Account::default(); workers as usize];
         let earlier = vec![Tally::default(); workers as usize];
@@ -156,7 +156,7 @@ impl<T: Number> Driver<T> {
         match driver.begin(begin.is_recorded) {
             Ok(()) => Ok(driver),
             Err(error) => {
-                if let Error::Lost(_) = error {
+                if goes_on || matches!(error, Error::Lost(_)) {
                     driver.leave();
                 }
                 Err(error)
@@ -247,7 +247,7 @@ impl<T: Number> Driver<T> {
     fn ask(&self) -> Result<Arc<Snapshot<T>>> {
         self.settle_all()?;
         let snapshot = self.awaited();
-        self.send_for(&snapshot);
+        self.send_for(&snapshot)?;
         Ok(snapshot)
     }
 
@@ -257,18 +257,22 @@ impl<T: Number> Driver<T> {
     }
 
     /// Asks all workers for their state after all that they were told, to be put there.
-    pub(super) fn send_for(&self, snapshot: &Arc<Snapshot<T>>) {
-        self.take_in();
+    ///
+    /// # Errors
+    /// The state before that did not come, or was not the same everywhere: one that follows it must not be taken for sound.
+    pub(super) fn send_for(&self, snapshot: &Arc<Snapshot<T>>) -> Result<()> {
+        self.take_in()?;
         self.tell(&Control::State);
         snapshot.redirect(self.exchange.clone(), self.owners.clone());
         *self.asked_state() = Some(snapshot.clone());
+        Ok(())
     }
 
     /// Waits for the state that is on its way, if one is.
-    fn take_in(&self) {
-        if let Some(snapshot) = self.asked_state().take() {
-            // A host that was lost is noticed by whoever wants to hear it next.
-            let _ = snapshot.arrive();
+    fn take_in(&self) -> Result<()> {
+        match self.asked_state().take() {
+            Some(snapshot) => snapshot.arrive().map(drop).map_err(|error| self.cause(error)),
+            None => Ok(()),
         }
     }
 
@@ -278,7 +282,7 @@ impl<T: Number> Driver<T> {
 
     /// The next message of a worker that is no report. An error as soon as any worker says that it cannot go on.
     pub(super) fn next(&self, host: Host) -> Result<Control> {
-        self.take_in();
+        self.take_in()?;
         let (mut watch, mut waited) = (Watch::default(), Duration::ZERO);
         loop {
             let has_failed = |message: &[u8]| {
@@ -319,7 +323,7 @@ impl<T: Number> Driver<T> {
     /// Notices what has ended of what this process has started, before the network does.
     fn look_after_children(&self) {
         let Some(children) = &self.children else { return };
-        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).failed() {
+        if let Some(what) = children.lock().unwrap_or_else(PoisonError::into_inner).failed(self.workers().len()) {
             self.exchange.cut_off(what);
         }
     }
@@ -412,7 +416,7 @@ impl<T: Number> Driver<T> {
                 .view()
                 .write(0..share.len, &mut out)
                 .and_then(|()| out.flush())
-                .map_err(|error| self.exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))?;
+                .map_err(|error| self.exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string())))?;
         }
         drop(shares);
         let mut books = self.books();
@@ -515,7 +519,7 @@ impl<T: Number> Remote<T> for Driver<T> {
         Ok(Some(Box::new(move || snapshot.arrive())))
     }
 
-    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32> {
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Range<u32>> {
         let workers = self.workers();
         if !self.has_pieces {
             let owners = partition::hosts_of_vertices(&self.layout, &self.owners);
@@ -533,7 +537,7 @@ impl<T: Number> Remote<T> for Driver<T> {
                 other => return unexpected(host, &other),
             }
         }
-        Ok(workers.len() as u32)
+        Ok(workers.start + frame.before..workers.end + frame.before)
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {

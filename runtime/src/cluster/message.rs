@@ -127,6 +127,7 @@ pub(crate) struct WritePiece {
     pub(crate) name: String,
     pub(crate) positions: Option<String>,
     pub(crate) raised: Option<(String, f64)>,
+    pub(crate) before: u32,
 }
 
 /// How far a worker is, and what it waits for.
@@ -268,7 +269,13 @@ pub(crate) fn write_piece(frame: &Frame) -> Result<WritePiece> {
     let folder = frame.folder.to_str();
     let no_text =
         || Error::Invalid(format!("{} cannot be told to other hosts: it is no UTF-8", frame.folder.display()));
-    Ok(WritePiece { folder: folder.ok_or_else(no_text)?.into(), name: frame.name.into(), positions, raised })
+    Ok(WritePiece {
+        folder: folder.ok_or_else(no_text)?.into(),
+        name: frame.name.into(),
+        positions,
+        raised,
+        before: frame.before,
+    })
 }
 
 /// A step as a message.

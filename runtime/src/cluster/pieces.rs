@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
             }
             out.flush()
         };
-        send().map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Cluster(error.to_string())))
+        send().map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string())))
     }
 
     /// Numbers of vertices along the curve, by which hosts know them.
@@ -153,7 +153,7 @@ impl OwnPiece {
         frame: &Frame,
     ) -> Result<()> {
         let reals = view.shape.shared + view.shape.private;
-        let told = |error: std::io::Error| Error::Cluster(format!("values of a piece: {error}"));
+        let told = |error: std::io::Error| Error::Lost(format!("values of a piece: {error}"));
         for (host, slots) in &self.lent {
             let all = slots.iter().flat_map(|&slot| (0..reals).map(move |k| view.real(slot as usize, k)));
             let mut out = Outgoing::new(exchange, *host);
@@ -171,7 +171,7 @@ impl OwnPiece {
             Source::Own(slot) => view.real(slot as usize, k),
             Source::Sent(place) => sent[place as usize * reals + k],
         })?;
-        let path = frame.folder.join(file_name(frame.name, exchange.transport().host()));
+        let path = frame.folder.join(file_name(frame.name, frame.before.wrapping_add(exchange.transport().host())));
         self.piece.write(&path, &|| exchange.stir())
     }
 }

@@ -38,12 +38,17 @@ impl<T: Number> Snapshot<T> {
         self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long it took to take in, if it is here.
+    /// How long it took to take in, if it is here. Whoever is just taking it in is not waited for.
     pub(super) fn took(&self) -> Option<Duration> {
-        match *self.arrival() {
+        match *self.arrival.try_lock().ok()? {
             Arrival::Here(_, took) => Some(took),
             _ => None,
         }
+    }
+
+    /// Whether it came, and not all of it was the same everywhere.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.arrival.try_lock().is_ok_and(|arrival| matches!(*arrival, Arrival::Spoilt(_)))
     }
 
     /// Others were asked for it.

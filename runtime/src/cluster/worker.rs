@@ -365,11 +365,11 @@ impl<T: Number> Worker<T> {
 
     /// Writes its piece of the mesh.
     fn write_piece(&mut self, said: &WritePiece) -> Result<()> {
-        let WritePiece { folder, name, positions, raised } = said;
+        let WritePiece { folder, name, positions, raised, before } = said;
         check_name(name)?;
         let placement = Placement { positions: positions.clone(), raised: raised.clone() };
         let folder = self.folder.as_deref().unwrap_or(Path::new(folder));
-        let frame = Frame { folder, name, placement: &placement };
+        let frame = Frame { folder, name, placement: &placement, before: *before };
         let Some(piece) = &mut self.piece else {
             return Err(Error::Cluster("it is to write a piece of the mesh that it does not have".into()));
         };

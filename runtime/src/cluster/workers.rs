@@ -50,14 +50,17 @@ pub(super) struct Connected {
 }
 
 /// A file with a secret, which is there as long as this is.
-pub(super) struct Secret(PathBuf);
+pub(super) struct Secret {
+    path: PathBuf,
+    text: String,
+}
 
 impl Secret {
     /// # Errors
     /// A file, or a link, that is there already; one that cannot be written.
     pub(super) fn token(path: &Path, token: &str) -> Result<Secret> {
         write_secret(path, token)?;
-        Ok(Secret(path.to_owned()))
+        Ok(Secret { path: path.to_owned(), text: token.to_owned() })
     }
 
     /// In the place of what is there.
@@ -66,13 +69,16 @@ impl Secret {
     /// A file that cannot be written.
     pub(super) fn key(path: &Path, key: &RunKey) -> Result<Secret> {
         key.replace(path)?;
-        Ok(Secret(path.to_owned()))
+        Ok(Secret { path: path.to_owned(), text: key.reveal() })
     }
 }
 
 impl Drop for Secret {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        // Another run may have put its own there.
+        if std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim_end() == self.text.trim_end()) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -107,6 +113,11 @@ impl Workers {
         matches!(self, Workers::Connected(_))
     }
 
+    /// Whether they have, so that those that come next come again.
+    pub(super) fn have_worked(&self) -> bool {
+        matches!(self, Workers::Connected(connected) if connected.exchange.is_none())
+    }
+
     /// Returns the driver's end: of those that are here or, once these have worked, of those that come again.
     ///
     /// # Errors
@@ -129,12 +140,14 @@ impl Workers {
         }
     }
 
-    /// When they next come again there will be as many more, or fewer. Returns whether any are left.
+    /// When they next come again there will be as many more, or fewer. Returns whether that can be: one must be left, and a run has no
+    /// more than it can have.
     pub(super) fn expect(&mut self, change: i64) -> bool {
         let Workers::Connected(connected) = self else { return false };
-        let are_left = i64::from(connected.quic.hosts()) - 1 + change > 0;
-        connected.change = if are_left { change } else { 0 };
-        are_left
+        let now = i64::from(connected.quic.hosts()) - 1;
+        let then = (now + change).min(i64::from(MOST));
+        connected.change = if then > 0 { then - now } else { 0 };
+        connected.change != 0
     }
 
     /// Ends threads, which then hold nothing any more.

@@ -6,6 +6,7 @@ use crate::layout::State;
 use crate::number::Number;
 use crate::piece::Frame;
 use meshweft_mesh::Mesh;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What hosts do that keep the state of an engine, and that is done here where the state is.
@@ -19,7 +20,7 @@ pub(crate) trait Remote<T: Number> {
     ///
     /// # Errors
     /// A host that could not write.
-    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<u32>;
+    fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Range<u32>>;
 
     /// What their threads did, by the clock of this host; nothing if that is not recorded.
     fn recordings(&mut self) -> Result<Vec<Recording>>;

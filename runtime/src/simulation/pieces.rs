@@ -16,12 +16,12 @@ impl<T: Number> Core<T> {
         self.wait()?;
         // Workers may well have other working folders.
         let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;
-        let frame = Frame { folder: &whole, name, placement };
-        let hosts = match self.engine.remote() {
+        let frame = Frame { folder: &whole, name, placement, before: 0 };
+        let written = match self.engine.remote() {
             Some(hosts) => hosts.write_pieces(&self.mesh, &frame)?,
-            None => write_whole(self, &frame).map(|()| 1)?,
+            None => write_whole(self, &frame).map(|()| 1..2)?,
         };
-        let pieces: Vec<String> = (1..=hosts).map(|host| file_name(name, host)).collect();
+        let pieces: Vec<String> = written.map(|piece| file_name(name, piece)).collect();
         let mut like = Piece::of(&self.mesh, &[], &[])?;
         like.fill(&self.fields.0, placement, |_, _| T::from_f64(0.0))?;
         let index = folder.join(format!("{name}.pvtu"));

@@ -103,6 +103,8 @@ pub(super) struct Checkpoints {
     /// What one takes of the time of the run, at most.
     cost: Duration,
     misses: u32,
+    /// Files that a checkpoint which failed would have seen to the disk.
+    owed: Vec<PathBuf>,
     /// Those that were written, the step of the newest, whether by this process or another, and how long the run was held up.
     pub(super) written: usize,
     pub(super) newest: Option<u64>,
@@ -114,6 +116,7 @@ struct Writer {
     thread: JoinHandle<Result<()>>,
     step: u64,
     begun: Instant,
+    files: Vec<PathBuf>,
 }
 
 impl Checkpoints {
@@ -139,6 +142,7 @@ impl Checkpoints {
             step: run.steps(),
             cost: Duration::from_secs_f64(0.01 + bytes / SLOW),
             misses: 0,
+            owed: Vec::new(),
             written: 0,
             newest: resumed.map(|resumed| resumed.from.steps()),
             spent: Duration::ZERO,
@@ -171,7 +175,9 @@ impl Checkpoints {
 
     fn begin(&mut self, run: &mut Run, output: &mut Output) -> Result<()> {
         let begun = Instant::now();
-        let (left, fresh) = output.left(run)?;
+        let (left, mut files) = output.left(run)?;
+        files.append(&mut self.owed);
+        let fresh = files.clone();
         let note = Note { arguments: self.arguments.clone(), first: self.first.clone(), left };
         let note = serde_json::to_string(&note).context("cannot note what a checkpoint needs")?;
         let (snapshot, folder, step) = (run.snapshot()?, checkpoints(&self.folder), run.steps());
@@ -185,13 +191,13 @@ impl Checkpoints {
         self.spent += begun.elapsed();
         self.cost = begun.elapsed();
         self.step = step;
-        self.writer = Some(Writer { thread: std::thread::spawn(write), step, begun });
+        self.writer = Some(Writer { thread: std::thread::spawn(write), step, begun, files });
         Ok(())
     }
 
     /// Waits for the one that is being written.
     fn collect(&mut self, console: &mut Console) -> Result<()> {
-        let Some(Writer { thread, step, begun }) = self.writer.take() else { return Ok(()) };
+        let Some(Writer { thread, step, begun, files }) = self.writer.take() else { return Ok(()) };
         let written = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (self.since, self.cost) = (Instant::now(), self.cost.max(begun.elapsed()));
         match written {
@@ -210,6 +216,7 @@ impl Checkpoints {
             }
             Err(error) => {
                 self.misses += 1;
+                self.owed = files;
                 let older = self.newest.map(|step| format!("; that of step {step} stays")).unwrap_or_default();
                 let failed = format!("no checkpoint of step {step}");
                 if self.misses == MISSES {

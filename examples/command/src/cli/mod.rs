@@ -92,6 +92,10 @@ pub fn main(programs: &Programs) -> ExitCode {
     let signals = console.signals.clone();
     let told = move |signal: Signal| {
         if signals.receive(signal) {
+            #[cfg(feature = "cluster")]
+            if !signals.is_stoppable() {
+                cluster::remove_secrets();
+            }
             std::process::exit(signal.code().into());
         }
     };

@@ -77,7 +77,8 @@ impl Arguments {
         let key = super::cluster::kept_key(&self.folder);
         let begins = |word: &OsString, with: &str| word.to_str().is_some_and(|word| word.starts_with(with));
         let has = |words: &[OsString], with: &str| words.iter().any(|word| begins(word, with));
-        if key.is_file() && has(words, "--workers") && !has(words, "--key") {
+        let is_another = self.words.iter().any(|word| ["--token", "--listen"].iter().any(|own| word.starts_with(own)));
+        if key.is_file() && has(words, "--workers") && !has(words, "--key") && !is_another {
             words.retain(|word| !begins(word, "--token"));
             words.extend(["--key".into(), key.into()]);
         }

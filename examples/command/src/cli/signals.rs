@@ -64,6 +64,12 @@ impl Signals {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// Whether there is a run to stop in good order.
+    #[cfg(feature = "cluster")]
+    pub(super) fn is_stoppable(&self) -> bool {
+        self.stoppable.load(Ordering::Relaxed)
+    }
+
     /// From now on there is a run to stop in good order.
     pub(super) fn make_stoppable(&self) {
         self.stoppable.store(true, Ordering::Relaxed);

@@ -42,6 +42,8 @@ pub(super) struct Film {
     /// The points of a mesh that stays where it is.
     still: Option<Vec<[f64; 3]>>,
     file: File,
+    /// What is kept of each frame.
+    shows: String,
     times: Vec<f64>,
     bounds: [[f64; 3]; 2],
     /// The least and the largest color of each frame that has a finite one.
@@ -89,12 +91,12 @@ impl Color {
 }
 
 impl Film {
-    /// A film without frames, or with the first of those that a run has left which was stopped: one for each of `times`, unless its
-    /// file has been touched.
+    /// A film without frames, or with the first of those that a run has left which was stopped: one for each of the times that
+    /// it left, unless its file has been touched, or these are to show something else.
     ///
     /// # Errors
     /// A color by a field that is not there; a file that cannot be made or read.
-    pub(super) fn new(config: &Config, run: &Run, times: &[f64]) -> Result<Film> {
+    pub(super) fn new(config: &Config, run: &Run, (left, times): (&str, &[f64])) -> Result<Film> {
         let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
@@ -113,6 +115,17 @@ impl Film {
         for v in triangles.iter_mut().chain(&mut faces).flatten().chain(edges.iter_mut().flatten()) {
             *v = if *v < vertices { number[*v as usize] } else { *v - vertices + shown.len() as u32 };
         }
+        let field = match &color {
+            Color::Plain => "",
+            Color::State(name) | Color::Still(name, _) => name,
+        };
+        // Cuts are made toward the camera.
+        let seen_from = (!cuts.is_empty()).then_some(toward);
+        let shows = format!("{field:?} {} {} {seen_from:?}", shown.len(), cuts.len());
+        let times = if times.is_empty() || left == shows { times } else { &[] };
+        if left != shows && !left.is_empty() {
+            eprintln!("warning: pictures are to show something else than before: the film begins here");
+        }
         let file = file(config, !times.is_empty())?;
         let bounds = look.props.iter().fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], with_prop);
         let moves = look.positions.is_some() || look.lift != 0.0;
@@ -129,6 +142,7 @@ impl Film {
             edges,
             still,
             file,
+            shows,
             times: kept,
             bounds,
             ranges,
@@ -166,6 +180,11 @@ impl Film {
         if range.iter().all(|x| x.is_finite()) {
             self.ranges.push(range);
         }
+    }
+
+    /// What its frames show: those that show something else are no part of it.
+    pub(super) fn shows(&self) -> String {
+        self.shows.clone()
     }
 
     /// The times of its frames.

@@ -83,6 +83,9 @@ pub struct Left {
     series: Vec<(f64, String)>,
     /// Simulated seconds of each frame of the film.
     frames: Vec<f64>,
+    /// What those frames show.
+    #[serde(default)]
+    shows: String,
     /// The last steps of which there is a frame, and a state.
     framed: Option<u64>,
     stated: Option<u64>,
@@ -178,7 +181,7 @@ impl Output {
             _ => None,
         };
         let has_film = config.pictures && !config.pieces && has_place;
-        let film = if has_film { Some(Film::new(&config, run, &left.frames)?) } else { None };
+        let film = if has_film { Some(Film::new(&config, run, (&left.shows, &left.frames))?) } else { None };
         if let (true, Some(series)) = (goes_on, &series) {
             series.write_index()?;
         }
@@ -206,6 +209,7 @@ impl Output {
             history: self.history.as_ref().map_or(0, History::bytes),
             series: self.series.as_ref().map(|series| series.files().to_vec()).unwrap_or_default(),
             frames: self.film.as_ref().map(|film| film.times().to_vec()).unwrap_or_default(),
+            shows: self.film.as_ref().map(Film::shows).unwrap_or_default(),
             framed: self.framed,
             stated: self.stated,
         };

@@ -104,9 +104,12 @@ impl RunKey {
     /// # Errors
     /// A file that cannot be written.
     pub fn replace(&self, key: &Path) -> Result<()> {
-        // Through no link, and into nothing that others may read: a link is removed, not what it leads to.
-        let _ = std::fs::remove_file(key);
-        write_secret(key, &self.reveal())
+        // Through no link, and into nothing that others may read: what is there is replaced, not written to.
+        let fresh = key.with_extension("key.new");
+        let _ = std::fs::remove_file(&fresh);
+        write_secret(&fresh, &self.reveal())?;
+        let renamed = std::fs::rename(&fresh, key);
+        renamed.map_err(|error| Error::Secret(format!("cannot write the key of a run to {}: {error}", key.display())))
     }
 
     /// Reads the key of a file that [`save`](RunKey::save) wrote.
@@ -157,7 +160,12 @@ pub fn write_secret(path: &Path, text: &str) -> Result<()> {
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()));
+    let write = |mut file: std::fs::File| {
+        let written = file.write_all(format!("{text}\n").as_bytes());
+        // Half a secret is of no use, and in the way of the next.
+        written.inspect_err(|_| drop(std::fs::remove_file(path)))
+    };
+    let written = options.open(path).and_then(write);
     written.map_err(|error| {
         let hint = match error.kind() {
             std::io::ErrorKind::AlreadyExists => "; an earlier run may have left it: remove it",

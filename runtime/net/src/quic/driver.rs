@@ -292,6 +292,9 @@ impl Gathering {
                     News::Left(host, why) => {
                         workers[host as usize - 1] = None;
                         self.places()[host as usize - 1] = None;
+                        if workers.iter().all(Option::is_none) {
+                            enough = self.deadline;
+                        }
                         let _ = report.send(Progress::Left { host, why });
                     }
                     News::Refused(address, why) => {
@@ -330,12 +333,13 @@ impl Gathering {
         callers.abort_all();
         // Numbers are given from the lowest on; where one in the middle did not come back, all are given anew.
         let count = workers.iter().flatten().count();
-        if workers[..count].iter().any(Option::is_none) {
-            return Err(Unready::Worker(Error::Hosts("a worker was let in and did not come back".into())));
-        }
+        let has_gaps = workers[..count].iter().any(Option::is_none);
         let workers: Vec<Worker> = workers.into_iter().flatten().collect();
         let connections: Vec<Connection> = workers.iter().map(|worker| worker.channel.connection.clone()).collect();
-        let connected = self.connect(workers).await;
+        let connected = match has_gaps {
+            true => Err(Error::Hosts("a worker was let in and did not come back".into())),
+            false => self.connect(workers).await,
+        };
         if connected.is_err() {
             connections.iter().for_each(|connection| connection.close(code::AGAIN, b"the run begins again"));
         }

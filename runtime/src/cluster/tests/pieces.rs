@@ -56,8 +56,8 @@ fn workers_write_to_the_folder_of_the_driver_or_to_their_own_and_nowhere_else() 
         let [asked, own] = ["asked", "own"].map(|name| folder.path().join(name));
         with_two_workers(has_own.then_some(&own), |driver, mesh| {
             for name in ["a", "b"] {
-                let frame = Frame { folder: &asked, name, placement: &placement };
-                assert_eq!(driver.write_pieces(mesh, &frame)?, 2);
+                let frame = Frame { folder: &asked, name, placement: &placement, before: 0 };
+                assert_eq!(driver.write_pieces(mesh, &frame)?, 1..3);
             }
             Ok(())
         })
@@ -76,7 +76,7 @@ fn a_worker_refuses_a_hostile_name_and_a_field_that_it_does_not_have() {
         let inner = folder.path().join("inner");
         // The driver's own check is left out.
         let result = with_two_workers(None, |driver, mesh| {
-            driver.write_pieces(mesh, &Frame { folder: &inner, name, placement: &placement }).map(|_| ())
+            driver.write_pieces(mesh, &Frame { folder: &inner, name, placement: &placement, before: 0 }).map(|_| ())
         });
         let text = result.unwrap_err().to_string();
         let why = if name == "good" { "unknown field \"strange\"" } else { "is no name for files" };
@@ -90,7 +90,7 @@ fn a_disk_that_takes_nothing_ends_the_run_with_the_host_and_the_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("a.2.vtu/full")).unwrap();
     let placement = Placement::default();
-    let frame = Frame { folder: folder.path(), name: "a", placement: &placement };
+    let frame = Frame { folder: folder.path(), name: "a", placement: &placement, before: 0 };
     let error = with_two_workers(None, |driver, mesh| driver.write_pieces(mesh, &frame).map(|_| ())).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("host 2 cannot go on: ") && text.contains("a.2.vtu"), "{text}");

@@ -10,6 +10,7 @@ use hosts::Hosts;
 use meshweft::{Cluster, Gathering, RunKey};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Under which the options are shown.
@@ -74,6 +75,20 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long a worker may take to join that ssh has started.
 const SOON: Duration = Duration::from_secs(60);
 
+/// Files with secrets of a run that has not begun: they would be in the way of the next.
+static SECRETS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the secrets of a run that ends before it has begun, while it waits for workers.
+pub(super) fn remove_secrets() {
+    let mut secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    secrets.drain(..).for_each(|path| drop(std::fs::remove_file(path)));
+}
+
+/// Notes such a file.
+fn note_secret(path: &Path) {
+    SECRETS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+}
+
 /// The key of a run whose files are in a folder, as long as it goes, or if its driver was lost.
 pub(super) fn kept_key(folder: &Path) -> PathBuf {
     folder.join("run.key")
@@ -123,6 +138,10 @@ impl Launch {
                 let folder = path.parent().unwrap_or(path);
                 std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
                 gathering.write_key(path)?;
+                // That of a run that was lost stays as long as its workers look for it.
+                if self.key.is_none() {
+                    note_secret(path);
+                }
             }
             gathering.wait(PATIENCE, |said| eprintln!("{said}"))?
         } else {
@@ -152,6 +171,7 @@ impl Launch {
             None => eprintln!("on each worker: meshweft worker --join {}", gathering.token()),
             Some(path) => {
                 gathering.write_token(path)?;
+                note_secret(path);
                 eprintln!("on each worker: meshweft worker --join {}, with that file copied there", path.display());
             }
         }
