@@ -12,6 +12,8 @@ pub(crate) struct Oracle {
     pub(crate) exact: Option<Box<dyn AnySimulation>>,
     /// The largest error of the GPU so far, over that of the serial loop.
     pub(crate) worst: f64,
+    /// The step from which it goes beside the run.
+    pub(crate) from: u64,
 }
 
 /// A GPU's step may be off from exact arithmetic by this many times what the serial loop in 32 bits is off by, in the

@@ -83,10 +83,10 @@ impl Run {
         };
         let oracle = match (options.verify, options.backend.has_gpus()) {
             (false, _) => None,
-            (true, false) => Some(Oracle { serial: oracle(options.precision)?, exact: None, worst: 0.0 }),
+            (true, false) => Some(Oracle { serial: oracle(options.precision)?, exact: None, worst: 0.0, from: 0 }),
             (true, true) => {
                 let [serial, exact] = [options.precision, Precision::F64].map(oracle);
-                Some(Oracle { serial: serial?, exact: Some(exact?), worst: 0.0 })
+                Some(Oracle { serial: serial?, exact: Some(exact?), worst: 0.0, from: 0 })
             }
         };
         Ok(Run { scene: make(mesh, settings, &options)?, oracle })
@@ -114,6 +114,7 @@ impl Run {
                 bail!("the oracle in 64 bits beside a GPU begins with the run: leave out --verify to go on");
             }
             oracle.serial.resume(from)?;
+            oracle.from = from.steps();
         }
         Ok(self.scene.simulation.resume(from)?)
     }
@@ -182,7 +183,9 @@ impl Run {
                 self.steps()
             )));
         }
-        let bits = format!("{} steps equal the serial oracle bit for bit", self.steps());
+        let behind = if oracle.from > 0 { format!(" behind step {}", oracle.from) } else { String::new() };
+        let steps = self.steps() - oracle.from.min(self.steps());
+        let bits = format!("{steps} steps{behind} equal the serial oracle bit for bit");
         Ok(Some(match self.audit()? {
             Some(report) => format!(
                 "{bits}; {} updates in {} rounds, each once; {} neighbor relations in order",

@@ -84,11 +84,16 @@ impl Children {
         Ok(())
     }
 
-    /// Starts each process again that has ended, but those that have left the run in good order, or end again and again.
+    /// Starts each process again that has ended, but those that have left the run in good order, or end again and again. One that is
+    /// stopped, so that it was lost, is ended first.
     ///
     /// # Errors
     /// A program that cannot be started.
     pub fn revive(&mut self) -> Result<()> {
+        for Started { child, .. } in self.0.iter_mut().filter(|started| is_stopped(started.child.id())) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
         let ended = |started: &mut Started| match started.child.try_wait() {
             Ok(Some(status)) if status.code().is_some() => !status.success() && started.revived < TRIES,
             Ok(status) => status.is_some() && started.revived < LIVES,

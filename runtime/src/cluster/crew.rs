@@ -313,7 +313,13 @@ impl<T: Number> Running<T> {
         }
         let snapshot = self.ask()?;
         self.attempt(|_| snapshot.arrive().map(drop))?;
-        let why = format!("{come} more workers come and {go} leave");
+        let said = |count: u32, what: [&str; 2]| match count {
+            0 => None,
+            1 => Some(format!("1 worker {}", what[0])),
+            n => Some(format!("{n} workers {}", what[1])),
+        };
+        let changes = [said(come, ["comes", "come"]), said(go, ["leaves", "leave"])];
+        let why = changes.into_iter().flatten().collect::<Vec<_>>().join(", ");
         self.begin_again(&why).or_else(|error| self.mend(error))
     }
 

@@ -104,7 +104,15 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::start(workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), secrets: Vec::new() })
+        Ok(Gathering {
+            listening,
+            exchange,
+            workers,
+            settings,
+            children: Children::none(),
+            secrets: Vec::new(),
+            key_file: None,
+        })
     }
 
     /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
@@ -119,7 +127,15 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::with_key(key, workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering { listening, exchange, workers, settings, children: Children::none(), secrets: Vec::new() })
+        Ok(Gathering {
+            listening,
+            exchange,
+            workers,
+            settings,
+            children: Children::none(),
+            secrets: Vec::new(),
+            key_file: None,
+        })
     }
 
     /// The rank of this process and the number of all, if its environment says that one command was started several times to share
@@ -390,6 +406,8 @@ pub struct Gathering {
     settings: Settings,
     children: Children,
     secrets: Vec<Secret>,
+    /// Where the key goes.
+    key_file: Option<PathBuf>,
 }
 
 impl Gathering {
@@ -408,16 +426,12 @@ impl Gathering {
         Ok(())
     }
 
-    /// Writes the key of the run to a file, in the place of what is there, which only its owner may read, and which is removed when the
-    /// run is over. It is what another process needs to take the place of this one, should it be lost: workers that
+    /// Writes the key of the run to a file once all workers are here, in the place of what is there, which only its owner may read, and
+    /// which is removed when the run is over. It is what another process needs to take the place of this one, should it be lost: workers that
     /// [joined](Worker::join) it look for their driver at the same port for ten minutes, and
     /// [`Cluster::gather_with`] that key gets them back.
-    ///
-    /// # Errors
-    /// A file that cannot be written.
-    pub fn write_key(&mut self, path: &Path) -> Result<()> {
-        self.secrets.push(Secret::key(path, &self.listening.key())?);
-        Ok(())
+    pub fn keep_key(&mut self, path: &Path) {
+        self.key_file = Some(path.to_owned());
     }
 
     /// Starts a worker by a command of any kind, which may well be on another host: `ssh host-b meshweft worker --join - --until-eof`.
@@ -443,7 +457,8 @@ impl Gathering {
     /// # Errors
     /// Not all have come in time: it says how many. A command of [`start`](Gathering::start) that has ended, at once.
     pub fn wait(self, patience: Duration, mut said: impl FnMut(&str)) -> Result<Cluster> {
-        let Gathering { listening, exchange, workers, settings, mut children, secrets } = self;
+        let Gathering { listening, exchange, workers, settings, mut children, mut secrets, key_file } = self;
+        let key = listening.key();
         let mut refused = 0;
         let progress = |progress| {
             refused += u32::from(matches!(progress, Progress::Refused { .. }));
@@ -473,6 +488,9 @@ impl Gathering {
         let is_late = Instant::now() >= deadline;
         let quic =
             joined.map_err(|error| if is_told || is_late { error } else { children.fault().unwrap_or(error) })?;
+        if let Some(path) = key_file {
+            secrets.push(Secret::key(&path, &key)?);
+        }
         Ok(Cluster::of(workers, Workers::connected(quic, exchange, settings, children, secrets)))
     }
 }
@@ -606,6 +624,8 @@ impl Worker {
                 exchange.transport().close();
                 return result;
             };
+            // What it has told of that is on its way: the driver is to name whom this one has lost, not this one.
+            std::thread::sleep(LAST_WORDS);
             exchange.transport().leave();
             if leaver.is_asked() {
                 return Ok(());
@@ -671,6 +691,8 @@ impl Leaver {
 const AT_WORK: Duration = Duration::from_secs(1);
 /// How long a worker looks for a run that it was in: the time that somebody takes to start the driver again.
 const RETURN: Duration = Duration::from_secs(600);
+/// How long a worker stays that has lost the run.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 /// How long one of its attempts takes.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// From one of them to the next.

@@ -6,10 +6,10 @@
 use super::checkpoints::Resumed;
 use super::console::Console;
 use super::{run, words};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `run` that say what is run and what its files are: those of the checkpoint.
 const ITS_OWN: [&str; 9] = ["name", "example", "case", "order", "precision", "set", "seed", "out", "pieces"];
@@ -71,6 +71,20 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
+    /// Looks whether the mesh is where it was.
+    ///
+    /// # Errors
+    /// It is not, and nobody says where it is.
+    fn find_mesh(&self, resumed: &Resumed) -> Result<()> {
+        let of = |words: &[String]| words.iter().find_map(|word| word.strip_prefix("--mesh=").map(str::to_string));
+        match of(&resumed.note.arguments) {
+            Some(path) if of(&self.words).is_none() && Path::new(&path).is_absolute() && !Path::new(&path).exists() => {
+                bail!("the mesh of this run was {path}, which is not there: say where it is now by --mesh FILE")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Where the driver of a run was lost, its workers look for one with the same key.
     #[cfg(feature = "cluster")]
     fn meet_again(&self, words: &mut Vec<OsString>) {
@@ -78,8 +92,9 @@ impl Arguments {
         let begins = |word: &OsString, with: &str| word.to_str().is_some_and(|word| word.starts_with(with));
         let has = |words: &[OsString], with: &str| words.iter().any(|word| begins(word, with));
         let is_another = self.words.iter().any(|word| ["--token", "--listen"].iter().any(|own| word.starts_with(own)));
-        if key.is_file() && has(words, "--workers") && !has(words, "--key") && !is_another {
-            words.retain(|word| !begins(word, "--token"));
+        let has_key = self.words.iter().any(|word| word.starts_with("--key"));
+        if key.is_file() && has(words, "--workers") && !has_key && !is_another {
+            words.retain(|word| !begins(word, "--token") && !begins(word, "--key"));
             words.extend(["--key".into(), key.into()]);
         }
     }
@@ -98,7 +113,12 @@ impl Arguments {
             names.contains(&name)
         };
         let moves = self.words.iter().any(|word| is_of(word, &WHERE));
-        let stays = |word: &&String| !(moves && (is_of(word, &WHERE) || is_of(word, &WHERE_TOO)));
+        // Whoever says how far it is to go does not want it to end before.
+        let goes_on = self.words.iter().any(|word| is_of(word, &["steps", "until"]));
+        let stays = |word: &&String| {
+            !(moves && (is_of(word, &WHERE) || is_of(word, &WHERE_TOO))) && !(goes_on && is_of(word, &["stop"]))
+        };
+        self.find_mesh(&resumed)?;
         let mut words: Vec<OsString> = vec!["meshweft".into(), "run".into()];
         words.extend(resumed.note.arguments.iter().filter(stays).map(Into::into));
         words.push(format!("--order={}", resumed.from.order()).into());

@@ -228,6 +228,8 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     arguments.trace.as_deref().map_or(Ok(()), |path| check_trace(path, &plan))?;
     let folder = arguments.folder()?;
     output::check(&folder)?;
+    #[cfg(feature = "cluster")]
+    arguments.problem.launch.forget_key(&folder);
     let (mut run, setup) = start(arguments, &mut plan, console)?;
     if let Some(Resumed { from, .. }) = &resumed {
         run.resume(from).with_context(|| format!("cannot go on with the run in {}", folder.display()))?;
@@ -294,12 +296,13 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: O
     Ok(config)
 }
 
-/// The arguments that are noted in checkpoints: wherever the command that goes on is started, the mesh is found.
+/// The arguments that are noted in checkpoints: wherever the command that goes on is started, mesh and key are found.
 fn noted(words: &[String]) -> Vec<String> {
     let whole = |word: &String| {
-        let path = Path::new(word.strip_prefix("--mesh=")?);
+        let (option, path) = word.split_once('=').filter(|(option, _)| ["--mesh", "--key"].contains(option))?;
+        let path = Path::new(path);
         let path = path.is_file().then(|| path.canonicalize().ok()).flatten()?;
-        Some(format!("--mesh={}", path.to_str()?))
+        Some(format!("{option}={}", path.to_str()?))
     };
     words.iter().map(|word| whole(word).unwrap_or_else(|| word.clone())).collect()
 }
@@ -331,7 +334,11 @@ fn to_the_end(
     };
     let words = noted(&arguments.words);
     let mut checkpoints = Checkpoints::new(&folder, arguments.checkpoint_every, &words, run, &first, resumed);
-    let (wall, met) = match advance(run, &mut output, goal, &mut checkpoints, &mut progress, console) {
+    let met = resumed.is_some() && goal.is_met(run)?;
+    if met || (resumed.is_some() && goal.is_reached(run)) {
+        writeln!(console.err, "that is where it was to go: no step is taken; --steps or --until takes it further")?;
+    }
+    let (wall, met) = match advance(run, &mut output, (goal, met), &mut checkpoints, &mut progress, console) {
         Ok(advanced) => advanced,
         Err(error) => {
             progress.finish();
@@ -383,17 +390,17 @@ fn to_the_end(
     Ok((end, checks))
 }
 
-/// Takes the steps of a run, until its goal is reached or a signal comes. Returns the time that they took, and whether the condition held
+/// Takes the steps of a run, until its goal is reached or a signal comes. `met`: whether the condition holds already. Returns the time that they took, and whether the condition held
 /// that may end them.
 fn advance(
     run: &mut Run,
     output: &mut Output,
-    goal: &Goal,
+    (goal, mut met): (&Goal, bool),
     checkpoints: &mut Checkpoints,
     progress: &mut Progress,
     console: &mut Console,
 ) -> Result<(Duration, bool)> {
-    let (mut wall, mut met) = (Duration::ZERO, false);
+    let mut wall = Duration::ZERO;
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
         progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
         let clock = Instant::now();

@@ -156,6 +156,7 @@ impl Film {
     fn find(&mut self, times: &[f64]) -> Result<()> {
         let bytes = times.len() as u64 * self.frame_bytes();
         if self.file.metadata()?.len() < bytes {
+            eprintln!("warning: the frames before are not all there any more: the film begins here");
             return Ok(());
         }
         self.file.set_len(bytes)?;

@@ -175,8 +175,20 @@ impl Output {
         let is_there = |file: &&(f64, String)| is_ours(name, &file.1) && folder.join(&file.1).is_file();
         let files = left.series.iter().filter(is_there).cloned().collect();
         let series = (has_place || config.pieces).then(|| Series::new(&config, run, files));
+        let missing = left.series.iter().filter(|file| !is_there(file)).count();
+        if missing > 0 {
+            eprintln!(
+                "warning: {missing} of the states before are not in {}: the series goes on without them",
+                folder.display()
+            );
+        }
         let history = match (run.table().is_empty(), History::resume(folder, name, left.history)) {
-            (true, None) => Some(History::new(folder, name, &run.metrics()?)?),
+            (true, None) => {
+                if left.history > 0 {
+                    eprintln!("warning: {name}.csv is not what it was: it begins anew in {}", folder.display());
+                }
+                Some(History::new(folder, name, &run.metrics()?)?)
+            }
             (true, resumed) => resumed,
             _ => None,
         };

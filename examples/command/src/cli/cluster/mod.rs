@@ -91,7 +91,7 @@ fn note_secret(path: &Path) {
 
 /// The key of a run whose files are in a folder, as long as it goes, or if its driver was lost.
 pub(super) fn kept_key(folder: &Path) -> PathBuf {
-    folder.join("run.key")
+    folder.join("driver.key")
 }
 
 impl Launch {
@@ -108,6 +108,13 @@ impl Launch {
     /// Has the key of the run kept in the folder of its files.
     pub(super) fn keep_key(&mut self, folder: &Path) {
         self.kept_key = self.workers.is_some().then(|| kept_key(folder));
+    }
+
+    /// Removes the key that a run has left in a folder whose workers this one does not want.
+    pub(super) fn forget_key(&self, folder: &Path) {
+        if self.kept_key.is_none() {
+            let _ = std::fs::remove_file(kept_key(folder));
+        }
     }
 
     /// Starts the workers, or waits for them, if several hosts are to share the mesh. `threads`: of each, 0 for all cores.
@@ -137,11 +144,7 @@ impl Launch {
             if let Some(path) = &self.kept_key {
                 let folder = path.parent().unwrap_or(path);
                 std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-                gathering.write_key(path)?;
-                // That of a run that was lost stays as long as its workers look for it.
-                if self.key.is_none() {
-                    note_secret(path);
-                }
+                gathering.keep_key(path);
             }
             gathering.wait(PATIENCE, |said| eprintln!("{said}"))?
         } else {
