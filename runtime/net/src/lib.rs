@@ -11,7 +11,7 @@
 //!
 //! Host 0 of a run is its driver, which waits for workers ([`quic::Listening`]); workers join it with a token ([`quic::join`]). All
 //! that a host accepts from another is bounded in `quic/limits.rs`, and nothing is accepted before both sides have shown certificates
-//! of the run; joining is the one exception, and ends when the run begins.
+//! of the run; joining is the one exception, and while a run is under way its answer is to wait.
 #![forbid(unsafe_code)]
 
 pub mod children;

@@ -40,7 +40,7 @@ impl Quic {
         settings: &Settings,
         sink: &Sink,
     ) -> Quic {
-        // All are here: from now on no host is let in.
+        // All are here. A driver opens its door again, to tell others to wait.
         endpoint.set_server_config(None);
         let pump = network.pump();
         let link = |(host, channel): (usize, Option<Channel>)| {

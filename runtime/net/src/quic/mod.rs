@@ -12,7 +12,7 @@
 //!        ── roster: numbers, keys, addresses ──►│─────────────►│
 //!                                               │◄═════════════╡       the higher number calls the lower
 //!        ◄──────── ready ───────────────────────│──────────────│
-//!        ───────── go ─────────────────────────►│─────────────►│       and no host is let in any more
+//!        ───────── go ─────────────────────────►│─────────────►│       others are told to wait from now on
 //! ```
 //!
 //! The certificate says which host a peer is (`identity`); run, number, incarnation and the
