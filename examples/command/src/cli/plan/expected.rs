@@ -76,7 +76,8 @@ pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
     let machine = cache.known_machine()?.clone();
     let costs = cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
     let (shared, _) = on_hosts(&mut cache, plan, run, (&machine, &costs), false).ok()??;
-    let (processes, threads) = (run.hosts().len(), run.hosts().iter().map(|host| threads_of(plan, host)).sum::<usize>());
+    let (processes, threads) =
+        (run.hosts().len(), run.hosts().iter().map(|host| threads_of(plan, host)).sum::<usize>());
     let threads = threads.min(std::thread::available_parallelism().map_or(1, usize::from));
     let alone = machine.predict(&costs, &run.workload(threads, &[1.0]).ok()?, here(threads));
     let times = shared.round_s() / alone.round_s();
