@@ -94,7 +94,8 @@ def trial(case, chance, folder, steps, span, workers):
     if case in ("early", "stopped"):
         time.sleep(chance.uniform(0, 0.08))
     elif not ends:
-        time.sleep(chance.uniform(0, span))
+        # Every other driver sleeps while its workers join.
+        time.sleep(chance.uniform(0, 0.03 if case == "asleep" and chance.random() < 0.5 else span))
     frozen = []
     pids = children(driver.pid)
     if case == "clock":

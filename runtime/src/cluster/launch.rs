@@ -547,8 +547,17 @@ impl Worker {
             std::thread::sleep(FAREWELL);
             std::process::exit(3);
         });
+        let since = Instant::now();
+        let worker = loop {
+            let called = Instant::now();
+            match Worker::join(&token, listen) {
+                // A driver that slept, as a closed laptop does, answers again.
+                Err(Error::Cluster(_)) if called.elapsed() > SILENCE && since.elapsed() < PATIENCE => {}
+                joined => break joined?,
+            }
+        };
         // The process that started this one may have it write anywhere.
-        Ok(Worker { folder: None, is_attached: true, ..Worker::join(&token, listen)? })
+        Ok(Worker { folder: None, is_attached: true, ..worker })
     }
 
     /// Joins the run of a driver elsewhere, with its token. `listen`: where this host is to be reached by the others; an
@@ -691,6 +700,8 @@ impl Leaver {
 const AT_WORK: Duration = Duration::from_secs(1);
 /// How long a worker looks for a run that it was in: the time that somebody takes to start the driver again.
 const RETURN: Duration = Duration::from_secs(600);
+/// An attempt to join that took longer has failed for want of an answer.
+const SILENCE: Duration = Duration::from_secs(3);
 /// How long a worker stays that has lost the run.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 /// How long one of its attempts takes.
