@@ -104,15 +104,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::start(workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering {
-            listening,
-            exchange,
-            workers,
-            settings,
-            children: Children::none(),
-            secrets: Vec::new(),
-            key_file: None,
-        })
+        Ok(Gathering::of(listening, exchange, workers, settings))
     }
 
     /// Waits for workers that have the token of a key made ahead of the run. `listen`: port 0 takes the one at which that token says
@@ -127,15 +119,7 @@ impl Cluster {
         let exchange = Exchange::new();
         let settings = Settings { listen, ..Settings::default() };
         let listening = Listening::with_key(key, workers, settings.clone(), exchange.sink())?;
-        Ok(Gathering {
-            listening,
-            exchange,
-            workers,
-            settings,
-            children: Children::none(),
-            secrets: Vec::new(),
-            key_file: None,
-        })
+        Ok(Gathering::of(listening, exchange, workers, settings))
     }
 
     /// The rank of this process and the number of all, if its environment says that one command was started several times to share
@@ -411,6 +395,11 @@ pub struct Gathering {
 }
 
 impl Gathering {
+    fn of(listening: Listening, exchange: Arc<Exchange>, workers: u32, settings: Settings) -> Gathering {
+        let (children, secrets, key_file) = (Children::none(), Vec::new(), None);
+        Gathering { listening, exchange, workers, settings, children, secrets, key_file }
+    }
+
     /// What workers join with: one line, which is a secret. `meshweft worker --join FILE` reads it from a file, [`Worker::join`]
     /// takes it as it is.
     pub fn token(&self) -> String {

@@ -38,5 +38,5 @@ fn write_whole<T: Number>(core: &Core<T>, frame: &Frame) -> Result<()> {
     let mut piece = Piece::of(&core.mesh, &vertices, &cells)?;
     let state = core.reals()?;
     piece.fill(&core.fields.0, frame.placement, |v, k| state.real(core.layout.slot(v as u32), k))?;
-    piece.write(&frame.folder.join(file_name(frame.name, 1)), &|| {})
+    piece.write(&frame.folder.join(file_name(frame.name, frame.before + 1)), &|| {})
 }
