@@ -41,7 +41,7 @@ impl Watch {
             let answer = exchange.receive(ANSWER, is_answer)?;
             match answer.map(|(_, message)| Control::decode(&message)).transpose()? {
                 Some(Control::Standing(standing)) => standings.push(standing),
-                _ => return Err(Error::Cluster(format!("host {host} does not answer"))),
+                _ => return Err(Error::Lost(format!("host {host} does not answer"))),
             }
         }
         if self.last.as_ref() == Some(&standings) {
