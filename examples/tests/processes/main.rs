@@ -440,6 +440,37 @@ fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_late_worker_that_others_cannot_reach_ends_and_the_run_goes_on() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        return eprintln!("skipped: this machine has no IPv6, in which one worker is not reached by the other");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("run.token");
+    let mut driver = meshweft();
+    driver.args(["run", "cloth", "--mesh", "sheet:24", "--steps", "100000000", "--no-pictures", "--every", "100000000"]);
+    driver.args(["--threads", "1", "--quiet", "--workers", "1", "--listen", "[::]:0", "--token"]).arg(&token);
+    driver.arg("--out").arg(folder.path().join("out"));
+    let mut driver = driver.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).started();
+    wait_for("the token", || token.exists());
+    let worker = |listen: &str| {
+        let mut worker = meshweft();
+        worker.args(["worker", "--listen", listen, "--join"]).arg(&token);
+        worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).started()
+    };
+    let mut lines = BufReader::new(driver.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut good = worker("[::1]:0");
+    assert!(lines.any(|line| line.starts_with("worker 1 has joined from [::1]")));
+    let newcomer = worker("127.0.0.1:0").output();
+    let said = String::from_utf8_lossy(&newcomer.stderr).into_owned();
+    assert_eq!(newcomer.status.code(), Some(2), "{said}");
+    assert!(said.contains("the workers of this run and this one cannot reach each other"), "{said}");
+    assert!(lines.any(|line| line.starts_with("going on with 1 worker")));
+    assert!(Command::new("kill").args(["-TERM", &driver.id().to_string()]).status().unwrap().success());
+    assert_eq!((driver.wait().code(), good.wait().code()), (Some(143), Some(0)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn workers_of_a_driver_that_is_killed_go_on_with_the_run_that_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));

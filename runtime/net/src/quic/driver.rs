@@ -63,6 +63,8 @@ pub struct Listening {
     sink: Sink,
     /// Whether it goes without those that do not come soon.
     goes_without: bool,
+    /// Where those are that were no part of it before.
+    newcomers: Vec<SocketAddr>,
 }
 
 impl Listening {
@@ -83,9 +85,13 @@ impl Listening {
     /// # Errors
     /// The transport is no driver's, or was closed.
     pub fn again(of: &Quic, workers: u32, settings: Settings, sink: Sink) -> Result<Listening> {
-        let (run, network) = of.begin_again().ok_or_else(|| Error::Hosts("this run is over".into()))?;
+        let (run, network, newcomers) = of.begin_again().ok_or_else(|| Error::Hosts("this run is over".into()))?;
         let run = Run { incarnation: run.incarnation + 1, token: run.token.for_workers(workers), ..run };
-        Ok(Listening { goes_without: true, ..Listening::on(network, of.endpoint.clone(), run, settings, sink)? })
+        Ok(Listening {
+            goes_without: true,
+            newcomers,
+            ..Listening::on(network, of.endpoint.clone(), run, settings, sink)?
+        })
     }
 
     /// Makes a run of a key that was made ahead, for so many workers.
@@ -121,7 +127,7 @@ impl Listening {
         let run = Run { token: run.token.at(addresses), ..run };
         let own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
         let door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
-        Ok(Listening { network, door, own, run, settings, sink, goes_without: false })
+        Ok(Listening { network, door, own, run, settings, sink, goes_without: false, newcomers: Vec::new() })
     }
 
     /// Returns what workers join with.
@@ -145,14 +151,15 @@ impl Listening {
         mut progress: impl FnMut(Progress),
         mut watch: impl FnMut() -> Result<()>,
     ) -> Result<Quic> {
-        let Listening { network, door, own, run, settings, sink, goes_without } = self;
+        let Listening { network, door, own, run, settings, sink, goes_without, newcomers } = self;
         let (report, reports) = std_mpsc::channel();
         let (done, result) = std_mpsc::channel();
         let endpoint = door.endpoint.clone();
         let (own_settings, knocks) = (settings.clone(), Arc::<Knocks>::default());
         let noted = knocks.clone();
         network.handle().spawn(async move {
-            let _ = done.send(gather(run, own, door, own_settings, deadline, (goes_without, noted), report).await);
+            let _ = done
+                .send(gather(run, own, door, own_settings, deadline, (goes_without, noted, newcomers), report).await);
         });
         // Reports end when gathering does.
         loop {
@@ -175,7 +182,9 @@ impl Listening {
                 let door = Door::open(endpoint, limits::answering(&own, true)?, settings);
                 let (admission, deadline) = (Mutex::default(), Instant::now() + COMES_BACK);
                 let (own, noted) = (own.name, knocks.clone());
-                let late = Gathering { own, run: run.clone(), deadline, goes_without, knocks: noted, admission };
+                let shut_out = Vec::new();
+                let late =
+                    Gathering { own, run: run.clone(), deadline, goes_without, knocks: noted, admission, shut_out };
                 quic.take(run, knocks, late.keep_waiting(door));
                 Ok(quic)
             }
@@ -202,15 +211,18 @@ async fn gather(
     mut door: Door,
     settings: Settings,
     deadline: Instant,
-    (goes_without, knocks): (bool, Arc<Knocks>),
+    (goes_without, knocks, newcomers): (bool, Arc<Knocks>, Vec<SocketAddr>),
     report: std_mpsc::Sender<Progress>,
 ) -> Result<(Run, Vec<Option<Channel>>)> {
+    let mut failures = 0;
     loop {
         let endpoint = door.endpoint.clone();
+        // Those that have been connected before can be; whoever is new and cannot ends nothing.
+        let shut_out = if failures < FAILURES { Vec::new() } else { newcomers.clone() };
         let admission = Mutex::new((0..run.token.workers).map(|_| None).collect());
         let (its_run, its_knocks) = (run.clone(), knocks.clone());
         let gathering =
-            Gathering { own: own.name, admission, run: its_run, deadline, goes_without, knocks: its_knocks };
+            Gathering { own: own.name, admission, run: its_run, deadline, goes_without, knocks: its_knocks, shut_out };
         match Arc::new(gathering).gather(door, report.clone()).await {
             Ok(channels) => return Ok((run, channels)),
             // Those that are left come again.
@@ -219,11 +231,17 @@ async fn gather(
                 if Instant::now() < deadline && (goes_without || !why.to_string().ends_with(GAVE_UP)) => {}
             Err(Unready::Worker(error) | Unready::Driver(error)) => return Err(error),
         }
+        failures += 1;
         run.incarnation += 1;
         own = run.authority.issue(Name { run: run.authority.run, host: 0, incarnation: run.incarnation })?;
         door = Door::open(endpoint, limits::answering(&own, true)?, settings.clone());
     }
 }
+
+/// How often workers of a run that begins again may fail to connect before newcomers are left out.
+const FAILURES: u32 = 2;
+/// How long they may take to.
+const MEETING: Duration = Duration::from_secs(15);
 
 /// A number that was given to a worker.
 struct Place {
@@ -240,6 +258,8 @@ struct Gathering {
     deadline: Instant,
     goes_without: bool,
     knocks: Arc<Knocks>,
+    /// Where those call from that are not let in: the others could not be connected with them.
+    shut_out: Vec<SocketAddr>,
     /// Numbers from 1 on.
     admission: Mutex<Vec<Option<Place>>>,
 }
@@ -359,6 +379,7 @@ impl Gathering {
                 goes_without: self.goes_without,
                 knocks: self.knocks.clone(),
                 admission: Mutex::default(),
+                shut_out: Vec::new(),
             };
             // Nobody is told of those who may not.
             callers.spawn(async move { this.meet(caller).await.map(drop) });
@@ -444,7 +465,11 @@ impl Gathering {
         let asked = channel.expect(Kind::Join, deadline).await?;
         let request = JoinRequest::read(&asked).ok_or_else(|| channel.refuse(&Violation::Malformed(Kind::Join)))?;
         let session = session(&channel.connection)?;
-        let answer = match self.give_place(&request, &session) {
+        let place_given = match self.shut_out.contains(&channel.connection.remote_address()) {
+            true => Err("the workers of this run and this one cannot reach each other".into()),
+            false => self.give_place(&request, &session),
+        };
+        let answer = match place_given {
             Ok(Some(answer)) => {
                 place.know();
                 (Kind::Admitted, answer, Ok(()))
@@ -495,7 +520,8 @@ impl Gathering {
             })
             .collect();
         let bytes = write_roster(&roster);
-        let deadline = self.deadline;
+        // A run that goes on does not wait for one that cannot be reached.
+        let deadline = if self.goes_without { self.deadline.min(Instant::now() + MEETING) } else { self.deadline };
         let mut waiting = JoinSet::new();
         for (host, worker) in (1..).zip(workers) {
             let bytes = bytes.clone();

@@ -10,6 +10,7 @@ use super::settings::Settings;
 use crate::identity::Run;
 use crate::transport::{Host, Sink, Traffic, Transport, check};
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
@@ -79,12 +80,13 @@ impl Quic {
     }
 
     /// What it takes to begin the run again, if this is its driver and has not closed: from here on it says nothing more.
-    pub(super) fn begin_again(&self) -> Option<(Run, Network)> {
+    pub(super) fn begin_again(&self) -> Option<(Run, Network, Vec<SocketAddr>)> {
         let run = self.run.clone()?;
         let network = self.take_network()?;
+        let waiting = self.knocks.as_ref().map(|(knocks, _)| knocks.addresses()).unwrap_or_default();
         self.shut();
         self.others().for_each(|link| link.close());
-        Some((run, network))
+        Some((run, network, waiting))
     }
 
     fn link(&self, host: Host) -> &Link {

@@ -26,6 +26,12 @@ impl Knocks {
         }
     }
 
+    /// Where those are that are waiting.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|(_, last)| last.elapsed() < GONE).map(|(&address, _)| address).collect()
+    }
+
     /// How many are waiting.
     pub(super) fn count(&self) -> u32 {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
