@@ -447,7 +447,17 @@ fn a_late_worker_that_others_cannot_reach_ends_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("run.token");
     let mut driver = meshweft();
-    driver.args(["run", "cloth", "--mesh", "sheet:24", "--steps", "100000000", "--no-pictures", "--every", "100000000"]);
+    driver.args([
+        "run",
+        "cloth",
+        "--mesh",
+        "sheet:24",
+        "--steps",
+        "100000000",
+        "--no-pictures",
+        "--every",
+        "100000000",
+    ]);
     driver.args(["--threads", "1", "--quiet", "--workers", "1", "--listen", "[::]:0", "--token"]).arg(&token);
     driver.arg("--out").arg(folder.path().join("out"));
     let mut driver = driver.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).started();
