@@ -29,7 +29,7 @@ struct Started {
     command: Command,
     token: String,
     child: Child,
-    /// How often it was started again.
+    /// How often it was started again since it was last in the run.
     revived: u32,
     /// Since when it is known to be stopped.
     stopped: Option<Instant>,
@@ -100,6 +100,15 @@ impl Children {
             Err(_) => false,
         };
         self.0.iter_mut().filter_map(|started| ended(started).then_some(started)).try_for_each(Started::again)
+    }
+
+    /// Notes that the run has begun: whatever becomes of those that are in it has nothing to do with how often they were started before.
+    pub fn have_come(&mut self) {
+        for started in &mut self.0 {
+            if matches!(started.child.try_wait(), Ok(None)) {
+                started.revived = 0;
+            }
+        }
     }
 
     /// Starts each process again that was killed, or stopped (SIGSTOP) for long: what ends by itself would do so again.

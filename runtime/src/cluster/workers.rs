@@ -182,6 +182,7 @@ impl Connected {
         let expected = expected.clamp(1, i64::from(MOST)) as u32;
         let listening = Listening::again(&self.quic, expected, self.settings.clone(), exchange.sink())?;
         let quic = listening.wait_for_workers(Instant::now() + PATIENCE, |_| {}, || children().revive_killed())?;
+        children().have_come();
         self.quic = Arc::new(quic);
         exchange.connect(self.quic.clone());
         Ok(exchange)
