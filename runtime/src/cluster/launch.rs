@@ -25,8 +25,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long workers may take to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long workers may take to come that this process has started: also where it sleeps for half a minute meanwhile.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the ranks of a run may take, which a scheduler starts when it has room.
 const PATIENCE_OF_RANKS: Duration = Duration::from_secs(600);
 
@@ -77,7 +77,7 @@ impl Cluster {
     /// The program's `main` must begin with [`Worker::from_env`].
     ///
     /// # Errors
-    /// None or too many processes; a program that cannot be started, or does not join within a minute; a process that is a worker
+    /// None or too many processes; a program that cannot be started, or does not join within two minutes; a process that is a worker
     /// itself.
     pub fn processes(count: u32) -> Result<Cluster> {
         /// More is surely a typo.
