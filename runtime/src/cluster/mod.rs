@@ -48,6 +48,7 @@ mod overlap;
 mod packing;
 mod partition;
 mod pieces;
+mod process;
 #[cfg(test)]
 mod simulated;
 mod snapshot;
@@ -61,7 +62,7 @@ mod values;
 mod worker;
 mod workers;
 
-pub use launch::{Cluster, Gathering, Leaver, Worker};
+pub use launch::{Cluster, Gathering};
 pub use meshweft_net::RunKey;
 #[doc(hidden)]
 pub use meshweft_net::{ListCost, list_costs};
@@ -69,3 +70,4 @@ pub use packing::Compress;
 pub(crate) use packing::tried as try_packing;
 pub use partition::Sharing;
 pub(crate) use partition::{even, sharing};
+pub use process::{Leaver, Worker};
