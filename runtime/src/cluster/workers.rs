@@ -75,8 +75,9 @@ impl Secret {
 
 impl Drop for Secret {
     fn drop(&mut self) {
-        // Another run may have put its own there.
-        if std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim_end() == self.text.trim_end()) {
+        // Another run may have put its own there, or somebody what is no file.
+        let is_file = std::fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_file());
+        if is_file && std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim_end() == self.text.trim_end()) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -144,10 +145,9 @@ impl Workers {
     /// more than it can have.
     pub(super) fn expect(&mut self, change: i64) -> bool {
         let Workers::Connected(connected) = self else { return false };
-        let now = i64::from(connected.quic.hosts()) - 1;
-        let then = (now + change).min(i64::from(MOST));
-        connected.change = if then > 0 { then - now } else { 0 };
-        connected.change != 0
+        let possible = possible(i64::from(connected.quic.hosts()) - 1, change);
+        connected.change = possible.unwrap_or(0);
+        possible.is_some()
     }
 
     /// Ends threads, which then hold nothing any more.
@@ -171,6 +171,12 @@ impl Workers {
         // Tests lose workers by the hundred. Nothing can be done if it cannot be written.
         let _ = if cfg!(test) { Ok(()) } else { writeln!(std::io::stderr(), "{what}") };
     }
+}
+
+/// What can become of a change of the number of workers; none if nothing can. As many may come as go.
+fn possible(now: i64, change: i64) -> Option<i64> {
+    let then = (now + change).min(i64::from(MOST));
+    (then > 0 && (then != now || change == 0)).then_some(then - now)
 }
 
 impl Connected {
@@ -216,5 +222,27 @@ impl Inside {
         self.threads = exchanges[1..].iter().map(start).collect();
         self.driver = Some(exchanges[0].clone());
         exchanges[0].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_change_as_far_as_one_is_left_and_there_is_room() {
+        for (now, change, expected) in [
+            (2, 1, Some(1)),
+            (2, -1, Some(-1)),
+            // One comes and one leaves.
+            (2, 0, Some(0)),
+            (1, -1, None),
+            (2, -3, None),
+            (255, 3, Some(1)),
+            (256, 1, None),
+            (256, 0, Some(0)),
+        ] {
+            assert_eq!(possible(now, change), expected, "{now} {change}");
+        }
     }
 }
