@@ -222,12 +222,12 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     if let Some(worker) = arguments.problem.worker()? {
         return super::worker::as_rank(worker.folder(arguments.folder()?), programs, console);
     }
-    let mut plan = arguments.problem.plan(programs, arguments.verify)?;
-    plan.options.timeline = arguments.trace.is_some();
-    // Before the run, which would have been in vain.
-    arguments.trace.as_deref().map_or(Ok(()), |path| check_trace(path, &plan))?;
+    // Before workers come, which would have come in vain; and before anything of another run is touched.
     let folder = arguments.folder()?;
     output::check(&folder)?;
+    let mut plan = arguments.problem.plan(programs, arguments.verify)?;
+    plan.options.timeline = arguments.trace.is_some();
+    arguments.trace.as_deref().map_or(Ok(()), |path| check_trace(path, &plan))?;
     #[cfg(feature = "cluster")]
     arguments.problem.launch.forget_key(&folder);
     let (mut run, setup) = start(arguments, &mut plan, console)?;
