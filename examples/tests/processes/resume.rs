@@ -184,3 +184,34 @@ fn a_full_disk_costs_checkpoints_and_after_three_the_run() {
     let (code, left, said) = with("8m");
     assert_eq!((code, left.matches("epoch-").count()), (Some(0), 3), "{said}");
 }
+
+#[test]
+fn a_run_that_ended_by_its_condition_takes_no_step_more_unless_it_is_to_go_further() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = command("3000", folder.path());
+    let ended = report(run.args(["--checkpoint-every=100", "--stop", "kinetic energy>0.05", "--verify"]).ended());
+    assert_eq!(ended["stop"]["reached"], true, "{ended}");
+    let steps = ended["steps"].as_u64().unwrap();
+    for _ in 0..2 {
+        let again = report(resume(folder.path(), &[]).ended());
+        assert_eq!((&again["digest"], &again["steps"]), (&ended["digest"], &ended["steps"]));
+    }
+    let further = report(resume(folder.path(), &["--steps", &(steps + 7).to_string()]).ended());
+    assert_eq!(further["steps"], steps + 7);
+    // What the oracle has seen is what it says.
+    let verified = further["verified"].as_str().unwrap();
+    assert!(verified.starts_with(&format!("7 steps behind step {steps} equal")), "{verified}");
+}
+
+#[test]
+fn a_film_of_something_else_begins_anew_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    report(command("200", folder.path()).args(["--checkpoint-every=100", "--color", "velocity"]).ended());
+    let output = resume(folder.path(), &["--steps", "300", "--color", "none"]).ended();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("the film begins here"), "{said}");
+    report(output);
+    // The frames of this one are kept.
+    let output = resume(folder.path(), &["--steps", "400"]).ended();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("the film begins here"));
+}

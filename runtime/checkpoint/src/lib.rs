@@ -104,7 +104,7 @@ impl Draft<'_> {
     /// Makes it a checkpoint: once this returns it stays one, whatever happens. Of those before, the newest two are kept.
     ///
     /// # Errors
-    /// A file that cannot be written. What had been written of it is removed then.
+    /// A file that cannot be written, or facts of more than 16 MiB, which nobody would read. What had been written of it is removed then.
     pub fn commit(mut self, facts: Facts, shards: Vec<Shard>) -> Result<Committed> {
         let (disk, partial, whole) = (self.disk, self.folder(), self.root.join(name(self.epoch)));
         let bytes = shards.iter().map(|shard| shard.bytes).sum();

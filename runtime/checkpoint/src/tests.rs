@@ -209,6 +209,16 @@ fn three_checkpoints_are_kept_and_what_others_left_is_not_ours() {
 }
 
 #[test]
+fn facts_that_nobody_would_read_fail_the_checkpoint_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    write_on(&System, folder.path(), 1).unwrap();
+    let facts = vec![("note".to_string(), "x".repeat(manifest::MOST as usize))];
+    let error = write(folder.path(), facts, 1, |_, out| out.write_all(&[1])).unwrap_err().to_string();
+    assert!(error.contains("a manifest of 167773"), "{error}");
+    assert_eq!(newest_on(&System, folder.path()), Some(1));
+}
+
+#[test]
 fn a_draft_that_is_dropped_or_of_which_a_shard_is_too_large_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let draft = Draft::begin(folder.path()).unwrap();
