@@ -120,13 +120,13 @@ pub(crate) enum Binary {
 pub(crate) struct Fold {
     /// Which star, and the name of its type.
     pub(crate) star: usize,
-    pub(crate) name: String,
+    pub(super) name: String,
     /// Other vertices of each element.
     pub(crate) others: usize,
     /// Names of the leaves that are gathered.
-    pub(crate) names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// What they are.
-    pub(crate) types: Vec<Type>,
+    pub(super) types: Vec<Type>,
     pub(crate) init: Vec<Id>,
     /// What is gathered after the present element.
     pub(crate) next: Vec<Id>,
@@ -140,7 +140,7 @@ pub(crate) struct Fold {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tape {
     /// What its numbers are, unless it is exact.
-    pub(crate) scalar: Scalar,
+    pub(super) scalar: Scalar,
     is_exact: bool,
     nodes: Vec<Node>,
     types: Vec<Type>,
@@ -199,7 +199,7 @@ impl Node {
 }
 
 impl Tape {
-    pub(crate) fn new(scalar: Scalar) -> Tape {
+    pub(super) fn new(scalar: Scalar) -> Tape {
         Tape {
             scalar,
             is_exact: false,
@@ -220,7 +220,7 @@ impl Tape {
     }
 
     /// The constant `value`, as a node.
-    pub(crate) fn literal(&self, value: f64) -> Node {
+    pub(super) fn literal(&self, value: f64) -> Node {
         if self.is_exact {
             return Node::Number(value.to_bits());
         }
@@ -232,12 +232,12 @@ impl Tape {
     }
 
     /// The integer `value`, as a node.
-    pub(crate) fn integer(&self, value: i32) -> Node {
+    pub(super) fn integer(&self, value: i32) -> Node {
         Node::Literal(self.integers(), value.cast_unsigned())
     }
 
     /// The type of integers.
-    pub(crate) fn integers(&self) -> Type {
+    pub(super) fn integers(&self) -> Type {
         match self.scalar {
             Scalar::F32 => Type::Integer,
             Scalar::I32 => Type::Real,
@@ -245,7 +245,7 @@ impl Tape {
     }
 
     /// Whether two reals are the same literal. That nothing else can be compared is a fault.
-    pub(crate) fn are_equal(&mut self, a: Id, b: Id) -> bool {
+    pub(super) fn are_equal(&mut self, a: Id, b: Id) -> bool {
         let values = [a, b].map(|id| self.node(id));
         if let [Node::Number(a), Node::Number(b)] = values {
             return f64::from_bits(a) == f64::from_bits(b);
@@ -260,7 +260,7 @@ impl Tape {
     }
 
     /// Whether some values depend on a node of some kind.
-    pub(crate) fn reads(&self, of: &[Id], is_wanted: impl Fn(Node) -> bool) -> bool {
+    pub(super) fn reads(&self, of: &[Id], is_wanted: impl Fn(Node) -> bool) -> bool {
         let (mut is_seen, mut open) = (vec![false; self.nodes.len()], of.to_vec());
         while let Some(id) = open.pop() {
             if std::mem::replace(&mut is_seen[id as usize], true) {
@@ -281,7 +281,7 @@ impl Tape {
     }
 
     /// What the program did that it must not do.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    pub(super) fn fault(&self) -> Option<&'static str> {
         self.fault
     }
 
@@ -302,12 +302,12 @@ impl Tape {
     }
 
     /// Folds around a scope, the scope itself included.
-    pub(crate) fn depth(&self, scope: Option<usize>) -> usize {
+    pub(super) fn depth(&self, scope: Option<usize>) -> usize {
         std::iter::successors(scope, |&fold| self.folds[fold].parent).count()
     }
 
     /// Puts a node onto the tape, or finds it or a simpler one of equal value there.
-    pub(crate) fn put(&mut self, node: Node) -> Id {
+    pub(super) fn put(&mut self, node: Node) -> Id {
         let is_real = node.operands().last().is_none_or(|id| self.type_of(id) != Type::Integer);
         let simpler = match self.scalar {
             _ if self.is_exact => None,
@@ -444,7 +444,7 @@ impl Tape {
     }
 
     /// Starts a fold inside of those that are open, and returns its number.
-    pub(crate) fn open(&mut self, fold: Fold) -> usize {
+    pub(super) fn open(&mut self, fold: Fold) -> usize {
         self.folds.push(Fold { parent: self.open.last().copied(), ..fold });
         let number = self.folds.len() - 1;
         self.folds[number].init = self.unpacked(number, self.folds[number].init.clone());
@@ -465,7 +465,7 @@ impl Tape {
     }
 
     /// Ends the innermost fold.
-    pub(crate) fn close(&mut self, next: Vec<Id>) {
+    pub(super) fn close(&mut self, next: Vec<Id>) {
         let fold = self.open.pop().expect("a fold is open");
         let next = self.unpacked(fold, next);
         (self.folds[fold].next, self.folds[fold].end) = (next, self.len());

@@ -390,8 +390,8 @@ fn to_the_end(
     Ok((end, checks))
 }
 
-/// Takes the steps of a run, until its goal is reached or a signal comes. `met`: whether the condition holds already. Returns the time that they took, and whether the condition held
-/// that may end them.
+/// Takes the steps of a run, until its goal is reached or a signal comes. `met`: whether the condition holds already that may end it.
+/// Returns the time that they took, and whether it holds now.
 fn advance(
     run: &mut Run,
     output: &mut Output,
