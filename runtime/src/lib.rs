@@ -11,6 +11,7 @@ mod error;
 mod gpu;
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only hosts of a cluster have a share of a mesh"))]
 mod layout;
+mod names;
 mod number;
 mod piece;
 mod program;
@@ -18,6 +19,7 @@ mod program;
 mod shared;
 mod simulation;
 mod step;
+pub mod tapes;
 #[doc(hidden)]
 pub mod toy;
 mod trace;

@@ -23,7 +23,7 @@ use self::core::Typed;
 pub use crate::adapter::Counters as GpuCounters;
 use crate::error::Result;
 use crate::number::{Number, Record};
-use crate::program::{Program, Reduce, Stages, Vertex, VertexOf, leaves, settings_of};
+use crate::program::{KernelId, Program, Reduce, Stages, Vertex, VertexOf, leaves, settings_of};
 pub use any::AnySimulation;
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
@@ -33,7 +33,6 @@ pub use fields::DeviceField;
 pub use fields::FieldView;
 pub use saved::Saved;
 pub use snapshot::Snapshot;
-use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -123,7 +122,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// A kernel that the program does not name. Otherwise as [`AnySimulation::wait`].
     pub fn measure<K: Reduce<P>>(&mut self, kernel: K) -> Result<f64> {
-        self.core.measure(TypeId::of::<K>(), K::NAME, settings_of::<T, K>(&kernel)?)
+        self.core.measure(KernelId::of::<K>(), K::NAME, settings_of::<T, K>(&kernel)?)
     }
 
     /// The state of vertex `v` of the mesh.

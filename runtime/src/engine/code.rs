@@ -12,17 +12,16 @@ use crate::layout::Tile;
 #[cfg(any(test, feature = "all-widths"))]
 use crate::number::Other;
 use crate::number::{Lanes, Number, Widest};
-use crate::program::{Combine, Uniform};
+use crate::program::{Combine, KernelId, Uniform};
 use crate::trace::Script;
 use meshweft_schedule::Rule;
-use std::any::TypeId;
 use std::sync::Arc;
 
 /// One kernel.
 #[derive(Clone)]
 pub(crate) struct Compiled<T> {
     pub(crate) name: &'static str,
-    pub(crate) id: TypeId,
+    pub(crate) id: KernelId,
     /// Label and unit of a measure that is a metric.
     pub(crate) metric: Option<(&'static str, &'static str)>,
     pub(crate) code: Code<T>,
@@ -93,6 +92,16 @@ pub(crate) enum Code<T> {
     Scalar(Compute<T>),
     /// Whether a test holds.
     Test(Decide<T>),
+}
+
+impl<T> Code<T> {
+    /// How far it looks.
+    pub(crate) fn sight(&self) -> Sight {
+        match self {
+            Code::Measure { sight, .. } => *sight,
+            _ => Sight::Around,
+        }
+    }
 }
 
 /// An update of all vertices, some rounds of it.

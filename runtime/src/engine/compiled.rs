@@ -11,12 +11,11 @@ use crate::layout::Tile;
 use crate::number::Lanes;
 use crate::number::{Int, Number, Widest};
 use crate::program::{
-    Given, Kernel, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape, Test,
-    Uniform, Update, lengths,
+    Given, Kernel, KernelId, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape,
+    Test, Uniform, Update, lengths,
 };
-use crate::trace::{self, Expr, Role, Script, Traced};
+use crate::trace::{self, Expr, Formula, Id, Role, Script, Tape, Traced};
 use meshweft_shaders::Physics;
-use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -34,6 +33,25 @@ pub(crate) struct Table<T> {
 }
 
 impl<T: Number> Table<T> {
+    /// That of a program which is data. `kernels`: each with the label and unit of a metric.
+    ///
+    /// # Errors
+    /// A kernel with more values at a time than an interpreter has registers.
+    pub(crate) fn of_formulas(
+        program: &'static str,
+        records: Records,
+        kernels: impl Iterator<Item = (&'static str, Role, Arc<Formula>, Option<(&'static str, &'static str)>)>,
+    ) -> Result<Table<T>> {
+        let compile = |(at, (name, role, formula, metric)): (usize, (_, _, Arc<Formula>, _))| {
+            let taped = taped(name, &formula.tape, &formula.outputs, &records)?;
+            let (id, code) = (KernelId::At(at), taped_code(taped, role, Sight::Around));
+            Ok(Compiled { name, id, metric, code, script: Script::formula(name, role, formula) })
+        };
+        let kernels = kernels.enumerate().map(compile).collect::<Result<_>>()?;
+        let globals = records.globals.kinds();
+        Ok(Table { program, records, kernels, globals, relaxed: Vec::new() })
+    }
+
     pub(crate) fn of<P: Kernels>() -> Table<T> {
         let others = [
             lengths::<P, f32>(),
@@ -79,10 +97,8 @@ impl<T: Number> Table<T> {
     pub(crate) fn interpret(&mut self, stars: &[StarShape]) -> Result<()> {
         for kernel in &mut self.kernels {
             let (tape, outputs) = kernel.script.tape(stars);
-            let listing = Listing::new(&tape, &outputs);
-            let listing = listing.map_err(|why| Error::Program(format!("kernel {} {why}", kernel.name)))?;
-            let taped = Arc::new(Taped::new(listing, &self.records));
-            kernel.code = taped_code(taped, &kernel.code, kernel.script.role);
+            let taped = taped(kernel.name, &tape, &outputs, &self.records)?;
+            kernel.code = taped_code(taped, kernel.script.role, kernel.code.sight());
         }
         self.relaxed.clear();
         Ok(())
@@ -94,7 +110,7 @@ impl<T: Number> Table<T> {
     }
 
     /// Identities, by number.
-    pub(crate) fn ids(&self) -> Vec<TypeId> {
+    pub(crate) fn ids(&self) -> Vec<KernelId> {
         self.kernels.iter().map(|kernel| kernel.id).collect()
     }
 
@@ -138,27 +154,36 @@ macro_rules! taped_by_width {
     };
 }
 
-/// The functions of a kernel that is a tape. `compiled`: those of the same one otherwise.
-fn taped_code<T: Number>(kernel: Arc<Taped>, compiled: &Code<T>, role: Role) -> Code<T> {
+/// A tape as what interprets it.
+fn taped(name: &str, tape: &Tape, outputs: &[Id], records: &Records) -> Result<Arc<Taped>> {
+    let listing = Listing::new(tape, outputs).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;
+    Ok(Arc::new(Taped::new(listing, records)))
+}
+
+/// The functions of a kernel that is a tape. `sight`: how far it looks, if it measures.
+fn taped_code<T: Number>(kernel: Arc<Taped>, role: Role, sight: Sight) -> Code<T> {
     let (one, of) = (kernel.clone(), kernel);
-    match compiled {
-        Code::Vertex { is_quiet, .. } => Code::Vertex {
+    match role {
+        Role::Map => Code::Vertex {
             one: Arc::new(move |vertex, reals| one::taped_update(&one, vertex, reals)),
-            tile: match role {
-                Role::Map => taped_by_width!(map, T, of, |visit, tile|),
-                _ => taped_by_width!(update, T, of, |visit, tile|),
-            },
-            is_quiet: *is_quiet,
+            tile: taped_by_width!(map, T, of, |visit, tile|),
+            is_quiet: false,
             relax: None,
         },
-        &Code::Measure { how, sight, .. } => Code::Measure {
+        Role::Update { is_quiet } => Code::Vertex {
+            one: Arc::new(move |vertex, reals| one::taped_update(&one, vertex, reals)),
+            tile: taped_by_width!(update, T, of, |visit, tile|),
+            is_quiet,
+            relax: None,
+        },
+        Role::Measure(how) => Code::Measure {
             how,
             sight,
             one: Arc::new(move |vertex| one::taped_measure(&one, vertex)),
             tile: taped_by_width!(measure, T, of, |visit, tile, values|),
         },
-        Code::Scalar(_) => Code::Scalar(Arc::new(move |uniform| of.scalars(uniform))),
-        Code::Test(_) => Code::Test(Arc::new(move |uniform| of.holds(uniform))),
+        Role::Scalar => Code::Scalar(Arc::new(move |uniform| of.scalars(uniform))),
+        Role::Test => Code::Test(Arc::new(move |uniform| of.holds(uniform))),
     }
 }
 
@@ -169,7 +194,7 @@ struct List<P, T> {
 
 impl<P: Kernels, T: Number> List<P, T> {
     fn push<K: Kernel>(&mut self, metric: Option<(&'static str, &'static str)>, script: Script, code: Code<T>) {
-        self.table.kernels.push(Compiled { name: K::NAME, id: TypeId::of::<K>(), metric, code, script });
+        self.table.kernels.push(Compiled { name: K::NAME, id: KernelId::of::<K>(), metric, code, script });
     }
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {

@@ -36,7 +36,7 @@ pub use relax::Relax;
 pub(crate) use relax::key_real;
 pub(crate) use relax::less;
 pub use stages::Stages;
-pub(crate) use stages::{StageList, settings_of};
+pub(crate) use stages::{KernelId, Named, StageList, settings_of};
 pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
 pub use star::{Incidence, Neighbors, Star, Stars};
 

@@ -74,6 +74,14 @@ impl Records {
         .checked(lengths::<P, f64>(), others, lies)
     }
 
+    /// Those of a program that is data: parts of the shared state, the private state, parameters and globals.
+    pub(crate) fn of_parts(parts: [&[Part]; 4]) -> Records {
+        let [shared, private, parameters, globals] = parts.map(|parts| Fields(parts.to_vec()));
+        let mut records = Records { shared, private, parameters, globals, fault: None };
+        records.fault = records.twice();
+        records
+    }
+
     /// Notes the first thing that is wrong.
     fn checked(mut self, lengths: [usize; 4], others: &[[usize; 4]], lies: [Option<String>; 4]) -> Records {
         let varies = |i: &usize| others.iter().any(|other| other[*i] != lengths[*i]);

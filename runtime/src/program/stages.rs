@@ -21,23 +21,38 @@ pub struct Stages<P> {
 /// The stages of a step while they are told, whatever the program.
 pub(crate) struct StageList {
     /// Identities of the kernels, by number.
-    known: Vec<TypeId>,
+    known: Vec<KernelId>,
     is_double_buffered: bool,
     precision: Precision,
     stages: Vec<Stage>,
     fault: Option<String>,
 }
 
+/// What tells the kernels of a program apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KernelId {
+    /// The type of one that is compiled.
+    Of(TypeId),
+    /// The place of one that is data.
+    At(usize),
+}
+
+impl KernelId {
+    pub(crate) fn of<K: Kernel>() -> KernelId {
+        KernelId::Of(TypeId::of::<K>())
+    }
+}
+
 /// A kernel as a stage names it.
-struct Named {
-    name: &'static str,
-    id: TypeId,
-    settings: Vec<f64>,
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) id: KernelId,
+    pub(crate) settings: Vec<f64>,
 }
 
 impl Named {
     fn of<K: Kernel>(kernel: &K) -> Named {
-        Named { name: K::NAME, id: TypeId::of::<K>(), settings: kernel.settings() }
+        Named { name: K::NAME, id: KernelId::of::<K>(), settings: kernel.settings() }
     }
 }
 
@@ -101,17 +116,16 @@ impl<P: Kernels> Stages<P> {
     /// Repeats stages until a test of the globals holds, at most `most` times. The test comes first: if it holds already,
     /// nothing runs.
     pub fn until<K: Test<P>>(&mut self, test: K, most: usize, repeat: impl FnOnce(&mut Self)) {
-        let outside = std::mem::take(&mut self.list.stages);
+        let outside = self.list.begin();
         repeat(self);
-        let stages = std::mem::replace(&mut self.list.stages, outside);
-        self.list.until(Named::of(&test), most, stages);
+        self.list.until(Named::of(&test), most, outside);
     }
 }
 
 impl StageList {
     /// None so far. `known`: identity of each kernel. `is_double_buffered`: whether the order is
     /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
-    pub(crate) fn new<T: Number>(known: Vec<TypeId>, is_double_buffered: bool) -> StageList {
+    pub(crate) fn new<T: Number>(known: Vec<KernelId>, is_double_buffered: bool) -> StageList {
         StageList { known, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), fault: None }
     }
 
@@ -126,7 +140,7 @@ impl StageList {
         }
     }
 
-    fn update(&mut self, kernel: Named, rule: Rule, rounds: usize) {
+    pub(crate) fn update(&mut self, kernel: Named, rule: Rule, rounds: usize) {
         let rule = match rule {
             Rule::InOrder | Rule::Backward if self.is_double_buffered => Rule::AtOnce,
             rule => rule,
@@ -139,7 +153,7 @@ impl StageList {
         }
     }
 
-    fn fixpoint(&mut self, kernel: Named, is_quiet: bool, most: usize) {
+    pub(crate) fn fixpoint(&mut self, kernel: Named, is_quiet: bool, most: usize) {
         if !is_quiet {
             return self.refuse(format!(
                 "a fixpoint is asked for of kernel {}, which may change by itself: declare it `quiet update` or `relax`",
@@ -154,7 +168,7 @@ impl StageList {
         }
     }
 
-    fn reduce(&mut self, kernel: Named, into: Option<usize>) {
+    pub(crate) fn reduce(&mut self, kernel: Named, into: Option<usize>) {
         let Some(into) = into else {
             return self.refuse(format!("kernel {} is reduced into something that is no global", kernel.name));
         };
@@ -163,13 +177,19 @@ impl StageList {
         }
     }
 
-    fn scalar(&mut self, kernel: Named) {
+    pub(crate) fn scalar(&mut self, kernel: Named) {
         if let Some((kernel, settings)) = self.find(&kernel) {
             self.stages.push(Stage::Scalar { kernel, settings });
         }
     }
 
-    fn until(&mut self, test: Named, most: usize, stages: Vec<Stage>) {
+    /// Begins a list of its own, and returns the one that it stands in, for [`StageList::until`].
+    pub(crate) fn begin(&mut self) -> Vec<Stage> {
+        std::mem::take(&mut self.stages)
+    }
+
+    pub(crate) fn until(&mut self, test: Named, most: usize, outside: Vec<Stage>) {
+        let stages = std::mem::replace(&mut self.stages, outside);
         if let Some((test, settings)) = self.find(&test) {
             let most = self.rounds(most);
             self.stages.push(Stage::Until { test, settings, most, stages });
@@ -201,7 +221,7 @@ impl StageList {
         }
     }
 
-    fn refuse(&mut self, fault: String) {
+    pub(crate) fn refuse(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
     }
 }

@@ -135,11 +135,11 @@ pub(crate) struct StarPlan {
     /// Which corners can take each other's places.
     pub(crate) shape: CellKind,
     /// Whether an element is around its last vertex alone.
-    is_directed: bool,
+    pub(crate) is_directed: bool,
     /// Whether nothing but relaxations looks along it.
     pub(crate) is_searched: bool,
     /// [`StarPlan::elements`].
-    lists: Box<dyn AsRef<[u32]> + Send + Sync>,
+    pub(crate) lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
     /// Names and numbers of reals of the parts of its data.
     pub(crate) parts: Vec<(String, usize)>,

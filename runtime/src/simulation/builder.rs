@@ -1,12 +1,13 @@
 //! The typed face of what builds a simulation.
 
 use super::build::{self, Config, Plan};
-use super::{Backend, Checkpoint, Simd, Simulation};
+use super::{AnySimulation, Backend, Checkpoint, Simd, Simulation};
 use crate::engine::Table;
 use crate::error::Result;
 use crate::gpu::Shader;
 use crate::number::Number;
 use crate::program::Program;
+use crate::tapes::TapeProgram;
 use meshweft_mesh::Mesh;
 use meshweft_schedule::{Key, Order};
 use std::marker::PhantomData;
@@ -28,7 +29,25 @@ impl<P: Program> Simulation<P, f32> {
     }
 }
 
-impl<P: Program, T: Number> Builder<P, T> {
+impl TapeProgram {
+    /// Starts to build a simulation in 32 bits, as [`Simulation::builder`] does.
+    pub fn builder(self, mesh: Mesh) -> Builder<TapeProgram, f32> {
+        Builder { program: self, config: Config::of(mesh), precision: PhantomData }
+    }
+}
+
+impl<T: Number> Builder<TapeProgram, T> {
+    /// As [`Builder::build`] of a program that is compiled.
+    ///
+    /// # Errors
+    /// Those of that, and values of the program that do not fit each other.
+    pub fn build(self) -> Result<Box<dyn AnySimulation>> {
+        let table = self.program.table()?;
+        Ok(build::start(Plan::<T> { program: Box::new(self.program), table, config: self.config })?)
+    }
+}
+
+impl<P, T: Number> Builder<P, T> {
     /// Sets the order of sweeps. Another order is another result; everything else here only changes the speed.
     pub fn order(mut self, order: Order) -> Self {
         self.config.order = Some(order);
@@ -114,7 +133,9 @@ impl<P: Program, T: Number> Builder<P, T> {
     pub fn precision<U: Number>(self) -> Builder<P, U> {
         Builder { program: self.program, config: self.config, precision: PhantomData }
     }
+}
 
+impl<P: Program, T: Number> Builder<P, T> {
     /// The shaders that would run on a GPU with the limits that WebGPU promises: no device is asked.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::layout::{Layout, View, ViewMut, shared_stride};
 use crate::number::sealed::Sealed;
 use crate::number::{Kind, Number, Part};
 use crate::piece::Placement;
-use crate::program::{AnyProgram, Fields, StageList};
+use crate::program::{AnyProgram, Fields, KernelId, StageList};
 use crate::step::{Settings, Stage, Step};
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
@@ -26,7 +26,7 @@ use meshweft_mesh::{Field, Mesh};
 use meshweft_model::Packed;
 use meshweft_model::Workload;
 use meshweft_schedule::Schedule;
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) trait Typed<T: Number>: AnySimulation {
     /// Runs stages that belong to no step.
     fn run(&mut self, list: StageList) -> Result<()>;
     /// Measures what a kernel says.
-    fn measure(&mut self, kernel: TypeId, name: &str, settings: Settings) -> Result<f64>;
+    fn measure(&mut self, kernel: KernelId, name: &str, settings: Settings) -> Result<f64>;
     /// The reals of the globals.
     fn globals(&self) -> Result<Vec<f64>>;
     /// Replaces them.
@@ -328,7 +328,7 @@ impl<T: Number> Typed<T> for Core<T> {
         self.aside(list.finish()?)
     }
 
-    fn measure(&mut self, kernel: TypeId, name: &str, settings: Settings) -> Result<f64> {
+    fn measure(&mut self, kernel: KernelId, name: &str, settings: Settings) -> Result<f64> {
         match self.table.kernels.iter().position(|known| known.id == kernel) {
             Some(number) => self.measure_kernel(number, settings),
             None => Err(Error::Program(format!("kernel {name} is not among the program's kernels"))),

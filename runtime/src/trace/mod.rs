@@ -11,6 +11,7 @@
 //! ```
 
 mod expr;
+mod formula;
 mod tape;
 #[cfg(test)]
 mod tests;
@@ -18,16 +19,20 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernels, Kind as Leaf, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar, SharedOf,
-    Star, StarShape, Test, Update, Vertex, VertexOf,
+    Combine, Given, Kernels, Kind, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar, SharedOf, Star,
+    StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
+
 use expr::{put, with_tape};
+pub use formula::{Along, Formula, Leaf, Value};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use tape::Fold;
-pub(crate) use tape::{Binary, Id, Input, Node, Tape, Type, Unary};
+pub use tape::{Binary, Input, Type, Unary};
+pub(crate) use tape::{Id, Node, Tape};
 use write::Writer;
 
 /// Names of the records of a program, for its shaders. `stars`: in order.
@@ -38,7 +43,7 @@ pub(crate) fn physics(records: &Records, stars: &[StarShape], scalar: shaders::S
         data: shaders::Record::new(&format!("Data{index}"), &star.parts, scalar),
     };
     let record = |name: &str, fields: &crate::program::Fields| {
-        let is_integer = |kind| scalar == shaders::Scalar::F32 && kind == Leaf::Integer;
+        let is_integer = |kind| scalar == shaders::Scalar::F32 && kind == Kind::Integer;
         let parts: Vec<_> = fields.0.iter().map(|part| (part.name.clone(), part.components)).collect();
         let integers = fields.kinds().into_iter().map(is_integer).collect();
         shaders::Record::new(name, &parts, scalar).with_integers(integers)
@@ -53,13 +58,15 @@ pub(crate) fn physics(records: &Records, stars: &[StarShape], scalar: shaders::S
     }
 }
 
+/// What runs a kernel on the tape of this thread. Returns what it comes to: of a vertex the shared reals first.
+type Run = Arc<dyn Fn(&Recorder) -> Vec<Id> + Send + Sync>;
+
 /// A kernel as a function that runs it on symbols.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
-    /// Runs it on the tape of this thread. Returns what it comes to: of a vertex the shared reals first.
-    run: fn(&Recorder) -> Vec<Id>,
+    run: Run,
     takes: Option<Takes>,
 }
 
@@ -77,14 +84,27 @@ pub(crate) enum Role {
 }
 
 impl Script {
+    fn new(name: &'static str, role: Role, run: impl Fn(&Recorder) -> Vec<Id> + Send + Sync + 'static) -> Script {
+        Script { name, role, run: Arc::new(run), takes: None }
+    }
+
+    /// A kernel that is data.
+    pub(crate) fn formula(name: &'static str, role: Role, formula: Arc<Formula>) -> Script {
+        Script::new(name, role, move |recorder| {
+            formula.replay(&|&Along { star: index, name, lengths: (others, reals) }| {
+                recorder.look(Looked { index, name, others, reals });
+            })
+        })
+    }
+
     pub(crate) fn map<P: Kernels, K: Map<P>>() -> Script {
         let run = |_: &Recorder| vertex::<P>(K::map(&given(), own::<P>()));
-        Script { name: K::NAME, role: Role::Map, run, takes: None }
+        Script::new(K::NAME, Role::Map, run)
     }
 
     pub(crate) fn update<P: Kernels, K: Update<P>>() -> Script {
         let run = |around: &Recorder| vertex::<P>(K::update(&given(), own::<P>(), around));
-        Script { name: K::NAME, role: Role::Update { is_quiet: K::QUIET }, run, takes: None }
+        Script::new(K::NAME, Role::Update { is_quiet: K::QUIET }, run)
     }
 
     pub(crate) fn relax<P: Kernels, K: Relax<P>>() -> Script {
@@ -93,24 +113,24 @@ impl Script {
 
     pub(crate) fn measure<P: Kernels, K: Reduce<P>>() -> Script {
         let run = |around: &Recorder| vec![K::measure(&given(), own::<P>(), around).0];
-        Script { name: K::NAME, role: Role::Measure(K::COMBINE), run, takes: None }
+        Script::new(K::NAME, Role::Measure(K::COMBINE), run)
     }
 
     pub(crate) fn scalar<P: Kernels, K: Scalar<P>>() -> Script {
         let run = |_: &Recorder| ids(&K::compute(&given::<P>()));
-        Script { name: K::NAME, role: Role::Scalar, run, takes: None }
+        Script::new(K::NAME, Role::Scalar, run)
     }
 
     pub(crate) fn test<P: Kernels, K: Test<P>>() -> Script {
         let run = |_: &Recorder| vec![K::test::<Expr>(&given::<P>()).id()];
-        Script { name: K::NAME, role: Role::Test, run, takes: None }
+        Script::new(K::NAME, Role::Test, run)
     }
 }
 
 impl Script {
     /// Runs it on an exact tape. Returns that and what it comes to. It was [traced](kernels) before.
     pub(crate) fn tape(&self, stars: &[StarShape]) -> (Tape, Vec<Id>) {
-        let (outputs, _, tape) = record(Tape::exact(), stars, self.run);
+        let (outputs, _, tape) = record(Tape::exact(), stars, &*self.run);
         (tape, outputs)
     }
 }
@@ -162,7 +182,7 @@ pub(crate) fn kernels<'a>(
 
 /// The one star that kernels look along, if that is of edges without data: what a program has that says nothing of stars.
 pub(crate) fn plain_edges<'a>(scripts: impl Iterator<Item = &'a Script>) -> Option<&'static str> {
-    let look = |script: &Script| record(Tape::new(shaders::Scalar::F32), &[], script.run).1.looked.into_inner();
+    let look = |script: &Script| record(Tape::new(shaders::Scalar::F32), &[], &*script.run).1.looked.into_inner();
     let seen: Vec<Looked> = scripts.flat_map(look).collect();
     let Looked { name, .. } = *seen.first()?;
     seen.iter().all(|looked| *looked == Looked { index: 0, name, others: 1, reals: 0 }).then_some(name)
@@ -190,7 +210,7 @@ fn record<A>(tape: Tape, stars: &[StarShape], work: impl FnOnce(&Recorder) -> A)
 impl Script {
     /// Runs it, and writes down what it leaves on the tape.
     fn trace(&self, physics: &Physics, stars: &[StarShape]) -> Result<Traced, String> {
-        let traced = trace((self.name, self.role), physics, stars, &self.run)?;
+        let traced = trace((self.name, self.role), physics, stars, &*self.run)?;
         let Some(takes) = self.takes else { return Ok(traced) };
         if traced.reads_vertex {
             return Err(
@@ -377,19 +397,18 @@ pub(crate) struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// Elements cut at another length would name vertices that are no neighbors.
-    fn check<const N: usize, E: Star<N>>(&self) {
-        let wanted = (N, <E::Data<Expr> as Record<Expr>>::LEN);
-        self.looked.borrow_mut().push(Looked { index: E::INDEX, name: E::NAME, others: wanted.0, reals: wanted.1 });
-        let star = self.stars.get(E::INDEX).filter(|star| star.name == E::NAME);
+    fn look(&self, looked: Looked) {
+        let Looked { index, name, others, reals } = looked;
+        let wanted = (others, reals);
+        self.looked.borrow_mut().push(looked);
+        let star = self.stars.get(index).filter(|star| star.name == name);
         let fault = match star.map(StarShape::lengths) {
             Some(given) if given == wanted => return,
             Some((others, reals)) => format!(
-                "folds over star {} with {} others and {} reals, but it was added with {others} others and {reals} reals",
-                E::NAME,
-                wanted.0,
-                wanted.1
+                "folds over star {name} with {} others and {} reals, but it was added with {others} others and {reals} reals",
+                wanted.0, wanted.1
             ),
-            None => format!("folds over star {}, which was not added: `Program::stars` adds it", E::NAME),
+            None => format!("folds over star {name}, which was not added: `Program::stars` adds it"),
         };
         self.fault.borrow_mut().get_or_insert(fault);
     }
@@ -402,7 +421,8 @@ impl<P: Kernels> Neighbors<P, Expr> for Recorder<'_> {
         init: A,
         f: impl Fn(A, [SharedOf<P, Expr>; N], E::Data<Expr>) -> A,
     ) -> A {
-        self.check::<N, E>();
+        let reals = <E::Data<Expr> as Record<Expr>>::LEN;
+        self.look(Looked { index: E::INDEX, name: E::NAME, others: N, reals });
         let names = A::parts("").into_iter().flat_map(|Part { name, components, .. }| {
             (0..components).map(move |k| match components {
                 1 => name.clone(),
@@ -416,7 +436,7 @@ impl<P: Kernels> Neighbors<P, Expr> for Recorder<'_> {
             name: E::NAME.into(),
             others: N,
             names: names.collect(),
-            types: (0..A::LEN).map(|k| if A::kind(k) == Leaf::Real { Type::Real } else { integers }).collect(),
+            types: (0..A::LEN).map(|k| if A::kind(k) == Kind::Real { Type::Real } else { integers }).collect(),
             init: ids(&init),
             next: Vec::new(),
             parent: None,

@@ -12,10 +12,24 @@ pub(crate) type Id = u32;
 
 /// What a value is. Where the reals of a program are integers, its integers are [`Type::Real`] too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Type {
+pub enum Type {
+    /// A number of the program's precision.
     Real,
+    /// One of 32 bits.
     Integer,
+    /// True or false.
     Truth,
+}
+
+impl Type {
+    /// As messages say it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Type::Real => "a real",
+            Type::Integer => "an integer",
+            Type::Truth => "a truth value",
+        }
+    }
 }
 
 /// One value. Those that it is computed from are earlier on the tape.
@@ -47,11 +61,14 @@ pub(crate) enum Node {
     },
 }
 
-/// What an update is given.
+/// What a kernel is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Input {
+pub enum Input {
+    /// Parameters of the program.
     Parameters,
+    /// What earlier stages measured and computed.
     Globals,
+    /// Settings of the kernel.
     Settings,
     /// The number of the vertex along the curve, as a real holds an integer.
     Vertex,
@@ -59,21 +76,28 @@ pub(crate) enum Input {
     Step,
     /// What random numbers are drawn by, likewise.
     Draw,
+    /// What neighbors read of the vertex.
     Shared,
+    /// The rest of its state.
     Private,
     /// Shared state of the other vertex number `other` of the present element.
     Other {
+        /// The fold.
         fold: usize,
+        /// Which vertex.
         other: usize,
     },
     /// Data of the present element.
     Data {
+        /// The fold.
         fold: usize,
     },
 }
 
+/// A function of one value.
+#[allow(missing_docs, reason = "functions have the names of their methods in `Real` and `Integer`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Unary {
+pub enum Unary {
     Neg,
     Not,
     Sqrt,
@@ -98,8 +122,10 @@ pub(crate) enum Unary {
     ShiftRightLogical(u8),
 }
 
+/// A function of two values.
+#[allow(missing_docs, reason = "functions have the names of their methods in `Real` and `Integer`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Binary {
+pub enum Binary {
     Add,
     Sub,
     Mul,

@@ -1,0 +1,445 @@
+//! Programs as data: what other languages write, and what need not be known when Rust is compiled.
+//!
+//! A [`TapeProgram`] says what a [`Program`](crate::Program) says, as values: the parts of its records, its stars with their elements, its kernels
+//! as [`Formula`]s, the stages of a step. It runs on every backend of this process, in every order, with the bits of the same program in Rust; the
+//! cores interpret its kernels, a GPU has them as shaders.
+//!
+//! ```
+//! use meshweft::mesh::{CellKind, generate::generate};
+//! use meshweft::tapes::{Along, Binary, Formula, Input, Leaf, Purpose, TapeKernel, TapeProgram, TapeStage, TapeStar};
+//! use meshweft::{Kind, Part};
+//!
+//! // The sum of the neighbors' heights.
+//! let mut formula = Formula::default();
+//! let start = formula.real(0.0);
+//! let sum = formula.open(Along::new(0, "Edges", 1, 0), vec![Leaf { name: "sum".into(), kind: Kind::Real, start }])?[0];
+//! let height = formula.other(0, 0)?;
+//! let sum = formula.binary(Binary::Add, sum, height)?;
+//! let sum = formula.close(vec![sum])?;
+//! formula.finish(sum)?;
+//!
+//! let mesh = generate("chain:3", 1)?;
+//! let program = TapeProgram {
+//!     name: "Sums".into(),
+//!     shared: vec![Part { name: "height".into(), components: 1, kind: Kind::Real }],
+//!     stars: vec![TapeStar {
+//!         name: "Edges".into(),
+//!         shape: CellKind::Edge,
+//!         elements: mesh.edges().into_flattened().into(),
+//!         ..TapeStar::default()
+//!     }],
+//!     kernels: vec![TapeKernel { name: "Sum".into(), purpose: Purpose::Update { quiet: false }, formula: formula.into() }],
+//!     initial: vec![1.0, 10.0, 100.0],
+//!     step: vec![TapeStage::Jacobi { kernel: 0, settings: vec![], rounds: 1 }],
+//!     ..TapeProgram::default()
+//! };
+//! let mut sums = program.builder(mesh).build()?;
+//! sums.step()?;
+//! assert_eq!(sums.field("height")?.values, [10.0, 101.0, 10.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::engine::Table;
+use crate::error::{Error, Result};
+use crate::names::lasting;
+use crate::number::{Kind, Number, Part};
+use crate::program::{AnyProgram, Combine, Fields, KernelId, Named, Records, StageList, StarPlan, Stars};
+use crate::step::SETTINGS;
+pub use crate::trace::{Along, Binary, Formula, Input, Leaf, Type, Unary, Value};
+use crate::trace::{Node, Role};
+use meshweft_mesh::{CellKind, Mesh};
+use meshweft_schedule::Rule;
+use std::sync::Arc;
+
+/// A program as data. Lengths that do not fit each other are errors when a simulation is built.
+#[derive(Clone, Debug)]
+pub struct TapeProgram {
+    /// Its name, in checkpoints and messages.
+    pub name: String,
+    /// What neighbors read of a vertex.
+    pub shared: Vec<Part>,
+    /// The rest of its state.
+    pub private: Vec<Part>,
+    /// Numbers that all kernels read.
+    pub parameters: Vec<Part>,
+    /// Numbers that all kernels read and stages write.
+    pub globals: Vec<Part>,
+    /// What lies around a vertex, by the numbers that formulas have for it.
+    pub stars: Vec<TapeStar>,
+    /// Its kernels, by the numbers that stages have for them.
+    pub kernels: Vec<TapeKernel>,
+    /// State at the start: shape [vertices × reals], shared ones first.
+    pub initial: Vec<f64>,
+    /// Whether each vertex keeps its state; none does if this is empty.
+    pub fixed: Vec<bool>,
+    /// Globals at the start; zeros if this is empty.
+    pub start: Vec<f64>,
+    /// Values of the parameters.
+    pub values: Vec<f64>,
+    /// The time that a step advances, in seconds.
+    pub time_step: f64,
+    /// What a step does.
+    pub step: Vec<TapeStage>,
+}
+
+/// A star as data.
+#[derive(Clone, Debug)]
+pub struct TapeStar {
+    /// Its name.
+    pub name: String,
+    /// What its elements are.
+    pub shape: CellKind,
+    /// Whether an element is around its last vertex alone: of edges.
+    pub is_directed: bool,
+    /// Vertices of the mesh, corner by corner.
+    pub elements: Arc<[u32]>,
+    /// What the data of an element consists of.
+    pub parts: Vec<Part>,
+    /// Shape [elements × reals], or [elements × corners × reals] where corners see different data.
+    pub data: Arc<[f64]>,
+}
+
+/// A kernel as data.
+#[derive(Clone, Debug)]
+pub struct TapeKernel {
+    /// Its name, unlike that of any other kernel of the program.
+    pub name: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What it computes.
+    pub formula: Arc<Formula>,
+}
+
+/// What a kernel is for, and so what its formula is given and comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A new vertex from the old one.
+    Map,
+    /// A new vertex from the old one and its neighbors; quiet, if it may be left out where nothing has changed.
+    Update {
+        /// Neither the step nor random numbers change it.
+        quiet: bool,
+    },
+    /// A real for each vertex.
+    Measure {
+        /// How they are combined.
+        combine: Combine,
+        /// Label and unit, if it is a metric.
+        metric: Option<(String, String)>,
+    },
+    /// New globals.
+    Scalar,
+    /// A truth value by globals.
+    Test,
+}
+
+/// A stage of a step. Kernels have their numbers.
+#[allow(missing_docs, reason = "the same three fields in each")]
+#[derive(Clone, Debug, PartialEq)]
+pub enum TapeStage {
+    /// See [`Stages::map`](crate::Stages::map).
+    Map { kernel: usize, settings: Vec<f64> },
+    /// See [`Stages::sweep`](crate::Stages::sweep).
+    Sweep { kernel: usize, settings: Vec<f64>, rounds: usize },
+    /// See [`Stages::sweep_backward`](crate::Stages::sweep_backward).
+    SweepBackward { kernel: usize, settings: Vec<f64>, rounds: usize },
+    /// See [`Stages::jacobi`](crate::Stages::jacobi).
+    Jacobi { kernel: usize, settings: Vec<f64>, rounds: usize },
+    /// See [`Stages::fixpoint`](crate::Stages::fixpoint).
+    Fixpoint { kernel: usize, settings: Vec<f64>, most: usize },
+    /// See [`Stages::reduce`](crate::Stages::reduce); into which real of the globals.
+    Reduce { kernel: usize, settings: Vec<f64>, into: usize },
+    /// See [`Stages::scalar`](crate::Stages::scalar).
+    Scalar { kernel: usize, settings: Vec<f64> },
+    /// See [`Stages::until`](crate::Stages::until).
+    Until { kernel: usize, settings: Vec<f64>, most: usize, repeat: Vec<TapeStage> },
+}
+
+impl Default for TapeProgram {
+    fn default() -> TapeProgram {
+        TapeProgram {
+            name: String::new(),
+            shared: Vec::new(),
+            private: Vec::new(),
+            parameters: Vec::new(),
+            globals: Vec::new(),
+            stars: Vec::new(),
+            kernels: Vec::new(),
+            initial: Vec::new(),
+            fixed: Vec::new(),
+            start: Vec::new(),
+            values: Vec::new(),
+            time_step: 1.0,
+            step: Vec::new(),
+        }
+    }
+}
+
+impl Default for TapeStar {
+    /// Edges, of which there are none.
+    fn default() -> TapeStar {
+        TapeStar {
+            name: String::new(),
+            shape: CellKind::Edge,
+            is_directed: false,
+            elements: Arc::default(),
+            parts: Vec::new(),
+            data: Arc::default(),
+        }
+    }
+}
+
+impl Purpose {
+    fn role(&self) -> Role {
+        match *self {
+            Purpose::Map => Role::Map,
+            Purpose::Update { quiet } => Role::Update { is_quiet: quiet },
+            Purpose::Measure { combine, .. } => Role::Measure(combine),
+            Purpose::Scalar => Role::Scalar,
+            Purpose::Test => Role::Test,
+        }
+    }
+}
+
+impl TapeProgram {
+    /// Its records and kernels for a number type.
+    ///
+    /// # Errors
+    /// What does not fit together, by name.
+    pub(crate) fn table<T: Number>(&self) -> Result<Table<T>> {
+        let records = Records::of_parts([&self.shared, &self.private, &self.parameters, &self.globals]);
+        if let Some(fault) = &records.fault {
+            return Err(Error::Program(fault.clone()));
+        }
+        for kernel in &self.kernels {
+            self.check(kernel, &records).map_err(|why| Error::Program(format!("kernel {} {why}", kernel.name)))?;
+        }
+        let kernels = self.kernels.iter().map(|kernel| {
+            let metric = match &kernel.purpose {
+                Purpose::Measure { metric: Some((label, unit)), .. } => Some((lasting(label), lasting(unit))),
+                _ => None,
+            };
+            (lasting(&kernel.name), kernel.purpose.role(), kernel.formula.clone(), metric)
+        });
+        Table::of_formulas(lasting(&self.name), records, kernels)
+    }
+
+    /// Numbers of reals of its state.
+    fn reals(&self) -> usize {
+        self.shared.iter().chain(&self.private).map(|part| part.components).sum()
+    }
+
+    /// Whether a formula reads what there is, and comes to what it is for.
+    fn check(&self, kernel: &TapeKernel, records: &Records) -> std::result::Result<(), String> {
+        let [shared, private, parameters, globals] = records.lengths();
+        let Formula { tape, outputs, .. } = &*kernel.formula;
+        let (is_of_vertex, looks_around) = match kernel.purpose {
+            Purpose::Map => (true, false),
+            Purpose::Update { .. } | Purpose::Measure { .. } => (true, true),
+            Purpose::Scalar | Purpose::Test => (false, false),
+        };
+        if !(tape.folds.is_empty() || looks_around) {
+            return Err("looks at neighbors, which an update or a measure may".into());
+        }
+        for id in 0..tape.len() {
+            let Node::Input(input, k) = tape.node(id) else { continue };
+            let given = match input {
+                Input::Parameters => parameters,
+                Input::Globals => globals,
+                Input::Settings => SETTINGS,
+                Input::Shared if is_of_vertex => shared,
+                Input::Private if is_of_vertex => private,
+                Input::Vertex if is_of_vertex => 1,
+                Input::Shared | Input::Private | Input::Vertex => {
+                    return Err("looks at a vertex, but runs once for the whole mesh".into());
+                }
+                Input::Step | Input::Draw => 1,
+                Input::Other { .. } => shared,
+                // Formulas know how much there is of it.
+                Input::Data { .. } => usize::MAX,
+            };
+            if k >= given {
+                return Err(format!("reads number {k} of {input:?}, of which there are {given}"));
+            }
+        }
+        let wanted = match kernel.purpose {
+            Purpose::Map | Purpose::Update { .. } => shared + private,
+            Purpose::Measure { .. } | Purpose::Test => 1,
+            Purpose::Scalar => globals,
+        };
+        if outputs.len() != wanted {
+            return Err(format!("comes to {} numbers where there are {wanted}", outputs.len()));
+        }
+        let kind = if kernel.purpose == Purpose::Test { Type::Truth } else { Type::Real };
+        match outputs.iter().map(|&id| tape.type_of(id)).find(|&found| found != kind) {
+            Some(found) => Err(format!("comes to {} where {} is", found.name(), kind.name())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it has as many values as it says.
+    ///
+    /// # Errors
+    /// What there are too many or too few of.
+    pub(crate) fn check_values(&self, mesh: &Mesh) -> Result<()> {
+        let vertices = mesh.points().len();
+        let count = |parts: &[Part]| parts.iter().map(|part| part.components).sum::<usize>();
+        let lengths = [
+            ("values of the initial state", self.initial.len(), vertices * self.reals()),
+            ("values of parameters", self.values.len(), count(&self.parameters)),
+            ("marks of vertices that are fixed", self.fixed.len(), if self.fixed.is_empty() { 0 } else { vertices }),
+            ("globals at the start", self.start.len(), if self.start.is_empty() { 0 } else { count(&self.globals) }),
+        ];
+        if let Some((what, given, wanted)) = lengths.into_iter().find(|(_, given, wanted)| given != wanted) {
+            return Err(Error::Invalid(format!("{given} {what} were given, {wanted} are needed")));
+        }
+        for star in &self.stars {
+            let (corners, reals) = (star.shape.corners(), count(&star.parts));
+            if star.elements.len() % corners != 0 {
+                return Err(Error::Invalid(format!(
+                    "star {} has {} vertices, which are no elements of {corners} each",
+                    star.name,
+                    star.elements.len()
+                )));
+            }
+            let elements = star.elements.len() / corners;
+            if ![elements * reals, elements * corners * reals].contains(&star.data.len()) {
+                return Err(Error::Invalid(format!(
+                    "star {} has {elements} elements with {reals} reals each, and {} values",
+                    star.name,
+                    star.data.len()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TapeStar {
+    fn plan(&self, index: usize) -> StarPlan {
+        let (corners, shape, data) = (self.shape.corners(), self.shape, self.data.clone());
+        let reals: usize = self.parts.iter().map(|part| part.components).sum();
+        let kinds: Vec<Kind> = Fields(self.parts.clone()).kinds();
+        let (elements, of) = (self.elements.len() / corners, kinds.clone());
+        let is_by_corner = data.len() != elements * reals;
+        StarPlan {
+            index,
+            name: lasting(&self.name),
+            corners,
+            shape,
+            is_directed: self.is_directed,
+            is_searched: false,
+            lists: Box::new(self.elements.clone()),
+            data_len: reals,
+            parts: self.parts.iter().map(|part| (part.name.clone(), part.components)).collect(),
+            kinds,
+            data: Box::new(move |_, incidences, out| {
+                for &incidence in incidences {
+                    let row = incidence as usize / if is_by_corner { 1 } else { corners };
+                    let values = &data[row * reals..][..reals];
+                    out.extend(values.iter().zip(&of).map(|(&x, kind)| kind.encode::<f64>(x)));
+                }
+            }),
+        }
+    }
+}
+
+impl<T: Number> AnyProgram<T> for TapeProgram {
+    fn time_step(&self) -> f64 {
+        self.time_step
+    }
+
+    fn parameters(&self, _time: f64) -> Vec<T> {
+        encode(&self.parameters, &self.values)
+    }
+
+    fn globals(&self) -> Vec<T> {
+        match self.start.is_empty() {
+            true => encode(&self.globals, &vec![0.0; Fields(self.globals.clone()).len()]),
+            false => encode(&self.globals, &self.start),
+        }
+    }
+
+    fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+        self.check_values(mesh)?;
+        stars.plans.extend(self.stars.iter().enumerate().map(|(index, star)| star.plan(index)));
+        Ok(())
+    }
+
+    fn initial(&self, _: &Mesh, v: u32, reals: &mut Vec<T>) {
+        let kinds = self.shared.iter().chain(&self.private);
+        let kinds = kinds.flat_map(|part| std::iter::repeat_n(part.kind, part.components));
+        let values = &self.initial[v as usize * self.reals()..][..self.reals()];
+        reals.extend(values.iter().zip(kinds).map(|(&x, kind)| kind.encode::<T>(x)));
+    }
+
+    fn fixed(&self, _: &Mesh, v: u32) -> bool {
+        self.fixed.get(v as usize).copied().unwrap_or(false)
+    }
+
+    fn step(&self, mut list: StageList) -> StageList {
+        self.tell(&self.step, &mut list);
+        list
+    }
+}
+
+impl TapeProgram {
+    fn tell(&self, stages: &[TapeStage], list: &mut StageList) {
+        let named = |kernel: usize, settings: &[f64]| Named {
+            name: self.kernels.get(kernel).map_or("?", |kernel| lasting(&kernel.name)),
+            id: KernelId::At(kernel),
+            settings: settings.to_vec(),
+        };
+        for stage in stages {
+            let (kernel, fits): (usize, fn(&Purpose) -> bool) = match stage {
+                TapeStage::Map { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Map),
+                TapeStage::Sweep { kernel, .. }
+                | TapeStage::SweepBackward { kernel, .. }
+                | TapeStage::Jacobi { kernel, .. }
+                | TapeStage::Fixpoint { kernel, .. } => (*kernel, |purpose| matches!(purpose, Purpose::Update { .. })),
+                TapeStage::Reduce { kernel, .. } => (*kernel, |purpose| matches!(purpose, Purpose::Measure { .. })),
+                TapeStage::Scalar { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Scalar),
+                TapeStage::Until { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Test),
+            };
+            let Some(of) = self.kernels.get(kernel) else {
+                return list
+                    .refuse(format!("a step uses kernel number {kernel}, of which there are {}", self.kernels.len()));
+            };
+            if !fits(&of.purpose) {
+                return list.refuse(format!("a step uses kernel {}, which is for something else", of.name));
+            }
+            match stage {
+                TapeStage::Map { kernel, settings } => list.update(named(*kernel, settings), Rule::Alone, 1),
+                TapeStage::Sweep { kernel, settings, rounds } => {
+                    list.update(named(*kernel, settings), Rule::InOrder, *rounds);
+                }
+                TapeStage::SweepBackward { kernel, settings, rounds } => {
+                    list.update(named(*kernel, settings), Rule::Backward, *rounds);
+                }
+                TapeStage::Jacobi { kernel, settings, rounds } => {
+                    list.update(named(*kernel, settings), Rule::AtOnce, *rounds);
+                }
+                TapeStage::Fixpoint { kernel, settings, most } => {
+                    let purpose = self.kernels.get(*kernel).map(|kernel| &kernel.purpose);
+                    let is_quiet = purpose == Some(&Purpose::Update { quiet: true });
+                    list.fixpoint(named(*kernel, settings), is_quiet, *most);
+                }
+                TapeStage::Reduce { kernel, settings, into } => {
+                    let into = Some(*into).filter(|&into| into < Fields(self.globals.clone()).len());
+                    list.reduce(named(*kernel, settings), into);
+                }
+                TapeStage::Scalar { kernel, settings } => list.scalar(named(*kernel, settings)),
+                TapeStage::Until { kernel, settings, most, repeat } => {
+                    let outside = list.begin();
+                    self.tell(repeat, list);
+                    list.until(named(*kernel, settings), *most, outside);
+                }
+            }
+        }
+    }
+}
+
+fn encode<T: Number>(parts: &[Part], values: &[f64]) -> Vec<T> {
+    let kinds = parts.iter().flat_map(|part| std::iter::repeat_n(part.kind, part.components));
+    values.iter().zip(kinds).map(|(&x, kind)| kind.encode(x)).collect()
+}
