@@ -105,7 +105,7 @@ impl<P: Program, T: Number> Simulation<P, T> {
     /// # Errors
     /// A GPU that failed, or a kernel that panicked.
     pub fn globals(&self) -> Result<P::Globals<f64>> {
-        let globals = self.core.globals()?;
+        let globals = self.core.global_reals()?;
         Ok(Record::build(|k| globals[k]))
     }
 

@@ -194,6 +194,11 @@ impl Run {
             None => bits,
         }))
     }
+
+    /// The simulation alone.
+    pub fn into_simulation(self) -> Box<dyn AnySimulation> {
+        self.scene.simulation
+    }
 }
 
 impl Deref for Run {

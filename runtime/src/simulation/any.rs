@@ -112,6 +112,25 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// An unknown name, a wrong number of values, or one that is not finite (names the vertex).
     fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()>;
 
+    /// Names the numbers that stages write: what a step measures and computes on the way.
+    fn globals(&self) -> Vec<Part>;
+
+    /// Reads one of them, of as many reals as it has components.
+    ///
+    /// ```
+    /// # use meshweft::{Simulation, mesh::generate::generate, toy::Mixing};
+    /// let mixing = Simulation::builder(generate("chain:3", 1)?, Mixing).build()?.into_any();
+    /// for part in mixing.globals() {
+    ///     assert_eq!(mixing.global(&part.name)?.len(), part.components);
+    /// }
+    /// assert!(mixing.global("temper").is_err());
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown name; the message lists those there are. Otherwise as [`AnySimulation::state`].
+    fn global(&self, name: &str) -> Result<Vec<f64>>;
+
     /// Takes a copy of the state after all steps so far. Where other hosts hold it, they send it while they take the next steps,
     /// if these are asked for before the snapshot is read.
     ///

@@ -40,7 +40,7 @@ pub(super) trait Typed<T: Number>: AnySimulation {
     /// Measures what a kernel says.
     fn measure(&mut self, kernel: KernelId, name: &str, settings: Settings) -> Result<f64>;
     /// The reals of the globals.
-    fn globals(&self) -> Result<Vec<f64>>;
+    fn global_reals(&self) -> Result<Vec<f64>>;
     /// Replaces them.
     fn set_globals(&mut self, globals: &[T]) -> Result<()>;
     /// The reals of a vertex, shared ones first.
@@ -281,15 +281,7 @@ impl<T: Number> Core<T> {
 
     /// The number of a part's first real, and the part.
     fn locate(&self, name: &str) -> Result<(usize, &Part)> {
-        let mut first = 0;
-        for part in &self.fields.0 {
-            if part.name == name {
-                return Ok((first, part));
-            }
-            first += part.components;
-        }
-        let names: Vec<_> = self.fields.0.iter().map(|part| part.name.as_str()).collect();
-        Err(Error::Invalid(format!("unknown field {name:?}: one of {}", names.join(", "))))
+        locate(&self.fields, "field", name)
     }
 
     fn refuse(&self, name: &str, vertex: u32, value: f64) -> Error {
@@ -319,6 +311,19 @@ impl<T: Number> Core<T> {
     }
 }
 
+/// The number of the first real of a part, and the part.
+fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
+    let mut first = 0;
+    for part in &fields.0 {
+        if part.name == name {
+            return Ok((first, part));
+        }
+        first += part.components;
+    }
+    let names: Vec<_> = fields.0.iter().map(|part| part.name.as_str()).collect();
+    Err(Error::Invalid(format!("unknown {what} {name:?}: one of {}", names.join(", "))))
+}
+
 impl<T: Number> Typed<T> for Core<T> {
     fn list(&self) -> StageList {
         StageList::new::<T>(self.table.ids(), self.layout.is_double_buffered())
@@ -335,7 +340,7 @@ impl<T: Number> Typed<T> for Core<T> {
         }
     }
 
-    fn globals(&self) -> Result<Vec<f64>> {
+    fn global_reals(&self) -> Result<Vec<f64>> {
         self.check_whole()?;
         let globals = self.engine.globals()?;
         Ok(globals.iter().zip(&self.table.globals).map(|(&x, kind)| kind.decode(x)).collect())
@@ -484,6 +489,15 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
         self.write(name, values.len(), &|i| values[i])
+    }
+
+    fn globals(&self) -> Vec<Part> {
+        self.table.records.globals.0.clone()
+    }
+
+    fn global(&self, name: &str) -> Result<Vec<f64>> {
+        let (first, part) = locate(&self.table.records.globals, "global", name)?;
+        Ok(self.global_reals()?[first..first + part.components].to_vec())
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {

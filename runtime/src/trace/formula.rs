@@ -9,6 +9,16 @@ use crate::number::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(Id);
 
+impl Value {
+    pub(super) fn of(id: Id) -> Value {
+        Value(id)
+    }
+
+    pub(super) fn id(self) -> Id {
+        self.0
+    }
+}
+
 /// One number that a fold gathers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {

@@ -10,6 +10,7 @@
 //! fn update(place: Place, own: Shared, body: Private) -> New
 //! ```
 
+mod algebra;
 mod expr;
 mod formula;
 mod tape;

@@ -1,0 +1,658 @@
+"""Programs: a class whose fields are declared and whose kernels are plain functions, traced once."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ._mesh import Mesh
+from ._meshweft import ProgramError
+from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, refuse, vector
+
+
+class Declaration:
+    """A number, vector or matrix that a program declares: of a vertex, a parameter, a global, or of an element."""
+
+    def __init__(self, group: str, shape: Any = (), integer: bool = False, default: Any = 0.0) -> None:
+        if isinstance(shape, int):
+            shape = () if shape == 1 else (shape,)
+        self.group, self.shape, self.is_integer, self.default = group, tuple(shape), integer, default
+        if len(self.shape) > 2 or any(not 1 <= n <= 4 for n in self.shape) or len(set(self.shape)) > 1:
+            raise refuse(f"shape {self.shape}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4")
+        if integer and self.shape:
+            raise refuse("integers are numbers: declare several")
+        self.components = int(np.prod(self.shape))
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None or self.group not in ("parameter", "global"):
+            return self
+        return instance.__dict__.get(self.name, self.default)
+
+    def part(self) -> tuple[str, int, bool]:
+        return self.name, self.components, self.is_integer
+
+    def flat(self, value: Any) -> list[float]:
+        """The numbers of a value of it, a matrix column after column."""
+        array = np.asarray(value, dtype=float)
+        if array.shape != self.shape:
+            try:
+                array = np.broadcast_to(array, self.shape)
+            except ValueError:
+                raise ProgramError(f"{self.group} {self.name} has shape {self.shape}, not {array.shape}") from None
+        return array.T.reshape(-1).tolist()
+
+    def symbols(self, make: Callable[[int], int], trace: Trace, first: int) -> Any:
+        """The value whose first number is input `first`."""
+        reals = [Real(trace, make(first + k)) for k in range(self.components)]
+        if self.is_integer:
+            return reals[0]._unary("held")
+        if not self.shape:
+            return reals[0]
+        return Vector(reals) if len(self.shape) == 1 else Matrix(self.shape[0], reals)
+
+    def reals(self, value: Any, trace: Trace) -> list[int]:
+        """The numbers of what a kernel says it is, as the formula has them."""
+        if self.is_integer:
+            return [trace.integer(value)._unary("hold")._value]
+        if not self.shape:
+            if isinstance(value, (Vector, Matrix)):
+                raise refuse(f"{self.name} is a number, not {value!r}")
+            return [trace.real(value)._value]
+        if len(self.shape) == 1:
+            value = vector(value)
+        elif not isinstance(value, Matrix):
+            raise refuse(f"{self.name} is a matrix of {self.shape[0]} rows, not {type(value).__name__}")
+        if len(value._reals) != self.components:
+            raise refuse(f"{self.name} has {self.components} components, not {len(value._reals)}")
+        return [real._seen_by(trace)._value for real in value._reals]
+
+
+def shared(shape: Any = (), *, integer: bool = False) -> Any:
+    """Declares a field that neighbors read, such as a position: a number, a vector `shared(3)` or a matrix `shared((3, 3))`."""
+    return Declaration("shared", shape, integer)
+
+
+def private(shape: Any = (), *, integer: bool = False) -> Any:
+    """Declares a field that only its vertex reads, such as a mass."""
+    return Declaration("private", shape, integer)
+
+
+def parameter(default: Any = 0.0, shape: Any = None, *, integer: bool = False) -> Any:
+    """Declares a number, vector or matrix that all kernels read, and that may change between steps."""
+    return Declaration("parameter", np.shape(default) if shape is None else shape, integer, default)
+
+
+def globals_(default: Any = 0.0, shape: Any = None, *, integer: bool = False) -> Any:
+    """Declares a number that all kernels read as `p.globals.NAME` and stages write. `default`: at the start."""
+    return Declaration("global", np.shape(default) if shape is None else shape, integer, default)
+
+
+class Star:
+    """What lies around a vertex: elements of one kind, each with data."""
+
+    def __init__(self, shape: str, corners: int, data: Mapping[str, Any], directed: bool = False) -> None:
+        self.shape, self.corners, self.is_directed, self.name = shape, corners, directed, ""
+        self.data: list[Declaration] = []
+        for name, of in data.items():
+            declaration = of if isinstance(of, Declaration) else Declaration("data", of)
+            declaration.group, declaration.name = "data", name
+            self.data.append(declaration)
+        self.reals = sum(of.components for of in self.data)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+def edges(**data: Any) -> Star:
+    """Declares a star of edges, those of the mesh unless `Program.stars` says others. `data`: names and shapes of what each has: `edges(length=1)`."""
+    return Star("edge", 2, data)
+
+
+def directed_edges(**data: Any) -> Star:
+    """Declares a star of edges `[from, to]`, of which only `to` sees `from`. `Program.stars` says which."""
+    return Star("edge", 2, data, directed=True)
+
+
+def triangles(**data: Any) -> Star:
+    """Declares a star of triangles, those of the mesh unless `Program.stars` says others."""
+    return Star("triangle", 3, data)
+
+
+def quads(**data: Any) -> Star:
+    """Declares a star of quads, those of the mesh unless `Program.stars` says others."""
+    return Star("quad", 4, data)
+
+
+def tets(**data: Any) -> Star:
+    """Declares a star of tetrahedra (or hinges), those of the mesh unless `Program.stars` says others."""
+    return Star("tet", 4, data)
+
+
+def hexes(**data: Any) -> Star:
+    """Declares a star of hexahedra, those of the mesh unless `Program.stars` says others."""
+    return Star("hex", 8, data)
+
+
+class Record:
+    """The values of some declared numbers, by name. `replace` makes another one; they can be set, too."""
+
+    def __init__(self, what: str, values: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_what", what)
+        object.__setattr__(self, "_values", dict(values))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise refuse(f"{self._what} has no {name}, but {', '.join(self._values) or 'nothing'}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__getattr__(name)
+        self._values[name] = value
+
+    def replace(self, **values: Any) -> "Record":
+        """The same with other values."""
+        for name in values:
+            self.__getattr__(name)
+        return Record(self._what, {**self._values, **values})
+
+    def __repr__(self) -> str:
+        return f"<{self._what}: {', '.join(self._values)}>"
+
+
+class Given(Record):
+    """What a kernel is given besides its vertex: parameters by name, and `globals`, `step`, `vertex`, random numbers."""
+
+    globals: Record
+
+    def uniform(self, seed: int) -> Real:
+        """A random number, uniform in [0, 1): another one for each vertex, step, stage, round and seed."""
+        trace = Trace.here()
+        return Real(trace, trace.do("random", seed, False))
+
+    def normal(self, seed: int) -> Real:
+        """A random number, normal with mean 0 and variance 1."""
+        trace = Trace.here()
+        return Real(trace, trace.do("random", seed, True))
+
+    @property
+    def step(self) -> Integer:
+        """Steps taken before this one."""
+        return Real(Trace.here(), Trace.here().do("input", "step", 0))._unary("held")
+
+    @property
+    def vertex(self) -> Integer:
+        """The number of the vertex along the curve."""
+        return Real(Trace.here(), Trace.here().do("input", "vertex", 0))._unary("held")
+
+
+def _flatten(value: Any, leaves: list[Any]) -> Any:
+    """Takes apart what a loop gathers. Returns what puts it together again from reals."""
+    if isinstance(value, tuple) or isinstance(value, list):
+        parts = [_flatten(part, leaves) for part in value]
+        kind = type(value)
+        return lambda reals: kind(part(reals) for part in parts)
+    if isinstance(value, dict):
+        named = {name: _flatten(part, leaves) for name, part in value.items()}
+        return lambda reals: {name: part(reals) for name, part in named.items()}
+    if isinstance(value, (Vector, Matrix)):
+        leaves.extend(value._reals)
+        if isinstance(value, Vector):
+            n = len(value)
+            return lambda reals: Vector([next(reals) for _ in range(n)])
+        rows = value._rows
+        return lambda reals: Matrix(rows, [next(reals) for _ in range(rows * rows)])
+    if isinstance(value, Truth):
+        raise refuse("a loop over elements gathers numbers: write meshweft.select(condition, 1.0, 0.0)")
+    leaves.append(value if isinstance(value, Integer) else Trace.here().real(value))
+    if isinstance(value, Integer):
+        return lambda reals: next(reals)._unary("held")
+    return lambda reals: next(reals)
+
+
+def _slot(leaf: Any) -> int:
+    """The real that holds a leaf."""
+    return leaf._unary("hold")._value if isinstance(leaf, Integer) else leaf._seen_by(Trace.here())._value
+
+
+class StarView:
+    """The elements around the vertex that is updated."""
+
+    def __init__(self, star: Star, index: int, shared: Sequence[Declaration]) -> None:
+        self._star, self._index, self._shared = star, index, shared
+
+    def fold(self, start: Any, formula: Callable[..., Any]) -> Any:
+        """Gathers something over the elements, one after the other: `formula(gathered, *others, data)` is what is gathered after one of them.
+
+        `others`: shared fields of the other vertices of the element, in the order that keeps its orientation with the vertex itself first. `data`
+        is given only if the star has some.
+        """
+        trace, leaves = Trace.here(), []
+        build = _flatten(start, leaves)
+        names = [f"part{k}" for k in range(len(leaves))]
+        slots = [(name, isinstance(leaf, Integer), _slot(leaf)) for name, leaf in zip(names, leaves)]
+        gathered = self._open(trace, slots)
+        following: list[Any] = []
+        new = formula(build(iter(gathered)), *self._element(trace))
+        _flatten(new, following)
+        return self._close(trace, leaves, following, build)
+
+    def sum(self, formula: Callable[..., Any]) -> Any:
+        """Adds up `formula(*others, data)` over the elements, component by component, from zeros."""
+        trace = Trace.here()
+        # How much it adds up is known once it has run: first on a copy of the formula, which is thrown away.
+        kept, trace.formula = trace.formula, trace.formula.copy()
+        self._open(trace, [("unknown", False, trace.real(0.0)._value)])
+        shape: list[Any] = []
+        _flatten(formula(*self._element(trace)), shape)
+        shape, trace.formula = [isinstance(leaf, Integer) for leaf in shape], kept
+        zeros: list[Any] = [trace.integer(0) if is_integer else trace.real(0.0) for is_integer in shape]
+        slots = [(f"sum{k}", is_integer, _slot(zero)) for k, (zero, is_integer) in enumerate(zip(zeros, shape))]
+        gathered = self._open(trace, slots)
+        terms: list[Any] = []
+        build = _flatten(formula(*self._element(trace)), terms)
+        so_far = [real._unary("held") if is_integer else real for real, is_integer in zip(gathered, shape)]
+        return self._close(trace, zeros, [a + b for a, b in zip(so_far, terms)], build)
+
+    def count(self) -> Real:
+        """The number of elements around the vertex, as a real."""
+        return self.fold(0.0, lambda n, *_: n + 1.0)
+
+    def _open(self, trace: Trace, slots: list[tuple[str, bool, int]]) -> list[Real]:
+        star = self._star
+        opened = trace.do("open", self._index, star.name, star.corners - 1, star.reals, slots)
+        return [Real(trace, value) for value in opened]
+
+    def _element(self, trace: Trace) -> list[Any]:
+        arguments: list[Any] = []
+        for other in range(self._star.corners - 1):
+            arguments.append(_record("a neighbor", self._shared, trace, lambda k: trace.do("other", other, k)))
+        if self._star.data:
+            arguments.append(_record("an element", self._star.data, trace, lambda k: trace.do("data", k)))
+        return arguments
+
+    def _close(self, trace: Trace, leaves: list[Any], following: list[Any], build: Any) -> Any:
+        kinds = [[isinstance(leaf, Integer) for leaf in of] for of in (leaves, following)]
+        if kinds[0] != kinds[1]:
+            raise refuse(
+                f"a loop over elements begins with {len(leaves)} numbers and goes on with {len(following)}, or with others of them integers"
+            )
+        results = trace.do("close", [_slot(leaf) for leaf in following])
+        return build(iter([Real(trace, value) for value in results]))
+
+
+def _record(what: str, declarations: Sequence[Declaration], trace: Trace, make: Callable[[int], int]) -> Record:
+    values, first = {}, 0
+    for declaration in declarations:
+        values[declaration.name] = declaration.symbols(make, trace, first)
+        first += declaration.components
+    return Record(what, values)
+
+
+class Around:
+    """What lies around a vertex: `around.NAME` is a star, and `around.sum` and `around.fold` go along the only one."""
+
+    def __init__(self, stars: Sequence[Star], shared: Sequence[Declaration]) -> None:
+        self._stars = {star.name: StarView(star, index, shared) for index, star in enumerate(stars)}
+
+    def __getattr__(self, name: str) -> StarView:
+        try:
+            return self._stars[name]
+        except KeyError:
+            raise refuse(f"the program has no star {name}, but {', '.join(self._stars) or 'none'}") from None
+
+    def _only(self) -> StarView:
+        if len(self._stars) != 1:
+            raise refuse(f"the program has {len(self._stars)} stars: write around.NAME.sum(...) with one of {', '.join(self._stars)}")
+        return next(iter(self._stars.values()))
+
+    def sum(self, formula: Callable[..., Any]) -> Any:
+        """As `StarView.sum` of the only star."""
+        return self._only().sum(formula)
+
+    def fold(self, start: Any, formula: Callable[..., Any]) -> Any:
+        """As `StarView.fold` of the only star."""
+        return self._only().fold(start, formula)
+
+    def count(self) -> Real:
+        """As `StarView.count` of the only star."""
+        return self._only().count()
+
+
+class Kernel:
+    """A formula of a program, as a plain function."""
+
+    def __init__(self, function: Callable[..., Any], purpose: str, quiet: bool = False, metric: Any = None) -> None:
+        self.function, self.purpose, self.is_quiet, self.metric = function, purpose, quiet, metric
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+        given = {"map": 2, "scalar": 1, "test": 1}.get(purpose, 3)
+        parameters = list(inspect.signature(function).parameters.values())
+        words = ", ".join(("p", "own", "around")[:given])
+        if len(parameters) < given:
+            raise refuse(f"kernel {self.name} takes ({words}), and names of settings after that")
+        self.settings = [parameter.name for parameter in parameters[given:]]
+        if len(self.settings) > 4:
+            raise refuse(f"kernel {self.name} has {len(self.settings)} settings, at most 4")
+        self.defaults = {p.name: p.default for p in parameters[given:] if p.default is not inspect.Parameter.empty}
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def trace(self, declared: "Declared") -> Trace:
+        """Runs it once on symbols."""
+        with Trace(self.name) as trace:
+            make = lambda group: lambda k: trace.do("input", group, k)
+            given = Given("the program", _record("", declared.parameters, trace, make("parameters"))._values)
+            object.__setattr__(given, "globals", _record("the globals", declared.globals, trace, make("globals")))
+            settings = [Real(trace, trace.do("input", "settings", k)) for k in range(len(self.settings))]
+            arguments: list[Any] = [given]
+            if self.purpose not in ("scalar", "test"):
+                own = {
+                    **_record("", declared.shared, trace, make("shared"))._values,
+                    **_record("", declared.private, trace, make("private"))._values,
+                }
+                arguments.append(Record("the vertex", own))
+            if self.purpose not in ("scalar", "test", "map"):
+                arguments.append(Around(declared.stars, declared.shared))
+            result = self.function(*arguments, *settings)
+            trace.formula.finish(self._outputs(result, declared, trace))
+        return trace
+
+    def _outputs(self, result: Any, declared: "Declared", trace: Trace) -> list[int]:
+        name = f"{self.function.__code__.co_filename}:{self.function.__code__.co_firstlineno}: kernel {self.name}"
+        if self.purpose in ("map", "update", "scalar"):
+            what = "its new globals: return p.globals.replace(...)" if self.purpose == "scalar" else "the new vertex: return own.replace(...)"
+            if not isinstance(result, Record):
+                raise ProgramError(f"{name} returns {type(result).__name__}, and must return {what}")
+            parts = declared.globals if self.purpose == "scalar" else [*declared.shared, *declared.private]
+            if list(result._values) != [part.name for part in parts]:
+                raise ProgramError(f"{name} returns {result!r}, and must return {what}")
+            return [value for part in parts for value in part.reals(result._values[part.name], trace)]
+        if self.purpose == "test":
+            return [trace.truth(result)._value]
+        if isinstance(result, (Vector, Matrix, Record, tuple)) or result is None:
+            raise ProgramError(f"{name} measures one number a vertex, and returns {type(result).__name__}")
+        return [trace.real(result)._value]
+
+
+def _decorator(purpose: str, **more: Any) -> Callable[..., Any]:
+    return lambda function: Kernel(function, purpose, **more)
+
+
+def map(function: Callable[..., Any]) -> Any:
+    """A kernel `(p, own)` that returns the new vertex from the old one."""
+    return Kernel(function, "map")
+
+
+def update(function: Callable[..., Any] | None = None, *, quiet: bool = False) -> Any:
+    """A kernel `(p, own, around)` that returns the new vertex from the old one and its neighbors. More arguments are settings.
+
+    `quiet`: it may be left out where nothing has changed since it last ran there.
+    """
+    return _decorator("update", quiet=quiet) if function is None else Kernel(function, "update", quiet)
+
+
+def measure(how: str, label: str | None = None, unit: str = "") -> Any:
+    """A kernel `(p, own, around)` that returns a number for each vertex, combined over the mesh: `"sum"`, `"minimum"` or `"maximum"`. With a label
+    it is one of the metrics."""
+    if how not in ("sum", "minimum", "maximum"):
+        raise refuse(f"a measure is a sum, a minimum or a maximum, not {how!r}")
+    return _decorator(how, metric=None if label is None else (label, unit))
+
+
+def scalar(function: Callable[..., Any]) -> Any:
+    """A kernel `(p)` that returns the new globals, once for the whole mesh."""
+    return Kernel(function, "scalar")
+
+
+def test(function: Callable[..., Any]) -> Any:
+    """A kernel `(p)` that returns a condition on parameters and globals, once for the whole mesh."""
+    return Kernel(function, "test")
+
+
+class Stages:
+    """Receives the stages of a step, in order. Nothing runs while it is told."""
+
+    def __init__(self, program: "Program") -> None:
+        self._kernels = {id(kernel): number for number, kernel in enumerate(program._declared.kernels)}
+        self._globals = program._declared.globals
+        self._list: list[dict[str, Any]] = []
+
+    def _add(self, what: str, kernel: Any, purposes: Sequence[str], count: int, settings: dict[str, float]) -> dict[str, Any]:
+        number = self._kernels.get(id(kernel))
+        if number is None:
+            raise refuse(f"{what} takes a kernel of the program, not {kernel!r}")
+        if kernel.purpose not in purposes:
+            raise refuse(f"{what} takes a kernel that is a {' or '.join(purposes)}; {kernel.name} is a {kernel.purpose}")
+        unknown = [name for name in settings if name not in kernel.settings]
+        if unknown:
+            raise refuse(f"kernel {kernel.name} has no setting {unknown[0]}, but {', '.join(kernel.settings) or 'none'}")
+        values = {**kernel.defaults, **settings}
+        missing = [name for name in kernel.settings if name not in values]
+        if missing:
+            raise refuse(f"setting {missing[0]} of kernel {kernel.name} has no value")
+        stage = {
+            "what": what,
+            "kernel": number,
+            "settings": [float(values[name]) for name in kernel.settings],
+            "count": int(count),
+            "repeat": [],
+        }
+        self._list.append(stage)
+        return stage
+
+    def map(self, kernel: Any, **settings: float) -> None:
+        """Updates every vertex by itself."""
+        self._add("map", kernel, ["map"], 0, settings)
+
+    def sweep(self, kernel: Any, rounds: int = 1, **settings: float) -> None:
+        """Updates every vertex so many times in place, in the order of the schedule (Gauss-Seidel)."""
+        self._add("sweep", kernel, ["update"], rounds, settings)
+
+    def sweep_backward(self, kernel: Any, rounds: int = 1, **settings: float) -> None:
+        """Sweeps in the reverse order."""
+        self._add("sweep_backward", kernel, ["update"], rounds, settings)
+
+    def jacobi(self, kernel: Any, rounds: int = 1, **settings: float) -> None:
+        """Updates every vertex so many times from the old values of all neighbors."""
+        self._add("jacobi", kernel, ["update"], rounds, settings)
+
+    def fixpoint(self, kernel: Any, most: int, **settings: float) -> None:
+        """Updates every vertex from old values until that changes nothing, at most so many times. The kernel must be quiet."""
+        self._add("fixpoint", kernel, ["update"], most, settings)
+
+    def reduce(self, kernel: Any, into: str, **settings: float) -> None:
+        """Measures every vertex, and writes the combination into a global."""
+        first = 0
+        for part in self._globals:
+            if part.name == into:
+                if part.components != 1:
+                    raise refuse(f"global {into} is not a number")
+                self._add("reduce", kernel, ["sum", "minimum", "maximum"], first, settings)
+                return
+            first += part.components
+        raise refuse(f"the program has no global {into}, but {', '.join(part.name for part in self._globals) or 'none'}")
+
+    def scalar(self, kernel: Any, **settings: float) -> None:
+        """Computes new globals."""
+        self._add("scalar", kernel, ["scalar"], 0, settings)
+
+    @contextmanager
+    def until(self, test: Any, most: int, **settings: float) -> Iterator[None]:
+        """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
+        stage = self._add("until", test, ["test"], most, settings)
+        outside, self._list = self._list, stage["repeat"]
+        yield
+        self._list = outside
+
+
+class Declared:
+    """What a class declares, in order."""
+
+    def __init__(self, program: type) -> None:
+        members: dict[str, Any] = {}
+        for base in reversed(program.__mro__):
+            members.update(vars(base))
+        of = lambda kind: [member for member in members.values() if isinstance(member, kind)]
+        fields = of(Declaration)
+        self.shared = [field for field in fields if field.group == "shared"]
+        self.private = [field for field in fields if field.group == "private"]
+        self.parameters = [field for field in fields if field.group == "parameter"]
+        self.globals = [field for field in fields if field.group == "global"]
+        self.stars: list[Star] = of(Star)
+        self.kernels: list[Kernel] = of(Kernel)
+
+
+class Program:
+    """A physical model on a mesh: subclass it, declare fields, parameters and stars, write kernels, and say what a step does.
+
+    Parameters are arguments of the class, by name, and attributes of its instances that may change between steps.
+    """
+
+    time_step: float = 1.0
+    """The time that a step advances, in seconds."""
+
+    _declared: Declared
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._declared = Declared(cls)
+
+    def __init__(self, **parameters: Any) -> None:
+        known = [parameter.name for parameter in self._declared.parameters]
+        for name, value in parameters.items():
+            if name not in known and name != "time_step":
+                raise refuse(f"{type(self).__name__} has no parameter {name}, but {', '.join(known) or 'none'}")
+            setattr(self, name, value)
+
+    def initial(self, mesh: Mesh) -> Mapping[str, Any]:
+        """The state at the start: arrays over the vertices by the names of fields, or one value for all. Zero where nothing is said."""
+        return {}
+
+    def fixed(self, mesh: Mesh) -> Any:
+        """Which vertices keep their state, whatever the kernels say: an array of truths, or None."""
+        return None
+
+    def stars(self, mesh: Mesh) -> Mapping[str, Any]:
+        """Elements of the stars by name, shape (elements, corners), where they are not those of the mesh; with data, `(elements, {name: values})`.
+
+        Values of data have shape (elements, ...), or (elements, corners, ...) where the corners of an element see different ones. For the
+        elements of the mesh give None in place of an array.
+        """
+        return {}
+
+    def step(self, stages: Stages) -> None:
+        """Tells the stages of a step. Asked once, when a simulation is built."""
+        raise ProgramError(f"{type(self).__name__} says nothing of its steps: write def step(self, stages)")
+
+    def _values(self) -> list[float]:
+        return [x for parameter in self._declared.parameters for x in parameter.flat(getattr(self, parameter.name))]
+
+    def _data(self, mesh: Mesh) -> dict[str, Any]:
+        """All of it as data."""
+        declared, vertices = self._declared, len(mesh)
+        stages = Stages(self)
+        self.step(stages)
+        kernels = []
+        for kernel in declared.kernels:
+            kernels.append(
+                {
+                    "name": kernel.name,
+                    "purpose": kernel.purpose,
+                    "is_quiet": kernel.is_quiet,
+                    "metric": kernel.metric,
+                    "formula": kernel.trace(declared).formula,
+                }
+            )
+        fixed = self.fixed(mesh)
+        return {
+            "name": f"{type(self).__module__}.{type(self).__qualname__}",
+            "shared": [part.part() for part in declared.shared],
+            "private": [part.part() for part in declared.private],
+            "parameters": [part.part() for part in declared.parameters],
+            "globals": [part.part() for part in declared.globals],
+            "stars": self._star_data(mesh),
+            "kernels": kernels,
+            "initial": self._initial(mesh),
+            "fixed": np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(fixed, vertices), bool),
+            "start": [x for part in declared.globals for x in part.flat(part.default)],
+            "values": self._values(),
+            "time_step": float(self.time_step),
+            "step": stages._list,
+        }
+
+    def _initial(self, mesh: Mesh) -> Any:
+        parts = [*self._declared.shared, *self._declared.private]
+        given = dict(self.initial(mesh))
+        unknown = [name for name in given if name not in [part.name for part in parts]]
+        if unknown:
+            raise ProgramError(f"{type(self).__name__} has no field {unknown[0]}, but {', '.join(part.name for part in parts)}")
+        columns = [rows(part, given.get(part.name, 0.0), len(mesh), "vertices") for part in parts]
+        return np.ascontiguousarray(np.concatenate([np.zeros((len(mesh), 0)), *columns], axis=1)).reshape(-1)
+
+    def _star_data(self, mesh: Mesh) -> list[dict[str, Any]]:
+        given, stars = dict(self.stars(mesh)), []
+        for star in self._declared.stars:
+            of = given.pop(star.name, None)
+            elements, data = of if isinstance(of, tuple) else (of, {})
+            if elements is None:
+                elements = mesh.elements(star.shape)
+            elements = np.ascontiguousarray(elements, dtype=np.uint32)
+            if elements.ndim != 2 or elements.shape[1] != star.corners:
+                raise ProgramError(f"elements of star {star.name} have shape (elements, {star.corners}), not {elements.shape}")
+            stars.append(
+                {
+                    "name": star.name,
+                    "shape": star.shape,
+                    "is_directed": star.is_directed,
+                    "elements": elements.reshape(-1),
+                    "parts": [part.part() for part in star.data],
+                    "data": _element_data(star, len(elements), dict(data)),
+                }
+            )
+        if given:
+            raise ProgramError(f"{type(self).__name__} has no star {next(iter(given))}, but {', '.join(star.name for star in self._declared.stars)}")
+        return stars
+
+
+def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
+    columns, by_corner = [], False
+    for part in star.data:
+        if part.name not in data:
+            raise ProgramError(f"data {part.name} of star {star.name} has no values: Program.stars gives them")
+        array = np.asarray(data.pop(part.name), dtype=float)
+        by_corner = by_corner or array.shape == (elements, star.corners, *part.shape)
+        columns.append((part, array))
+    if data:
+        raise ProgramError(f"star {star.name} has no data {next(iter(data))}")
+    made = []
+    for part, array in columns:
+        if array.shape == (elements, star.corners, *part.shape):
+            made.append(rows(part, array.reshape(elements * star.corners, *part.shape), elements * star.corners, "corners"))
+        else:
+            of = rows(part, array, elements, "elements")
+            made.append(np.repeat(of, star.corners, axis=0) if by_corner else of)
+    count = elements * star.corners if by_corner else elements
+    return np.ascontiguousarray(np.concatenate([np.zeros((count, 0)), *made], axis=1)).reshape(-1)
+
+
+def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
+    """Values of a declared number as rows of reals, a matrix column after column."""
+    array = np.asarray(value, dtype=float)
+    shape = (count, *part.shape)
+    if array.shape != shape:
+        try:
+            array = np.broadcast_to(array, shape)
+        except ValueError:
+            raise ProgramError(f"{part.name} has shape {shape} for {count} {what}, not {array.shape}") from None
+    if len(part.shape) == 2:
+        array = array.transpose(0, 2, 1)
+    return array.reshape(count, part.components)

@@ -1,0 +1,265 @@
+"""Simulations: a program on a mesh, stepped by its owner."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any, Iterator, NamedTuple
+
+import numpy as np
+
+from . import _meshweft
+from ._mesh import Mesh
+from ._meshweft import Error
+from ._program import Program
+
+
+class Metric(NamedTuple):
+    """One measured quantity."""
+
+    value: float
+    unit: str
+
+
+def _options(backend: str, threads: int | None, order: str | None, precision: str, adapter: int) -> dict[str, Any]:
+    if threads is not None and threads < 1:
+        raise Error(f"{threads} threads: at least 1, or None for one a core")
+    return {
+        "backend": backend,
+        "threads": 0 if threads is None else threads,
+        "order": order,
+        "precision": precision,
+        "adapter": adapter,
+    }
+
+
+class Simulation:
+    """A program on a mesh, with its state.
+
+    `backend`: `"cpu"`, the cores of this machine; `"gpu"`; or `"serial"`, the oracle, one vertex after the other. `threads`: one a core unless said.
+    `order`: of sweeps, such as `"blocked"`, `"color"`, `"priority-dag"`, `"jacobi"`: another order is another result, and nothing else is.
+    `precision`: `"f32"`, `"f64"` or, for programs of integers, `"i32"`.
+
+    Fields are in the order of the mesh's vertices: `sim["temperature"]` is an array, and can be set.
+    """
+
+    def __init__(
+        self,
+        mesh: Mesh,
+        program: Program,
+        *,
+        backend: str = "cpu",
+        threads: int | None = None,
+        order: str | None = None,
+        precision: str = "f32",
+        adapter: int = 0,
+    ) -> None:
+        options = _options(backend, threads, order, precision, adapter)
+        self._start(_meshweft.build(program._data(mesh), mesh._mesh, options), mesh, program)
+
+    def _start(self, core: Any, mesh: Mesh, program: Program | None) -> None:
+        self._core, self.mesh, self.program = core, mesh, program
+        self._known = self._parameters()
+
+    @classmethod
+    def _of_example(cls, core: Any) -> "Simulation":
+        made = cls.__new__(cls)
+        made._start(core, Mesh._of(core.mesh()), None)
+        return made
+
+    def _parameters(self) -> Any:
+        return None if self.program is None else (self.program._values(), float(self.program.time_step))
+
+    def _tell_parameters(self) -> None:
+        parameters = self._parameters()
+        if parameters != self._known:
+            self._core.set_parameters(*parameters)
+            self._known = parameters
+
+    def step(self, count: int = 1, *, progress: bool = False) -> None:
+        """Takes so many time steps. Other threads of Python run meanwhile, and an interrupt (Ctrl-C) ends it between two steps.
+
+        `progress`: shows how far it is.
+        """
+        self._tell_parameters()
+        if not progress:
+            self._core.step(count)
+            return
+        show = _Progress(count)
+        try:
+            self._core.step(count, show)
+            self._core.wait()
+            show.end(count)
+        except BaseException:
+            show.end(None)
+            raise
+
+    def __iter__(self) -> Iterator["Simulation"]:
+        """Steps without end: `for _ in sim: ...` looks at each."""
+        while True:
+            self.step()
+            yield self
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        return self._core.steps()
+
+    @property
+    def time(self) -> float:
+        """Simulated time in seconds."""
+        return self._core.time()
+
+    @property
+    def precision(self) -> str:
+        """The number type of the state: `f32`, `f64` or `i32`."""
+        return self._core.precision()
+
+    @property
+    def order(self) -> str:
+        """The order of sweeps, with the size of its blocks."""
+        return self._core.order()
+
+    @property
+    def threads(self) -> int:
+        """Threads that update vertices."""
+        return self._core.threads()
+
+    @property
+    def adapter(self) -> str | None:
+        """The GPU that updates run on, if they do."""
+        return self._core.adapter()
+
+    @property
+    def setup(self) -> dict[str, float]:
+        """Seconds that each stage of building took."""
+        return dict(self._core.setup())
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields of the state."""
+        return [name for name, _, _ in self._core.fields()]
+
+    def _shape(self, name: str, components: int) -> tuple[int, ...]:
+        declared = [] if self.program is None else [*self.program._declared.shared, *self.program._declared.private]
+        for part in declared:
+            if part.name == name:
+                return part.shape
+        return () if components == 1 else (components,)
+
+    def __getitem__(self, name: str) -> Any:
+        """A field, shape (vertices, ...), in the order of the mesh's vertices. A copy."""
+        components, values = self._core.field(name)
+        shape = self._shape(name, components)
+        values = values.reshape(-1, *shape)
+        return values.transpose(0, 2, 1) if len(shape) == 2 else values
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        components = {part: components for part, components, _ in self._core.fields()}.get(name)
+        if components is None:
+            raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
+        shape = self._shape(name, components)
+        array = np.asarray(values, dtype=float)
+        try:
+            array = np.broadcast_to(array, (len(self.mesh), *shape))
+        except ValueError:
+            raise Error(f"{name} has shape {(len(self.mesh), *shape)}, not {array.shape}") from None
+        if len(shape) == 2:
+            array = array.transpose(0, 2, 1)
+        self._core.set_field(name, np.ascontiguousarray(array).reshape(-1))
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """What stages measured and computed: numbers, and arrays of vectors, by name."""
+        found = {}
+        for name, components, _ in self._core.globals():
+            values = self._core.global_(name)
+            found[name] = values[0] if components == 1 else np.asarray(values)
+        return found
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """Measures all quantities that the program labels."""
+        self._tell_parameters()
+        return {name: Metric(value, unit) for name, unit, value in self._core.metrics()}
+
+    def digest(self) -> str:
+        """BLAKE3 of the whole state in the order of the mesh's vertices: the same bits on every engine, and from a program in Rust."""
+        return self._core.digest()
+
+    def save(self) -> Any:
+        """The state, in memory, for `restore`."""
+        return self._core.save()
+
+    def restore(self, saved: Any) -> None:
+        """Goes back to a saved state. Heals a simulation that diverged."""
+        self._core.restore(saved)
+
+    def checkpoint(self, folder: "str | os.PathLike[str]") -> None:
+        """Writes the state to a folder, for `resume` in this or another process, on any number of threads."""
+        self._core.checkpoint(os.fspath(folder))
+
+    def resume(self, folder: "str | os.PathLike[str]") -> None:
+        """Goes on from the newest checkpoint of a folder."""
+        self._core.resume(os.fspath(folder))
+
+    def _moved(self, positions: str | None) -> tuple[Mesh, dict[str, Any]]:
+        fields = {name: self[name] for name in self.fields}
+        if positions is None and "position" in fields:
+            positions = "position"
+        mesh = self.mesh
+        if positions is not None:
+            mesh = Mesh(np.asarray(fields[positions], dtype=float), **mesh.cells)
+        return mesh, {name: values.reshape(len(values), -1) for name, values in fields.items()}
+
+    def write(self, path: "str | os.PathLike[str]", positions: str | None = None) -> None:
+        """Writes the mesh with all fields: a `.vtu` for ParaView. `positions`: the field that moves it; `position` if there is one."""
+        mesh, fields = self._moved(positions)
+        for name, values in fields.items():
+            mesh = mesh.with_field(name, values[:, 0] if values.shape[1] == 1 else values)
+        mesh.write(path)
+
+    def to_pyvista(self, positions: str | None = None) -> Any:
+        """The mesh with all fields, as a grid of PyVista."""
+        mesh, fields = self._moved(positions)
+        return mesh.to_pyvista(**{name: values[:, 0] if values.shape[1] == 1 else values for name, values in fields.items()})
+
+    def plot(self, color: str | None = None, positions: str | None = None, **more: Any) -> Any:
+        """Draws it with PyVista. `color`: a field; the first scalar one unless said. `more`: as PyVista's `plot` takes it."""
+        grid = self.to_pyvista(positions)
+        if color is None:
+            scalars = [name for name, components, _ in self._core.fields() if components == 1]
+            color = scalars[0] if scalars else None
+        return grid.plot(scalars=color, **more)
+
+    def __repr__(self) -> str:
+        what = type(self.program).__name__ if self.program is not None else "an example"
+        return f"<Simulation of {what} on {len(self.mesh)} vertices, {self.precision}, {self.order}, after {self.steps} steps>"
+
+
+class _Progress:
+    """One line on standard error, or of a notebook."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._begun, self._shown = count, time.monotonic(), 0.0
+        self._is_terminal = sys.stderr.isatty() or "ipykernel" in sys.modules
+
+    def __call__(self, taken: int) -> None:
+        now = time.monotonic()
+        if self._is_terminal and now - self._shown > 0.2:
+            self._shown = now
+            rate = taken / max(now - self._begun, 1e-9)
+            print(f"\r{taken} of {self._count} steps, {rate:.0f} a second ", end="", file=sys.stderr, flush=True)
+
+    def end(self, taken: int | None) -> None:
+        if self._is_terminal and self._shown:
+            if taken is not None:
+                self._shown = 0.0
+                self(taken)
+            print(file=sys.stderr)
+
+
+def adapters() -> list[str]:
+    """Names of the GPUs that there are, by number: `Simulation(..., backend="gpu", adapter=0)` takes the first."""
+    return _meshweft.adapters()

@@ -1,0 +1,39 @@
+"""The examples of the command `meshweft`, with their settings: `meshweft.examples.cloth(mesh, stretch=100.0)`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from . import _meshweft
+from ._mesh import Mesh
+from ._simulation import Simulation, _options
+
+__all__: list[str] = []
+
+
+def _example(name: str, about: str, default: str, settings: Any) -> Callable[..., Simulation]:
+    def build(
+        mesh: "Mesh | str | None" = None,
+        *,
+        backend: str = "cpu",
+        threads: int | None = None,
+        order: str | None = None,
+        precision: str = "f32",
+        adapter: int = 0,
+        **given: Any,
+    ) -> Simulation:
+        if isinstance(mesh, str):
+            mesh = Mesh.generate(mesh)
+        chosen = [(setting, value if isinstance(value, str) else repr(float(value))) for setting, value in given.items()]
+        options = _options(backend, threads, order, precision, adapter)
+        return Simulation._of_example(_meshweft.example(name, None if mesh is None else mesh._mesh, chosen, options))
+
+    lines = [f"    {setting} = {value}{f'  ({unit})' if unit else ''}: {what}" for setting, what, value, unit in settings]
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"{about}\n\nOn {default} unless another mesh is given. Settings:\n\n" + "\n".join(lines)
+    return build
+
+
+for _info in _meshweft.examples():
+    globals()[_info[0]] = _example(*_info)
+    __all__.append(_info[0])
