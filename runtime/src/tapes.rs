@@ -33,11 +33,16 @@
 //!     step: vec![TapeStage::Jacobi { kernel: 0, settings: vec![], rounds: 1 }],
 //!     ..TapeProgram::default()
 //! };
-//! let mut sums = program.builder(mesh).build()?;
+//! let mut sums = program.builder(mesh).start()?;
 //! sums.step()?;
 //! assert_eq!(sums.field("height")?.values, [10.0, 101.0, 10.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "cluster")]
+mod wire;
 
 use crate::engine::Table;
 use crate::error::{Error, Result};
@@ -81,6 +86,9 @@ pub struct TapeProgram {
     /// What a step does.
     pub step: Vec<TapeStage>,
 }
+
+#[cfg(feature = "cluster")]
+pub(crate) use wire::read;
 
 /// A star as data.
 #[derive(Clone, Debug)]
@@ -221,7 +229,10 @@ impl TapeProgram {
             };
             (lasting(&kernel.name), kernel.purpose.role(), kernel.formula.clone(), metric)
         });
-        Table::of_formulas(lasting(&self.name), records, kernels)
+        let table = Table::of_formulas(lasting(&self.name), records, kernels)?;
+        #[cfg(feature = "cluster")]
+        let table = Table { data: wire::write(self).into(), ..table };
+        Ok(table)
     }
 
     /// Numbers of reals of its state.

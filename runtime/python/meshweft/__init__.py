@@ -43,7 +43,7 @@ from ._program import (
     triangles,
     update,
 )
-from ._simulation import Metric, Simulation, adapters
+from ._simulation import Hosts, Metric, Simulation, adapters, work
 from ._symbol import (
     acos,
     atan2,

@@ -22,7 +22,39 @@ class Metric(NamedTuple):
     unit: str
 
 
-def _options(backend: str, threads: int | None, order: str | None, precision: str, adapter: int) -> dict[str, Any]:
+class Hosts:
+    """Workers on other hosts, which join with the token: `meshweft worker --join FILE`, or `meshweft.work(token)` in Python.
+
+    `listen`: where this host is to be reached; port 0 takes any free one. A simulation that is given them waits until all are there.
+    """
+
+    def __init__(self, workers: int, listen: str = "0.0.0.0:0") -> None:
+        self._hosts = _meshweft.Hosts(workers, listen)
+
+    @property
+    def token(self) -> str:
+        """What workers join with: one line, which is a secret."""
+        return self._hosts.token()
+
+
+def work(token: str) -> None:
+    """Works for the simulation of another host that has this token, until it is over."""
+    _meshweft.work(token)
+
+
+def _options(
+    backend: str,
+    threads: int | None,
+    order: str | None,
+    precision: str,
+    adapter: int,
+    processes: int | None = None,
+    hosts: Hosts | None = None,
+) -> dict[str, Any]:
+    if processes is not None and not 1 <= processes <= 1024:
+        raise Error(f"{processes} processes: from 1 to 1024")
+    if (processes or hosts) and backend != "cpu":
+        raise Error(f"processes and hosts update on their cores, not on {backend}")
     if threads is not None and threads < 1:
         raise Error(f"{threads} threads: at least 1, or None for one a core")
     return {
@@ -31,6 +63,9 @@ def _options(backend: str, threads: int | None, order: str | None, precision: st
         "order": order,
         "precision": precision,
         "adapter": adapter,
+        "processes": processes or 0,
+        "worker": [sys.executable, "-c", "from meshweft._meshweft import work_attached; work_attached()"],
+        "hosts": None if hosts is None else hosts._hosts,
     }
 
 
@@ -39,6 +74,7 @@ class Simulation:
 
     `backend`: `"cpu"`, the cores of this machine; `"gpu"`; or `"serial"`, the oracle, one vertex after the other. `threads`: one a core unless said.
     `order`: of sweeps, such as `"blocked"`, `"color"`, `"priority-dag"`, `"jacobi"`: another order is another result, and nothing else is.
+    `processes`: so many processes of this machine share the mesh, each with `threads`; `hosts`: other machines do. The bits are those of one.
     `precision`: `"f32"`, `"f64"` or, for programs of integers, `"i32"`.
 
     Fields are in the order of the mesh's vertices: `sim["temperature"]` is an array, and can be set.
@@ -54,8 +90,10 @@ class Simulation:
         order: str | None = None,
         precision: str = "f32",
         adapter: int = 0,
+        processes: int | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
-        options = _options(backend, threads, order, precision, adapter)
+        options = _options(backend, threads, order, precision, adapter, processes, hosts)
         self._start(_meshweft.build(program._data(mesh), mesh._mesh, options), mesh, program)
 
     def _start(self, core: Any, mesh: Mesh, program: Program | None) -> None:

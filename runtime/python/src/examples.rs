@@ -45,7 +45,7 @@ pub(crate) fn example(
         Some(mesh) => mesh.mesh.clone(),
         None => Arc::new(meshweft_mesh::generate::generate(entry.info.mesh, 1).map_err(refused)?),
     };
-    let backend = options.backend()?;
+    let backend = options.backend(python)?;
     let order = options.order()?.or(entry.info.order).unwrap_or_else(|| backend.order());
     let precision = match options.precision.as_str() {
         "f32" => Precision::F32,

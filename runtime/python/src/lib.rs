@@ -16,6 +16,9 @@ fn _meshweft(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mesh::Mesh>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Saved>()?;
+    module.add_class::<simulation::Hosts>()?;
+    module.add_function(wrap_pyfunction!(simulation::work_attached, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::work, module)?)?;
     module.add_function(wrap_pyfunction!(program::build, module)?)?;
     module.add_function(wrap_pyfunction!(examples::examples, module)?)?;
     module.add_function(wrap_pyfunction!(examples::example, module)?)?;

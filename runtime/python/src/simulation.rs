@@ -3,10 +3,12 @@
 use crate::error::{Error, raised};
 use crate::mesh::Mesh;
 use meshweft::tapes::TapeProgram;
-use meshweft::{AnySimulation, Backend, Checkpoint, Kind, Order, Part};
+use meshweft::{AnySimulation, Backend, Checkpoint, Cluster, Gathering, Kind, Order, Part, Worker};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,16 +21,85 @@ pub(crate) struct Options {
     adapter: usize,
     order: Option<String>,
     pub(crate) precision: String,
+    /// Processes that share the mesh, started here by this command; none if it is one process.
+    processes: u32,
+    worker: Vec<String>,
+    hosts: Option<Py<Hosts>>,
+}
+
+/// A driver that waits for workers on other hosts.
+#[pyclass(module = "meshweft._meshweft")]
+pub(crate) struct Hosts {
+    gathering: Option<Gathering>,
+    token: String,
+}
+
+#[pymethods]
+impl Hosts {
+    #[new]
+    fn new(workers: u32, listen: &str) -> PyResult<Hosts> {
+        let listen = listen.parse().map_err(|_| {
+            Error::new_err(format!("{listen:?} is no address to listen at: write 0.0.0.0:0, or the address of a network and a port"))
+        })?;
+        let gathering = Cluster::gather(workers, listen).map_err(raised)?;
+        Ok(Hosts { token: gathering.token(), gathering: Some(gathering) })
+    }
+
+    fn token(&self) -> &str {
+        &self.token
+    }
+}
+
+/// How long workers may take to come.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long hosts may, which people start.
+const PATIENCE_OF_HOSTS: Duration = Duration::from_secs(600);
+
+/// Works for the driver that started this process, until the run is over.
+#[pyfunction]
+pub(crate) fn work_attached(python: Python<'_>) -> PyResult<()> {
+    python.detach(|| Worker::attached((Ipv4Addr::LOCALHOST, 0).into())?.run_data()).map_err(raised)
+}
+
+/// Works for the driver that has this token, until the run is over.
+#[pyfunction]
+pub(crate) fn work(python: Python<'_>, token: &str) -> PyResult<()> {
+    python.detach(|| Worker::join(token, (Ipv4Addr::UNSPECIFIED, 0).into())?.run_data()).map_err(raised)
 }
 
 impl Options {
-    pub(crate) fn backend(&self) -> PyResult<Backend> {
+    pub(crate) fn backend(&self, python: Python<'_>) -> PyResult<Backend> {
+        if let Some(cluster) = self.cluster(python)? {
+            return Ok(Backend::Cluster(cluster.threads(self.threads)));
+        }
         match self.backend.as_str() {
             "cpu" => Ok(Backend::Cpu { threads: self.threads }),
             "serial" => Ok(Backend::Serial),
             "gpu" => Ok(Backend::Gpu { adapter: self.adapter }),
             other => Err(Error::new_err(format!("unknown backend {other:?}: one of cpu, gpu, serial"))),
         }
+    }
+
+    fn cluster(&self, python: Python<'_>) -> PyResult<Option<Cluster>> {
+        let (gathering, patience) = match &self.hosts {
+            Some(hosts) => {
+                let gathering = hosts.borrow_mut(python).gathering.take();
+                let used = || Error::new_err("these hosts have run a simulation already: each takes hosts of its own");
+                (gathering.ok_or_else(used)?, PATIENCE_OF_HOSTS)
+            }
+            None if self.processes > 0 => {
+                let mut gathering =
+                    Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
+                for host in 1..=self.processes {
+                    let mut command = Command::new(&self.worker[0]);
+                    command.args(&self.worker[1..]);
+                    gathering.start(&format!("worker {host}"), command).map_err(raised)?;
+                }
+                (gathering, PATIENCE)
+            }
+            None => return Ok(None),
+        };
+        python.detach(|| gathering.wait(patience, |_| {})).map(Some).map_err(raised)
     }
 
     pub(crate) fn order(&self) -> PyResult<Option<Order>> {
@@ -99,6 +170,11 @@ impl Simulation {
 
     fn order(&self) -> String {
         self.simulation.order().to_string()
+    }
+
+    /// Number and vertices of each host, if there are several.
+    fn hosts(&self) -> Vec<(u32, usize)> {
+        self.simulation.hosts().iter().map(|host| (host.host, host.vertices)).collect()
     }
 
     fn threads(&self) -> usize {

@@ -560,6 +560,7 @@ pub(crate) fn begin<T: Number>(table: &Table<T>, stars: &[StarShape], globals: &
         version: env!("CARGO_PKG_VERSION").into(),
         program: table.program.into(),
         fingerprint: table.fingerprint(),
+        data: table.data.to_vec(),
         precision: T::NAME.into(),
         threads: threads as u32,
         stars: stars.iter().map(message::of_star).collect(),

@@ -101,6 +101,8 @@ pub(crate) struct Begin {
     /// The program, and what tells it from others of its name: [`Table::fingerprint`].
     pub(crate) program: String,
     pub(crate) fingerprint: String,
+    /// Its records and kernels, if it is data: see [`TapeProgram`](crate::tapes::TapeProgram).
+    pub(crate) data: Vec<u8>,
     /// Name of the number type.
     pub(crate) precision: String,
     /// Threads of each worker; 0 takes one a core.

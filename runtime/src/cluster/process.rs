@@ -7,6 +7,7 @@ use super::worker;
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::program::Program;
+use crate::tapes;
 use meshweft_net::children::{self, FAREWELL};
 use meshweft_net::quic::{self, Settings};
 use meshweft_net::{Rank, Token};
@@ -127,14 +128,33 @@ impl Worker {
     /// # Errors
     /// Another program than the driver's; a run that does not come back.
     pub fn run<P: Program>(self) -> Result<()> {
-        self.work(Table::<f32>::of::<P>, Table::<f64>::of::<P>)
+        self.work(|_| Ok(Table::<f32>::of::<P>()), |_| Ok(Table::<f64>::of::<P>()))
+    }
+
+    /// Whether the program is data, which any worker can [run](Worker::run_data).
+    pub fn is_data(&self) -> bool {
+        !self.begin.data.is_empty()
+    }
+
+    /// Works as [`Worker::run`] does for a [program that is data](crate::tapes::TapeProgram): the driver has sent it.
+    ///
+    /// # Errors
+    /// A program that is compiled, and that this worker does not know; otherwise those of [`Worker::run`].
+    pub fn run_data(self) -> Result<()> {
+        if !self.is_data() {
+            let program = self.program();
+            return Err(Error::Cluster(format!(
+                "the driver runs {program}, which is compiled: a worker that has it can work"
+            )));
+        }
+        self.work(|begin| tapes::read(&begin.data)?.table(), |begin| tapes::read(&begin.data)?.table())
     }
 }
 
 impl Worker {
     /// Works in the precision of the driver, and joins again when the run begins again. Not generic, so that what a worker is gets
     /// compiled in this crate alone.
-    fn work(self, f32: fn() -> Table<f32>, f64: fn() -> Table<f64>) -> Result<()> {
+    fn work(self, f32: Make<f32>, f64: Make<f64>) -> Result<()> {
         let Worker { token, settings, mut exchange, mut begin, adapter, leaver, folder, is_attached } = self;
         let mut since = Instant::now();
         loop {
@@ -144,8 +164,8 @@ impl Worker {
                 begin.gpus[own] = Some(adapter as u32);
             }
             let result = match &begin.precision[..] {
-                "f32" => worker::work(&exchange, &begin, f32(), folder.clone()),
-                "f64" => worker::work(&exchange, &begin, f64(), folder.clone()),
+                "f32" => f32(&begin).and_then(|table| worker::work(&exchange, &begin, table, folder.clone())),
+                "f64" => f64(&begin).and_then(|table| worker::work(&exchange, &begin, table, folder.clone())),
                 other => {
                     Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know")))
                 }
@@ -188,6 +208,9 @@ impl Worker {
         }
     }
 }
+
+/// The kernels of what the driver runs.
+type Make<T> = fn(&Begin) -> Result<Table<T>>;
 
 /// Has a worker leave its run in good order, from any thread: its driver gives its tasks to others first, and it ends then. The last worker
 /// of a run cannot leave. See [`Worker::leaver`].

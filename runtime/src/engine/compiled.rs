@@ -30,6 +30,8 @@ pub(crate) struct Table<T> {
     pub(crate) globals: Vec<Kind>,
     /// Stars along which something relaxes.
     pub(crate) relaxed: Vec<usize>,
+    /// All of it as bytes, for hosts that have never seen it; empty if it is compiled.
+    pub(crate) data: Arc<[u8]>,
 }
 
 impl<T: Number> Table<T> {
@@ -49,7 +51,7 @@ impl<T: Number> Table<T> {
         };
         let kernels = kernels.enumerate().map(compile).collect::<Result<_>>()?;
         let globals = records.globals.kinds();
-        Ok(Table { program, records, kernels, globals, relaxed: Vec::new() })
+        Ok(Table { program, records, kernels, globals, relaxed: Vec::new(), data: Arc::default() })
     }
 
     pub(crate) fn of<P: Kernels>() -> Table<T> {
@@ -63,7 +65,7 @@ impl<T: Number> Table<T> {
         ];
         let records = Records::of::<P, T>(&others);
         let (globals, program) = (records.globals.kinds(), std::any::type_name::<P>());
-        let table = Table { program, records, kernels: Vec::new(), globals, relaxed: Vec::new() };
+        let table = Table { program, records, kernels: Vec::new(), globals, relaxed: Vec::new(), data: Arc::default() };
         let mut list = List { table, program: PhantomData::<P> };
         P::list(&mut list);
         list.table

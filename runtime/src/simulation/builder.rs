@@ -41,7 +41,7 @@ impl<T: Number> Builder<TapeProgram, T> {
     ///
     /// # Errors
     /// Those of that, and values of the program that do not fit each other.
-    pub fn build(self) -> Result<Box<dyn AnySimulation>> {
+    pub fn start(self) -> Result<Box<dyn AnySimulation>> {
         let table = self.program.table()?;
         Ok(build::start(Plan::<T> { program: Box::new(self.program), table, config: self.config })?)
     }

@@ -10,11 +10,11 @@ use crate::number::Kind;
 pub struct Value(Id);
 
 impl Value {
-    pub(super) fn of(id: Id) -> Value {
+    pub(crate) fn of(id: Id) -> Value {
         Value(id)
     }
 
-    pub(super) fn id(self) -> Id {
+    pub(crate) fn id(self) -> Id {
         self.0
     }
 }
@@ -29,6 +29,18 @@ pub struct Leaf {
     /// What it starts from.
     pub start: Value,
 }
+
+/// A line of a formula.
+pub(crate) enum Line<'a> {
+    Node(Node),
+    /// A fold begins; what it has gathered follows.
+    Open(&'a Along, Vec<Leaf>),
+    /// The innermost ends; what it comes to follows.
+    Close(&'a [Id]),
+}
+
+/// Folds inside of folds, at most.
+const DEEPEST: usize = 16;
 
 /// The star that a fold runs along.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +202,9 @@ impl Formula {
         if leaves.is_empty() {
             return Err("a loop over elements gathers nothing".into());
         }
+        if self.open.len() == DEEPEST {
+            return Err(format!("loops over elements lie more than {DEEPEST} deep in each other"));
+        }
         for leaf in &leaves {
             self.must_be_real(leaf.start)?;
         }
@@ -218,6 +233,12 @@ impl Formula {
     /// No fold is open; the element has fewer others.
     pub fn other(&mut self, other: usize, k: usize) -> Result<Value, String> {
         let fold = self.innermost()?;
+        self.other_of(fold, other, k)
+    }
+
+    /// The same of a fold that is open.
+    pub(crate) fn other_of(&mut self, fold: usize, other: usize, k: usize) -> Result<Value, String> {
+        self.must_be_open(fold)?;
         match other < self.folds[fold].along.lengths.0 {
             true => Ok(Value(self.tape.put(Node::Input(Input::Other { fold, other }, k)))),
             false => Err(format!("an element of star {} has no vertex {other} besides", self.folds[fold].along.name)),
@@ -230,10 +251,20 @@ impl Formula {
     /// No fold is open; the element has less data.
     pub fn data(&mut self, k: usize) -> Result<Value, String> {
         let fold = self.innermost()?;
+        self.data_of(fold, k)
+    }
+
+    /// The same of a fold that is open.
+    pub(crate) fn data_of(&mut self, fold: usize, k: usize) -> Result<Value, String> {
+        self.must_be_open(fold)?;
         match k < self.folds[fold].along.lengths.1 {
             true => Ok(Value(self.tape.put(Node::Input(Input::Data { fold }, k)))),
             false => Err(format!("an element of star {} has no real {k} of data", self.folds[fold].along.name)),
         }
+    }
+
+    fn must_be_open(&self, fold: usize) -> Result<(), String> {
+        if self.open.contains(&fold) { Ok(()) } else { Err(format!("loop {fold} over elements is not open")) }
     }
 
     fn innermost(&self) -> Result<usize, String> {
@@ -278,33 +309,75 @@ impl Formula {
         Ok(())
     }
 
+    /// What it takes to write it down again, in order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let (mut at, mut begun, mut open): (Id, usize, Vec<usize>) = Default::default();
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(&fold) = open.last()
+                    && self.tape.folds[fold].end == at
+                {
+                    open.pop();
+                    return Some(Line::Close(&self.tape.folds[fold].next));
+                }
+                if let Some(gathers) = self.folds.get(begun).filter(|gathers| gathers.begin == at) {
+                    let fold = &self.tape.folds[begun];
+                    let leaves = fold.names.iter().zip(&gathers.kinds).zip(&fold.init);
+                    let leaf = |((name, &kind), &start): ((&String, _), _)| Leaf {
+                        name: name.clone(),
+                        kind,
+                        start: Value(start),
+                    };
+                    open.push(begun);
+                    begun += 1;
+                    return Some(Line::Open(&gathers.along, leaves.map(leaf).collect()));
+                }
+                if at == self.tape.len() {
+                    return None;
+                }
+                at += 1;
+                // What a fold gathers is there with it.
+                let node = self.tape.node(at - 1);
+                if !matches!(node, Node::Gathered { .. } | Node::Result { .. }) {
+                    return Some(Line::Node(node));
+                }
+            }
+        })
+    }
+
     /// Puts all of it onto the tape of this thread. `look`: hears of each fold.
     pub(crate) fn replay(&self, look: &dyn Fn(&Along)) -> Vec<Id> {
         with_tape(|to| {
             let (mut ids, mut folds, mut open): (Vec<Id>, Vec<usize>, Vec<usize>) = Default::default();
-            for at in 0..=self.tape.len() {
-                while let Some(&fold) = open.last()
-                    && self.tape.folds[fold].end == at
-                {
-                    open.pop();
-                    to.close(self.tape.folds[fold].next.iter().map(|&id| ids[id as usize]).collect());
-                }
-                while let Some(gathers) = self.folds.get(folds.len()).filter(|gathers| gathers.begin == at) {
-                    look(&gathers.along);
-                    let fold = &self.tape.folds[folds.len()];
-                    let types = gathers.kinds.iter().map(|kind| match kind {
-                        Kind::Real => Type::Real,
-                        Kind::Integer => to.integers(),
-                    });
-                    let init = fold.init.iter().map(|&id| ids[id as usize]).collect();
-                    let fold = Fold { types: types.collect(), init, next: Vec::new(), parent: None, ..fold.clone() };
-                    open.push(folds.len());
-                    folds.push(to.open(fold));
-                }
-                if at < self.tape.len() {
-                    let node = self.tape.node(at);
-                    let node = moved(node, to, &ids, &folds);
-                    ids.push(to.put(node));
+            for line in self.lines() {
+                match line {
+                    Line::Node(node) => {
+                        let node = moved(node, to, &ids, &folds);
+                        ids.push(to.put(node));
+                    }
+                    Line::Open(along, leaves) => {
+                        look(along);
+                        let integers = to.integers();
+                        let fold = Fold {
+                            types: leaves
+                                .iter()
+                                .map(|leaf| if leaf.kind == Kind::Integer { integers } else { Type::Real })
+                                .collect(),
+                            init: leaves.iter().map(|leaf| ids[leaf.start.0 as usize]).collect(),
+                            next: Vec::new(),
+                            parent: None,
+                            ..self.tape.folds[folds.len()].clone()
+                        };
+                        open.push(folds.len());
+                        folds.push(to.open(fold));
+                        let fold = folds[folds.len() - 1];
+                        ids.extend((0..leaves.len()).map(|k| to.put(Node::Gathered { fold, k })));
+                    }
+                    Line::Close(next) => {
+                        to.close(next.iter().map(|&id| ids[id as usize]).collect());
+                        let fold = folds[open.pop().expect("a fold is closed once")];
+                        ids.extend((0..next.len()).map(|k| to.put(Node::Result { fold, k })));
+                    }
                 }
             }
             self.outputs.iter().map(|&id| ids[id as usize]).collect()
@@ -320,11 +393,10 @@ fn moved(node: Node, to: &Tape, ids: &[Id], folds: &[usize]) -> Node {
         Node::Literal(_, bits) => to.integer(bits.cast_signed()),
         Node::Input(Input::Other { fold, other }, k) => Node::Input(Input::Other { fold: folds[fold], other }, k),
         Node::Input(Input::Data { fold }, k) => Node::Input(Input::Data { fold: folds[fold] }, k),
-        Node::Gathered { fold, k } => Node::Gathered { fold: folds[fold], k },
-        Node::Result { fold, k } => Node::Result { fold: folds[fold], k },
         Node::Unary(op, a) => Node::Unary(op, new(a)),
         Node::Binary(op, a, b) => Node::Binary(op, new(a), new(b)),
         Node::Select { mask, yes, no } => Node::Select { mask: new(mask), yes: new(yes), no: new(no) },
         node @ (Node::Truth(_) | Node::Input(..)) => node,
+        Node::Gathered { .. } | Node::Result { .. } => unreachable!("folds put them"),
     }
 }

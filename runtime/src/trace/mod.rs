@@ -26,6 +26,8 @@ use crate::program::{
 pub(crate) use expr::Expr;
 
 use expr::{put, with_tape};
+#[cfg(feature = "cluster")]
+pub(crate) use formula::Line;
 pub use formula::{Along, Formula, Leaf, Value};
 use meshweft_shaders as shaders;
 use shaders::{Body, Physics};

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) type Id = u32;
 
 /// What a value is. Where the reals of a program are integers, its integers are [`Type::Real`] too.
+#[cfg_attr(feature = "cluster", derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Type {
     /// A number of the program's precision.
@@ -33,6 +34,7 @@ impl Type {
 }
 
 /// One value. Those that it is computed from are earlier on the tape.
+#[cfg_attr(feature = "cluster", derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Node {
     /// A constant, by its bits: two zeros are two constants.
@@ -62,6 +64,7 @@ pub(crate) enum Node {
 }
 
 /// What a kernel is given.
+#[cfg_attr(feature = "cluster", derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Input {
     /// Parameters of the program.
@@ -96,6 +99,7 @@ pub enum Input {
 
 /// A function of one value.
 #[allow(missing_docs, reason = "functions have the names of their methods in `Real` and `Integer`")]
+#[cfg_attr(feature = "cluster", derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unary {
     Neg,
@@ -124,6 +128,7 @@ pub enum Unary {
 
 /// A function of two values.
 #[allow(missing_docs, reason = "functions have the names of their methods in `Real` and `Integer`")]
+#[cfg_attr(feature = "cluster", derive(rkyv::Archive, rkyv::Serialize, rkyv::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binary {
     Add,

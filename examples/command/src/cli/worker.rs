@@ -103,6 +103,9 @@ pub(super) fn work(worker: Worker, programs: &Programs, err: &mut dyn Write) -> 
 }
 
 fn serve(worker: Worker, programs: &Programs) -> Result<()> {
+    if worker.is_data() {
+        return Ok(worker.run_data()?);
+    }
     match programs.entries.iter().find_map(|entry| entry.work(worker.program())) {
         Some(work) => work(worker),
         None => bail!("the driver runs {}, which this program does not have", worker.program()),
