@@ -158,7 +158,9 @@ macro_rules! taped_by_width {
 
 /// A tape as what interprets it.
 fn taped(name: &str, tape: &Tape, outputs: &[Id], records: &Records) -> Result<Arc<Taped>> {
-    let listing = Listing::new(tape, outputs).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;
+    let has_quads = (3..1000).contains(&records.shared.len());
+    let listing =
+        Listing::new(tape, outputs, has_quads).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;
     Ok(Arc::new(Taped::new(listing, records)))
 }
 

@@ -71,13 +71,13 @@ pub(super) fn measure<P: Kernels, T: Number, K: Reduce<P>>(one: &One<T>) -> T {
 /// The new reals of one vertex by a tape.
 pub(super) fn taped_update<T: Number>(kernel: &Taped, one: &One<T>, reals: &mut Vec<T>) -> bool {
     let machine = one.run(kernel);
-    reals.extend((0..kernel.kinds.len()).map(|k| machine.output(k)[0]));
+    reals.extend((0..kernel.kinds.len()).map(|k| machine.real(k)[0]));
     kernel.are_finite(reals)
 }
 
 /// What a measure that is a tape says of one vertex.
 pub(super) fn taped_measure<T: Number>(kernel: &Taped, one: &One<T>) -> T {
-    one.run(kernel).output(0)[0]
+    one.run(kernel).real(0)[0]
 }
 
 /// Takes a vertex apart. Tells whether it is finite.

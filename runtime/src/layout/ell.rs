@@ -143,6 +143,29 @@ pub(crate) struct OpenEll<'a, N, T> {
 }
 
 impl<N, T> OpenEll<'_, N, T> {
+    /// The columns of a group, whose elements have so many other vertices, and in how many of them every vertex has an element.
+    pub(crate) fn columns(&self, group: usize, others: usize) -> (Range<usize>, usize) {
+        assert_eq!(self.shape.0, others, "a star was added with other elements");
+        (self.columns[group] as usize..self.columns[group + 1] as usize, self.full[group] as usize)
+    }
+
+    /// How many elements each vertex of a group has.
+    pub(crate) fn degrees(&self, group: usize, width: usize) -> &[u16] {
+        &self.degrees[group * width..][..width]
+    }
+
+    /// The names of other vertex `i` of the elements in a column.
+    #[inline(always)]
+    pub(crate) fn others(&self, column: usize, i: usize, width: usize) -> &[N] {
+        &self.others[(column * self.shape.0 + i) * width..][..width]
+    }
+
+    /// Real `k` of their data.
+    #[inline(always)]
+    pub(crate) fn data(&self, column: usize, k: usize, width: usize) -> &[T] {
+        &self.data[(column * self.shape.1 + k) * width..][..width]
+    }
+
     /// Asks for the lines of a group ahead of its turn.
     #[inline(always)]
     pub(crate) fn prefetch(&self, group: usize, width: usize) {

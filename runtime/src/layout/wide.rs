@@ -18,6 +18,9 @@ pub(crate) trait Lookup<L: Lanes> {
 
     /// Real `k` of each; reals lie `stride` a vertex.
     fn reals(&self, names: &[Self::Name], stride: usize, k: usize) -> L;
+
+    /// Reals `4 quad` to `4 quad + 3` of each; `quads` lie a vertex.
+    fn quads(&self, names: &[Self::Name], quads: usize, quad: usize) -> [L; 4];
 }
 
 /// A table of a tile's own slots and its halo.
@@ -31,7 +34,12 @@ impl<L: Lanes> Lookup<L> for &[L::Scalar] {
 
     #[inline(always)]
     fn reals(&self, names: &[u16], stride: usize, k: usize) -> L {
-        pick(self, names, stride, k)
+        pick_row(self, names, stride, k)
+    }
+
+    #[inline(always)]
+    fn quads(&self, names: &[u16], quads: usize, quad: usize) -> [L; 4] {
+        L::pick_quads(self, names, quads, quad)
     }
 }
 
@@ -47,7 +55,12 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
 
     #[inline(always)]
     fn reals(&self, names: &[u16], stride: usize, k: usize) -> L {
-        pick(self, names, stride, k)
+        pick_row(self, names, stride, k)
+    }
+
+    #[inline(always)]
+    fn quads(&self, names: &[u16], quads: usize, quad: usize) -> [L; 4] {
+        L::pick_quads(self, names, quads, quad)
     }
 }
 
@@ -58,46 +71,6 @@ pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
     pub(crate) stars: &'a [OpenEll<'a, U::Name, L::Scalar>],
     pub(crate) lookup: U,
     pub(crate) lanes: PhantomData<L>,
-}
-
-impl<L: Lanes, U: Lookup<L>> WideRows<'_, L, U> {
-    /// Columns of a star, whose elements have so many other vertices, and those in which every vertex has an element.
-    pub(crate) fn columns(&self, star: usize, others: usize) -> (usize, usize) {
-        let star = &self.stars[star];
-        assert_eq!(star.shape.0, others, "a star was added with other elements");
-        let columns = (star.columns[self.group + 1] - star.columns[self.group]) as usize;
-        (columns, star.full[self.group] as usize)
-    }
-
-    /// Which vertices have an element `j`.
-    pub(crate) fn has(&self, star: usize, j: usize) -> L::Mask {
-        let degrees = &self.stars[star].degrees[self.group * L::WIDTH..][..L::WIDTH];
-        L::lit(j as f64).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(degrees[lane]))))
-    }
-
-    /// Real `k` of other vertex `i` of element `j`, or zeros behind the last column; reals lie `stride` a vertex.
-    #[inline(always)]
-    pub(crate) fn other(&self, star: usize, (j, i): (usize, usize), stride: usize, k: usize) -> L {
-        let star = &self.stars[star];
-        let column = star.columns[self.group] as usize + j;
-        if column >= star.columns[self.group + 1] as usize {
-            return L::lit(0.0);
-        }
-        let at = column * star.shape.0 + i;
-        self.lookup.reals(&star.others[at * L::WIDTH..][..L::WIDTH], stride, k)
-    }
-
-    /// Real `k` of the data of element `j`, likewise.
-    #[inline(always)]
-    pub(crate) fn data(&self, star: usize, j: usize, k: usize) -> L {
-        let star = &self.stars[star];
-        let column = star.columns[self.group] as usize + j;
-        if column >= star.columns[self.group + 1] as usize {
-            return L::lit(0.0);
-        }
-        let at = column * star.shape.1 + k;
-        L::load(&star.data[at * L::WIDTH..][..L::WIDTH])
-    }
 }
 
 impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> {
@@ -145,15 +118,22 @@ impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> 
     }
 }
 
-/// Reads real `k` of the records at the places `ids` of a table. What lies how far apart is known to the compiler of most.
+/// Reads real `k` of the records at the places `ids` of a table, which lie `stride` reals apart.
 #[inline(always)]
-fn pick<L: Lanes>(table: &[L::Scalar], ids: &[u16], stride: usize, k: usize) -> L {
+fn pick_row<L: Lanes>(table: &[L::Scalar], ids: &[u16], stride: usize, k: usize) -> L {
     match stride {
-        1 => L::pick(table, ids, 1, 0),
-        2 => L::pick(table, ids, 2, k),
-        4 => L::pick(table, ids, 4, k),
+        1 => pick_apart::<L, 1>(table, ids, 0),
+        2 => pick_apart::<L, 2>(table, ids, k),
+        4 => pick_apart::<L, 4>(table, ids, k),
+        8 => pick_apart::<L, 8>(table, ids, k),
         _ => L::pick(table, ids, stride, k),
     }
+}
+
+/// The same where the compiler knows how far they lie apart. A function of its own for each, or it would make one of all.
+#[inline(never)]
+fn pick_apart<L: Lanes, const STRIDE: usize>(table: &[L::Scalar], ids: &[u16], k: usize) -> L {
+    L::pick(table, ids, STRIDE, k)
 }
 
 /// Reals of a record that are read and written in quads; the rest of a longer one goes real by real.

@@ -33,9 +33,8 @@ use meshweft_shaders as shaders;
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use tape::Fold;
 pub use tape::{Binary, Input, Type, Unary};
-pub(crate) use tape::{Id, Node, Tape};
+pub(crate) use tape::{Fold, Id, Node, Tape};
 use write::Writer;
 
 /// Names of the records of a program, for its shaders. `stars`: in order.

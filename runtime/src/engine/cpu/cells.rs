@@ -21,7 +21,7 @@
 
 use crate::layout::{Lookup, QUADS, Shape, State, View, ViewMut, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::{pick_slots, prefetch};
-use crate::number::{Lanes, Number, Real};
+use crate::number::{Lanes, Number, Real, array};
 use crate::program::Record;
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -541,6 +541,11 @@ impl<L: Lanes> Lookup<L> for Cells<'_, L::Scalar> {
         // SAFETY: real `k` of a slot lies in the array by the assertion, and no neighbor of the vertex that reads is being updated (module
         // documentation).
         unsafe { pick_slots(self.source.as_ptr().cast::<L::Scalar>().add(k), slots, stride) }
+    }
+
+    #[inline(always)]
+    fn quads(&self, slots: &[u32], quads: usize, quad: usize) -> [L; 4] {
+        array(L::lit(0.0), |part| self.reals(slots, 4 * quads, 4 * quad + part))
     }
 }
 

@@ -5,16 +5,14 @@
 
 use super::cells::Cells;
 use super::table;
-use super::tile::Visit;
+use super::tile::{AHEAD, Visit};
 use crate::engine::taped::{Groups, Machine, Single, Taped};
-use crate::layout::{Ell, Form, Lookup, OpenEll, Row, Tile, WideRows};
+use crate::layout::{Ell, Form, Lookup, OpenEll, Row, Tile};
 use crate::number::lanes::TABLE;
 use crate::number::{Kind, Lanes, Number};
 use crate::program::hold;
 use meshweft_schedule::Rule;
-use std::array;
 use std::cell::LazyCell;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Groups at once, at most: with 16 lanes 64 vertices an operation. See `docs/perf/decisions/tapes.md`.
@@ -34,18 +32,18 @@ pub(in crate::engine) fn update<T: Number, L: Lanes<Scalar = T>>(
         }
         Form::Spread { stars } => {
             let opened = Ell::open(stars);
-            in_batches::<L>(kernel, visit, tile, &mut |batch| {
-                let slots = batch.slots(tile);
+            in_batches::<L>(kernel, visit, tile, |work| {
+                let slots = work.slots(tile);
                 cells.begin(slots.clone());
-                batch.update_here(visit, tile, opened.stars());
+                work.update_here(visit, tile, opened.stars());
                 cells.end(slots);
             })
         }
         Form::Wide { halo, stars } => table::with(&table::TILE, TABLE * stride, |table| {
             let opened = Ell::open(stars);
             cells.fetch(own.clone(), halo, stride, table);
-            let is_finite = in_batches::<L>(kernel, visit, tile, &mut |batch| {
-                batch.update_in_table(visit, tile, opened.stars(), table);
+            let is_finite = in_batches::<L>(kernel, visit, tile, |work| {
+                work.update_in_table(visit, tile, opened.stars(), table);
             });
             cells.release(own.clone(), stride, table);
             is_finite
@@ -58,7 +56,7 @@ pub(in crate::engine) fn map<T: Number, L: Lanes<Scalar = T>>(kernel: &Taped, vi
     if visit.domain.width == 1 {
         return update_rows(kernel, visit, tile, tile.own().len(), &[]);
     }
-    in_batches::<L>(kernel, visit, tile, &mut |batch| batch.update_here(visit, tile, &[]))
+    in_batches::<L>(kernel, visit, tile, |work| work.update_here(visit, tile, &[]))
 }
 
 /// Measures the vertices of a tile. `values`: one for each of its slots; what is left over is not written.
@@ -75,7 +73,7 @@ pub(in crate::engine) fn measure<T: Number, L: Lanes<Scalar = T>>(
             let mut machine = Machine::new(&kernel.listing, visit.uniform, visit.round, |x| x);
             for (i, value) in values[..*vertices as usize].iter_mut().enumerate() {
                 look(kernel, &mut machine, visit, tile, i, opened.stars());
-                [*value] = machine.output(0);
+                *value = machine.real(0)[0];
             }
         }
         Form::Wide { halo, stars } => table::with(&table::TILE, TABLE * stride, |table| {
@@ -99,28 +97,14 @@ fn measure_groups<T: Number, L: Lanes<Scalar = T>, U: Lookup<L> + Copy>(
 ) {
     let opened = Ell::open(visit.seen(stars));
     let first = tile.own().start / L::WIDTH;
-    let mut work = Work::<L, 1>::new(kernel, visit);
-    for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
-        work.group = group;
-        work.run(tile, opened.stars(), lookup, &|_, k| visit.cells.load_real(first + group, k));
-        work.machine.output(0)[0].store(values);
+    let mut work = Work::<L>::new(kernel, visit);
+    for (batch, values) in values.chunks_mut(BATCH * L::WIDTH).enumerate() {
+        work.groups = batch * BATCH..batch * BATCH + values.len() / L::WIDTH;
+        work.run(tile, opened.stars(), lookup, &|group, k| visit.cells.load_real(first + group, k));
+        for (i, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
+            work.machine.real(0)[i].store(values);
+        }
     }
-}
-
-/// Some groups of a tile that are updated at once.
-trait Batch<L: Lanes> {
-    /// Their slots.
-    fn slots(&self, tile: &Tile) -> Range<usize>;
-    /// Updates them where they are.
-    fn update_here(&mut self, visit: &Visit<L::Scalar>, tile: &Tile, stars: &[OpenEll<u32, L::Scalar>]);
-    /// Updates them in a table of the tile and its halo.
-    fn update_in_table(
-        &mut self,
-        visit: &Visit<L::Scalar>,
-        tile: &Tile,
-        stars: &[OpenEll<u16, L::Scalar>],
-        table: &mut [L::Scalar],
-    );
 }
 
 /// Updates a tile, several groups at once where none reads another. Tells whether all came out finite.
@@ -128,7 +112,7 @@ fn in_batches<L: Lanes>(
     kernel: &Taped,
     visit: &Visit<L::Scalar>,
     tile: &Tile,
-    update: &mut dyn FnMut(&mut dyn Batch<L>),
+    mut update: impl FnMut(&mut Work<L>),
 ) -> bool {
     let own = tile.own();
     let group = |slot: usize| (slot - own.start) / L::WIDTH;
@@ -146,45 +130,39 @@ fn in_batches<L: Lanes>(
     if visit.rule == Rule::Backward {
         batches.reverse();
     }
-    let mut many = Work::<L, BATCH>::new(kernel, visit);
-    let mut single = Work::<L, 1>::new(kernel, visit);
+    let mut work = Work::<L>::new(kernel, visit);
     for batch in batches {
         let slots = own.start + batch.start * L::WIDTH..own.start + batch.end * L::WIDTH;
         visit.before(slots.clone());
-        if batch.len() == BATCH {
-            many.group = batch.start;
-            update(&mut many);
-        } else {
-            for group in batch {
-                single.group = group;
-                update(&mut single);
-            }
-        }
+        work.groups = batch;
+        update(&mut work);
         visit.after(slots);
     }
-    (many.probe + single.probe).is_zero()
+    work.probe.is_zero()
 }
 
 /// Runs a kernel on some groups of a tile at once.
-struct Work<'a, L: Lanes, const B: usize> {
+struct Work<'a, L: Lanes> {
     kernel: &'a Taped,
-    machine: Machine<'a, L, B>,
-    /// The first of them.
-    group: usize,
-    /// Their new reals, shared ones first.
-    new: Vec<[L; B]>,
+    machine: Machine<'a, L, BATCH>,
+    /// At most [`BATCH`] of them. Where there are fewer, the last is there several times: what is done to it twice is the same.
+    groups: Range<usize>,
     /// Zero as long as all that was updated is finite.
     probe: L,
 }
 
-impl<'a, L: Lanes, const B: usize> Work<'a, L, B> {
-    fn new(kernel: &'a Taped, visit: &Visit<L::Scalar>) -> Work<'a, L, B> {
+impl<'a, L: Lanes> Work<'a, L> {
+    fn new(kernel: &'a Taped, visit: &Visit<L::Scalar>) -> Work<'a, L> {
         let splat = |x| L::from_fn(|_| x);
         let machine = Machine::new(&kernel.listing, visit.uniform, visit.round, splat);
-        Work { kernel, machine, group: 0, new: Vec::with_capacity(kernel.kinds.len()), probe: L::lit(0.0) }
+        Work { kernel, machine, groups: 0..0, probe: L::lit(0.0) }
     }
 
-    /// Runs it. `own`: real `k` of the `i`-th group, shared ones first.
+    fn group(&self, i: usize) -> usize {
+        (self.groups.start + i).min(self.groups.end - 1)
+    }
+
+    /// Runs it. `own`: real `k` of a group, shared ones first.
     fn run<U: Lookup<L> + Copy>(
         &mut self,
         tile: &Tile,
@@ -192,52 +170,50 @@ impl<'a, L: Lanes, const B: usize> Work<'a, L, B> {
         lookup: U,
         own: &impl Fn(usize, usize) -> L,
     ) {
-        let vertex = |i: usize| {
-            let first = tile.own().start + (self.group + i) * L::WIDTH;
+        let vertex = |group: usize| {
+            let first = tile.own().start + group * L::WIDTH;
             let numbers = tile.numbers(first..first + L::WIDTH);
             if numbers.is_empty() { L::lit(0.0) } else { L::from_fn(|lane| hold(numbers[lane])) }
         };
-        let rows = array::from_fn(|i| WideRows { group: self.group + i, stars, lookup, lanes: PhantomData::<L> });
-        self.machine.visit(&Groups { rows, own, shared: self.kernel.shared, vertex: array::from_fn(vertex) });
+        let mut groups = [0; BATCH];
+        let mut numbers = [L::lit(0.0); BATCH];
+        for i in 0..BATCH {
+            groups[i] = self.group(i);
+            numbers[i] = vertex(groups[i]);
+        }
+        let (shared, vertex) = (self.kernel.shared, numbers);
+        self.machine.visit(&Groups { groups, stars, lookup, own, shared, vertex });
     }
 
-    /// The same; then [`Work::new`] has the new state, or the old one in the lanes of vertices that are fixed.
-    fn update<U: Lookup<L> + Copy>(
-        &mut self,
-        tile: &Tile,
-        stars: &[OpenEll<U::Name, L::Scalar>],
-        lookup: U,
-        own: impl Fn(usize, usize) -> L,
-    ) {
-        self.run(tile, stars, lookup, &own);
-        self.new.clear();
-        self.new.extend((0..self.kernel.kinds.len()).map(|k| self.machine.output(k)));
-        for i in 0..B {
-            let first = tile.own().start + (self.group + i) * L::WIDTH;
-            let Some(fixed) = tile.fixed(first..first + L::WIDTH) else { continue };
-            let is_fixed = |lane: usize| L::Scalar::from_f64(f64::from(u8::from(fixed[lane])));
-            let is_fixed = L::lit(0.0).less(L::from_fn(is_fixed));
-            self.new.iter_mut().enumerate().for_each(|(k, new)| new[i] = L::select(is_fixed, own(i, k), new[i]));
-        }
-        for (new, &kind) in self.new.iter().zip(&self.kernel.kinds) {
-            if kind == Kind::Real {
-                new.iter().for_each(|&x| self.probe += x * L::lit(0.0));
+    fn slots(&self, tile: &Tile) -> Range<usize> {
+        let first = tile.own().start;
+        first + self.groups.start * L::WIDTH..first + self.groups.end * L::WIDTH
+    }
+
+    /// Which lanes of each group are of vertices that are fixed, if some are.
+    fn fixed(&self, tile: &Tile) -> Option<[L::Mask; BATCH]> {
+        tile.fixed(self.slots(tile))?;
+        let mut masks = [L::lit(0.0).less(L::lit(0.0)); BATCH];
+        for (i, group) in self.groups.clone().enumerate() {
+            let first = tile.own().start + group * L::WIDTH;
+            if let Some(fixed) = tile.fixed(first..first + L::WIDTH) {
+                let is_fixed = |lane: usize| L::Scalar::from_f64(f64::from(u8::from(fixed[lane])));
+                masks[i] = L::lit(0.0).less(L::from_fn(is_fixed));
             }
         }
-    }
-}
-
-impl<L: Lanes, const B: usize> Batch<L> for Work<'_, L, B> {
-    fn slots(&self, tile: &Tile) -> Range<usize> {
-        let first = tile.own().start + self.group * L::WIDTH;
-        first..first + B * L::WIDTH
+        Some(masks)
     }
 
     fn update_here(&mut self, visit: &Visit<L::Scalar>, tile: &Tile, stars: &[OpenEll<u32, L::Scalar>]) {
-        let (cells, first) = (visit.cells, tile.own().start / L::WIDTH + self.group);
-        self.update(tile, stars, cells, |i, k| cells.load_real(first + i, k));
-        for (k, new) in self.new.iter().enumerate() {
-            new.iter().enumerate().for_each(|(i, &x)| cells.store_real(first + i, k, x));
+        let (cells, first) = (visit.cells, tile.own().start / L::WIDTH);
+        self.run(tile, stars, cells, &|group, k| cells.load_real(first + group, k));
+        let fixed = self.fixed(tile);
+        for k in 0..self.kernel.kinds.len() {
+            for i in 0..self.groups.len() {
+                let at = first + self.groups.start + i;
+                let new = self.made(k, i, fixed.as_ref(), || cells.load_real(at, k));
+                cells.store_real(at, k, new);
+            }
         }
     }
 
@@ -248,27 +224,66 @@ impl<L: Lanes, const B: usize> Batch<L> for Work<'_, L, B> {
         stars: &[OpenEll<u16, L::Scalar>],
         table: &mut [L::Scalar],
     ) {
-        let (cells, (shared, stride)) = (visit.cells, self.kernel.shared);
-        let (first, place) = (tile.own().start / L::WIDTH + self.group, self.group * L::WIDTH * stride);
-        let at = move |i: usize, lane: usize, k: usize| place + (i * L::WIDTH + lane) * stride + k;
+        let (cells, first, (shared, stride)) = (visit.cells, tile.own().start / L::WIDTH, self.kernel.shared);
+        let ahead = self.groups.start + AHEAD..self.groups.end + AHEAD;
+        let private = self.kernel.kinds.len() - shared;
+        for group in if visit.rule == Rule::Backward { 0..0 } else { ahead } {
+            stars.iter().for_each(|star| star.prefetch(group, L::WIDTH));
+            cells.prefetch_private(first + group, private);
+        }
         let old: &[L::Scalar] = table;
-        self.update(tile, stars, old, |i, k| match k < shared {
-            true => L::from_fn(|lane| old[at(i, lane, k)]),
-            false => cells.load_real(first + i, k),
+        self.run(tile, stars, old, &|group, k| match k < shared {
+            true => row(old, group, stride, k),
+            false => cells.load_real(first + group, k),
         });
+        let fixed = self.fixed(tile);
         let in_table = if visit.rule == Rule::AtOnce { 0 } else { shared };
-        for (k, new) in self.new.iter().enumerate() {
-            for (i, &x) in new.iter().enumerate() {
-                if k < in_table {
-                    let mut lanes = [L::Scalar::from_f64(0.0); 16];
-                    x.store(&mut lanes);
-                    (0..L::WIDTH).for_each(|lane| table[at(i, lane, k)] = lanes[lane]);
-                } else {
-                    cells.store_real(first + i, k, x);
+        for k in 0..self.kernel.kinds.len() {
+            for i in 0..self.groups.len() {
+                let group = self.groups.start + i;
+                let old = || match k < shared {
+                    true => row(table, group, stride, k),
+                    false => cells.load_real(first + group, k),
+                };
+                let new = self.made(k, i, fixed.as_ref(), old);
+                match k < in_table {
+                    true => store_row(new, table, group, stride, k),
+                    false => cells.store_real(first + group, k, new),
                 }
             }
         }
     }
+
+    /// New real `k` of the `i`-th group: the old one in lanes of vertices that are fixed.
+    #[inline(always)]
+    fn made(&mut self, k: usize, i: usize, fixed: Option<&[L::Mask; BATCH]>, old: impl Fn() -> L) -> L {
+        let mut new = self.machine.real(k)[i];
+        if let Some(fixed) = fixed {
+            new = L::select(fixed[i], old(), new);
+        }
+        if self.kernel.kinds[k] == Kind::Real {
+            self.probe += new * L::lit(0.0);
+        }
+        new
+    }
+}
+
+/// Real `k` of the vertices of a group in a table.
+#[inline(always)]
+fn row<L: Lanes>(table: &[L::Scalar], group: usize, stride: usize, k: usize) -> L {
+    let rows = &table[group * L::WIDTH * stride..][..L::WIDTH * stride];
+    if stride == 1 { L::load(rows) } else { L::from_fn(|lane| rows[lane * stride + k]) }
+}
+
+#[inline(always)]
+fn store_row<L: Lanes>(new: L, table: &mut [L::Scalar], group: usize, stride: usize, k: usize) {
+    let rows = &mut table[group * L::WIDTH * stride..][..L::WIDTH * stride];
+    if stride == 1 {
+        return new.store(rows);
+    }
+    let mut lanes = [L::Scalar::from_f64(0.0); 16];
+    new.store(&mut lanes);
+    (0..L::WIDTH).for_each(|lane| rows[lane * stride + k] = lanes[lane]);
 }
 
 /// Runs a kernel on one vertex of a tile of rows.
@@ -304,7 +319,7 @@ fn update_rows<T: Number>(
         cells.begin(slot..slot + 1);
         look(kernel, &mut machine, visit, tile, i, stars);
         let is_fixed = tile.fixed(slot..slot + 1).is_some();
-        let real = |k| if is_fixed { cells.look_real(slot, k) } else { machine.output(k)[0] };
+        let real = |k| if is_fixed { cells.look_real(slot, k) } else { machine.real(k)[0] };
         reals.clear();
         reals.extend((0..kernel.kinds.len()).map(real));
         finite &= kernel.are_finite(&reals);

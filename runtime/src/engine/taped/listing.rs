@@ -1,6 +1,7 @@
 //! What an exact tape does, as a list of operations on registers.
 
-use crate::trace::{Binary, Id, Input, Node, Tape, Type, Unary};
+use crate::trace::{Binary, Fold, Id, Input, Node, Tape, Type, Unary};
+use std::collections::BTreeMap;
 
 /// The number of a register: reals, integers and truths have registers of their own.
 pub(super) type Register = u16;
@@ -44,6 +45,13 @@ pub(super) enum Op {
         other: u8,
         k: u16,
     },
+    /// Four reals of it, from real `4 quad` on, which go to registers side by side.
+    Quad {
+        to: Register,
+        of: u16,
+        other: u8,
+        quad: u8,
+    },
     Data {
         to: Register,
         of: u16,
@@ -77,6 +85,34 @@ pub(super) enum Op {
         to: Register,
         a: Register,
         b: Register,
+    },
+    /// `a b + c`, rounded twice.
+    MulAdd {
+        to: Register,
+        a: Register,
+        b: Register,
+        c: Register,
+    },
+    /// `c + a b`.
+    AddMul {
+        to: Register,
+        a: Register,
+        b: Register,
+        c: Register,
+    },
+    /// `a b - c`.
+    MulSub {
+        to: Register,
+        a: Register,
+        b: Register,
+        c: Register,
+    },
+    /// `c - a b`.
+    SubMul {
+        to: Register,
+        a: Register,
+        b: Register,
+        c: Register,
     },
     /// Any other of two reals.
     Reals {
@@ -153,10 +189,76 @@ pub(super) enum Op {
         a: Register,
         b: Register,
     },
-    /// Loop number `of`.
+    /// Loop number `of` begins; the operations of its body follow.
     Fold {
         of: u16,
     },
+    /// They end: the next element, if there is one.
+    Next {
+        of: u16,
+    },
+}
+
+impl Op {
+    /// The real register that it writes, if it writes one.
+    fn real_to(&mut self) -> Option<&mut Register> {
+        match self {
+            Op::Real { op: Unary::ToInt | Unary::Held, .. } => None,
+            Op::Real { to, .. }
+            | Op::Number { to, .. }
+            | Op::Given { to, .. }
+            | Op::Vertex { to }
+            | Op::Shared { to, .. }
+            | Op::Private { to, .. }
+            | Op::Other { to, .. }
+            | Op::Data { to, .. }
+            | Op::Copy { to, .. }
+            | Op::Add { to, .. }
+            | Op::Sub { to, .. }
+            | Op::Mul { to, .. }
+            | Op::Div { to, .. }
+            | Op::MulAdd { to, .. }
+            | Op::AddMul { to, .. }
+            | Op::MulSub { to, .. }
+            | Op::SubMul { to, .. }
+            | Op::Reals { to, .. }
+            | Op::Select { to, .. }
+            | Op::FromInt { to, .. }
+            | Op::Hold { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Whether it writes a real register.
+    fn writes(&mut self, real: Register) -> bool {
+        match *self {
+            Op::Quad { to, .. } => (to..to + 4).contains(&real),
+            _ => self.real_to().is_some_and(|to| *to == real),
+        }
+    }
+
+    /// Whether it reads a real register; of a loop that is not known here.
+    fn may_read(&self, real: Register) -> bool {
+        match *self {
+            Op::Fold { .. } | Op::Next { .. } => true,
+            Op::Copy { from, .. } => from == real,
+            Op::Real { a, .. } => a == real,
+            Op::Add { a, b, .. }
+            | Op::Sub { a, b, .. }
+            | Op::Mul { a, b, .. }
+            | Op::Div { a, b, .. }
+            | Op::Reals { a, b, .. }
+            | Op::Less { a, b, .. }
+            | Op::AtMost { a, b, .. }
+            | Op::Equals { a, b, .. } => a == real || b == real,
+            Op::MulAdd { a, b, c, .. }
+            | Op::AddMul { a, b, c, .. }
+            | Op::MulSub { a, b, c, .. }
+            | Op::SubMul { a, b, c, .. } => a == real || b == real || c == real,
+            Op::Select { yes, no, .. } => yes == real || no == real,
+            _ => false,
+        }
+    }
 }
 
 /// What a kernel is given for all vertices.
@@ -179,7 +281,11 @@ pub(super) struct Loop {
     pub(super) gathered: Vec<Register>,
     pub(super) init: Vec<Register>,
     pub(super) next: Vec<Register>,
-    pub(super) body: Vec<Op>,
+    /// Where what it had gathered is kept from elements that some vertices do not have.
+    pub(super) kept: Vec<Register>,
+    /// The first operation of its body, and the one behind it.
+    pub(super) begin: usize,
+    pub(super) end: usize,
 }
 
 /// A kernel as operations on registers.
@@ -196,14 +302,14 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// What computes `outputs`.
+    /// What computes `outputs`. `has_quads`: shared reals of a vertex lie in fours.
     ///
     /// # Errors
     /// More values at a time than registers have numbers.
-    pub(crate) fn new(tape: &Tape, outputs: &[Id]) -> Result<Listing, String> {
+    pub(crate) fn new(tape: &Tape, outputs: &[Id], has_quads: bool) -> Result<Listing, String> {
         let mut order = Order::of(tape, outputs);
         order.find_last_uses(outputs);
-        let mut writer = Writer::new(&order);
+        let mut writer = Writer::new(&order, has_quads);
         let mut listing = Listing {
             once: Vec::new(),
             body: Vec::new(),
@@ -212,9 +318,9 @@ impl Listing {
             registers: [0; 3],
         };
         for &id in &order.once {
-            listing.once.push(writer.write(id));
+            writer.write(id, &mut listing.once);
         }
-        listing.body = writer.events(&order.body, &mut listing.loops);
+        writer.events(&order.body, &mut listing.body, &mut listing.loops);
         listing.outputs = outputs.iter().map(|&id| writer.register(id)).collect();
         listing.registers = writer.pools.map(|pool| pool.count);
         match listing.registers.iter().max() {
@@ -393,6 +499,12 @@ struct Pool {
 }
 
 impl Pool {
+    /// Four side by side.
+    fn take_four(&mut self) -> Register {
+        self.count += 4;
+        (self.count - 4).min(usize::from(Register::MAX) - 4) as Register
+    }
+
     fn take(&mut self) -> Register {
         self.free.pop().unwrap_or_else(|| {
             self.count += 1;
@@ -401,9 +513,21 @@ impl Pool {
     }
 }
 
+/// Has what a loop gathers next written where it is gathered, if nothing behind that reads what was there before.
+fn gather_in_place(body: &mut [Op], next: &mut Register, gathered: Register) {
+    let Some(at) = body.iter_mut().rposition(|op| op.writes(*next)) else { return };
+    if body[at].real_to().is_none() || body[at + 1..].iter().any(|op| op.may_read(gathered) || op.may_read(*next)) {
+        return;
+    }
+    *body[at].real_to().expect("it was found by that") = gathered;
+    *next = gathered;
+}
+
 /// Gives values registers, and writes operations.
 struct Writer<'a> {
     order: &'a Order<'a>,
+    /// Values that are reals of one quad of another vertex: by loop, vertex and quad, which of the four each is.
+    others: BTreeMap<(usize, usize, usize), Vec<(usize, Id)>>,
     pools: [Pool; 3],
     /// The register of a value that has one.
     of: Vec<Option<Register>>,
@@ -414,10 +538,16 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(order: &'a Order<'a>) -> Writer<'a> {
+    fn new(order: &'a Order<'a>, has_quads: bool) -> Writer<'a> {
+        let mut others = BTreeMap::new();
+        for id in (0..order.tape.len()).filter(|&id| has_quads && order.is_wanted[id as usize]) {
+            if let Node::Input(Input::Other { fold, other }, k) = order.tape.node(id) {
+                others.entry((fold, other, k / 4)).or_insert_with(Vec::new).push((k % 4, id));
+            }
+        }
         let of = vec![None; order.tape.len() as usize];
         let gathered = vec![Vec::new(); order.tape.folds.len()];
-        Writer { order, pools: Default::default(), of, gathered, held: Vec::new(), at: 0 }
+        Writer { order, others, pools: Default::default(), of, gathered, held: Vec::new(), at: 0 }
     }
 
     fn pool(&self, id: Id) -> usize {
@@ -446,47 +576,107 @@ impl<'a> Writer<'a> {
         });
     }
 
-    fn events(&mut self, events: &[Event], loops: &mut [Loop]) -> Vec<Op> {
-        let mut ops = Vec::new();
+    fn events(&mut self, events: &[Event], ops: &mut Vec<Op>, loops: &mut [Loop]) {
         for event in events {
             self.at += 1;
             match event {
                 &Event::Value(id) => {
-                    ops.push(self.write(id));
+                    self.write(id, ops);
                     self.release();
                 }
                 Event::Fold(fold, inner) => {
                     let tape = self.order.tape;
                     let its = &tape.folds[*fold];
                     let init = its.init.iter().map(|&id| self.register(id)).collect();
-                    let gathered: Vec<Register> = its.init.iter().map(|_| self.pools[0].take()).collect();
+                    let mut take = || -> Vec<Register> { its.init.iter().map(|_| self.pools[0].take()).collect() };
+                    let (gathered, kept) = (take(), take());
                     self.gathered[*fold] = gathered.clone();
                     let last = self.order.last_of_fold[*fold];
                     self.held.extend(gathered.iter().map(|&register| (last, 0, register)));
-                    let mut body = self.events(inner, loops);
+                    ops.push(Op::Fold { of: *fold as u16 });
+                    let begin = ops.len();
+                    self.events(inner, ops, loops);
                     self.at += 1;
+                    self.held.extend(kept.iter().map(|&register| (self.at, 0, register)));
                     // What becomes another of the gathered is saved from being overwritten first.
                     let next = its.next.iter().enumerate().map(|(k, &id)| match tape.node(id) {
                         Node::Gathered { fold: own, k: other } if own == *fold && other != k => {
                             let to = self.pools[0].take();
                             self.held.push((self.at, 0, to));
-                            body.push(Op::Copy { to, from: self.register(id) });
+                            ops.push(Op::Copy { to, from: self.register(id) });
                             to
                         }
                         _ => self.register(id),
                     });
-                    let next = next.collect();
-                    loops[*fold] = Loop { star: its.star, others: its.others, gathered, init, next, body };
-                    ops.push(Op::Fold { of: *fold as u16 });
+                    let mut next: Vec<Register> = next.collect();
+                    for k in 0..next.len() {
+                        let is_its_own = tape.scope(its.next[k]) == Some(*fold)
+                            && its.next.iter().filter(|&&id| id == its.next[k]).count() == 1;
+                        if is_its_own && !matches!(tape.node(its.next[k]), Node::Gathered { .. } | Node::Result { .. })
+                        {
+                            gather_in_place(&mut ops[begin..], &mut next[k], gathered[k]);
+                        }
+                    }
+                    ops.push(Op::Next { of: *fold as u16 });
+                    let end = ops.len();
+                    let Fold { star, others, .. } = *its;
+                    loops[*fold] = Loop { star, others, gathered, init, next, kept, begin, end };
                     self.release();
                 }
             }
         }
-        ops
+    }
+
+    /// Writes the operation of a value, which gets a register.
+    fn write(&mut self, id: Id, ops: &mut Vec<Op>) {
+        // It came with another of its quad.
+        if self.of[id as usize].is_some() {
+            return;
+        }
+        if let Node::Input(Input::Other { fold, other }, k) = self.order.tape.node(id)
+            && let Some(parts) = self.others.remove(&(fold, other, k / 4)).filter(|parts| parts.len() > 1)
+        {
+            let to = self.pools[0].take_four();
+            for part in 0..4 {
+                let own = parts.iter().find(|(of, _)| *of == part);
+                let last = own.map_or(self.at, |&(_, id)| self.order.last[id as usize]);
+                self.held.push((last, 0, to + part as Register));
+            }
+            parts.iter().for_each(|&(part, id)| self.of[id as usize] = Some(to + part as Register));
+            return ops.push(Op::Quad { to, of: fold as u16, other: other as u8, quad: (k / 4) as u8 });
+        }
+        let op = self.operation(id);
+        match (op, ops.last().copied()) {
+            // A product that only this reads.
+            (Op::Add { to, a, b }, Some(Op::Mul { to: product, a: x, b: y }))
+            | (Op::Sub { to, a, b }, Some(Op::Mul { to: product, a: x, b: y }))
+                if (a == product) != (b == product) && self.is_last_use(product, id) =>
+            {
+                let c = if a == product { b } else { a };
+                let is_sum = matches!(op, Op::Add { .. });
+                let (a, b, is_first) = (x, y, a == product);
+                ops.pop();
+                ops.push(match (is_sum, is_first) {
+                    (true, true) => Op::MulAdd { to, a, b, c },
+                    (true, false) => Op::AddMul { to, a, b, c },
+                    (false, true) => Op::MulSub { to, a, b, c },
+                    (false, false) => Op::SubMul { to, a, b, c },
+                });
+            }
+            _ => ops.push(op),
+        }
+    }
+
+    /// Whether what a register holds is read for the last time by a value, of which it is an operand.
+    fn is_last_use(&self, held: Register, by: Id) -> bool {
+        let operand = self.order.tape.node(by).operands().find(|&id| self.register(id) == held);
+        let is_used_once = |id: Id| self.order.last[id as usize] <= self.at;
+        // Uses of what depends on no vertex are not counted.
+        !self.order.is_uniform[by as usize] && operand.is_some_and(is_used_once)
     }
 
     /// The operation of a value, which gets a register.
-    fn write(&mut self, id: Id) -> Op {
+    fn operation(&mut self, id: Id) -> Op {
         let (node, pool) = (self.order.tape.node(id), self.pool(id));
         let operands: Vec<Register> = node.operands().map(|operand| self.register(operand)).collect();
         let kind = node.operands().last().map_or(Type::Real, |operand| self.order.tape.type_of(operand));

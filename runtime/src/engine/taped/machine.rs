@@ -1,6 +1,6 @@
 //! Runs a listing on registers.
 
-use super::listing::{Given, Listing, Loop, Op};
+use super::listing::{Given, Listing, Loop, Op, Register};
 use crate::number::{Integer, Number, Real, array};
 use crate::program::Uniform;
 use crate::trace::{Binary, Unary};
@@ -12,19 +12,22 @@ pub(crate) trait Site<R: Real, const B: usize> {
         unreachable!("real {k} of {what:?} is read once for all vertices")
     }
     /// Real `k` of their own shared state.
-    fn shared(&self, k: usize) -> [R; B] {
+    fn shared(&self, k: usize, to: &mut [R; B]) {
+        let _ = to;
         unreachable!("{NOWHERE}: shared real {k}")
     }
     /// Of their private state.
-    fn private(&self, k: usize) -> [R; B] {
+    fn private(&self, k: usize, to: &mut [R; B]) {
+        let _ = to;
         unreachable!("{NOWHERE}: private real {k}")
     }
     /// Their numbers along the curve, as a real holds them.
-    fn vertex(&self) -> [R; B] {
+    fn vertex(&self, to: &mut [R; B]) {
+        let _ = to;
         unreachable!("{NOWHERE}: its number")
     }
-    /// Columns of a star, and those in which all vertices have an element. `others`: other vertices of each.
-    fn columns(&self, star: usize, others: usize) -> (usize, usize) {
+    /// Where the elements of a star begin, how many columns there are, and in how many all vertices have one. `others`: other vertices of each.
+    fn begin(&self, star: usize, others: usize) -> (Cursor<B>, usize, usize) {
         unreachable!("{NOWHERE}: star {star} of {others} others")
     }
     /// Which vertices have an element `j`.
@@ -32,13 +35,47 @@ pub(crate) trait Site<R: Real, const B: usize> {
         unreachable!("{NOWHERE}: element {j} of star {star}")
     }
     /// Real `k` of other vertex `other` of element `j`; anything where there is none.
-    fn other(&self, star: usize, j: usize, other: usize, k: usize) -> [R; B] {
+    fn other(&self, star: usize, at: &Cursor<B>, j: usize, (other, k): (usize, usize), to: &mut [R; B]) {
+        let _ = (at, to);
         unreachable!("{NOWHERE}: real {k} of other {other} of element {j} of star {star}")
     }
+    /// Four reals of it, from real `4 quad` on.
+    fn quad(&self, star: usize, at: &Cursor<B>, j: usize, (other, quad): (usize, usize), to: &mut [[R; B]]) {
+        let _ = (at, to);
+        unreachable!("{NOWHERE}: quad {quad} of other {other} of element {j} of star {star}")
+    }
     /// Real `k` of the data of element `j`; anything where there is none.
-    fn data(&self, star: usize, j: usize, k: usize) -> [R; B] {
+    fn data(&self, star: usize, at: &Cursor<B>, j: usize, k: usize, to: &mut [R; B]) {
+        let _ = (at, to);
         unreachable!("{NOWHERE}: datum {k} of element {j} of star {star}")
     }
+}
+
+/// The first column of each group in the lists of a star, and how many it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<const B: usize> {
+    pub(crate) first: [u32; B],
+    pub(crate) columns: [u32; B],
+}
+
+impl<const B: usize> Cursor<B> {
+    /// The column of element `j` of group `i`; some other column where there is none.
+    #[inline(always)]
+    pub(crate) fn column(&self, i: usize, j: usize) -> usize {
+        // What is read there is thrown away.
+        if (j as u32) < self.columns[i] { self.first[i] as usize + j } else { 0 }
+    }
+}
+
+/// How far a loop is.
+#[derive(Clone, Copy)]
+struct Turn<const B: usize> {
+    at: Cursor<B>,
+    /// The present element.
+    j: usize,
+    columns: usize,
+    /// Columns in which all vertices have an element.
+    full: usize,
 }
 
 const NOWHERE: &str = "this kernel looks at no vertex";
@@ -63,14 +100,19 @@ impl<T: Number, R: Real, F: Fn(T) -> R, const B: usize> Site<R, B> for Once<'_, 
     }
 }
 
+impl<const B: usize> Turn<B> {
+    fn none() -> Turn<B> {
+        Turn { at: Cursor { first: [0; B], columns: [0; B] }, j: 0, columns: 0, full: 0 }
+    }
+}
+
 /// Registers of `B` numbers, or packs of them, and what runs on them.
 pub(crate) struct Machine<'a, R: Real, const B: usize> {
     listing: &'a Listing,
     reals: Vec<[R; B]>,
     ints: Vec<[R::Int; B]>,
     truths: Vec<[R::Mask; B]>,
-    /// The present element of each loop.
-    elements: Vec<usize>,
+    turns: Vec<Turn<B>>,
 }
 
 impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
@@ -88,7 +130,7 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
             reals: vec![[zero; B]; reals],
             ints: vec![[<R::Int as Integer>::lit(0); B]; ints],
             truths: vec![[zero.less(zero); B]; truths],
-            elements: vec![0; listing.loops.len()],
+            turns: vec![Turn::none(); listing.loops.len()],
         };
         machine.ops(&listing.once, &Once { uniform, round, splat });
         machine
@@ -100,8 +142,9 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
     }
 
     /// Real `k` of what it came to.
-    pub(crate) fn output(&self, k: usize) -> [R; B] {
-        self.reals[usize::from(self.listing.outputs[k])]
+    #[inline(always)]
+    pub(crate) fn real(&self, k: usize) -> &[R; B] {
+        &self.reals[usize::from(self.listing.outputs[k])]
     }
 
     /// What a test came to.
@@ -109,27 +152,53 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
         self.truths[usize::from(self.listing.outputs[0])]
     }
 
-    fn fold(&mut self, number: usize, site: &impl Site<R, B>) {
-        let its: &'a Loop = &self.listing.loops[number];
-        for (&to, &from) in its.gathered.iter().zip(&its.init) {
+    fn copy(&mut self, to: &[Register], from: &[Register]) {
+        for (&to, &from) in to.iter().zip(from) {
             self.reals[usize::from(to)] = self.reals[usize::from(from)];
         }
-        let (columns, full) = site.columns(its.star, its.others);
-        for j in 0..columns {
-            self.elements[number] = j;
-            self.ops(&its.body, site);
-            let pairs = its.gathered.iter().zip(&its.next);
-            if j < full {
-                pairs.for_each(|(&to, &from)| self.reals[usize::from(to)] = self.reals[usize::from(from)]);
-            } else {
-                // Some vertices have no more: what they gathered stays as it is.
-                let masks = site.has(its.star, j);
-                pairs.for_each(|(&to, &from)| {
-                    let [old, new] = [to, from].map(|register| self.reals[usize::from(register)]);
-                    self.reals[usize::from(to)] = array(old[0], |i| R::select(masks[i], new[i], old[i]));
-                });
+    }
+
+    /// Begins a loop. Returns the operation to go on with.
+    fn begin(&mut self, number: usize, site: &impl Site<R, B>) -> usize {
+        let its: &'a Loop = &self.listing.loops[number];
+        self.copy(&its.gathered, &its.init);
+        let (at, columns, full) = site.begin(its.star, its.others);
+        self.turns[number] = Turn { at, j: 0, columns, full };
+        if columns == 0 {
+            return its.end;
+        }
+        if full == 0 {
+            self.copy(&its.kept, &its.gathered);
+        }
+        its.begin
+    }
+
+    /// Ends an element of a loop. Returns the operation to go on with.
+    fn next(&mut self, number: usize, site: &impl Site<R, B>) -> usize {
+        let its: &'a Loop = &self.listing.loops[number];
+        let Turn { j, columns, full, .. } = self.turns[number];
+        if j < full {
+            for (&to, &from) in its.gathered.iter().zip(&its.next) {
+                if to != from {
+                    self.reals[usize::from(to)] = self.reals[usize::from(from)];
+                }
+            }
+        } else {
+            // Some vertices have no more: what they gathered stays as it is.
+            let masks = site.has(its.star, j);
+            for ((&to, &from), &kept) in its.gathered.iter().zip(&its.next).zip(&its.kept) {
+                let [old, new] = [kept, from].map(|register| self.reals[usize::from(register)]);
+                self.reals[usize::from(to)] = array(old[0], |i| R::select(masks[i], new[i], old[i]));
             }
         }
+        self.turns[number].j = j + 1;
+        if j + 1 == columns {
+            return its.end;
+        }
+        if j + 1 >= full {
+            self.copy(&its.kept, &its.gathered);
+        }
+        its.begin
     }
 
     fn ops(&mut self, ops: &'a [Op], site: &impl Site<R, B>) {
@@ -145,22 +214,34 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
                 }
             }};
         }
-        for &op in ops {
+        let mut at = 0;
+        while let Some(&op) = ops.get(at) {
+            at += 1;
             match op {
                 Op::Add { to, a, b } => each!(to of reals = |a of reals, b of reals| a + b),
                 Op::Sub { to, a, b } => each!(to of reals = |a of reals, b of reals| a - b),
                 Op::Mul { to, a, b } => each!(to of reals = |a of reals, b of reals| a * b),
                 Op::Div { to, a, b } => each!(to of reals = |a of reals, b of reals| a / b),
+                Op::MulAdd { to, a, b, c } => each!(to of reals = |a of reals, b of reals, c of reals| a * b + c),
+                Op::AddMul { to, a, b, c } => each!(to of reals = |a of reals, b of reals, c of reals| c + a * b),
+                Op::MulSub { to, a, b, c } => each!(to of reals = |a of reals, b of reals, c of reals| a * b - c),
+                Op::SubMul { to, a, b, c } => each!(to of reals = |a of reals, b of reals, c of reals| c - a * b),
                 Op::Other { to, of, other, k } => {
-                    let of = usize::from(of);
-                    let star = self.listing.loops[of].star;
-                    self.reals[usize::from(to)] =
-                        site.other(star, self.elements[of], usize::from(other), usize::from(k));
+                    let turn = &self.turns[usize::from(of)];
+                    let star = self.listing.loops[usize::from(of)].star;
+                    let real = (usize::from(other), usize::from(k));
+                    site.other(star, &turn.at, turn.j, real, &mut self.reals[usize::from(to)]);
+                }
+                Op::Quad { to, of, other, quad } => {
+                    let turn = &self.turns[usize::from(of)];
+                    let star = self.listing.loops[usize::from(of)].star;
+                    let quad = (usize::from(other), usize::from(quad));
+                    site.quad(star, &turn.at, turn.j, quad, &mut self.reals[usize::from(to)..][..4]);
                 }
                 Op::Data { to, of, k } => {
-                    let of = usize::from(of);
-                    let star = self.listing.loops[of].star;
-                    self.reals[usize::from(to)] = site.data(star, self.elements[of], usize::from(k));
+                    let turn = &self.turns[usize::from(of)];
+                    let star = self.listing.loops[usize::from(of)].star;
+                    site.data(star, &turn.at, turn.j, usize::from(k), &mut self.reals[usize::from(to)]);
                 }
                 Op::Select { to, mask, yes, no } => {
                     each!(to of reals = |mask of truths, yes of reals, no of reals| R::select(mask, yes, no));
@@ -176,9 +257,9 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
                     self.truths[usize::from(to)] = [if value { zero.equals(zero) } else { zero.less(zero) }; B];
                 }
                 Op::Given { to, what, k } => self.reals[usize::from(to)] = [site.given(what, usize::from(k)); B],
-                Op::Shared { to, k } => self.reals[usize::from(to)] = site.shared(usize::from(k)),
-                Op::Private { to, k } => self.reals[usize::from(to)] = site.private(usize::from(k)),
-                Op::Vertex { to } => self.reals[usize::from(to)] = site.vertex(),
+                Op::Shared { to, k } => site.shared(usize::from(k), &mut self.reals[usize::from(to)]),
+                Op::Private { to, k } => site.private(usize::from(k), &mut self.reals[usize::from(to)]),
+                Op::Vertex { to } => site.vertex(&mut self.reals[usize::from(to)]),
                 Op::FromInt { to, a } => each!(to of reals = |a of ints| R::from_int(a)),
                 Op::Hold { to, a } => each!(to of reals = |a of ints| R::hold_int(a)),
                 Op::IntSelect { to, mask, yes, no } => {
@@ -196,7 +277,8 @@ impl<'a, R: Real, const B: usize> Machine<'a, R, B> {
                 Op::IntUnary { op, to, a } => each!(to of ints = |a of ints| int_unary(op, a)),
                 Op::IntBinary { op, to, a, b } => each!(to of ints = |a of ints, b of ints| int_binary(op, a, b)),
                 Op::IntCompare { op, to, a, b } => each!(to of truths = |a of ints, b of ints| int_compare(op, a, b)),
-                Op::Fold { of } => self.fold(usize::from(of), site),
+                Op::Fold { of } => at = self.begin(usize::from(of), site),
+                Op::Next { of } => at = self.next(usize::from(of), site),
             }
         }
     }

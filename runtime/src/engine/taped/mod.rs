@@ -37,7 +37,7 @@ impl Taped {
     /// What a kernel computes that is run once for the whole mesh.
     pub(crate) fn scalars<T: Number>(&self, uniform: &Uniform<T>) -> Vec<T> {
         let machine = self.once(uniform);
-        (0..self.listing.outputs()).map(|k| machine.output(k)[0]).collect()
+        (0..self.listing.outputs()).map(|k| machine.real(k)[0]).collect()
     }
 
     /// Whether a test holds.
