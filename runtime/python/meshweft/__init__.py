@@ -23,7 +23,7 @@ True
 """
 
 from ._meshweft import DivergedError, Error, MeshError, ProgramError, __version__
-from ._mesh import Mesh
+from ._mesh import Dual, Mesh
 from ._program import (
     Program,
     Stages,

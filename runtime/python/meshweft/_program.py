@@ -40,7 +40,7 @@ class Declaration:
 
     def flat(self, value: Any) -> list[float]:
         """The numbers of a value of it, a matrix column after column."""
-        array = np.asarray(value, dtype=float)
+        array = _numbers(value, f"{self.group} {self.name}")
         if array.shape != self.shape:
             try:
                 array = np.broadcast_to(array, self.shape)
@@ -248,11 +248,11 @@ class StarView:
         """Adds up `formula(*others, data)` over the elements, component by component, from zeros."""
         trace = Trace.here()
         # How much it adds up is known once it has run: first on a copy of the formula, which is thrown away.
-        kept, trace.formula = trace.formula, trace.formula.copy()
-        self._open(trace, [("unknown", False, trace.real(0.0)._value)])
-        shape: list[Any] = []
-        _flatten(formula(*self._element(trace)), shape)
-        shape, trace.formula = [isinstance(leaf, Integer) for leaf in shape], kept
+        with Trace(trace.name, trace) as attempt:
+            self._open(attempt, [("unknown", False, attempt.real(0.0)._value)])
+            leaves: list[Any] = []
+            _flatten(formula(*self._element(attempt)), leaves)
+        shape = [isinstance(leaf, Integer) for leaf in leaves]
         zeros: list[Any] = [trace.integer(0) if is_integer else trace.real(0.0) for is_integer in shape]
         slots = [(f"sum{k}", is_integer, _slot(zero)) for k, (zero, is_integer) in enumerate(zip(zeros, shape))]
         gathered = self._open(trace, slots)
@@ -418,6 +418,13 @@ def test(function: Callable[..., Any]) -> Any:
     return Kernel(function, "test")
 
 
+def _setting(kernel: Kernel, name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise refuse(f"setting {name} of kernel {kernel.name} is a number, not {value!r}") from None
+
+
 class Stages:
     """Receives the stages of a step, in order. Nothing runs while it is told."""
 
@@ -429,7 +436,10 @@ class Stages:
     def _add(self, what: str, kernel: Any, purposes: Sequence[str], count: int, settings: dict[str, float]) -> dict[str, Any]:
         number = self._kernels.get(id(kernel))
         if number is None:
-            raise refuse(f"{what} takes a kernel of the program, not {kernel!r}")
+            of = f"kernel {kernel.name} of another program" if isinstance(kernel, Kernel) else repr(kernel)
+            raise refuse(f"{what} takes a kernel of the program, such as self.NAME, not {of}")
+        if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**32:
+            raise refuse(f"{what} takes so many rounds, 0 or more, not {count!r}")
         if kernel.purpose not in purposes:
             raise refuse(f"{what} takes a kernel that is a {' or '.join(purposes)}; {kernel.name} is a {kernel.purpose}")
         unknown = [name for name in settings if name not in kernel.settings]
@@ -442,7 +452,7 @@ class Stages:
         stage = {
             "what": what,
             "kernel": number,
-            "settings": [float(values[name]) for name in kernel.settings],
+            "settings": [_setting(kernel, name, values[name]) for name in kernel.settings],
             "count": int(count),
             "repeat": [],
         }
@@ -490,8 +500,10 @@ class Stages:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
         stage = self._add("until", test, ["test"], most, settings)
         outside, self._list = self._list, stage["repeat"]
-        yield
-        self._list = outside
+        try:
+            yield
+        finally:
+            self._list = outside
 
 
 class Declared:
@@ -501,6 +513,9 @@ class Declared:
         members: dict[str, Any] = {}
         for base in reversed(program.__mro__):
             members.update(vars(base))
+        twice = [name for name, member in members.items() if isinstance(member, (Declaration, Star, Kernel)) and member.name != name]
+        if twice:
+            raise refuse(f"{twice[0]} is another name of {members[twice[0]].name}: declare it by itself")
         of = lambda kind: [member for member in members.values() if isinstance(member, kind)]
         fields = of(Declaration)
         self.shared = [field for field in fields if field.group == "shared"]
@@ -509,6 +524,19 @@ class Declared:
         self.globals = [field for field in fields if field.group == "global"]
         self.stars: list[Star] = of(Star)
         self.kernels: list[Kernel] = of(Kernel)
+        # What stands in a class and means something else already.
+        for name in ("initial", "fixed", "stars", "step", "time_step"):
+            if isinstance(members.get(name), (Declaration, Star, Kernel)):
+                raise refuse(f"{name} is a word of programs: give it another name")
+        for what, all, words in (
+            ("field", [*self.shared, *self.private], ("replace",)),
+            ("parameter", self.parameters, ("globals", "normal", "replace", "step", "uniform", "vertex")),
+            ("global", self.globals, ("replace",)),
+            ("star", self.stars, ("count", "fold", "sum")),
+        ):
+            for member in all:
+                if member.name in words or member.name.startswith("_"):
+                    raise refuse(f"no {what} is named {member.name}: give it another name")
 
 
 class Program:
@@ -558,7 +586,7 @@ class Program:
 
     def _data(self, mesh: Mesh) -> dict[str, Any]:
         """All of it as data."""
-        declared, vertices = self._declared, len(mesh)
+        declared = self._declared
         stages = Stages(self)
         self.step(stages)
         kernels = []
@@ -572,7 +600,11 @@ class Program:
                     "formula": kernel.trace(declared).formula,
                 }
             )
-        fixed = self.fixed(mesh)
+        try:
+            fixed = self.fixed(mesh)
+            fixed = np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(np.asarray(fixed), len(mesh)), bool)
+        except ValueError:
+            raise ProgramError(f"fixed has shape ({len(mesh)},), a truth for each vertex, not {np.shape(fixed)}") from None
         return {
             "name": f"{type(self).__module__}.{type(self).__qualname__}",
             "shared": [part.part() for part in declared.shared],
@@ -582,7 +614,7 @@ class Program:
             "stars": self._star_data(mesh),
             "kernels": kernels,
             "initial": self._initial(mesh),
-            "fixed": np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(fixed, vertices), bool),
+            "fixed": fixed,
             "start": [x for part in declared.globals for x in part.flat(part.default)],
             "values": self._values(),
             "time_step": float(self.time_step),
@@ -591,7 +623,7 @@ class Program:
 
     def _initial(self, mesh: Mesh) -> Any:
         parts = [*self._declared.shared, *self._declared.private]
-        given = dict(self.initial(mesh))
+        given = _mapping(self.initial(mesh), f"{type(self).__name__}.initial")
         unknown = [name for name in given if name not in [part.name for part in parts]]
         if unknown:
             raise ProgramError(f"{type(self).__name__} has no field {unknown[0]}, but {', '.join(part.name for part in parts)}")
@@ -599,15 +631,27 @@ class Program:
         return np.ascontiguousarray(np.concatenate([np.zeros((len(mesh), 0)), *columns], axis=1)).reshape(-1)
 
     def _star_data(self, mesh: Mesh) -> list[dict[str, Any]]:
-        given, stars = dict(self.stars(mesh)), []
+        given, stars = _mapping(self.stars(mesh), f"{type(self).__name__}.stars"), []
         for star in self._declared.stars:
             of = given.pop(star.name, None)
-            elements, data = of if isinstance(of, tuple) else (of, {})
+            elements, data = of if isinstance(of, tuple) and len(of) == 2 and isinstance(of[1], Mapping) else (of, {})
             if elements is None:
                 elements = mesh.elements(star.shape)
+            try:
+                elements = np.asarray(elements)
+            except ValueError:
+                raise ProgramError(f"elements of star {star.name} do not have {star.corners} corners each") from None
+            if elements.size == 0:
+                elements = elements.reshape(-1, star.corners).astype(np.uint32)
+            if elements.ndim != 2 or elements.shape[1] != star.corners or elements.dtype.kind not in "iu":
+                raise ProgramError(
+                    f"elements of star {star.name} are integers of shape (elements, {star.corners}), not {elements.dtype} of {elements.shape}"
+                )
+            if elements.size and not 0 <= elements.min() <= elements.max() < len(mesh):
+                raise ProgramError(
+                    f"elements of star {star.name} have corners from {elements.min()} to {elements.max()}, but there are {len(mesh)} vertices"
+                )
             elements = np.ascontiguousarray(elements, dtype=np.uint32)
-            if elements.ndim != 2 or elements.shape[1] != star.corners:
-                raise ProgramError(f"elements of star {star.name} have shape (elements, {star.corners}), not {elements.shape}")
             stars.append(
                 {
                     "name": star.name,
@@ -623,12 +667,18 @@ class Program:
         return stars
 
 
+def _mapping(of: Any, what: str) -> dict[str, Any]:
+    if not isinstance(of, Mapping):
+        raise ProgramError(f"{what} returns a dict by names, not {type(of).__name__}")
+    return dict(of)
+
+
 def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     columns, by_corner = [], False
     for part in star.data:
         if part.name not in data:
             raise ProgramError(f"data {part.name} of star {star.name} has no values: Program.stars gives them")
-        array = np.asarray(data.pop(part.name), dtype=float)
+        array = _numbers(data.pop(part.name), f"data {part.name} of star {star.name}")
         by_corner = by_corner or array.shape == (elements, star.corners, *part.shape)
         columns.append((part, array))
     if data:
@@ -644,9 +694,16 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     return np.ascontiguousarray(np.concatenate([np.zeros((count, 0)), *made], axis=1)).reshape(-1)
 
 
+def _numbers(value: Any, what: str) -> Any:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ProgramError(f"{what} is made of numbers, not of {type(value).__name__} {value!r}") from None
+
+
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
     """Values of a declared number as rows of reals, a matrix column after column."""
-    array = np.asarray(value, dtype=float)
+    array = _numbers(value, part.name)
     shape = (count, *part.shape)
     if array.shape != shape:
         try:

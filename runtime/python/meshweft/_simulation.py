@@ -93,6 +93,12 @@ class Simulation:
         processes: int | None = None,
         hosts: Hosts | None = None,
     ) -> None:
+        if isinstance(program, type) or not isinstance(program, Program):
+            raise Error(f"a simulation takes a mesh and an instance of a program, such as Heat(), not {program!r}")
+        if isinstance(mesh, str):
+            mesh = Mesh.generate(mesh)
+        if not isinstance(mesh, Mesh):
+            raise Error(f"a simulation takes a meshweft.Mesh, not {type(mesh).__name__}")
         options = _options(backend, threads, order, precision, adapter, processes, hosts)
         self._start(_meshweft.build(program._data(mesh), mesh._mesh, options), mesh, program)
 
@@ -120,6 +126,8 @@ class Simulation:
 
         `progress`: shows how far it is.
         """
+        if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**63:
+            raise Error(f"{count!r} steps: a number of them, 0 or more")
         self._tell_parameters()
         if not progress:
             self._core.step(count)
@@ -143,6 +151,11 @@ class Simulation:
     def steps(self) -> int:
         """Steps taken so far."""
         return self._core.steps()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of sweeps taken so far: each updates every vertex once."""
+        return self._core.rounds()
 
     @property
     def time(self) -> float:
@@ -198,7 +211,10 @@ class Simulation:
         if components is None:
             raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         shape = self._shape(name, components)
-        array = np.asarray(values, dtype=float)
+        try:
+            array = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise Error(f"{name} is made of numbers, not of {type(values).__name__}") from None
         try:
             array = np.broadcast_to(array, (len(self.mesh), *shape))
         except ValueError:
