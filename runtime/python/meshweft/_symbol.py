@@ -445,7 +445,7 @@ class Vector:
         return Vector(abs(x) for x in self)
 
     def __matmul__(self, other: Any) -> Real:
-        if isinstance(other, Matrix) or np.ndim(other) == 2:
+        if isinstance(other, Matrix) or isinstance(other, np.ndarray) and other.ndim == 2:
             raise refuse("a vector stands to the right of a matrix: m.T @ v in place of v @ m")
         return self.dot(other)
 
@@ -537,12 +537,12 @@ class Matrix:
         return self._zip(other, lambda a, b: b - a)
 
     def __mul__(self, other: Any) -> "Matrix":
-        if isinstance(other, (Matrix, Vector)) or np.ndim(other):
+        if isinstance(other, (Matrix, Vector, np.ndarray, list, tuple)):
             raise refuse("write a @ b for a product of matrices, and m @ v for that of a matrix and a vector")
         return self._zip(other, lambda a, b: a * b)
 
     def __rmul__(self, other: Any) -> "Matrix":
-        if np.ndim(other):
+        if isinstance(other, (np.ndarray, list, tuple)):
             raise refuse("write a @ b for a product of matrices")
         return self._zip(other, lambda a, b: b * a)
 

@@ -36,7 +36,7 @@ class Heat(meshweft.Program):
         return {"triangles": (corners, {"area": twice / 6, "next": half_cotangent(c, a, b), "last": half_cotangent(b, a, c)})}
 
     def initial(self, mesh):
-        return {"temperature": np.where(mesh.points[:, 0] > 0.5, 1, 0)}
+        return {"temperature": np.where(mesh.points[:, 0] > 0, 1, 0)}
 
     def step(self, stages):
         stages.jacobi(self.conduct)
