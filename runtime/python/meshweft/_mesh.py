@@ -196,7 +196,7 @@ class Mesh:
         return Mesh._of(self._mesh.with_field(name, components, np.ascontiguousarray(values).reshape(-1)))
 
     def write(self, path: "str | os.PathLike[str]") -> None:
-        """Writes it: VTU, VTK, PLY, OBJ, STL by the ending of the name."""
+        """Writes it: VTU, PLY or OBJ by the ending of the name."""
         self._mesh.write(os.fspath(path))
 
     def to_meshio(self) -> Any:

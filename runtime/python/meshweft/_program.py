@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import operator
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from ._mesh import Mesh
 from ._meshweft import ProgramError
-from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, refuse, vector
+from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, vector
 
 
 class Declaration:
@@ -19,7 +21,11 @@ class Declaration:
     def __init__(self, group: str, shape: Any = (), integer: bool = False, default: Any = 0.0) -> None:
         if isinstance(shape, int):
             shape = () if shape == 1 else (shape,)
-        self.group, self.shape, self.is_integer, self.default = group, tuple(shape), integer, default
+        try:
+            shape = tuple(operator.index(n) for n in shape)
+        except TypeError:
+            raise refuse(f"shape {shape!r}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4") from None
+        self.group, self.shape, self.is_integer, self.default = group, shape, integer, default
         if len(self.shape) > 2 or any(not 1 <= n <= 4 for n in self.shape) or len(set(self.shape)) > 1:
             raise refuse(f"shape {self.shape}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4")
         if integer and self.shape:
@@ -40,7 +46,12 @@ class Declaration:
 
     def flat(self, value: Any) -> list[float]:
         """The numbers of a value of it, a matrix column after column."""
+        if type(value) is float and not self.shape and not self.is_integer and math.isfinite(value):
+            return [value]  # most are: quick
         array = _numbers(value, f"{self.group} {self.name}")
+        if not np.isfinite(array).all():
+            raise ProgramError(f"{self.group} {self.name} is {value!r}, which is not finite")
+        _must_be_whole(self, array)
         if array.shape != self.shape:
             try:
                 array = np.broadcast_to(array, self.shape)
@@ -175,12 +186,12 @@ class Given(Record):
     def uniform(self, seed: int) -> Real:
         """A random number, uniform in [0, 1): another one for each vertex, step, stage, round and seed."""
         trace = Trace.here()
-        return Real(trace, trace.do("random", seed, False))
+        return Real(trace, trace.do("random", _seed(seed), False))
 
     def normal(self, seed: int) -> Real:
         """A random number, normal with mean 0 and variance 1."""
         trace = Trace.here()
-        return Real(trace, trace.do("random", seed, True))
+        return Real(trace, trace.do("random", _seed(seed), True))
 
     @property
     def step(self) -> Integer:
@@ -191,6 +202,12 @@ class Given(Record):
     def vertex(self) -> Integer:
         """The number of the vertex along the curve."""
         return Real(Trace.here(), Trace.here().do("input", "vertex", 0))._unary("held")
+
+
+def _seed(seed: Any) -> int:
+    if not isinstance(seed, (int, np.integer)) or not -(2**31) <= seed < 2**31:
+        raise refuse(f"a seed is an integer of 32 bits, a number of Python, not {seed!r}")
+    return int(seed)
 
 
 def _flatten(value: Any, leaves: list[Any]) -> Any:
@@ -346,12 +363,21 @@ class Kernel:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        code = self.function.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}: kernel {self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.purpose} kernel {self.name}>"
+
     def trace(self, declared: "Declared") -> Trace:
         """Runs it once on symbols."""
         with Trace(self.name) as trace:
             make = lambda group: lambda k: trace.do("input", group, k)
             given = Given("the program", _record("", declared.parameters, trace, make("parameters"))._values)
-            object.__setattr__(given, "globals", _record("the globals", declared.globals, trace, make("globals")))
+            object.__setattr__(given, "globals", _record("the record of globals", declared.globals, trace, make("globals")))
             settings = [Real(trace, trace.do("input", "settings", k)) for k in range(len(self.settings))]
             arguments: list[Any] = [given]
             if self.purpose not in ("scalar", "test"):
@@ -363,11 +389,12 @@ class Kernel:
             if self.purpose not in ("scalar", "test", "map"):
                 arguments.append(Around(declared.stars, declared.shared))
             result = self.function(*arguments, *settings)
-            trace.formula.finish(self._outputs(result, declared, trace))
+            with at(self.place):
+                trace.do("finish", self._outputs(result, declared, trace))
         return trace
 
     def _outputs(self, result: Any, declared: "Declared", trace: Trace) -> list[int]:
-        name = f"{self.function.__code__.co_filename}:{self.function.__code__.co_firstlineno}: kernel {self.name}"
+        name = self.place
         if self.purpose in ("map", "update", "scalar"):
             what = "its new globals: return p.globals.replace(...)" if self.purpose == "scalar" else "the new vertex: return own.replace(...)"
             if not isinstance(result, Record):
@@ -418,6 +445,10 @@ def test(function: Callable[..., Any]) -> Any:
     return Kernel(function, "test")
 
 
+def _made(purposes: Sequence[str]) -> str:
+    return "@meshweft." + ("measure" if "sum" in purposes or purposes[0] in ("minimum", "maximum") else purposes[0])
+
+
 def _setting(kernel: Kernel, name: str, value: Any) -> float:
     try:
         return float(value)
@@ -441,7 +472,9 @@ class Stages:
         if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**32:
             raise refuse(f"{what} takes so many rounds, 0 or more, not {count!r}")
         if kernel.purpose not in purposes:
-            raise refuse(f"{what} takes a kernel that is a {' or '.join(purposes)}; {kernel.name} is a {kernel.purpose}")
+            raise refuse(f"{what} takes kernels made by {_made(purposes)}; {kernel.name} is made by {_made([kernel.purpose])}")
+        if what == "fixpoint" and not kernel.is_quiet:
+            raise refuse(f"fixpoint takes a quiet kernel, since others may change by themselves: @meshweft.update(quiet=True) on {kernel.name}")
         unknown = [name for name in settings if name not in kernel.settings]
         if unknown:
             raise refuse(f"kernel {kernel.name} has no setting {unknown[0]}, but {', '.join(kernel.settings) or 'none'}")
@@ -506,13 +539,24 @@ class Stages:
             self._list = outside
 
 
+def _is_value(of: Any) -> bool:
+    return isinstance(of, (int, float, tuple, list, np.ndarray, np.generic))
+
+
 class Declared:
     """What a class declares, in order."""
 
     def __init__(self, program: type) -> None:
         members: dict[str, Any] = {}
         for base in reversed(program.__mro__):
-            members.update(vars(base))
+            for name, member in list(vars(base).items()):
+                inherited = members.get(name)
+                if isinstance(inherited, Declaration) and inherited.group in ("parameter", "global") and _is_value(member):
+                    # Another value for what a base class declares.
+                    member = Declaration(inherited.group, inherited.shape, inherited.is_integer, member)
+                    member.name = name
+                    setattr(base, name, member)
+                members[name] = member
         twice = [name for name, member in members.items() if isinstance(member, (Declaration, Star, Kernel)) and member.name != name]
         if twice:
             raise refuse(f"{twice[0]} is another name of {members[twice[0]].name}: declare it by itself")
@@ -701,6 +745,11 @@ def _numbers(value: Any, what: str) -> Any:
         raise ProgramError(f"{what} is made of numbers, not of {type(value).__name__} {value!r}") from None
 
 
+def _must_be_whole(part: Declaration, array: Any) -> None:
+    if part.is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
+        raise ProgramError(f"{part.name} is an integer of 32 bits: {array} is not, or not all of it")
+
+
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
     """Values of a declared number as rows of reals, a matrix column after column."""
     array = _numbers(value, part.name)
@@ -710,6 +759,7 @@ def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
             array = np.broadcast_to(array, shape)
         except ValueError:
             raise ProgramError(f"{part.name} has shape {shape} for {count} {what}, not {array.shape}") from None
+    _must_be_whole(part, array)
     if len(part.shape) == 2:
         array = array.transpose(0, 2, 1)
     return array.reshape(count, part.components)

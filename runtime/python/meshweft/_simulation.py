@@ -55,8 +55,8 @@ def _options(
         raise Error(f"{processes} processes: from 1 to 1024")
     if (processes or hosts) and backend != "cpu":
         raise Error(f"processes and hosts update on their cores, not on {backend}")
-    if threads is not None and threads < 1:
-        raise Error(f"{threads} threads: at least 1, or None for one a core")
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise Error(f"{threads!r} threads: at least 1, or None for one a core")
     return {
         "backend": backend,
         "threads": 0 if threads is None else threads,
@@ -211,6 +211,7 @@ class Simulation:
         if components is None:
             raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         shape = self._shape(name, components)
+        is_integer = {part: is_integer for part, _, is_integer in self._core.fields()}[name]
         try:
             array = np.asarray(values, dtype=float)
         except (TypeError, ValueError):
@@ -219,6 +220,8 @@ class Simulation:
             array = np.broadcast_to(array, (len(self.mesh), *shape))
         except ValueError:
             raise Error(f"{name} has shape {(len(self.mesh), *shape)}, not {array.shape}") from None
+        if is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
+            raise Error(f"{name} is made of integers of 32 bits, and some of these are none")
         if len(shape) == 2:
             array = array.transpose(0, 2, 1)
         self._core.set_field(name, np.ascontiguousarray(array).reshape(-1))
@@ -268,7 +271,7 @@ class Simulation:
         return mesh, {name: values.reshape(len(values), -1) for name, values in fields.items()}
 
     def write(self, path: "str | os.PathLike[str]", positions: str | None = None) -> None:
-        """Writes the mesh with all fields: a `.vtu` for ParaView. `positions`: the field that moves it; `position` if there is one."""
+        """Writes the mesh with all fields: `.vtu` for ParaView, `.ply`, `.obj`. `positions`: the field that moves it; `position` if there is one."""
         mesh, fields = self._moved(positions)
         for name, values in fields.items():
             mesh = mesh.with_field(name, values[:, 0] if values.shape[1] == 1 else values)

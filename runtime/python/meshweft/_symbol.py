@@ -8,7 +8,8 @@ import operator
 import os
 import sys
 import threading
-from typing import Any, Callable, Iterable, Sequence, Union
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
 import numpy as np
 
@@ -25,15 +26,26 @@ def where() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
 
 
+_thread = threading.local()
+
+
 def refuse(message: str) -> ProgramError:
     """An error that says where in the program it is."""
-    return ProgramError(f"{where()}: {message}")
+    return ProgramError(f"{getattr(_thread, 'place', None) or where()}: {message}")
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Errors inside of it are of this place: what a kernel returns is looked at when it has returned."""
+    _thread.place = place
+    try:
+        yield
+    finally:
+        _thread.place = None
 
 
 class Trace:
     """The kernel that is being traced. One at a time, in each thread that traces one."""
-
-    _of_thread = threading.local()
 
     def __init__(self, name: str, within: "Trace | None" = None) -> None:
         """`within`: it is a try on a copy of that one's formula, and sees its symbols; none of its own symbols is seen there."""
@@ -41,15 +53,15 @@ class Trace:
         self.formula = Formula() if within is None else within.formula.copy()
 
     def __enter__(self) -> "Trace":
-        self._outer, Trace._of_thread.trace = Trace.current(), self
+        self._outer, _thread.trace = Trace.current(), self
         return self
 
     def __exit__(self, *_: object) -> None:
-        Trace._of_thread.trace = self._outer
+        _thread.trace = self._outer
 
     @staticmethod
     def current() -> "Trace | None":
-        return getattr(Trace._of_thread, "trace", None)
+        return getattr(_thread, "trace", None)
 
     @staticmethod
     def here() -> "Trace":
@@ -61,6 +73,10 @@ class Trace:
     def sees(self, other: "Trace") -> bool:
         """Whether symbols of another trace may be used in this one."""
         return self is other or self._within is not None and self._within.sees(other)
+
+    def whole(self) -> "Trace":
+        """That of the kernel."""
+        return self if self._within is None else self._within.whole()
 
     def do(self, what: str, *arguments: Any) -> Any:
         """Puts something onto the formula; what it refuses is told with file and line."""
@@ -78,7 +94,8 @@ class Trace:
         if isinstance(of, Real):
             return of._seen_by(self)
         if isinstance(of, Symbol):
-            raise refuse(f"{of._word} stands where a real is: meshweft.real(...) makes one of an integer")
+            way = "meshweft.real(...) makes one of an integer" if isinstance(of, Integer) else "write meshweft.select(condition, 1.0, 0.0)"
+            raise refuse(f"{of._word} stands where a real is: {way}")
         try:
             number = float(of)
         except (TypeError, ValueError, OverflowError):
@@ -89,7 +106,7 @@ class Trace:
         """A number or a symbol as an integer."""
         if isinstance(of, Integer):
             return of._seen_by(self)
-        if isinstance(of, bool) or not isinstance(of, int) and not hasattr(of, "__index__"):
+        if isinstance(of, (bool, Symbol)) or not hasattr(of, "__index__"):
             what = of._word if isinstance(of, Symbol) else f"{type(of).__name__} {of!r}"
             raise refuse(f"{what} stands where an integer is: meshweft.integer(...) makes one of a real")
         number = int(of)
@@ -121,7 +138,7 @@ class Symbol:
 
     def _seen_by(self, trace: Trace) -> Any:
         if not trace.sees(self._trace):
-            if trace.sees(self._trace._within or self._trace) or trace.name == self._trace.name:
+            if trace.whole() is self._trace.whole():
                 raise refuse("a value that depends on one element is used outside of the loop over elements: return it from there")
             raise refuse(f"a symbol of kernel {self._trace.name} is used in kernel {trace.name}: return it there instead")
         return self
@@ -739,7 +756,7 @@ def _of_array(array: Any) -> Any:
     """An array of NumPy as a number, vector or matrix."""
     array = np.asarray(array)
     if array.ndim == 0:
-        return array[()]
+        return array.item()
     if array.ndim == 1:
         return vector(array)
     if array.ndim == 2:
@@ -768,7 +785,7 @@ def _of_numpy(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, 
     work = _NUMPY.get(ufunc)
     if method != "__call__" or more or work is None:
         raise refuse(f"numpy.{ufunc.__name__} knows no symbols: use the functions of meshweft")
-    return work(*(_of_array(of) if isinstance(of, np.ndarray) else of for of in inputs))
+    return work(*(_of_array(of) if isinstance(of, np.ndarray) else of.item() if isinstance(of, np.generic) else of for of in inputs))
 
 
 _NUMPY: dict[Any, Callable[..., Any]] = {

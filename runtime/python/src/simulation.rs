@@ -40,7 +40,9 @@ impl Hosts {
     #[new]
     fn new(workers: u32, listen: &str) -> PyResult<Hosts> {
         let listen = listen.parse().map_err(|_| {
-            Error::new_err(format!("{listen:?} is no address to listen at: write 0.0.0.0:0, or the address of a network and a port"))
+            Error::new_err(format!(
+                "{listen:?} is no address to listen at: write 0.0.0.0:0, or the address of a network and a port"
+            ))
         })?;
         let gathering = Cluster::gather(workers, listen).map_err(raised)?;
         Ok(Hosts { token: gathering.token(), gathering: Some(gathering) })
@@ -89,8 +91,7 @@ impl Options {
                 (gathering.ok_or_else(used)?, PATIENCE_OF_HOSTS)
             }
             None if self.processes > 0 => {
-                let mut gathering =
-                    Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
+                let mut gathering = Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
                 for host in 1..=self.processes {
                     let mut command = Command::new(&self.worker[0]);
                     command.args(&self.worker[1..]);
@@ -145,18 +146,20 @@ impl Simulation {
     fn step(&self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let mut taken = 0;
         loop {
-            taken += python.detach(|| {
-                let begun = Instant::now();
-                let mut simulation = self.simulation.lock();
-                let mut some = 0;
-                while taken + some < count && (some == 0 || begun.elapsed() < LOOK) {
-                    simulation.step()?;
-                    some += 1;
-                }
-                // To whoever waits for it: else the next turn of this loop would be first, again and again.
-                MutexGuard::unlock_fair(simulation);
-                Ok::<u64, meshweft::Error>(some)
-            }).map_err(raised)?;
+            taken += python
+                .detach(|| {
+                    let begun = Instant::now();
+                    let mut simulation = self.simulation.lock();
+                    let mut some = 0;
+                    while taken + some < count && (some == 0 || begun.elapsed() < LOOK) {
+                        simulation.step()?;
+                        some += 1;
+                    }
+                    // To whoever waits for it: else the next turn of this loop would be first, again and again.
+                    MutexGuard::unlock_fair(simulation);
+                    Ok::<u64, meshweft::Error>(some)
+                })
+                .map_err(raised)?;
             if taken == count {
                 return Ok(());
             }

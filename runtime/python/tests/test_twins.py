@@ -46,8 +46,8 @@ def test_every_engine_gives_the_digest_of_the_program_in_rust(name, case):
 
 @pytest.mark.parametrize("name", ["spring_sheet", "ising", "conjugate_gradients"])
 def test_processes_give_it_too(name):
-    sim = after(name, order="blocked", processes=2, threads=1)
-    assert sim.digest() == RECORD[name]["digests"]["blocked f32"]
+    sim = after(name, order="blocked:16", processes=2, threads=1)
+    assert sim.digest() == RECORD[name]["digests"]["blocked:16 f32"]
 
 
 @pytest.mark.parametrize("name", RECORD)
