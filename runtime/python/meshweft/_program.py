@@ -747,7 +747,8 @@ def _numbers(value: Any, what: str) -> Any:
 
 def _must_be_whole(part: Declaration, array: Any) -> None:
     if part.is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
-        raise ProgramError(f"{part.name} is an integer of 32 bits: {array} is not, or not all of it")
+        wrong = array[(array != np.floor(array)) | ~(abs(array) < 2.0**31)]
+        raise ProgramError(f"{part.name} is an integer of 32 bits, and not {wrong.flat[0]}")
 
 
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
