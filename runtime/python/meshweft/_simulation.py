@@ -72,6 +72,7 @@ def _options(
 class Simulation:
     """A program on a mesh, with its state.
 
+    `mesh`: a mesh, or the word for one that `Mesh.generate` takes.
     `backend`: `"cpu"`, the cores of this machine; `"gpu"`; or `"serial"`, the oracle, one vertex after the other. `threads`: one a core unless said.
     `order`: of sweeps, such as `"blocked"`, `"color"`, `"priority-dag"`, `"jacobi"`: another order is another result, and nothing else is.
     `processes`: so many processes of this machine share the mesh, each with `threads`; `hosts`: other machines do. The bits are those of one.
@@ -82,7 +83,7 @@ class Simulation:
 
     def __init__(
         self,
-        mesh: Mesh,
+        mesh: "Mesh | str",
         program: Program,
         *,
         backend: str = "cpu",
