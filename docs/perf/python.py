@@ -98,7 +98,7 @@ def calls(program_steps=100_000):
 def update(sim, steps=10, rounds=10):
     """Seconds an update."""
     sim.step(2)
-    return timed(lambda: (sim.step(steps), sim._core.wait())) / (steps * rounds * len(sim.mesh))
+    return timed(lambda: (sim.step(steps), sim.wait())) / (steps * rounds * len(sim.mesh))
 
 
 def in_taichi(threads):

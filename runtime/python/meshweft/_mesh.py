@@ -201,7 +201,7 @@ class Mesh:
 
     def to_meshio(self) -> Any:
         """As a mesh of meshio."""
-        import meshio
+        import meshio  # type: ignore[import-untyped]
 
         of = {ours: theirs for theirs, ours in _OF_MESHIO.items()}
         cells = [(of[kind], corners) for kind, corners in self.cells.items()]

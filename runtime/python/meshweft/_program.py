@@ -251,7 +251,8 @@ class StarView:
         `others`: shared fields of the other vertices of the element, in the order that keeps its orientation with the vertex itself first. `data`
         is given only if the star has some.
         """
-        trace, leaves = Trace.here(), []
+        trace = Trace.here()
+        leaves: list[Any] = []
         build = _flatten(start, leaves)
         names = [f"part{k}" for k in range(len(leaves))]
         slots = [(name, isinstance(leaf, Integer), _slot(leaf)) for name, leaf in zip(names, leaves)]

@@ -142,6 +142,10 @@ class Simulation:
             show.end(None)
             raise
 
+    def wait(self) -> None:
+        """Waits for all steps that were asked for: a GPU works on while Python does. Reading a field waits, too."""
+        self._core.wait()
+
     def __iter__(self) -> Iterator["Simulation"]:
         """Steps without end: `for _ in sim: ...` looks at each."""
         while True:

@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, Sequence, Union
+from types import FrameType
+from typing import Any, Callable, Iterable, Iterator, Union
 
 import numpy as np
 
@@ -20,7 +21,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def where() -> str:
     """File and line of whoever called the package."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
@@ -50,7 +51,7 @@ class Trace:
     def __init__(self, name: str, within: "Trace | None" = None) -> None:
         """`within`: it is a try on a copy of that one's formula, and sees its symbols; none of its own symbols is seen there."""
         self.name, self._within = name, within
-        self.formula = Formula() if within is None else within.formula.copy()
+        self.formula: Formula = Formula() if within is None else within.formula.copy()
 
     def __enter__(self) -> "Trace":
         self._outer, _thread.trace = Trace.current(), self
@@ -85,7 +86,7 @@ class Trace:
         except ProgramError as error:
             raise refuse(str(error)) from None
 
-    def symbol(self, value: int) -> "Symbol":
+    def symbol(self, value: int) -> Any:
         kind = {"real": Real, "integer": Integer, "truth": Truth}[self.do("type_of", value)]
         return kind(self, value)
 
@@ -127,7 +128,19 @@ class Trace:
 Number = Union["Symbol", int, float]
 
 
-class Symbol:
+class _OfNumpy:
+    """What functions of NumPy are given as it is: they are those of this package where there is one."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+        return _of_numpy(ufunc if method == "__call__" else None, f"{ufunc.__name__}", inputs, more)
+
+    def __array_function__(self, function: Any, _: Any, inputs: Any, more: Any) -> Any:
+        return _of_numpy(function, f"{function.__name__}", inputs, more)
+
+
+class Symbol(_OfNumpy):
     """One number of a vertex, not known yet."""
 
     __slots__ = ("_trace", "_value")
@@ -142,9 +155,6 @@ class Symbol:
                 raise refuse("a value that depends on one element is used outside of the loop over elements: return it from there")
             raise refuse(f"a symbol of kernel {self._trace.name} is used in kernel {trace.name}: return it there instead")
         return self
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
-        return _of_numpy(ufunc, method, inputs, more)
 
     def __bool__(self) -> bool:
         raise refuse(
@@ -373,13 +383,10 @@ def _is_number(of: Any) -> bool:
     return isinstance(of, (Symbol, numbers.Real)) or isinstance(of, np.ndarray) and of.ndim == 0
 
 
-class Vector:
+class Vector(_OfNumpy):
     """A vector of one to four reals, not known yet: `+ - *` and `/` by component, `@` the scalar product."""
 
     __slots__ = ("_reals",)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
-        return _of_numpy(ufunc, method, inputs, more)
 
     def __init__(self, reals: Iterable[Number]) -> None:
         trace = Trace.here()
@@ -495,13 +502,10 @@ class Vector:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Matrix:
+class Matrix(_OfNumpy):
     """A square matrix of two to four rows, not known yet: `m[i, j]`, `m @ v`, `m @ m`."""
 
     __slots__ = ("_rows", "_reals")
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
-        return _of_numpy(ufunc, method, inputs, more)
 
     def __init__(self, rows: int, reals: Iterable[Number]) -> None:
         """`reals`: column after column."""
@@ -640,7 +644,7 @@ def vector(*reals: Any) -> Vector:
     return Vector(listed)
 
 
-def matrix(rows: Sequence[Sequence[Number]]) -> Matrix:
+def matrix(rows: Any) -> Matrix:
     """A square matrix of its rows."""
     if isinstance(rows, Matrix):
         return rows
@@ -670,7 +674,7 @@ def identity(rows: int) -> Matrix:
 def _function(name: str, doc: str, of_python: Callable[[float], float]) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         if isinstance(x, numbers.Real):
-            return of_python(x)  # a constant of the kernel
+            return of_python(float(x))  # a constant of the kernel
         if isinstance(x, Vector):
             return Vector(function(y) for y in x)
         return Trace.here().real(x)._unary(name)
@@ -780,11 +784,11 @@ _OPERATORS = {
 }
 
 
-def _of_numpy(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
+def _of_numpy(function: Any, name: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
     """What a function of NumPy is of symbols."""
-    work = _NUMPY.get(ufunc)
-    if method != "__call__" or more or work is None:
-        raise refuse(f"numpy.{ufunc.__name__} knows no symbols: use the functions of meshweft")
+    work = _NUMPY.get(function)
+    if more or work is None:
+        raise refuse(f"numpy.{name} knows no symbols: use the functions of meshweft")
     return work(*(_of_array(of) if isinstance(of, np.ndarray) else of.item() if isinstance(of, np.generic) else of for of in inputs))
 
 
@@ -823,6 +827,15 @@ _NUMPY: dict[Any, Callable[..., Any]] = {
     np.minimum: minimum,
     np.maximum: maximum,
     np.sign: lambda x: sign(x),
+    np.where: select,
+    np.clip: clip,
+    np.dot: operator.matmul,
+    np.cross: lambda a, b: vector(a).cross(b),
+    np.outer: outer,
+    np.linalg.norm: lambda v: vector(v).length(),
+    np.linalg.det: lambda m: m.determinant(),
+    np.linalg.inv: lambda m: m.inverse(),
+    np.linalg.solve: lambda m, v: matrix(m).solve(v),
 }
 
 

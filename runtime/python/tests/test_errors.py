@@ -89,11 +89,13 @@ def test_symbols_are_no_numbers_of_python(kernel):
 def test_numpy_in_kernels_is_what_meshweft_has():
     def by_numpy(p, own, around):
         v = np.array([0.0, 1.0, 2.0]) * own.t + np.float32(2) * own.v + np.eye(3) @ own.v
-        return own.replace(v=v, t=np.sqrt(np.abs(own.t)) + np.maximum(own.t, np.float64(0.5)) * np.int64(2))
+        t = np.where(own.t > 0, np.linalg.norm(own.v), np.dot(own.v, np.cross(own.v, [1, 0, 0])))
+        return own.replace(v=v, t=t + np.sqrt(np.abs(own.t)) + np.maximum(own.t, np.float64(0.5)) * np.int64(2))
 
     def by_meshweft(p, own, around):
         v = meshweft.vector(0, 1, 2) * own.t + 2 * own.v + meshweft.identity(3) @ own.v
-        return own.replace(v=v, t=meshweft.sqrt(abs(own.t)) + meshweft.maximum(own.t, 0.5) * 2)
+        t = meshweft.select(own.t > 0, own.v.length(), own.v @ own.v.cross([1, 0, 0]))
+        return own.replace(v=v, t=t + meshweft.sqrt(abs(own.t)) + meshweft.maximum(own.t, 0.5) * 2)
 
     digests = set()
     for kernel in (by_numpy, by_meshweft):
