@@ -35,6 +35,7 @@ from ._program import (
     measure,
     parameter,
     private,
+    pyramids,
     quads,
     scalar,
     shared,
@@ -42,6 +43,7 @@ from ._program import (
     tets,
     triangles,
     update,
+    wedges,
 )
 from ._simulation import Hosts, Metric, Simulation, adapters, work
 from ._symbol import (

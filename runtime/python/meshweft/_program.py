@@ -146,6 +146,16 @@ def tets(**data: Any) -> Star:
     return Star("tet", 4, data)
 
 
+def pyramids(**data: Any) -> Star:
+    """Declares a star of pyramids, those of the mesh unless `Program.stars` says others."""
+    return Star("pyramid", 5, data)
+
+
+def wedges(**data: Any) -> Star:
+    """Declares a star of wedges, those of the mesh unless `Program.stars` says others."""
+    return Star("wedge", 6, data)
+
+
 def hexes(**data: Any) -> Star:
     """Declares a star of hexahedra, those of the mesh unless `Program.stars` says others."""
     return Star("hex", 8, data)
