@@ -217,9 +217,19 @@ class Mesh:
             grid.point_data[name] = values
         return grid
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.points, self.cells, self.fields)
+
     def __repr__(self) -> str:
         cells = ", ".join(f"{len(corners)} {kind}" for kind, corners in self.cells.items())
         return f"<Mesh of {len(self)} vertices, {cells or 'no cells'}>"
+
+
+def _unpickled(points: Any, cells: dict[str, Any], fields: dict[str, Any]) -> Mesh:
+    mesh = Mesh(points, **cells)
+    for name, values in fields.items():
+        mesh = mesh.with_field(name, values)
+    return mesh
 
 
 def _numbers(values: Any, name: str) -> Any:

@@ -1,5 +1,7 @@
 """Meshes from arrays, files, meshio and PyVista, and input that is none."""
 
+import pickle
+
 import meshweft
 import numpy as np
 import pytest
@@ -84,6 +86,11 @@ def test_pyvista_takes_and_gives_all_of_it(spec):
     pytest.importorskip("pyvista", reason="PyVista is not installed")
     mesh = with_fields(spec)
     same(meshweft.Mesh.from_pyvista(mesh.to_pyvista()), mesh)
+
+
+def test_meshes_are_pickled():
+    mesh = with_fields("box:3")
+    same(pickle.loads(pickle.dumps(mesh)), mesh)
 
 
 def test_pyvista_surfaces_become_meshes():
