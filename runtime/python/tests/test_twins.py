@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import meshweft
@@ -48,6 +50,21 @@ def test_every_engine_gives_the_digest_of_the_program_in_rust(name, case):
 def test_processes_give_it_too(name):
     sim = after(name, order="blocked:16", processes=2, threads=1)
     assert sim.digest() == RECORD[name]["digests"]["blocked:16 f32"]
+
+
+def test_hosts_that_join_give_it_too():
+    hosts = meshweft.Hosts(2, listen="127.0.0.1:0")
+    script = "import meshweft, sys; meshweft.work(sys.stdin.readline().strip())"
+    workers = [subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, text=True) for _ in range(2)]
+    for worker in workers:
+        worker.stdin.write(hosts.token + "\n")
+        worker.stdin.flush()
+    sim = after("wave", order="blocked:16", hosts=hosts, threads=1)
+    assert sim.digest() == RECORD["wave"]["digests"]["blocked:16 f32"]
+    with pytest.raises(meshweft.Error, match="have run a simulation already"):
+        after("wave", hosts=hosts)
+    del sim
+    assert [worker.wait(timeout=30) for worker in workers] == [0, 0]
 
 
 @pytest.mark.parametrize("name", RECORD)
