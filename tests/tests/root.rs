@@ -8,6 +8,7 @@
 //! - `gpu`: every example and order on a GPU, and what happens when it fails.
 //! - `methods`: numerical methods as short as on paper, on every engine.
 //! - `graphs`: programs on graphs beside networkx.
+//! - `twins`: the programs of the Python package, compiled.
 //! - `resume`: every example goes on from checkpoints, wherever.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
@@ -32,3 +33,4 @@ mod resume;
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]
 mod template;
 mod tidy;
+mod twins;

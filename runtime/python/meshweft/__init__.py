@@ -23,7 +23,7 @@ True
 """
 
 from ._meshweft import DivergedError, Error, MeshError, ProgramError, __version__
-from ._mesh import Mesh
+from ._mesh import Dual, Mesh
 from ._program import (
     Program,
     Stages,
@@ -35,6 +35,7 @@ from ._program import (
     measure,
     parameter,
     private,
+    pyramids,
     quads,
     scalar,
     shared,
@@ -42,6 +43,7 @@ from ._program import (
     tets,
     triangles,
     update,
+    wedges,
 )
 from ._simulation import Hosts, Metric, Simulation, adapters, work
 from ._symbol import (

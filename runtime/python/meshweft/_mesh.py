@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,23 @@ _OF_MESHIO = {
 _OF_VTK = {1: "vertex", 3: "edge", 5: "triangle", 9: "quad", 10: "tet", 14: "pyramid", 13: "wedge", 12: "hex"}
 
 
+class Dual(NamedTuple):
+    """The cells of a mesh as vertices, for finite volumes."""
+
+    mesh: "Mesh"
+    """Centroids of the cells, and an edge for each face between two of them."""
+    volumes: Any
+    """Volume of each cell; of a surface its area."""
+    faces: Any
+    """The two cells of each face, shape (faces, 2)."""
+    normals: Any
+    """Unit vectors from the first cell to the second, shape (faces, 3)."""
+    areas: Any
+    """Area of each face; of a surface the length of the edge."""
+    centroids: Any
+    """Of the faces, shape (faces, 3)."""
+
+
 class Mesh:
     """Points in space and cells between them, which do not change.
 
@@ -37,7 +54,7 @@ class Mesh:
     """
 
     def __init__(self, points: Any, **cells: Any) -> None:
-        points = np.asarray(points, dtype=float)
+        points = _numbers(points, "points")
         if points.ndim != 2 or points.shape[1] not in (2, 3):
             raise MeshError(f"points have shape (n, 3) or (n, 2), not {points.shape}")
         if points.shape[1] == 2:
@@ -46,7 +63,10 @@ class Mesh:
         for kind, corners in cells.items():
             if kind not in _KINDS:
                 raise MeshError(f"unknown cells {kind}: one of {', '.join(_KINDS)}")
-            corners = np.asarray(corners)
+            try:
+                corners = np.asarray(corners)
+            except ValueError:
+                raise MeshError(f"cells {kind} do not have {_KINDS[kind]} corners each") from None
             if corners.ndim != 2 or corners.shape[1] != _KINDS[kind] or corners.size and corners.dtype.kind not in "iu":
                 raise MeshError(f"cells {kind} are integers of shape (cells, {_KINDS[kind]}), not {corners.dtype} of {corners.shape}")
             if corners.size and not 0 <= corners.min() <= corners.max() < len(points):
@@ -69,6 +89,11 @@ class Mesh:
     def read(cls, path: "str | os.PathLike[str]") -> "Mesh":
         """A mesh of a file: VTU, VTK, PLY, OBJ, STL, OFF, Gmsh, TetGen."""
         return cls._of(_Mesh.read(os.fspath(path)))
+
+    @classmethod
+    def from_graph(cls, vertices: int, edges: Any) -> "Mesh":
+        """A graph without geometry: so many vertices, all at the origin, and edges between them, shape (edges, 2)."""
+        return cls(np.zeros((vertices, 3)), edge=edges)
 
     @classmethod
     def from_meshio(cls, mesh: Any) -> "Mesh":
@@ -138,6 +163,16 @@ class Mesh:
         return self._mesh.boundary()
 
     @property
+    def groups(self) -> dict[str, Any]:
+        """Named groups of a file: whether each vertex is a corner of one of its cells, shape (n,), by name."""
+        return dict(self._mesh.groups())
+
+    def dual(self) -> Dual:
+        """Its cells as vertices, with volumes, and the faces between them."""
+        mesh, *rest = self._mesh.dual()
+        return Dual(Mesh._of(mesh), *rest)
+
+    @property
     def bounds(self) -> Any:
         """Smallest and largest coordinates, shape (2, 3)."""
         return np.asarray(self._mesh.bounds())
@@ -154,17 +189,19 @@ class Mesh:
 
     def with_field(self, name: str, values: Any) -> "Mesh":
         """The same mesh with a field over its points, shape (n,) or (n, components)."""
-        values = np.asarray(values, dtype=float)
+        values = _numbers(values, name)
+        if values.ndim not in (1, 2):
+            raise MeshError(f"{name} has shape (n,) or (n, components), not {values.shape}")
         components = 1 if values.ndim == 1 else values.shape[1]
         return Mesh._of(self._mesh.with_field(name, components, np.ascontiguousarray(values).reshape(-1)))
 
     def write(self, path: "str | os.PathLike[str]") -> None:
-        """Writes it: VTU, VTK, PLY, OBJ, STL by the ending of the name."""
+        """Writes it: VTU, PLY or OBJ by the ending of the name."""
         self._mesh.write(os.fspath(path))
 
     def to_meshio(self) -> Any:
         """As a mesh of meshio."""
-        import meshio
+        import meshio  # type: ignore[import-untyped]
 
         of = {ours: theirs for theirs, ours in _OF_MESHIO.items()}
         cells = [(of[kind], corners) for kind, corners in self.cells.items()]
@@ -180,6 +217,23 @@ class Mesh:
             grid.point_data[name] = values
         return grid
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.points, self.cells, self.fields)
+
     def __repr__(self) -> str:
         cells = ", ".join(f"{len(corners)} {kind}" for kind, corners in self.cells.items())
         return f"<Mesh of {len(self)} vertices, {cells or 'no cells'}>"
+
+
+def _unpickled(points: Any, cells: dict[str, Any], fields: dict[str, Any]) -> Mesh:
+    mesh = Mesh(points, **cells)
+    for name, values in fields.items():
+        mesh = mesh.with_field(name, values)
+    return mesh
+
+
+def _numbers(values: Any, name: str) -> Any:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise MeshError(f"{name} are no numbers: {error}") from None

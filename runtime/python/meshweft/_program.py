@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import operator
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from ._mesh import Mesh
 from ._meshweft import ProgramError
-from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, refuse, vector
+from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, vector
 
 
 class Declaration:
@@ -19,7 +21,11 @@ class Declaration:
     def __init__(self, group: str, shape: Any = (), integer: bool = False, default: Any = 0.0) -> None:
         if isinstance(shape, int):
             shape = () if shape == 1 else (shape,)
-        self.group, self.shape, self.is_integer, self.default = group, tuple(shape), integer, default
+        try:
+            shape = tuple(operator.index(n) for n in shape)
+        except TypeError:
+            raise refuse(f"shape {shape!r}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4") from None
+        self.group, self.shape, self.is_integer, self.default = group, shape, integer, default
         if len(self.shape) > 2 or any(not 1 <= n <= 4 for n in self.shape) or len(set(self.shape)) > 1:
             raise refuse(f"shape {self.shape}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4")
         if integer and self.shape:
@@ -40,7 +46,12 @@ class Declaration:
 
     def flat(self, value: Any) -> list[float]:
         """The numbers of a value of it, a matrix column after column."""
-        array = np.asarray(value, dtype=float)
+        if type(value) is float and not self.shape and not self.is_integer and math.isfinite(value):
+            return [value]  # most are: quick
+        array = _numbers(value, f"{self.group} {self.name}")
+        if not np.isfinite(array).all():
+            raise ProgramError(f"{self.group} {self.name} is {value!r}, which is not finite")
+        _must_be_whole(self, array)
         if array.shape != self.shape:
             try:
                 array = np.broadcast_to(array, self.shape)
@@ -135,6 +146,16 @@ def tets(**data: Any) -> Star:
     return Star("tet", 4, data)
 
 
+def pyramids(**data: Any) -> Star:
+    """Declares a star of pyramids, those of the mesh unless `Program.stars` says others."""
+    return Star("pyramid", 5, data)
+
+
+def wedges(**data: Any) -> Star:
+    """Declares a star of wedges, those of the mesh unless `Program.stars` says others."""
+    return Star("wedge", 6, data)
+
+
 def hexes(**data: Any) -> Star:
     """Declares a star of hexahedra, those of the mesh unless `Program.stars` says others."""
     return Star("hex", 8, data)
@@ -175,12 +196,12 @@ class Given(Record):
     def uniform(self, seed: int) -> Real:
         """A random number, uniform in [0, 1): another one for each vertex, step, stage, round and seed."""
         trace = Trace.here()
-        return Real(trace, trace.do("random", seed, False))
+        return Real(trace, trace.do("random", _seed(seed), False))
 
     def normal(self, seed: int) -> Real:
         """A random number, normal with mean 0 and variance 1."""
         trace = Trace.here()
-        return Real(trace, trace.do("random", seed, True))
+        return Real(trace, trace.do("random", _seed(seed), True))
 
     @property
     def step(self) -> Integer:
@@ -191,6 +212,12 @@ class Given(Record):
     def vertex(self) -> Integer:
         """The number of the vertex along the curve."""
         return Real(Trace.here(), Trace.here().do("input", "vertex", 0))._unary("held")
+
+
+def _seed(seed: Any) -> int:
+    if not isinstance(seed, (int, np.integer)) or not -(2**31) <= seed < 2**31:
+        raise refuse(f"a seed is an integer of 32 bits, a number of Python, not {seed!r}")
+    return int(seed)
 
 
 def _flatten(value: Any, leaves: list[Any]) -> Any:
@@ -234,7 +261,8 @@ class StarView:
         `others`: shared fields of the other vertices of the element, in the order that keeps its orientation with the vertex itself first. `data`
         is given only if the star has some.
         """
-        trace, leaves = Trace.here(), []
+        trace = Trace.here()
+        leaves: list[Any] = []
         build = _flatten(start, leaves)
         names = [f"part{k}" for k in range(len(leaves))]
         slots = [(name, isinstance(leaf, Integer), _slot(leaf)) for name, leaf in zip(names, leaves)]
@@ -248,11 +276,11 @@ class StarView:
         """Adds up `formula(*others, data)` over the elements, component by component, from zeros."""
         trace = Trace.here()
         # How much it adds up is known once it has run: first on a copy of the formula, which is thrown away.
-        kept, trace.formula = trace.formula, trace.formula.copy()
-        self._open(trace, [("unknown", False, trace.real(0.0)._value)])
-        shape: list[Any] = []
-        _flatten(formula(*self._element(trace)), shape)
-        shape, trace.formula = [isinstance(leaf, Integer) for leaf in shape], kept
+        with Trace(trace.name, trace) as attempt:
+            self._open(attempt, [("unknown", False, attempt.real(0.0)._value)])
+            leaves: list[Any] = []
+            _flatten(formula(*self._element(attempt)), leaves)
+        shape = [isinstance(leaf, Integer) for leaf in leaves]
         zeros: list[Any] = [trace.integer(0) if is_integer else trace.real(0.0) for is_integer in shape]
         slots = [(f"sum{k}", is_integer, _slot(zero)) for k, (zero, is_integer) in enumerate(zip(zeros, shape))]
         gathered = self._open(trace, slots)
@@ -346,12 +374,21 @@ class Kernel:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        code = self.function.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}: kernel {self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.purpose} kernel {self.name}>"
+
     def trace(self, declared: "Declared") -> Trace:
         """Runs it once on symbols."""
         with Trace(self.name) as trace:
             make = lambda group: lambda k: trace.do("input", group, k)
             given = Given("the program", _record("", declared.parameters, trace, make("parameters"))._values)
-            object.__setattr__(given, "globals", _record("the globals", declared.globals, trace, make("globals")))
+            object.__setattr__(given, "globals", _record("the record of globals", declared.globals, trace, make("globals")))
             settings = [Real(trace, trace.do("input", "settings", k)) for k in range(len(self.settings))]
             arguments: list[Any] = [given]
             if self.purpose not in ("scalar", "test"):
@@ -363,11 +400,12 @@ class Kernel:
             if self.purpose not in ("scalar", "test", "map"):
                 arguments.append(Around(declared.stars, declared.shared))
             result = self.function(*arguments, *settings)
-            trace.formula.finish(self._outputs(result, declared, trace))
+            with at(self.place):
+                trace.do("finish", self._outputs(result, declared, trace))
         return trace
 
     def _outputs(self, result: Any, declared: "Declared", trace: Trace) -> list[int]:
-        name = f"{self.function.__code__.co_filename}:{self.function.__code__.co_firstlineno}: kernel {self.name}"
+        name = self.place
         if self.purpose in ("map", "update", "scalar"):
             what = "its new globals: return p.globals.replace(...)" if self.purpose == "scalar" else "the new vertex: return own.replace(...)"
             if not isinstance(result, Record):
@@ -418,6 +456,17 @@ def test(function: Callable[..., Any]) -> Any:
     return Kernel(function, "test")
 
 
+def _made(purposes: Sequence[str]) -> str:
+    return "@meshweft." + ("measure" if "sum" in purposes or purposes[0] in ("minimum", "maximum") else purposes[0])
+
+
+def _setting(kernel: Kernel, name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise refuse(f"setting {name} of kernel {kernel.name} is a number, not {value!r}") from None
+
+
 class Stages:
     """Receives the stages of a step, in order. Nothing runs while it is told."""
 
@@ -429,9 +478,14 @@ class Stages:
     def _add(self, what: str, kernel: Any, purposes: Sequence[str], count: int, settings: dict[str, float]) -> dict[str, Any]:
         number = self._kernels.get(id(kernel))
         if number is None:
-            raise refuse(f"{what} takes a kernel of the program, not {kernel!r}")
+            of = f"kernel {kernel.name} of another program" if isinstance(kernel, Kernel) else repr(kernel)
+            raise refuse(f"{what} takes a kernel of the program, such as self.NAME, not {of}")
+        if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**32:
+            raise refuse(f"{what} takes so many rounds, 0 or more, not {count!r}")
         if kernel.purpose not in purposes:
-            raise refuse(f"{what} takes a kernel that is a {' or '.join(purposes)}; {kernel.name} is a {kernel.purpose}")
+            raise refuse(f"{what} takes kernels made by {_made(purposes)}; {kernel.name} is made by {_made([kernel.purpose])}")
+        if what == "fixpoint" and not kernel.is_quiet:
+            raise refuse(f"fixpoint takes a quiet kernel, since others may change by themselves: @meshweft.update(quiet=True) on {kernel.name}")
         unknown = [name for name in settings if name not in kernel.settings]
         if unknown:
             raise refuse(f"kernel {kernel.name} has no setting {unknown[0]}, but {', '.join(kernel.settings) or 'none'}")
@@ -442,7 +496,7 @@ class Stages:
         stage = {
             "what": what,
             "kernel": number,
-            "settings": [float(values[name]) for name in kernel.settings],
+            "settings": [_setting(kernel, name, values[name]) for name in kernel.settings],
             "count": int(count),
             "repeat": [],
         }
@@ -490,8 +544,14 @@ class Stages:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
         stage = self._add("until", test, ["test"], most, settings)
         outside, self._list = self._list, stage["repeat"]
-        yield
-        self._list = outside
+        try:
+            yield
+        finally:
+            self._list = outside
+
+
+def _is_value(of: Any) -> bool:
+    return isinstance(of, (int, float, tuple, list, np.ndarray, np.generic))
 
 
 class Declared:
@@ -500,7 +560,17 @@ class Declared:
     def __init__(self, program: type) -> None:
         members: dict[str, Any] = {}
         for base in reversed(program.__mro__):
-            members.update(vars(base))
+            for name, member in list(vars(base).items()):
+                inherited = members.get(name)
+                if isinstance(inherited, Declaration) and inherited.group in ("parameter", "global") and _is_value(member):
+                    # Another value for what a base class declares.
+                    member = Declaration(inherited.group, inherited.shape, inherited.is_integer, member)
+                    member.name = name
+                    setattr(base, name, member)
+                members[name] = member
+        twice = [name for name, member in members.items() if isinstance(member, (Declaration, Star, Kernel)) and member.name != name]
+        if twice:
+            raise refuse(f"{twice[0]} is another name of {members[twice[0]].name}: declare it by itself")
         of = lambda kind: [member for member in members.values() if isinstance(member, kind)]
         fields = of(Declaration)
         self.shared = [field for field in fields if field.group == "shared"]
@@ -509,6 +579,19 @@ class Declared:
         self.globals = [field for field in fields if field.group == "global"]
         self.stars: list[Star] = of(Star)
         self.kernels: list[Kernel] = of(Kernel)
+        # What stands in a class and means something else already.
+        for name in ("initial", "fixed", "stars", "step", "time_step"):
+            if isinstance(members.get(name), (Declaration, Star, Kernel)):
+                raise refuse(f"{name} is a word of programs: give it another name")
+        for what, all, words in (
+            ("field", [*self.shared, *self.private], ("replace",)),
+            ("parameter", self.parameters, ("globals", "normal", "replace", "step", "uniform", "vertex")),
+            ("global", self.globals, ("replace",)),
+            ("star", self.stars, ("count", "fold", "sum")),
+        ):
+            for member in all:
+                if member.name in words or member.name.startswith("_"):
+                    raise refuse(f"no {what} is named {member.name}: give it another name")
 
 
 class Program:
@@ -558,7 +641,7 @@ class Program:
 
     def _data(self, mesh: Mesh) -> dict[str, Any]:
         """All of it as data."""
-        declared, vertices = self._declared, len(mesh)
+        declared = self._declared
         stages = Stages(self)
         self.step(stages)
         kernels = []
@@ -572,7 +655,11 @@ class Program:
                     "formula": kernel.trace(declared).formula,
                 }
             )
-        fixed = self.fixed(mesh)
+        try:
+            fixed = self.fixed(mesh)
+            fixed = np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(np.asarray(fixed), len(mesh)), bool)
+        except ValueError:
+            raise ProgramError(f"fixed has shape ({len(mesh)},), a truth for each vertex, not {np.shape(fixed)}") from None
         return {
             "name": f"{type(self).__module__}.{type(self).__qualname__}",
             "shared": [part.part() for part in declared.shared],
@@ -582,7 +669,7 @@ class Program:
             "stars": self._star_data(mesh),
             "kernels": kernels,
             "initial": self._initial(mesh),
-            "fixed": np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(fixed, vertices), bool),
+            "fixed": fixed,
             "start": [x for part in declared.globals for x in part.flat(part.default)],
             "values": self._values(),
             "time_step": float(self.time_step),
@@ -591,7 +678,7 @@ class Program:
 
     def _initial(self, mesh: Mesh) -> Any:
         parts = [*self._declared.shared, *self._declared.private]
-        given = dict(self.initial(mesh))
+        given = _mapping(self.initial(mesh), f"{type(self).__name__}.initial")
         unknown = [name for name in given if name not in [part.name for part in parts]]
         if unknown:
             raise ProgramError(f"{type(self).__name__} has no field {unknown[0]}, but {', '.join(part.name for part in parts)}")
@@ -599,15 +686,27 @@ class Program:
         return np.ascontiguousarray(np.concatenate([np.zeros((len(mesh), 0)), *columns], axis=1)).reshape(-1)
 
     def _star_data(self, mesh: Mesh) -> list[dict[str, Any]]:
-        given, stars = dict(self.stars(mesh)), []
+        given, stars = _mapping(self.stars(mesh), f"{type(self).__name__}.stars"), []
         for star in self._declared.stars:
             of = given.pop(star.name, None)
-            elements, data = of if isinstance(of, tuple) else (of, {})
+            elements, data = of if isinstance(of, tuple) and len(of) == 2 and isinstance(of[1], Mapping) else (of, {})
             if elements is None:
                 elements = mesh.elements(star.shape)
+            try:
+                elements = np.asarray(elements)
+            except ValueError:
+                raise ProgramError(f"elements of star {star.name} do not have {star.corners} corners each") from None
+            if elements.size == 0:
+                elements = elements.reshape(-1, star.corners).astype(np.uint32)
+            if elements.ndim != 2 or elements.shape[1] != star.corners or elements.dtype.kind not in "iu":
+                raise ProgramError(
+                    f"elements of star {star.name} are integers of shape (elements, {star.corners}), not {elements.dtype} of {elements.shape}"
+                )
+            if elements.size and not 0 <= elements.min() <= elements.max() < len(mesh):
+                raise ProgramError(
+                    f"elements of star {star.name} have corners from {elements.min()} to {elements.max()}, but there are {len(mesh)} vertices"
+                )
             elements = np.ascontiguousarray(elements, dtype=np.uint32)
-            if elements.ndim != 2 or elements.shape[1] != star.corners:
-                raise ProgramError(f"elements of star {star.name} have shape (elements, {star.corners}), not {elements.shape}")
             stars.append(
                 {
                     "name": star.name,
@@ -623,12 +722,18 @@ class Program:
         return stars
 
 
+def _mapping(of: Any, what: str) -> dict[str, Any]:
+    if not isinstance(of, Mapping):
+        raise ProgramError(f"{what} returns a dict by names, not {type(of).__name__}")
+    return dict(of)
+
+
 def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     columns, by_corner = [], False
     for part in star.data:
         if part.name not in data:
             raise ProgramError(f"data {part.name} of star {star.name} has no values: Program.stars gives them")
-        array = np.asarray(data.pop(part.name), dtype=float)
+        array = _numbers(data.pop(part.name), f"data {part.name} of star {star.name}")
         by_corner = by_corner or array.shape == (elements, star.corners, *part.shape)
         columns.append((part, array))
     if data:
@@ -644,15 +749,29 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     return np.ascontiguousarray(np.concatenate([np.zeros((count, 0)), *made], axis=1)).reshape(-1)
 
 
+def _numbers(value: Any, what: str) -> Any:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ProgramError(f"{what} is made of numbers, not of {type(value).__name__} {value!r}") from None
+
+
+def _must_be_whole(part: Declaration, array: Any) -> None:
+    if part.is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
+        wrong = array[(array != np.floor(array)) | ~(abs(array) < 2.0**31)]
+        raise ProgramError(f"{part.name} is an integer of 32 bits, and not {wrong.flat[0]}")
+
+
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
     """Values of a declared number as rows of reals, a matrix column after column."""
-    array = np.asarray(value, dtype=float)
+    array = _numbers(value, part.name)
     shape = (count, *part.shape)
     if array.shape != shape:
         try:
             array = np.broadcast_to(array, shape)
         except ValueError:
             raise ProgramError(f"{part.name} has shape {shape} for {count} {what}, not {array.shape}") from None
+    _must_be_whole(part, array)
     if len(part.shape) == 2:
         array = array.transpose(0, 2, 1)
     return array.reshape(count, part.components)

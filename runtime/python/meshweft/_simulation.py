@@ -55,8 +55,8 @@ def _options(
         raise Error(f"{processes} processes: from 1 to 1024")
     if (processes or hosts) and backend != "cpu":
         raise Error(f"processes and hosts update on their cores, not on {backend}")
-    if threads is not None and threads < 1:
-        raise Error(f"{threads} threads: at least 1, or None for one a core")
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise Error(f"{threads!r} threads: at least 1, or None for one a core")
     return {
         "backend": backend,
         "threads": 0 if threads is None else threads,
@@ -72,6 +72,7 @@ def _options(
 class Simulation:
     """A program on a mesh, with its state.
 
+    `mesh`: a mesh, or the word for one that `Mesh.generate` takes.
     `backend`: `"cpu"`, the cores of this machine; `"gpu"`; or `"serial"`, the oracle, one vertex after the other. `threads`: one a core unless said.
     `order`: of sweeps, such as `"blocked"`, `"color"`, `"priority-dag"`, `"jacobi"`: another order is another result, and nothing else is.
     `processes`: so many processes of this machine share the mesh, each with `threads`; `hosts`: other machines do. The bits are those of one.
@@ -82,7 +83,7 @@ class Simulation:
 
     def __init__(
         self,
-        mesh: Mesh,
+        mesh: "Mesh | str",
         program: Program,
         *,
         backend: str = "cpu",
@@ -93,6 +94,12 @@ class Simulation:
         processes: int | None = None,
         hosts: Hosts | None = None,
     ) -> None:
+        if isinstance(program, type) or not isinstance(program, Program):
+            raise Error(f"a simulation takes a mesh and an instance of a program, such as Heat(), not {program!r}")
+        if isinstance(mesh, str):
+            mesh = Mesh.generate(mesh)
+        if not isinstance(mesh, Mesh):
+            raise Error(f"a simulation takes a meshweft.Mesh, not {type(mesh).__name__}")
         options = _options(backend, threads, order, precision, adapter, processes, hosts)
         self._start(_meshweft.build(program._data(mesh), mesh._mesh, options), mesh, program)
 
@@ -120,6 +127,8 @@ class Simulation:
 
         `progress`: shows how far it is.
         """
+        if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**63:
+            raise Error(f"{count!r} steps: a number of them, 0 or more")
         self._tell_parameters()
         if not progress:
             self._core.step(count)
@@ -133,6 +142,10 @@ class Simulation:
             show.end(None)
             raise
 
+    def wait(self) -> None:
+        """Waits for all steps that were asked for: a GPU works on while Python does. Reading a field waits, too."""
+        self._core.wait()
+
     def __iter__(self) -> Iterator["Simulation"]:
         """Steps without end: `for _ in sim: ...` looks at each."""
         while True:
@@ -143,6 +156,11 @@ class Simulation:
     def steps(self) -> int:
         """Steps taken so far."""
         return self._core.steps()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of sweeps taken so far: each updates every vertex once."""
+        return self._core.rounds()
 
     @property
     def time(self) -> float:
@@ -198,11 +216,17 @@ class Simulation:
         if components is None:
             raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         shape = self._shape(name, components)
-        array = np.asarray(values, dtype=float)
+        is_integer = {part: is_integer for part, _, is_integer in self._core.fields()}[name]
+        try:
+            array = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise Error(f"{name} is made of numbers, not of {type(values).__name__}") from None
         try:
             array = np.broadcast_to(array, (len(self.mesh), *shape))
         except ValueError:
             raise Error(f"{name} has shape {(len(self.mesh), *shape)}, not {array.shape}") from None
+        if is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
+            raise Error(f"{name} is made of integers of 32 bits, and some of these are none")
         if len(shape) == 2:
             array = array.transpose(0, 2, 1)
         self._core.set_field(name, np.ascontiguousarray(array).reshape(-1))
@@ -252,7 +276,7 @@ class Simulation:
         return mesh, {name: values.reshape(len(values), -1) for name, values in fields.items()}
 
     def write(self, path: "str | os.PathLike[str]", positions: str | None = None) -> None:
-        """Writes the mesh with all fields: a `.vtu` for ParaView. `positions`: the field that moves it; `position` if there is one."""
+        """Writes the mesh with all fields: `.vtu` for ParaView, `.ply`, `.obj`. `positions`: the field that moves it; `position` if there is one."""
         mesh, fields = self._moved(positions)
         for name, values in fields.items():
             mesh = mesh.with_field(name, values[:, 0] if values.shape[1] == 1 else values)

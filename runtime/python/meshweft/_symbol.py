@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import os
 import sys
-from typing import Any, Callable, Iterable, Sequence, Union
+import threading
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Callable, Iterable, Iterator, Union
+
+import numpy as np
 
 from ._meshweft import Formula, ProgramError
 
@@ -14,38 +21,63 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def where() -> str:
     """File and line of whoever called the package."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
 
 
+_thread = threading.local()
+
+
 def refuse(message: str) -> ProgramError:
     """An error that says where in the program it is."""
-    return ProgramError(f"{where()}: {message}")
+    return ProgramError(f"{getattr(_thread, 'place', None) or where()}: {message}")
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Errors inside of it are of this place: what a kernel returns is looked at when it has returned."""
+    _thread.place = place
+    try:
+        yield
+    finally:
+        _thread.place = None
 
 
 class Trace:
     """The kernel that is being traced. One at a time, in each thread that traces one."""
 
-    current: "Trace | None" = None
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.formula = Formula()
+    def __init__(self, name: str, within: "Trace | None" = None) -> None:
+        """`within`: it is a try on a copy of that one's formula, and sees its symbols; none of its own symbols is seen there."""
+        self.name, self._within = name, within
+        self.formula: Formula = Formula() if within is None else within.formula.copy()
 
     def __enter__(self) -> "Trace":
-        self._outer, Trace.current = Trace.current, self
+        self._outer, _thread.trace = Trace.current(), self
         return self
 
     def __exit__(self, *_: object) -> None:
-        Trace.current = self._outer
+        _thread.trace = self._outer
+
+    @staticmethod
+    def current() -> "Trace | None":
+        return getattr(_thread, "trace", None)
 
     @staticmethod
     def here() -> "Trace":
-        if Trace.current is None:
+        trace = Trace.current()
+        if trace is None:
             raise refuse("symbols are there while a kernel is traced alone: use this inside of a kernel")
-        return Trace.current
+        return trace
+
+    def sees(self, other: "Trace") -> bool:
+        """Whether symbols of another trace may be used in this one."""
+        return self is other or self._within is not None and self._within.sees(other)
+
+    def whole(self) -> "Trace":
+        """That of the kernel."""
+        return self if self._within is None else self._within.whole()
 
     def do(self, what: str, *arguments: Any) -> Any:
         """Puts something onto the formula; what it refuses is told with file and line."""
@@ -54,7 +86,7 @@ class Trace:
         except ProgramError as error:
             raise refuse(str(error)) from None
 
-    def symbol(self, value: int) -> "Symbol":
+    def symbol(self, value: int) -> Any:
         kind = {"real": Real, "integer": Integer, "truth": Truth}[self.do("type_of", value)]
         return kind(self, value)
 
@@ -63,17 +95,19 @@ class Trace:
         if isinstance(of, Real):
             return of._seen_by(self)
         if isinstance(of, Symbol):
-            raise refuse(f"{of._word} stands where a real is: meshweft.real(...) makes one of an integer")
+            way = "meshweft.real(...) makes one of an integer" if isinstance(of, Integer) else "write meshweft.select(condition, 1.0, 0.0)"
+            raise refuse(f"{of._word} stands where a real is: {way}")
         try:
-            return Real(self, self.do("real", float(of)))
-        except (TypeError, ValueError):
+            number = float(of)
+        except (TypeError, ValueError, OverflowError):
             raise refuse(f"{type(of).__name__} {of!r} stands where a real is") from None
+        return Real(self, self.do("real", number))
 
     def integer(self, of: Any) -> "Integer":
         """A number or a symbol as an integer."""
         if isinstance(of, Integer):
             return of._seen_by(self)
-        if isinstance(of, bool) or not isinstance(of, int) and not hasattr(of, "__index__"):
+        if isinstance(of, (bool, Symbol)) or not hasattr(of, "__index__"):
             what = of._word if isinstance(of, Symbol) else f"{type(of).__name__} {of!r}"
             raise refuse(f"{what} stands where an integer is: meshweft.integer(...) makes one of a real")
         number = int(of)
@@ -85,26 +119,40 @@ class Trace:
         """A truth value of Python or a symbol."""
         if isinstance(of, Truth):
             return of._seen_by(self)
-        if isinstance(of, bool):
-            return Truth(self, self.do("truth", of))
-        raise refuse(f"{type(of).__name__} stands where a comparison is")
+        if isinstance(of, (bool, np.bool_)):
+            return Truth(self, self.do("truth", bool(of)))
+        what = of._word if isinstance(of, Symbol) else f"{type(of).__name__} {of!r}"
+        raise refuse(f"{what} stands where a condition is: write a comparison")
 
 
 Number = Union["Symbol", int, float]
 
 
-class Symbol:
+class _OfNumpy:
+    """What functions of NumPy are given as it is: they are those of this package where there is one."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+        return _of_numpy(ufunc if method == "__call__" else None, f"{ufunc.__name__}", inputs, more)
+
+    def __array_function__(self, function: Any, _: Any, inputs: Any, more: Any) -> Any:
+        return _of_numpy(function, f"{function.__name__}", inputs, more)
+
+
+class Symbol(_OfNumpy):
     """One number of a vertex, not known yet."""
 
     __slots__ = ("_trace", "_value")
-    __array_ufunc__ = None  # numbers of NumPy leave arithmetic to symbols
     _word = "a symbol"
 
     def __init__(self, trace: Trace, value: int) -> None:
         self._trace, self._value = trace, value
 
     def _seen_by(self, trace: Trace) -> Any:
-        if self._trace is not trace:
+        if not trace.sees(self._trace):
+            if trace.whole() is self._trace.whole():
+                raise refuse("a value that depends on one element is used outside of the loop over elements: return it from there")
             raise refuse(f"a symbol of kernel {self._trace.name} is used in kernel {trace.name}: return it there instead")
         return self
 
@@ -125,6 +173,14 @@ class Symbol:
     def __iter__(self) -> Any:
         raise refuse("this is one number: only vectors have components")
 
+    def __getitem__(self, _: Any) -> Any:
+        raise refuse("this is one number: only vectors have components")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise refuse(f"{self._word} has no {name}")
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -144,15 +200,19 @@ class _Arithmetic(Symbol):
     def _with(self, op: str, other: Any, swapped: bool = False) -> Any:
         if isinstance(other, (Vector, Matrix)):
             return NotImplemented
-        trace = self._trace
-        self._seen_by(Trace.here())
+        if isinstance(other, np.ndarray) and other.ndim:
+            other = _of_array(other)
+            return getattr(operator, _OPERATORS[op])(*((other, self) if swapped else (self, other)))
+        trace = Trace.here()
+        self._seen_by(trace)
         other = self._of(trace, other)
         a, b = (other, self) if swapped else (self, other)
         return trace.symbol(trace.do("binary", op, a._value, b._value))
 
     def _unary(self, op: str, bits: int = 0) -> Any:
-        self._seen_by(Trace.here())
-        return self._trace.symbol(self._trace.do("unary", op, self._value, bits))
+        trace = Trace.here()
+        self._seen_by(trace)
+        return trace.symbol(trace.do("unary", op, self._value, bits))
 
     def __add__(self, other: Any) -> Any:
         return self._with("add", other)
@@ -222,8 +282,8 @@ class Real(_Arithmetic):
         return self._with("rem", other, True)
 
     def __pow__(self, exponent: Any) -> "Real":
-        if isinstance(exponent, int) and not isinstance(exponent, bool):
-            return _power(self, exponent)
+        if isinstance(exponent, (int, np.integer)) and not isinstance(exponent, bool):
+            return _power(self, int(exponent))
         return self._with("pow", exponent)
 
     def __rpow__(self, base: Any) -> "Real":
@@ -237,6 +297,9 @@ class Real(_Arithmetic):
 
     def __floordiv__(self, other: Any) -> "Real":
         return floor(self / other)
+
+    def __rfloordiv__(self, other: Any) -> "Real":
+        return floor(other / self)
 
 
 class Integer(_Arithmetic):
@@ -285,8 +348,8 @@ class Truth(Symbol):
     _word = "a condition"
 
     def _with(self, op: str, other: Any) -> "Truth":
-        trace = self._trace
-        self._seen_by(Trace.here())
+        trace = Trace.here()
+        self._seen_by(trace)
         return trace.symbol(trace.do("binary", op, self._value, trace.truth(other)._value))
 
     def __and__(self, other: Any) -> "Truth":
@@ -298,8 +361,9 @@ class Truth(Symbol):
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> "Truth":
-        self._seen_by(Trace.here())
-        return self._trace.symbol(self._trace.do("unary", "not", self._value))
+        trace = Trace.here()
+        self._seen_by(trace)
+        return trace.symbol(trace.do("unary", "not", self._value))
 
 
 def _power(base: Real, exponent: int) -> Real:
@@ -311,15 +375,18 @@ def _power(base: Real, exponent: int) -> Real:
         bits >>= 1
         if bits:
             square = square * square
-    power = base._trace.real(1.0) if power is None else power
+    power = Trace.here().real(1.0) if power is None else power
     return 1.0 / power if exponent < 0 else power
 
 
-class Vector:
+def _is_number(of: Any) -> bool:
+    return isinstance(of, (Symbol, numbers.Real)) or isinstance(of, np.ndarray) and of.ndim == 0
+
+
+class Vector(_OfNumpy):
     """A vector of one to four reals, not known yet: `+ - *` and `/` by component, `@` the scalar product."""
 
     __slots__ = ("_reals",)
-    __array_ufunc__ = None
 
     def __init__(self, reals: Iterable[Number]) -> None:
         trace = Trace.here()
@@ -327,25 +394,30 @@ class Vector:
 
     @property
     def x(self) -> Real:
-        return self._reals[0]
+        return self[0]
 
     @property
     def y(self) -> Real:
-        return self._reals[1]
+        return self[1]
 
     @property
     def z(self) -> Real:
-        return self._reals[2]
+        return self[2]
 
     @property
     def w(self) -> Real:
-        return self._reals[3]
+        return self[3]
 
     def __len__(self) -> int:
         return len(self._reals)
 
     def __getitem__(self, k: Any) -> Any:
-        return Vector(self._reals[k]) if isinstance(k, slice) else self._reals[k]
+        if isinstance(k, slice):
+            return Vector(self._reals[k])
+        try:
+            return self._reals[k]
+        except IndexError:
+            raise refuse(f"a vector of {len(self)} reals has no component {k}") from None
 
     def __iter__(self) -> Any:
         return iter(self._reals)
@@ -354,7 +426,9 @@ class Vector:
         return f"<a vector of {len(self)} reals>"
 
     def _zip(self, other: Any, op: Callable[[Any, Any], Any]) -> "Vector":
-        if isinstance(other, (Symbol, int, float)):
+        if isinstance(other, Matrix):
+            return NotImplemented
+        if _is_number(other):
             return Vector(op(a, other) for a in self)
         other = vector(other)
         if len(other) != len(self):
@@ -376,16 +450,31 @@ class Vector:
     def __mul__(self, other: Any) -> "Vector":
         return self._zip(other, lambda a, b: a * b)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> "Vector":
+        return self._zip(other, lambda a, b: b * a)
 
     def __truediv__(self, other: Any) -> "Vector":
         return self._zip(other, lambda a, b: a / b)
 
+    def __rtruediv__(self, other: Any) -> "Vector":
+        return self._zip(other, lambda a, b: b / a)
+
     def __neg__(self) -> "Vector":
         return Vector(-x for x in self)
 
+    def __pos__(self) -> "Vector":
+        return self
+
+    def __abs__(self) -> "Vector":
+        return Vector(abs(x) for x in self)
+
     def __matmul__(self, other: Any) -> Real:
+        if isinstance(other, Matrix) or isinstance(other, np.ndarray) and other.ndim == 2:
+            raise refuse("a vector stands to the right of a matrix: m.T @ v in place of v @ m")
         return self.dot(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _of_array(other) @ self
 
     def dot(self, other: Any) -> Real:
         """The scalar product."""
@@ -413,11 +502,10 @@ class Vector:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Matrix:
+class Matrix(_OfNumpy):
     """A square matrix of two to four rows, not known yet: `m[i, j]`, `m @ v`, `m @ m`."""
 
     __slots__ = ("_rows", "_reals")
-    __array_ufunc__ = None
 
     def __init__(self, rows: int, reals: Iterable[Number]) -> None:
         """`reals`: column after column."""
@@ -428,7 +516,12 @@ class Matrix:
             raise refuse(f"a matrix of {rows} rows has {rows * rows} reals, not {len(self._reals)}")
 
     def __getitem__(self, at: tuple[int, int]) -> Real:
-        i, j = at
+        try:
+            i, j = at
+        except TypeError:
+            raise refuse("a matrix has numbers m[i, j] and columns m.column(j)") from None
+        if not (0 <= i < self._rows and 0 <= j < self._rows):
+            raise refuse(f"a matrix of {self._rows} rows has no number [{i}, {j}]")
         return self._reals[j * self._rows + i]
 
     def column(self, j: int) -> Vector:
@@ -442,24 +535,37 @@ class Matrix:
         return Matrix(n, (self[j, i] for j in range(n) for i in range(n)))
 
     def _zip(self, other: Any, op: Callable[[Any, Any], Any]) -> "Matrix":
+        if isinstance(other, np.ndarray) and other.ndim == 2:
+            other = matrix(other)
+        if isinstance(other, Vector):
+            raise refuse("a matrix and a vector do not go together, but in m @ v")
         if isinstance(other, Matrix):
             if other._rows != self._rows:
                 raise refuse(f"matrices of {self._rows} and {other._rows} rows do not go together")
             return Matrix(self._rows, (op(a, b) for a, b in zip(self._reals, other._reals)))
         return Matrix(self._rows, (op(a, other) for a in self._reals))
 
-    def __add__(self, other: "Matrix") -> "Matrix":
+    def __add__(self, other: Any) -> "Matrix":
         return self._zip(other, lambda a, b: a + b)
 
-    def __sub__(self, other: "Matrix") -> "Matrix":
+    def __radd__(self, other: Any) -> "Matrix":
+        return self._zip(other, lambda a, b: b + a)
+
+    def __sub__(self, other: Any) -> "Matrix":
         return self._zip(other, lambda a, b: a - b)
 
-    def __mul__(self, other: Number) -> "Matrix":
-        if isinstance(other, Matrix):
-            raise refuse("write a @ b for a product of matrices")
+    def __rsub__(self, other: Any) -> "Matrix":
+        return self._zip(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> "Matrix":
+        if isinstance(other, (Matrix, Vector, np.ndarray, list, tuple)):
+            raise refuse("write a @ b for a product of matrices, and m @ v for that of a matrix and a vector")
         return self._zip(other, lambda a, b: a * b)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> "Matrix":
+        if isinstance(other, (np.ndarray, list, tuple)):
+            raise refuse("write a @ b for a product of matrices")
+        return self._zip(other, lambda a, b: b * a)
 
     def __truediv__(self, other: Number) -> "Matrix":
         return self._zip(other, lambda a, b: a / b)
@@ -468,16 +574,49 @@ class Matrix:
         return Matrix(self._rows, (-x for x in self._reals))
 
     def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray) and other.ndim == 2:
+            other = matrix(other)
         trace, is_matrix = Trace.here(), isinstance(other, Matrix)
         other = other if is_matrix else vector(other)
         reals = trace.do("product", self._rows, _values(self), _values(other))
         reals = [Real(trace, value) for value in reals]
         return Matrix(self._rows, reals) if is_matrix else Vector(reals)
 
+    def __rmatmul__(self, other: Any) -> Any:
+        return matrix(other) @ self
+
     def determinant(self) -> Real:
         """The determinant, of two or three rows."""
         trace = Trace.here()
         return Real(trace, trace.do("determinant", _values(self)))
+
+    def trace(self) -> Real:
+        """The sum of the diagonal."""
+        total = self[0, 0]
+        for k in range(1, self._rows):
+            total = total + self[k, k]
+        return total
+
+    def solve(self, v: Any) -> Vector:
+        """The vector `x` with `self @ x` equal to `v`, by Cramer's rule, of two or three rows. NaN where there is none."""
+        v = vector(v)
+        if len(v) != self._rows:
+            raise refuse(f"a matrix of {self._rows} rows and a vector of {len(v)} reals do not go together")
+        if self._rows == 2:
+            a, b = self.column(0), self.column(1)
+            area = lambda p, q: p.x * q.y - q.x * p.y
+            return Vector([area(v, b), area(a, v)]) / area(a, b)
+        if self._rows == 3:
+            a, b, c = self.column(0), self.column(1), self.column(2)
+            bc = b.cross(c)
+            return Vector([v.dot(bc), v.dot(c.cross(a)), v.dot(a.cross(b))]) / a.dot(bc)
+        raise refuse("systems of two or three rows are solved")
+
+    def inverse(self) -> "Matrix":
+        """The inverse matrix, of two or three rows. NaN or infinite where there is none."""
+        n = self._rows
+        columns = [self.solve([float(i == j) for i in range(n)]) for j in range(n)]
+        return Matrix(n, (x for column in columns for x in column))
 
     def __repr__(self) -> str:
         return f"<a matrix of {self._rows} rows>"
@@ -493,26 +632,37 @@ def _values(of: "Vector | Matrix") -> list[int]:
 
 def vector(*reals: Any) -> Vector:
     """A vector of numbers: `vector(0, 0, -9.81)`, or of a sequence of them."""
-    of = reals[0] if len(reals) == 1 and not isinstance(reals[0], (Symbol, int, float)) else reals
+    of = reals[0] if len(reals) == 1 and not _is_number(reals[0]) else reals
     if isinstance(of, Vector):
         return of
     try:
-        return Vector(of)
+        listed = list(of)
     except TypeError:
         raise refuse(f"{type(of).__name__} stands where a vector is") from None
+    if isinstance(of, (Matrix, dict, str)) or not 1 <= len(listed) <= 4:
+        raise refuse(f"{type(of).__name__} stands where a vector of one to four reals is")
+    return Vector(listed)
 
 
-def matrix(rows: Sequence[Sequence[Number]]) -> Matrix:
+def matrix(rows: Any) -> Matrix:
     """A square matrix of its rows."""
-    n = len(rows)
-    if any(len(row) != n for row in rows):
-        raise refuse("a matrix has as many rows as columns")
+    if isinstance(rows, Matrix):
+        return rows
+    try:
+        n = len(rows)
+        is_square = 2 <= n <= 4 and all(len(row) == n for row in rows)
+    except TypeError:
+        is_square = False
+    if not is_square:
+        raise refuse("a matrix is two to four rows of as many numbers each")
     return Matrix(n, (rows[i][j] for j in range(n) for i in range(n)))
 
 
 def outer(a: Any, b: Any) -> Matrix:
     """The matrix of all products of the components of two vectors of one length."""
     a, b = vector(a), vector(b)
+    if len(a) != len(b) or len(a) < 2:
+        raise refuse(f"the outer product of vectors of {len(a)} and {len(b)} reals")
     return Matrix(len(a), (x * y for y in b for x in a))
 
 
@@ -523,8 +673,10 @@ def identity(rows: int) -> Matrix:
 
 def _function(name: str, doc: str, of_python: Callable[[float], float]) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
-        if isinstance(x, (int, float)) and Trace.current is None:
-            return of_python(x)
+        if isinstance(x, numbers.Real):
+            return of_python(float(x))  # a constant of the kernel
+        if isinstance(x, Vector):
+            return Vector(function(y) for y in x)
         return Trace.here().real(x)._unary(name)
 
     function.__name__ = function.__qualname__ = name
@@ -544,6 +696,8 @@ floor = _function("floor", "The largest whole number that is not above.", lambda
 
 def atan2(y: Number, x: Number) -> Any:
     """The angle of a point in radians, -pi to pi."""
+    if isinstance(y, numbers.Real) and isinstance(x, numbers.Real):
+        return math.atan2(y, x)
     return Trace.here().real(y)._with("atan2", x)
 
 
@@ -552,11 +706,12 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
     trace = Trace.here()
     condition = trace.truth(condition)
     if isinstance(yes, Vector) or isinstance(no, Vector):
-        yes, no = vector(yes), vector(no)
+        yes, no = (vector([of] * len(other)) if _is_number(of) else vector(of) for of, other in ((yes, no), (no, yes)))
         if len(yes) != len(no):
             raise refuse(f"vectors of {len(yes)} and {len(no)} reals do not go together")
         return Vector(select(condition, a, b) for a, b in zip(yes, no))
-    if isinstance(yes, Matrix) and isinstance(no, Matrix):
+    if isinstance(yes, Matrix) or isinstance(no, Matrix):
+        yes, no = matrix(yes), matrix(no)
         return yes._zip(no, lambda a, b: select(condition, a, b))
     if isinstance(yes, tuple) and isinstance(no, tuple) and len(yes) == len(no):
         return tuple(select(condition, a, b) for a, b in zip(yes, no))
@@ -569,13 +724,17 @@ def select(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two numbers."""
+    """The smaller of two numbers, or of each two of two vectors."""
+    if isinstance(a, Vector) or isinstance(b, Vector):
+        return (a if isinstance(a, Vector) else b)._zip(b if isinstance(a, Vector) else a, minimum)
     a, b = _pair(a, b)
     return select(b < a, b, a)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two numbers."""
+    """The larger of two numbers, or of each two of two vectors."""
+    if isinstance(a, Vector) or isinstance(b, Vector):
+        return (a if isinstance(a, Vector) else b)._zip(b if isinstance(a, Vector) else a, maximum)
     a, b = _pair(a, b)
     return select(a < b, b, a)
 
@@ -595,6 +754,89 @@ def sign(x: Any) -> Any:
     """-1, 0 or 1."""
     x = Trace.here().real(x)
     return select(x > 0.0, 1.0, select(x < 0.0, -1.0, x))
+
+
+def _of_array(array: Any) -> Any:
+    """An array of NumPy as a number, vector or matrix."""
+    array = np.asarray(array)
+    if array.ndim == 0:
+        return array.item()
+    if array.ndim == 1:
+        return vector(array)
+    if array.ndim == 2:
+        return matrix(array)
+    raise refuse(f"an array of shape {array.shape} stands where a number, a vector or a matrix is")
+
+
+_OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "truediv",
+    "rem": "mod",
+    "pow": "pow",
+    "less": "lt",
+    "at_most": "le",
+    "equals": "eq",
+    "and": "and_",
+    "or": "or_",
+    "xor": "xor",
+}
+
+
+def _of_numpy(function: Any, name: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    """What a function of NumPy is of symbols."""
+    work = _NUMPY.get(function)
+    if more or work is None:
+        raise refuse(f"numpy.{name} knows no symbols: use the functions of meshweft")
+    return work(*(_of_array(of) if isinstance(of, np.ndarray) else of.item() if isinstance(of, np.generic) else of for of in inputs))
+
+
+_NUMPY: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.power: operator.pow,
+    np.matmul: operator.matmul,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: abs,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.invert: operator.invert,
+    np.square: lambda x: x * x,
+    np.sqrt: sqrt,
+    np.exp: exp,
+    np.log: log,
+    np.sin: sin,
+    np.cos: cos,
+    np.arccos: acos,
+    np.tanh: tanh,
+    np.floor: floor,
+    np.arctan2: atan2,
+    np.minimum: minimum,
+    np.maximum: maximum,
+    np.sign: lambda x: sign(x),
+    np.where: select,
+    np.clip: clip,
+    np.dot: operator.matmul,
+    np.cross: lambda a, b: vector(a).cross(b),
+    np.outer: outer,
+    np.linalg.norm: lambda v: vector(v).length(),
+    np.linalg.det: lambda m: m.determinant(),
+    np.linalg.inv: lambda m: m.inverse(),
+    np.linalg.solve: lambda m, v: matrix(m).solve(v),
+}
 
 
 def real(of: Any) -> Real:

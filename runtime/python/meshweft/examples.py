@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from . import _meshweft
 from ._mesh import Mesh
+from ._meshweft import Error
 from ._simulation import Simulation, _options
 
 __all__: list[str] = []
@@ -24,6 +25,8 @@ def _example(name: str, about: str, default: str, settings: Any) -> Callable[...
     ) -> Simulation:
         if isinstance(mesh, str):
             mesh = Mesh.generate(mesh)
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise Error(f"an example runs on a meshweft.Mesh, or on the word for one, not on {type(mesh).__name__}")
         chosen = [(setting, value if isinstance(value, str) else repr(float(value))) for setting, value in given.items()]
         options = _options(backend, threads, order, precision, adapter)
         return Simulation._of_example(_meshweft.example(name, None if mesh is None else mesh._mesh, chosen, options))

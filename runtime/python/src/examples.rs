@@ -55,5 +55,5 @@ pub(crate) fn example(
     let options = RunOptions { order, backend, precision, ..RunOptions::default() };
     let mesh = Arc::unwrap_or_clone(mesh);
     let run = python.detach(|| entry.start(mesh, &chosen, &options)).map_err(|error| refused(format!("{error:#}")))?;
-    Ok(Simulation { simulation: run.into_simulation() })
+    Ok(Simulation::new(run.into_simulation()))
 }

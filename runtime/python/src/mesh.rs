@@ -31,6 +31,15 @@ where
     Array2::from_shape_vec((count, K), flat).expect("rows are full").into_pyarray(python)
 }
 
+type DualOf<'py> = (
+    Mesh,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray2<u32>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray2<f64>>,
+);
+
 #[pymethods]
 impl Mesh {
     /// A mesh of points, shape (n, 3), and cells of each kind, shape (cells, corners).
@@ -128,6 +137,31 @@ impl Mesh {
 
     fn boundary<'py>(&self, python: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         self.mesh.boundary().into_pyarray(python)
+    }
+
+    /// For each named group its name, and whether each vertex is a corner of one of its cells.
+    fn groups<'py>(&self, python: Python<'py>) -> Vec<(String, Bound<'py, PyArray1<bool>>)> {
+        let of = |group: &mesh::Group| {
+            let mut members = vec![false; self.mesh.points().len()];
+            let corners = group.cells.iter().flat_map(|&c| self.mesh.cells().corners(c as usize));
+            corners.for_each(|&v| members[v as usize] = true);
+            (group.name.clone(), members.into_pyarray(python))
+        };
+        self.mesh.groups().iter().map(of).collect()
+    }
+
+    /// The dual: its mesh; volumes of the cells; cells, normals, areas and centroids of the faces between them.
+    fn dual<'py>(&self, python: Python<'py>) -> PyResult<DualOf<'py>> {
+        let dual = python.detach(|| self.mesh.dual()).map_err(error::mesh)?;
+        let faces = || dual.faces.iter();
+        Ok((
+            Mesh { mesh: Arc::new(dual.mesh) },
+            dual.volumes.into_pyarray(python),
+            rows(python, faces().map(|face| face.cells).collect()),
+            rows(python, faces().map(|face| face.normal).collect()),
+            faces().map(|face| face.area).collect::<Vec<f64>>().into_pyarray(python),
+            rows(python, faces().map(|face| face.centroid).collect()),
+        ))
     }
 
     fn bounds(&self) -> [[f64; 3]; 2] {

@@ -144,5 +144,5 @@ pub(crate) fn build(python: Python<'_>, program: Program<'_>, mesh: &Mesh, optio
         "i32" => python.detach(|| builder.precision::<meshweft::Int>().start()),
         other => return Err(ProgramError::new_err(format!("unknown precision {other:?}: one of f32, f64, i32"))),
     };
-    Ok(Simulation { simulation: built.map_err(raised)? })
+    Ok(Simulation::new(built.map_err(raised)?))
 }

@@ -5,6 +5,7 @@ use crate::mesh::Mesh;
 use meshweft::tapes::TapeProgram;
 use meshweft::{AnySimulation, Backend, Checkpoint, Cluster, Gathering, Kind, Order, Part, Worker};
 use numpy::{IntoPyArray, PyReadonlyArray1};
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -39,7 +40,9 @@ impl Hosts {
     #[new]
     fn new(workers: u32, listen: &str) -> PyResult<Hosts> {
         let listen = listen.parse().map_err(|_| {
-            Error::new_err(format!("{listen:?} is no address to listen at: write 0.0.0.0:0, or the address of a network and a port"))
+            Error::new_err(format!(
+                "{listen:?} is no address to listen at: write 0.0.0.0:0, or the address of a network and a port"
+            ))
         })?;
         let gathering = Cluster::gather(workers, listen).map_err(raised)?;
         Ok(Hosts { token: gathering.token(), gathering: Some(gathering) })
@@ -88,8 +91,7 @@ impl Options {
                 (gathering.ok_or_else(used)?, PATIENCE_OF_HOSTS)
             }
             None if self.processes > 0 => {
-                let mut gathering =
-                    Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
+                let mut gathering = Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
                 for host in 1..=self.processes {
                     let mut command = Command::new(&self.worker[0]);
                     command.args(&self.worker[1..]);
@@ -108,10 +110,21 @@ impl Options {
     }
 }
 
-/// A program on a mesh, with its state.
-#[pyclass(module = "meshweft._meshweft", subclass)]
+/// A program on a mesh, with its state. Threads of Python may share it: each call waits until no other is at work.
+#[pyclass(module = "meshweft._meshweft", frozen)]
 pub(crate) struct Simulation {
-    pub(crate) simulation: Box<dyn AnySimulation>,
+    simulation: Mutex<Box<dyn AnySimulation>>,
+}
+
+impl Simulation {
+    pub(crate) fn new(simulation: Box<dyn AnySimulation>) -> Simulation {
+        Simulation { simulation: Mutex::new(simulation) }
+    }
+
+    /// Works on it without the interpreter's lock, which whoever holds it may need.
+    fn with<T: Send>(&self, python: Python<'_>, work: impl FnOnce(&mut dyn AnySimulation) -> T + Send) -> T {
+        python.detach(|| work(&mut **self.simulation.lock()))
+    }
 }
 
 /// A state in memory.
@@ -128,91 +141,99 @@ fn described(parts: Vec<Part>) -> Vec<(String, usize, bool)> {
 #[pymethods]
 impl Simulation {
     /// Takes steps without the interpreter's lock. `tell`, if any, is called now and then with the number of those taken; interrupts raise in
-    /// between.
+    /// between, and other threads get their turn.
     #[pyo3(signature = (count, tell = None))]
-    fn step(&mut self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>) -> PyResult<()> {
-        let simulation = &mut self.simulation;
-        python.detach(|| {
-            let mut looked = Instant::now();
-            for taken in 0..count {
-                simulation.step().map_err(raised)?;
-                if looked.elapsed() > LOOK {
-                    Python::attach(|python| {
-                        python.check_signals()?;
-                        tell.as_ref().map_or(Ok(()), |tell| tell.call1(python, (taken + 1,)).map(drop))
-                    })?;
-                    looked = Instant::now();
-                }
+    fn step(&self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>) -> PyResult<()> {
+        let mut taken = 0;
+        loop {
+            taken += python
+                .detach(|| {
+                    let begun = Instant::now();
+                    let mut simulation = self.simulation.lock();
+                    let mut some = 0;
+                    while taken + some < count && (some == 0 || begun.elapsed() < LOOK) {
+                        simulation.step()?;
+                        some += 1;
+                    }
+                    // To whoever waits for it: else the next turn of this loop would be first, again and again.
+                    MutexGuard::unlock_fair(simulation);
+                    Ok::<u64, meshweft::Error>(some)
+                })
+                .map_err(raised)?;
+            if taken == count {
+                return Ok(());
             }
-            Ok(())
-        })
+            python.check_signals()?;
+            tell.as_ref().map_or(Ok(()), |tell| tell.call1(python, (taken,)).map(drop))?;
+        }
     }
 
-    fn wait(&mut self, python: Python<'_>) -> PyResult<()> {
-        python.detach(|| self.simulation.wait()).map_err(raised)
+    fn wait(&self, python: Python<'_>) -> PyResult<()> {
+        self.with(python, |simulation| simulation.wait()).map_err(raised)
     }
 
-    fn steps(&self) -> u64 {
-        self.simulation.steps()
+    fn steps(&self, python: Python<'_>) -> u64 {
+        self.with(python, |simulation| simulation.steps())
     }
 
-    fn time(&self) -> f64 {
-        self.simulation.time()
+    fn rounds(&self, python: Python<'_>) -> u64 {
+        self.with(python, |simulation| simulation.rounds())
     }
 
-    fn time_step(&self) -> f64 {
-        self.simulation.time_step()
+    fn time(&self, python: Python<'_>) -> f64 {
+        self.with(python, |simulation| simulation.time())
     }
 
-    fn precision(&self) -> &'static str {
-        self.simulation.precision()
+    fn precision(&self, python: Python<'_>) -> &'static str {
+        self.with(python, |simulation| simulation.precision())
     }
 
-    fn order(&self) -> String {
-        self.simulation.order().to_string()
+    fn order(&self, python: Python<'_>) -> String {
+        self.with(python, |simulation| simulation.order().to_string())
     }
 
     /// Number and vertices of each host, if there are several.
-    fn hosts(&self) -> Vec<(u32, usize)> {
-        self.simulation.hosts().iter().map(|host| (host.host, host.vertices)).collect()
+    fn hosts(&self, python: Python<'_>) -> Vec<(u32, usize)> {
+        self.with(python, |simulation| simulation.hosts().iter().map(|host| (host.host, host.vertices)).collect())
     }
 
-    fn threads(&self) -> usize {
-        self.simulation.threads()
+    fn threads(&self, python: Python<'_>) -> usize {
+        self.with(python, |simulation| simulation.threads())
     }
 
-    fn adapter(&self) -> Option<String> {
-        self.simulation.adapter().map(|adapter| adapter.name)
+    fn adapter(&self, python: Python<'_>) -> Option<String> {
+        self.with(python, |simulation| simulation.adapter().map(|adapter| adapter.name))
     }
 
-    fn setup(&self) -> Vec<(&'static str, f64)> {
-        self.simulation.setup().to_vec()
+    fn setup(&self, python: Python<'_>) -> Vec<(&'static str, f64)> {
+        self.with(python, |simulation| simulation.setup().to_vec())
     }
 
-    fn mesh(&self) -> Mesh {
-        Mesh { mesh: Arc::new(self.simulation.mesh().clone()) }
+    fn mesh(&self, python: Python<'_>) -> Mesh {
+        Mesh { mesh: Arc::new(self.with(python, |simulation| simulation.mesh().clone())) }
     }
 
     /// Name, number of components, and whether integers, of each part of the state.
-    fn fields(&self) -> Vec<(String, usize, bool)> {
-        described(self.simulation.fields())
+    fn fields(&self, python: Python<'_>) -> Vec<(String, usize, bool)> {
+        described(self.with(python, |simulation| simulation.fields()))
     }
 
-    fn globals(&self) -> Vec<(String, usize, bool)> {
-        described(self.simulation.globals())
+    fn globals(&self, python: Python<'_>) -> Vec<(String, usize, bool)> {
+        described(self.with(python, |simulation| simulation.globals()))
     }
 
     #[pyo3(name = "global_")]
     fn global(&self, python: Python<'_>, name: &str) -> PyResult<Vec<f64>> {
-        python.detach(|| self.simulation.global(name)).map_err(raised)
+        self.with(python, |simulation| simulation.global(name)).map_err(raised)
     }
 
     /// The number of components of a part of the state, and its values, flat, in the type that it has.
     fn field<'py>(&self, python: Python<'py>, name: &str) -> PyResult<(usize, Bound<'py, PyAny>)> {
-        let field = python.detach(|| self.simulation.field(name)).map_err(raised)?;
-        let part = self.simulation.fields().into_iter().find(|part| part.name == name);
-        let is_integer = part.is_some_and(|part| part.kind == Kind::Integer);
-        let values = match (is_integer, self.simulation.precision()) {
+        let (field, parts, precision) =
+            self.with(python, |simulation| (simulation.field(name), simulation.fields(), simulation.precision()));
+        let field = field.map_err(raised)?;
+        let is_integer = parts.iter().any(|part| part.name == name && part.kind == Kind::Integer);
+        let values = match (is_integer, precision) {
             (false, "f64") => field.values.into_pyarray(python).into_any(),
             (false, "f32") => {
                 let values: Vec<f32> = field.values.iter().map(|&x| x as f32).collect();
@@ -226,49 +247,48 @@ impl Simulation {
         Ok((field.components, values))
     }
 
-    fn set_field(&mut self, name: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
-        let values = values.as_array();
-        let values: std::borrow::Cow<'_, [f64]> = match values.as_slice() {
-            Some(values) => values.into(),
-            None => values.to_vec().into(),
-        };
-        self.simulation.set_field(name, &values).map_err(raised)
+    fn set_field(&self, python: Python<'_>, name: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
+        let values = values.as_array().to_vec();
+        self.with(python, |simulation| simulation.set_field(name, &values)).map_err(raised)
     }
 
     /// Replaces the values of the parameters of a program that is data.
-    fn set_parameters(&mut self, values: Vec<f64>, time_step: f64) -> PyResult<()> {
-        let program: Option<&mut TapeProgram> = self.simulation.program_mut().downcast_mut();
-        let program = program.ok_or_else(|| Error::new_err("the parameters of this program cannot be changed"))?;
-        if values.len() != program.values.len() {
-            return Err(Error::new_err("these are not as many values as the program has parameters"));
-        }
-        (program.values, program.time_step) = (values, time_step);
-        Ok(())
+    fn set_parameters(&self, python: Python<'_>, values: Vec<f64>, time_step: f64) -> PyResult<()> {
+        self.with(python, |simulation| {
+            let program: Option<&mut TapeProgram> = simulation.program_mut().downcast_mut();
+            let program = program.ok_or("the parameters of this program cannot be changed")?;
+            if values.len() != program.values.len() {
+                return Err("these are not as many values as the program has parameters");
+            }
+            (program.values, program.time_step) = (values, time_step);
+            Ok(())
+        })
+        .map_err(Error::new_err)
     }
 
-    fn metrics(&mut self, python: Python<'_>) -> PyResult<Vec<(&'static str, &'static str, f64)>> {
-        let metrics = python.detach(|| self.simulation.metrics()).map_err(raised)?;
+    fn metrics(&self, python: Python<'_>) -> PyResult<Vec<(&'static str, &'static str, f64)>> {
+        let metrics = self.with(python, |simulation| simulation.metrics()).map_err(raised)?;
         Ok(metrics.into_iter().map(|metric| (metric.name, metric.unit, metric.value)).collect())
     }
 
     fn digest(&self, python: Python<'_>) -> PyResult<String> {
-        python.detach(|| self.simulation.digest()).map_err(raised)
+        self.with(python, |simulation| simulation.digest()).map_err(raised)
     }
 
-    fn save(&mut self, python: Python<'_>) -> PyResult<Saved> {
-        python.detach(|| self.simulation.save()).map(Saved).map_err(raised)
+    fn save(&self, python: Python<'_>) -> PyResult<Saved> {
+        self.with(python, |simulation| simulation.save()).map(Saved).map_err(raised)
     }
 
-    fn restore(&mut self, python: Python<'_>, saved: &Saved) -> PyResult<()> {
-        python.detach(|| self.simulation.restore(&saved.0)).map_err(raised)
+    fn restore(&self, python: Python<'_>, saved: &Saved) -> PyResult<()> {
+        self.with(python, |simulation| simulation.restore(&saved.0)).map_err(raised)
     }
 
-    fn checkpoint(&mut self, python: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        python.detach(|| self.simulation.checkpoint(&folder)).map_err(raised)
+    fn checkpoint(&self, python: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        self.with(python, |simulation| simulation.checkpoint(&folder)).map_err(raised)
     }
 
-    fn resume(&mut self, python: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        python.detach(|| self.simulation.resume(&Checkpoint::newest(&folder)?)).map_err(raised)
+    fn resume(&self, python: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        self.with(python, |simulation| simulation.resume(&Checkpoint::newest(&folder)?)).map_err(raised)
     }
 }
 
