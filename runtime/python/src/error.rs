@@ -5,9 +5,19 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 create_exception!(meshweft, Error, PyException, "Whatever Meshweft refuses or stops at.");
-create_exception!(meshweft, ProgramError, Error, "A program that breaks the rules of programs: its author can mend it.");
+create_exception!(
+    meshweft,
+    ProgramError,
+    Error,
+    "A program that breaks the rules of programs: its author can mend it."
+);
 create_exception!(meshweft, MeshError, Error, "A mesh, or a file of one, that is not as it should be.");
-create_exception!(meshweft, DivergedError, Error, "A value that is no longer finite; the message names vertex and step.");
+create_exception!(
+    meshweft,
+    DivergedError,
+    Error,
+    "A value that is no longer finite; the message names vertex and step."
+);
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let python = module.py();
