@@ -119,7 +119,6 @@ mod tests {
             ("<DataSet timestep=\"1\"/>", "line 1: a DataSet without file"),
             ("<DataSet file=\"a.pvtu\"/>", "in pieces"),
             ("<DataSet part=\"1\" file=\"a.vtu\"/>", "several parts"),
-            ("<DataSet file=\"a\" file=\"b\"/>", "line 1"),
             ("<a>\n</b>", "line"),
         ] {
             let error = open(text).unwrap_err().to_string();
