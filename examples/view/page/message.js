@@ -9,7 +9,7 @@ export function decodeModel(buffer) {
   const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 32, textBytes)));
   let at = 32 + textBytes;
   const take = (Kind, count) => { const list = new Kind(buffer, at, count); at += 4 * count; return list; };
-  return {
+  const model = {
     ...about, skin,
     vertices: take(Uint32Array, vertices),
     triangles: take(Uint32Array, 3 * triangles),
@@ -17,6 +17,18 @@ export function decodeModel(buffer) {
     tets: take(Uint32Array, 4 * tets),
     places: take(Float32Array, 3 * vertices),
   };
+  model.isPlaced = model.moves || vertices < 2 || model.places.some((x) => x !== 0);
+  if (!model.isPlaced) spread(model.places);
+  return model;
+}
+
+/** Gives points that have no places some on a disk, in the order of their numbers: each has the same room. */
+function spread(places) {
+  const count = places.length / 3, turn = Math.PI * (3 - Math.sqrt(5));
+  for (let i = 0; i < count; i++) {
+    const radius = Math.sqrt((i + 0.5) / count);
+    places.set([radius * Math.cos(turn * i), radius * Math.sin(turn * i), 0], 3 * i);
+  }
 }
 
 /** A state: places and values of the vertices that are shown, and what was measured. */
@@ -35,10 +47,16 @@ export function decodeFrame(buffer) {
 
 export const kind = (buffer) => new Uint32Array(buffer, 0, 1)[0];
 
-/** A number in four digits. */
-export function short(x) {
+/** A number in four digits, or as many as are asked for. */
+export function short(x, digits = 4) {
   if (!Number.isFinite(x)) return String(x);
   const size = Math.abs(x);
-  if (x !== 0 && (size >= 1e5 || size < 1e-3)) return x.toExponential(3).replace("e+", "e");
-  return String(Number(x.toPrecision(4)));
+  if (x !== 0 && (size >= 10 ** Math.max(5, digits) || size < 1e-3)) return x.toExponential(digits - 1).replace("e+", "e");
+  return String(Number(x.toPrecision(digits)));
+}
+
+/** How many digits tell the numbers of a range apart. */
+export function digitsOf(low, high) {
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  return high > low ? Math.min(Math.max(Math.ceil(Math.log10(most / (high - low))) + 3, 4), 9) : 4;
 }

@@ -102,11 +102,13 @@ export class Stage {
       this.wires.material.uniforms.plain = { value: 1 };
       this.wires.material.uniforms.color = this.wires.material.uniforms.backColor = { value: new three.Color(0, 0, 0) };
     }
-    this.wires.visible = !hasFaces;
+    this.wires.visible = this.showsLines = !hasFaces && model.isPlaced;
     this.dots = add(new three.Points(shape(null), this.material({ lit: 0 })));
     this.dots.visible = !hasFaces;
     this.inner = { places: new Float32Array(0), values: new Float32Array(0) };
     this.slice = add(new three.Mesh(new three.BufferGeometry(), this.material({ lit: 0 })));
+    // Which side of a triangle is in front means nothing here.
+    this.slice.material.uniforms.color = this.slice.material.uniforms.backColor;
     this.slice.material.uniforms.plane = { value: new three.Vector4(0, 0, 0, 1) };
     this.mark = add(new three.Points(new three.BufferGeometry(), new three.PointsMaterial({
       size: 9, sizeAttenuation: false, depthTest: false, color: 0xe0483e,

@@ -1,6 +1,6 @@
 // The page: what its controls ask for, and what it is told.
 
-import { decodeFrame, decodeModel, kind, short } from "./message.js";
+import { decodeFrame, decodeModel, digitsOf, kind, short } from "./message.js";
 import { Plots } from "./plots.js";
 import { Stage } from "./stage.js";
 
@@ -63,7 +63,8 @@ function start(described) {
   document.title = `${model.name} – Meshweft`;
   $("name").textContent = model.name;
   const counts = `${model.points.toLocaleString("en")} points, ${model.cells.toLocaleString("en")} cells`;
-  $("about").textContent = model.about ? `${counts}; ${model.about}` : counts;
+  const note = model.isPlaced ? "" : "; the points have no places and lie in the order of their numbers";
+  $("about").textContent = (model.about ? `${counts}; ${model.about}` : counts) + note;
   stage.build(model);
   plots = new Plots($("plots"), model.metrics);
   options($("field"), [["-1", "one color"], ...model.fields.map(({ name }, i) => [String(i), name])], String(model.color ?? -1));
@@ -75,9 +76,9 @@ function start(described) {
   $("forth").textContent = isRun ? "Step" : "›";
   if (!isRun) {
     $("at").max = String(model.times.length - 1);
-    const still = model.times.length < 2;
-    for (const id of ["pace-line", "at", "back", "forth", "pause"]) $(id).hidden = still;
   }
+  // A mesh alone has nothing to play.
+  document.querySelector("footer").hidden = $("moment").hidden = model.times?.length === 1;
   $("pace").value = String(isRun ? PACES.length - 1 : PLAY.indexOf(15));
   stage.setMap(model.maps[$("map").value]);
   fieldChosen();
@@ -134,7 +135,7 @@ function showLegend() {
   stage.setRange(low, high);
   const fixed = $("range").value === "fixed";
   for (const [id, x] of [["low", low], ["high", high]]) {
-    if (!fixed && document.activeElement !== $(id)) $(id).value = short(x);
+    if (!fixed && document.activeElement !== $(id)) $(id).value = short(x, digitsOf(low, high));
   }
   const component = $("component-line").hidden ? "" : $("component").selectedOptions[0].text;
   const label = component ? `${field.label}, ${component}` : field.label;
@@ -146,7 +147,7 @@ function showLegend() {
     const item = document.createElement("li");
     // What is 0 but for rounding is 0.
     const x = low + t * (high - low);
-    item.textContent = short(Math.abs(x) < 1e-9 * (high - low) ? 0 : x);
+    item.textContent = short(Math.abs(x) < 1e-9 * (high - low) ? 0 : x, digitsOf(low, high));
     return item;
   });
   $("legend-ticks").replaceChildren(...ticks);
@@ -178,7 +179,7 @@ function showStatus() {
 function showMoment({ step, time, rate }) {
   $("step").textContent = model.times ? `state ${step + 1} of ${model.times.length}` : `step ${step.toLocaleString("en")}`;
   $("time").textContent = `t = ${short(time)} s`;
-  $("rate").textContent = !model.times && rate > 0 && !status.paused && !status.over ? `${short(rate)} steps a second` : "";
+  $("rate").textContent = !model.times && rate > 0 && !status.paused && !status.over ? `${short(rate < 10 ? rate : Math.round(rate))} steps a second` : "";
 }
 
 function showPick({ pick, at, fields }) {
@@ -259,7 +260,7 @@ for (const id of ["low", "high"]) {
     showLegend();
   });
 }
-on("wires", "change", () => { stage.wires.visible = $("wires").checked || model.triangles.length === 0; stage.touch(); });
+on("wires", "change", () => { stage.wires.visible = $("wires").checked || stage.showsLines; stage.touch(); });
 on("surface", "change", () => { stage.faces.visible = $("surface").checked; stage.touch(); });
 on("props", "change", () => { stage.props.visible = $("props").checked; stage.touch(); });
 for (const [id, event] of [["cut", "change"], ["cut-at", "input"], ["cut-flip", "change"]]) on(id, event, cut);

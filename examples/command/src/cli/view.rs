@@ -62,6 +62,8 @@ struct States {
     name: String,
     first: Mesh,
     series: Option<Series>,
+    /// Whether the last state has the points elsewhere.
+    moves: bool,
     /// Names and components of the fields of the first state.
     fields: Vec<(String, usize)>,
     /// The last one that was read, and its place.
@@ -73,8 +75,10 @@ impl States {
     fn new(name: String, first: Mesh, series: Option<Series>) -> States {
         let all = fields_of(&first);
         let fields = all.iter().map(|field| (field.name.clone(), field.components)).collect();
+        let last = series.as_ref().and_then(|series| series.read(series.states().len() - 1).ok());
+        let moves = last.is_some_and(|last| last.points() != first.points());
         let read = Ok((first.points().to_vec(), all));
-        States { name, first, series, fields, at: 0, read }
+        States { name, first, series, moves, fields, at: 0, read }
     }
 
     fn describe(&self) -> Model {
@@ -90,7 +94,8 @@ impl States {
                 .map_or(self.name.clone(), |name| name.to_string_lossy().into_owned()),
             about: self.name.clone(),
             fields: self.fields.iter().map(quantity).collect(),
-            color: self.fields.iter().position(|(_, components)| *components == 1),
+            // What moves is seen without colors.
+            color: self.fields.iter().position(|(_, components)| *components == 1).filter(|_| !self.moves),
             map: ColorMap::Viridis,
             moves: self.series.is_some(),
             points: self.first.points().to_vec(),

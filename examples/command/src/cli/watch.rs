@@ -12,8 +12,10 @@ use tempfile::NamedTempFile;
 
 /// What the address is unless another is stated: a free port that only this machine reaches.
 pub(super) const HERE: &str = "127.0.0.1:0";
-/// How long a run waits for the browser that it has opened, and a run that is over for a page that is loaded anew.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a run that was started on a terminal waits for its first page: a short one would be over before somebody looks.
+const WELCOME: Duration = Duration::from_secs(30);
+/// How long a run that is over waits for a page that is loaded anew.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reads an address, with or without a port.
 pub(super) fn address(word: &str) -> Result<SocketAddr, String> {
@@ -32,8 +34,8 @@ pub(super) fn open(config: &Config, console: &mut Console) -> Result<(View, Opti
         writeln!(console.err, "warning: {warning}")?;
     }
     let door = if console.terminal { browse(view.url()) } else { None };
-    if door.is_some() {
-        view.wait_for_page(PATIENCE);
+    if console.terminal && !view.wait_for_page(WELCOME) {
+        writeln!(console.err, "nobody has opened it yet: going on")?;
     }
     Ok((view, door))
 }
