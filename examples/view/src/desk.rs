@@ -1,7 +1,8 @@
 //! Where the run and the pages meet: what pages want, what there is for them, and whether the run may go on.
 //!
 //! One lock, held for as long as it takes to look at a few numbers. Frames are handed over as they are: what they take to encode and to
-//! send is the time of the thread that serves.
+//! send is the time of the thread that serves. No page holds a run up [C14]: what is asked for is a few numbers, and frames wait for
+//! pages, not the run for either.
 
 use crate::message::{Fixed, Frame, Request, Wish};
 use crate::model::Model;

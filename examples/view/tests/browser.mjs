@@ -231,15 +231,20 @@ async function measure(mesh) {
       came?.(new Float64Array(data, 24, 1)[0]);
       if (watches) socket.send(JSON.stringify({ ready: true }));
     };
+    // Seconds of all cores that the program has used, which other programs hardly change.
+    const cpu = () => {
+      const words = readFileSync(`/proc/${run.child.pid}/stat`, "utf8").split(") ")[1].split(" ");
+      return (Number(words[11]) + Number(words[12])) / 100;
+    };
     // The step at which the run is.
     const step = () => new Promise((done) => {
-      came = (at) => { came = null; done({ at, ms: performance.now() }); };
+      came = (at) => { came = null; done({ at, ms: performance.now(), cpu: cpu() }); };
       socket.send(JSON.stringify({ ready: true }));
     });
     await sleep(3000);
-    const [slower, rates, flow] = [[], [], []];
+    const [slower, work, rates, flow, stepped] = [[], [], [], [], []];
     for (let i = 0; i < 5; i++) {
-      const speeds = [];
+      const [speeds, used] = [[], []];
       for (const watched of i % 2 ? [true, false] : [false, true]) {
         const from = await step();
         const [frame, byte] = [frames, bytes];
@@ -252,11 +257,15 @@ async function measure(mesh) {
         const to = await step();
         const seconds = (to.ms - from.ms) / 1000;
         speeds[watched ? 1 : 0] = (to.at - from.at) / seconds;
+        used[watched ? 1 : 0] = (to.cpu - from.cpu) / (to.at - from.at);
         if (watched) { rates.push(seen / 5); flow.push(much / 5e6); }
       }
       slower.push(100 * (speeds[0] / speeds[1] - 1));
+      work.push(100 * (used[1] / used[0] - 1));
+      stepped.push(speeds[0]);
     }
     console.log(`${example} ${mesh}: ${range(rates, "frames a second")}, ${range(flow, "MB a second")}; the run is ${range(slower, "% slower")}`);
+    console.log(`${example} ${mesh}: ${range(stepped, "steps a second unwatched")}; a step takes ${range(work, "% more time of cores")}`);
     socket.close();
     const page = (globalThis.browserPage ??= await open());
     await page.go(run.url);

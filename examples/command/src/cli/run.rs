@@ -247,7 +247,8 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
     let about = format!("order {}, {}", run.order(), run.precision());
     let mut watch = Watch::start(arguments.view, about, console)?;
-    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), &mut watch, console)?;
+    let ran = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), &mut watch, console);
+    let (end, checks) = ran.inspect_err(|error| watch.fail(error))?;
     if end.stopped_by.is_none() {
         verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
     }

@@ -97,6 +97,13 @@ impl Watch {
         Ok(())
     }
 
+    /// Tells pages of what has ended the run.
+    pub(super) fn fail(&mut self, error: &anyhow::Error) {
+        if let Some((view, _)) = &mut self.view {
+            view.end(&format!("the run has stopped: {error:#}"));
+        }
+    }
+
     /// Stays as long as a page is open, so that the last state can be looked at from all sides.
     pub(super) fn stay(&mut self, name: &str, run: &mut Run, console: &mut Console) -> Result<()> {
         if self.pages() == 0 {
@@ -207,6 +214,10 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::programs::DIFFUSION;
+    use crate::{Options, Settings};
+    use std::net::TcpStream;
+    use tungstenite::Message;
 
     #[test]
     fn addresses_are_read_with_and_without_a_port() {
@@ -216,5 +227,62 @@ mod tests {
         for word in ["", "heat", "localhost", "1.2.3", "127.0.0.1:99999"] {
             assert!(address(word).unwrap_err().contains("127.0.0.1:8080"), "{word}");
         }
+    }
+
+    /// A page that looks at all there is, pauses after every third frame, takes a step, and goes on. Returns how many frames it saw.
+    fn look(url: &str) -> usize {
+        let host = url.trim_start_matches("http://").split('/').next().unwrap();
+        let stream = TcpStream::connect(host).unwrap();
+        let (mut page, _) = tungstenite::client(format!("{}live", url.replace("http", "ws")), stream).unwrap();
+        let mut frames = 0;
+        while let Ok(message) = page.read() {
+            let text = match message {
+                Message::Binary(bytes) if bytes[0] == 2 => {
+                    frames += 1;
+                    match frames % 3 {
+                        0 => r#"{"ready":true,"pause":true}"#,
+                        1 => r#"{"ready":true,"step":1,"pick":7}"#,
+                        _ => r#"{"ready":true,"pause":false,"pace":300,"field":0,"metrics":true,"inside":true}"#,
+                    }
+                }
+                Message::Binary(_) => r#"{"ready":true,"field":0}"#,
+                // So that it never stays paused.
+                Message::Text(text) if text.contains("\"paused\":true") => r#"{"ready":true,"step":1,"pick":3}"#,
+                _ => continue,
+            };
+            if page.send(Message::text(text)).is_err() {
+                break;
+            }
+        }
+        frames
+    }
+
+    // [C14]
+    #[test]
+    fn watching_pausing_and_stepping_change_no_bit() {
+        let start = || {
+            let entry = DIFFUSION.first().unwrap();
+            let mesh = meshweft_mesh::generate::generate("ball:8", 1).unwrap();
+            entry.start(mesh, &Settings::new(entry.info.settings), &Options::default()).unwrap()
+        };
+        let mut alone = start();
+        (0..200).for_each(|_| alone.step().unwrap());
+
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let console = &mut Console::new(&mut out, &mut err);
+        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), console).unwrap();
+        let url = watch.view.as_ref().unwrap().0.url().to_string();
+        let page = std::thread::spawn(move || look(&url));
+        assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
+        let mut run = start();
+        while run.steps() < 200 {
+            assert!(watch.may_step("diffusion", &mut run, console).unwrap());
+            run.step().unwrap();
+        }
+        watch.end("diffusion", &mut run).unwrap();
+        drop(watch);
+        assert!(page.join().unwrap() > 5, "the page has seen the run");
+        assert_eq!(run.digest().unwrap(), alone.digest().unwrap());
+        assert!(String::from_utf8(err).unwrap().starts_with("view: http://127.0.0.1:"));
     }
 }
