@@ -213,8 +213,8 @@ fn pictures_have_the_size_view_section_and_color_that_are_asked_for() {
     let others: [&[&str]; 6] = [
         &["--section", "none"],
         &["--section", "half"],
-        &["--view", "left"],
-        &["--view", "-30,60"],
+        &["--camera", "left"],
+        &["--camera", "-30,60"],
         &["--color", "none"],
         &["--colour", "layer"],
     ];
@@ -231,7 +231,7 @@ fn pictures_have_the_size_view_section_and_color_that_are_asked_for() {
     wrong("--color", "layers", "no field \"layers\"");
     wrong("--color", "layers", "layer, or none");
     wrong("--film-size", "4096x4096", "16 to 2048");
-    wrong("--view", "above", "top or bottom");
+    wrong("--camera", "above", "top or bottom");
 }
 
 #[test]

@@ -49,6 +49,8 @@ mod signals;
 pub mod system;
 pub mod text;
 mod verify;
+mod view;
+mod watch;
 mod words;
 #[cfg(feature = "cluster")]
 mod worker;
@@ -142,6 +144,7 @@ fn dispatch(programs: &Programs, arguments: &[OsString], console: &mut Console) 
         Command::Shader(arguments) => shader::run(&arguments, programs, console),
         Command::Doctor(arguments) => doctor::run(&arguments, programs, console),
         Command::Convert(arguments) => convert::run(&arguments, console),
+        Command::View(arguments) => view::run(&arguments, console),
         Command::New(arguments) => new::run(&arguments, console),
         Command::Completions(arguments) => completions::run(&arguments, parser, console),
         Command::Man(arguments) => man::run(&arguments, parser, console),

@@ -1,7 +1,7 @@
 //! What the command understands: its parser.
 
 use super::programs::Programs;
-use super::{bench, completions, convert, doctor, info, man, new, plan, resume, run, shader, verify};
+use super::{bench, completions, convert, doctor, info, man, new, plan, resume, run, shader, verify, view};
 #[cfg(feature = "cluster")]
 use super::{cluster, worker};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -45,6 +45,8 @@ pub(super) enum Command {
     Doctor(doctor::Arguments),
     /// Convert a mesh file, or write a generated mesh
     Convert(convert::Arguments),
+    /// Show a mesh, or a series of states, in a page of the browser
+    View(view::Arguments),
     /// Make a package with a program of your own, ready to run
     New(new::Arguments),
     /// Print what a shell needs to complete commands and options

@@ -23,8 +23,8 @@ pub(super) struct Pictures {
     /// Where the camera stands: front, back, left, right, top or bottom, or two angles in degrees as in -62,30: the first around the
     /// vertical, -90 is the front and 0 the right, the second above the horizon [default: front right and above; flat
     /// meshes from where they are seen whole]
-    #[arg(long, value_name = "SIDE|AROUND,ABOVE", value_parser = view, allow_hyphen_values = true, help_heading = HEADING)]
-    view: Option<[f64; 2]>,
+    #[arg(long, value_name = "SIDE|AROUND,ABOVE", value_parser = camera, allow_hyphen_values = true, help_heading = HEADING)]
+    camera: Option<[f64; 2]>,
     /// How solids are cut open toward the camera, so that the picture shows what is inside
     #[arg(long, value_parser = one_of(SECTIONS), default_value = "quarter", value_name = "PART", help_heading = HEADING)]
     section: Section,
@@ -46,7 +46,7 @@ impl Pictures {
         Style {
             picture: self.picture_size,
             film: self.film_size,
-            view: self.view,
+            view: self.camera,
             section: self.section,
             color: self.color.clone(),
         }
@@ -64,7 +64,7 @@ fn size<const MOST: u32>(word: &str) -> Result<Size, String> {
 }
 
 /// Reads the name of a side, or two angles in degrees.
-fn view(word: &str) -> Result<[f64; 2], String> {
+fn camera(word: &str) -> Result<[f64; 2], String> {
     let angle = |word: &str, most: f64| word.trim().parse::<f64>().ok().filter(|x| x.abs() <= most);
     let angles = word.split_once(',').and_then(|(around, above)| Some([angle(around, 360.0)?, angle(above, 90.0)?]));
     match word {
@@ -94,11 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn views_are_sides_or_angles() {
-        assert_eq!(view("right"), Ok([0.0, 0.0]));
-        assert_eq!(view("-62, 30.5"), Ok([-62.0, 30.5]));
+    fn cameras_stand_at_sides_or_angles() {
+        assert_eq!(camera("right"), Ok([0.0, 0.0]));
+        assert_eq!(camera("-62, 30.5"), Ok([-62.0, 30.5]));
         for word in ["", "up", "1", "1,2,3", "nan,0", "inf,0", "0,91", "361,0"] {
-            assert!(view(word).is_err(), "{word}");
+            assert!(camera(word).is_err(), "{word}");
         }
     }
 }

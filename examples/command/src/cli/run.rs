@@ -10,7 +10,8 @@ use super::plan::{self, Expected, Setup};
 use super::programs::Programs;
 use super::progress::Progress;
 use super::signals::Signal;
-use super::{text, verify};
+use super::watch::Watch;
+use super::{text, verify, watch};
 use crate::output::{self, Config, Files, Output};
 use crate::{Check, Run};
 use anyhow::{Context, Result, bail};
@@ -20,6 +21,7 @@ use meshweft_mesh::io;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -67,6 +69,10 @@ pub(super) struct Arguments {
     /// `meshweft resume` goes on from the newest, and a signal has one written [default: 60s, and 2% at most]
     #[arg(long, value_name = "WHEN")]
     checkpoint_every: Option<Every>,
+    /// Show the run while it goes on, in a page of the browser whose address is printed. It is for this machine alone unless ADDRESS
+    /// says otherwise. The run waits where the page asks it to; its results are the same
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = watch::HERE, value_parser = watch::address)]
+    view: Option<SocketAddr>,
     /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -79,7 +85,7 @@ pub(super) struct Arguments {
 }
 
 /// Arguments that are no part of what a run is.
-pub(super) const NOT_NOTED: [&str; 5] = ["case", "out", "trace", "json", "quiet"];
+pub(super) const NOT_NOTED: [&str; 6] = ["case", "out", "trace", "view", "json", "quiet"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,8 +95,9 @@ Examples:
   meshweft run EXAMPLE --mesh box:128 --hosts host-b,me@host-c     on two hosts, over ssh
   srun meshweft run EXAMPLE --mesh box:128                         on all tasks of a step of Slurm
   meshweft run case.toml --steps 1000
-  meshweft run EXAMPLE --mesh ball:40 --section half --view front  a solid, cut open toward the camera
+  meshweft run EXAMPLE --mesh ball:40 --section half --camera front  a solid, cut open toward the camera
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
+  meshweft run EXAMPLE --view                                      in a page of the browser, while it goes on
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
   meshweft resume out/EXAMPLE                                      goes on where it was stopped
 
@@ -238,7 +245,10 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
-    let (end, checks) = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), console)?;
+    let about = format!("order {}, {}", run.order(), run.precision());
+    let mut watch = Watch::start(arguments.view, about, console)?;
+    let ran = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), &mut watch, console);
+    let (end, checks) = ran.inspect_err(|error| watch.fail(error))?;
     if end.stopped_by.is_none() {
         verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
     }
@@ -247,6 +257,9 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
         true => report.print_json(console),
         false => report.print(&end, &goal, console),
     };
+    if end.stopped_by.is_none() {
+        watch.stay(plan.entry.info.name, &mut run, console)?;
+    }
     match end.stopped_by {
         Some(signal) => Ok(Outcome::Stopped(signal)),
         None if !checks.iter().all(Check::passes) => printed.map(|()| Outcome::Wrong),
@@ -314,10 +327,11 @@ fn to_the_end(
     run: &mut Run,
     goal: &Goal,
     resumed: Option<&Resumed>,
+    watch: &mut Watch,
     console: &mut Console,
 ) -> Result<(End, Vec<Check>)> {
     let config = config(arguments, plan, goal, run, resumed)?;
-    let (every, folder) = (config.every, config.folder.clone());
+    let (every, folder, name) = (config.every, config.folder.clone(), config.name);
     let mut output = match resumed {
         None => Output::create(config, run)?,
         Some(Resumed { note, .. }) => Output::resume(config, run, &note.left)?,
@@ -338,18 +352,19 @@ fn to_the_end(
     if met || (resumed.is_some() && goal.is_reached(run)) {
         writeln!(console.err, "that is where it was to go: no step is taken; --steps or --until takes it further")?;
     }
-    let (wall, met) = match advance(run, &mut output, (goal, met), &mut checkpoints, &mut progress, console) {
-        Ok(advanced) => advanced,
-        Err(error) => {
-            progress.finish();
-            // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
-            let _ = draw(output, run, arguments.quiet, console);
-            return Err(match checkpoints.way_on() {
-                Some(way_on) => error.context(way_on),
-                None => error,
-            });
-        }
-    };
+    let (wall, met) =
+        match advance(run, &mut output, (goal, met), &mut checkpoints, &mut progress, (name, watch), console) {
+            Ok(advanced) => advanced,
+            Err(error) => {
+                progress.finish();
+                // The film of the states before shows how it came to that. The error is what to tell of, whatever becomes of the film.
+                let _ = draw(output, run, arguments.quiet, console);
+                return Err(match checkpoints.way_on() {
+                    Some(way_on) => error.context(way_on),
+                    None => error,
+                });
+            }
+        };
     let stopped_by = console.signals.first().filter(|_| !met && !goal.is_reached(run));
     // Before the last state, which is one of the series only if this is the end.
     checkpoints.finish(stopped_by.is_some(), run, &mut output, console)?;
@@ -398,11 +413,15 @@ fn advance(
     (goal, mut met): (&Goal, bool),
     checkpoints: &mut Checkpoints,
     progress: &mut Progress,
+    (name, watch): (&str, &mut Watch),
     console: &mut Console,
 ) -> Result<(Duration, bool)> {
     let mut wall = Duration::ZERO;
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
         progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
+        if !watch.may_step(name, run, console)? {
+            continue;
+        }
         let clock = Instant::now();
         let stepped = step(run, output, goal);
         wall += clock.elapsed();
@@ -421,7 +440,9 @@ fn advance(
         output.catch_up(run)?;
     }
     run.wait()?;
-    Ok((wall + clock.elapsed(), met))
+    wall += clock.elapsed();
+    watch.end(name, run)?;
+    Ok((wall, met))
 }
 
 /// Writes what is left, and draws the pictures.

@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn words_are_parsed_to_the_same() {
         let command = run::Arguments::augment_args(Command::new("run"));
-        let given = "run NAME --mesh=a b.msh --set=dt=1e-3 --set=a=2 --steps=12 --view=-62,30 --verify --threads=2";
+        let given = "run NAME --mesh=a b.msh --set=dt=1e-3 --set=a=2 --steps=12 --camera=-62,30 --verify --threads=2";
         let words = |words: Vec<String>| of(&command.clone().get_matches_from(words), &command, &["verify"]);
         let given: Vec<String> = given
             .split(" --")

@@ -1,0 +1,288 @@
+//! The live view of a run: between two steps it hands over what pages want to see.
+
+use super::console::Console;
+use crate::Run;
+use anyhow::{Context, Result};
+use meshweft_mesh::Field;
+use meshweft_view::{Config, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
+
+/// What the address is unless another is stated: a free port that only this machine reaches.
+pub(super) const HERE: &str = "127.0.0.1:0";
+/// How long a run that was started on a terminal waits for its first page: a short one would be over before somebody looks.
+const WELCOME: Duration = Duration::from_secs(30);
+/// How long a run that is over waits for a page that is loaded anew.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Reads an address, with or without a port.
+pub(super) fn address(word: &str) -> Result<SocketAddr, String> {
+    let alone = || word.parse::<IpAddr>().map(|address| SocketAddr::new(address, 0));
+    word.parse().or_else(|_| alone()).map_err(|_| {
+        "take an address of this machine, as in 127.0.0.1:8080 or 0.0.0.0; what is to be shown comes before it".into()
+    })
+}
+
+/// Serves a page and says where; on a terminal, opens it in the browser. What is returned beside the view holds the way there.
+pub(super) fn open(config: &Config, console: &mut Console) -> Result<(View, Option<NamedTempFile>)> {
+    let view = View::start(config)?;
+    writeln!(console.err, "view: {}", view.url())?;
+    if !config.address.ip().is_loopback() {
+        let warning = "others can reach this view, and what it sends is not encrypted: whoever has the address may watch and pause";
+        writeln!(console.err, "warning: {warning}")?;
+    }
+    let door = if console.terminal { browse(view.url()) } else { None };
+    if console.terminal && !view.wait_for_page(WELCOME) {
+        writeln!(console.err, "nobody has opened it yet: going on")?;
+    }
+    Ok((view, door))
+}
+
+/// Has the browser open an address, if there is one. Arguments of a process can be read by all users, so what it is given is a file
+/// of this user's that leads there.
+fn browse(url: &str) -> Option<NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("meshweft-view-").suffix(".html").tempfile().ok()?;
+    write!(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">").ok()?;
+    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let mut command = match () {
+        () if cfg!(target_os = "macos") => std::process::Command::new("open"),
+        () if cfg!(windows) => std::process::Command::new("explorer"),
+        () if has_screen => std::process::Command::new("xdg-open"),
+        () => return None,
+    };
+    let quiet = std::process::Stdio::null;
+    let mut opener = command.arg(file.path()).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().ok()?;
+    std::thread::spawn(move || opener.wait());
+    Some(file)
+}
+
+/// The view of a run, if it has one.
+pub(super) struct Watch {
+    view: Option<(View, Option<NamedTempFile>)>,
+    about: String,
+    /// Of the fields that a page may choose, those of the mesh: they stay.
+    still: Vec<Field>,
+}
+
+impl Watch {
+    /// Starts to serve, if an address says where. `about` is what the page says of the run.
+    pub(super) fn start(address: Option<SocketAddr>, about: String, console: &mut Console) -> Result<Watch> {
+        let open = |address| open(&Config { address, steps: true }, console);
+        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new() })
+    }
+
+    /// Hands over what pages want, and waits while they want the run to. Returns whether it may take a step: not after a signal.
+    pub(super) fn may_step(&mut self, name: &str, run: &mut Run, console: &Console) -> Result<bool> {
+        while self.view.is_some() {
+            match self.turn(name, run)? {
+                Some(Turn::Step) => return Ok(true),
+                _ if console.signals.count() > 0 => return Ok(false),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Shows the last state, after which there is none.
+    pub(super) fn end(&mut self, name: &str, run: &mut Run) -> Result<()> {
+        let steps = run.steps();
+        let Some((view, _)) = &mut self.view else { return Ok(()) };
+        view.end(&format!("the run is over, after {steps} steps"));
+        let end = Instant::now() + Duration::from_millis(200);
+        while self.pages() > 0 && Instant::now() < end {
+            self.turn(name, run)?;
+        }
+        Ok(())
+    }
+
+    /// Tells pages of what has ended the run.
+    pub(super) fn fail(&mut self, error: &anyhow::Error) {
+        if let Some((view, _)) = &mut self.view {
+            view.end(&format!("the run has stopped: {error:#}"));
+        }
+    }
+
+    /// Stays as long as a page is open, so that the last state can be looked at from all sides.
+    pub(super) fn stay(&mut self, name: &str, run: &mut Run, console: &mut Console) -> Result<()> {
+        if self.pages() == 0 {
+            return Ok(());
+        }
+        writeln!(console.err, "the page is still open: the command ends when it is closed, or by Ctrl-C")?;
+        console.out.flush()?;
+        let (signals, mut seen) = (console.signals.count(), Instant::now());
+        while console.signals.count() == signals && seen.elapsed() < PATIENCE {
+            self.turn(name, run)?;
+            if self.pages() > 0 {
+                seen = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn pages(&self) -> usize {
+        self.view.as_ref().map_or(0, |(view, _)| view.pages())
+    }
+
+    /// Asks the view what is next, and does it unless it is a step.
+    fn turn(&mut self, name: &str, run: &mut Run) -> Result<Option<Turn>> {
+        let Some((view, _)) = &mut self.view else { return Ok(None) };
+        let turn = view.turn();
+        match &turn {
+            Turn::Describe => {
+                self.still = still(run);
+                let model = describe(name, &self.about, &self.still, run)?;
+                view.describe(model);
+            }
+            Turn::Show(wanted) => {
+                let frame = frame(run, &self.still, wanted)?;
+                view.show(frame);
+            }
+            Turn::Step | Turn::Wait => {}
+        }
+        Ok(Some(turn))
+    }
+}
+
+/// The fields of the mesh that are none of the state.
+fn still(run: &Run) -> Vec<Field> {
+    let state = run.fields();
+    fields_of(run.mesh()).into_iter().filter(|field| state.iter().all(|part| part.name != field.name)).collect()
+}
+
+fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<Model> {
+    let metrics = run.metrics()?.iter().map(|m| Metric { name: m.name.into(), unit: m.unit.into() }).collect();
+    let look = run.look();
+    let quantity = |name: &str, components| {
+        let label = if look.color == Some(name) && !look.label.is_empty() { look.label } else { name };
+        Quantity { name: name.into(), label: label.into(), components }
+    };
+    let state = run.fields();
+    let of_state = state.iter().map(|part| quantity(&part.name, part.components));
+    let of_mesh = still.iter().map(|field| quantity(&field.name, field.components));
+    let fields: Vec<Quantity> = of_state.chain(of_mesh).collect();
+    Ok(Model {
+        name: name.into(),
+        about: about.into(),
+        color: look.color.and_then(|name| fields.iter().position(|field| field.name == name)),
+        map: look.map,
+        metrics,
+        moves: look.positions.is_some() || look.lift != 0.0,
+        points: points(run)?.unwrap_or_else(|| run.mesh().points().to_vec()),
+        shape: Shape::of(run.mesh()),
+        cells: run.mesh().cells().len(),
+        props: look.props.clone(),
+        fields,
+        ..Model::default()
+    })
+}
+
+/// Where the points are, if they move: the fields alone are read that say it.
+fn points(run: &Run) -> Result<Option<Vec<[f64; 3]>>> {
+    let look = run.look();
+    let raised = look.color.filter(|_| look.lift != 0.0);
+    let names: Vec<&str> = look.positions.into_iter().chain(raised).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let fields = names.into_iter().map(|name| run.field(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(run.points(&fields)?))
+}
+
+fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
+    let metrics = if wanted.metrics { run.metrics()?.iter().map(|metric| metric.value).collect() } else { Vec::new() };
+    let state = run.fields();
+    let mut fields = Vec::with_capacity(wanted.fields.len());
+    for &place in &wanted.fields {
+        let Some(part) = state.get(place) else {
+            fields.extend(still.get(place - state.len()).map(|field| (place, field.values.clone())));
+            continue;
+        };
+        let mut values = run.field(&part.name).with_context(|| format!("cannot show {}", part.name))?.values;
+        // What stands for nothing has no color.
+        let nothing = run.table().iter().find(|column| column.field == part.name).and_then(|column| column.nothing);
+        if let Some((nothing, _)) = nothing {
+            values.iter_mut().filter(|x| **x == nothing).for_each(|x| *x = f64::NAN);
+        }
+        fields.push((place, values));
+    }
+    let points = points(run)?.unwrap_or_default();
+    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, trouble: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::programs::DIFFUSION;
+    use crate::{Options, Settings};
+    use std::net::TcpStream;
+    use tungstenite::Message;
+
+    #[test]
+    fn addresses_are_read_with_and_without_a_port() {
+        assert_eq!(address("127.0.0.1:8080"), Ok(([127, 0, 0, 1], 8080).into()));
+        assert_eq!(address("0.0.0.0"), Ok(([0, 0, 0, 0], 0).into()));
+        assert_eq!(address("[::1]:9").unwrap().port(), 9);
+        for word in ["", "heat", "localhost", "1.2.3", "127.0.0.1:99999"] {
+            assert!(address(word).unwrap_err().contains("127.0.0.1:8080"), "{word}");
+        }
+    }
+
+    /// A page that looks at all there is, pauses after every third frame, takes a step, and goes on. Returns how many frames it saw.
+    fn look(url: &str) -> usize {
+        let host = url.trim_start_matches("http://").split('/').next().unwrap();
+        let stream = TcpStream::connect(host).unwrap();
+        let (mut page, _) = tungstenite::client(format!("{}live", url.replace("http", "ws")), stream).unwrap();
+        let mut frames = 0;
+        while let Ok(message) = page.read() {
+            let text = match message {
+                Message::Binary(bytes) if bytes[0] == 2 => {
+                    frames += 1;
+                    match frames % 3 {
+                        0 => r#"{"ready":true,"pause":true}"#,
+                        1 => r#"{"ready":true,"step":1,"pick":7}"#,
+                        _ => r#"{"ready":true,"pause":false,"pace":300,"field":0,"metrics":true,"inside":true}"#,
+                    }
+                }
+                Message::Binary(_) => r#"{"ready":true,"field":0}"#,
+                // So that it never stays paused.
+                Message::Text(text) if text.contains("\"paused\":true") => r#"{"ready":true,"step":1,"pick":3}"#,
+                _ => continue,
+            };
+            if page.send(Message::text(text)).is_err() {
+                break;
+            }
+        }
+        frames
+    }
+
+    // [C14]
+    #[test]
+    fn watching_pausing_and_stepping_change_no_bit() {
+        let start = || {
+            let entry = DIFFUSION.first().unwrap();
+            let mesh = meshweft_mesh::generate::generate("ball:8", 1).unwrap();
+            entry.start(mesh, &Settings::new(entry.info.settings), &Options::default()).unwrap()
+        };
+        let mut alone = start();
+        (0..200).for_each(|_| alone.step().unwrap());
+
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let console = &mut Console::new(&mut out, &mut err);
+        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), console).unwrap();
+        let url = watch.view.as_ref().unwrap().0.url().to_string();
+        let page = std::thread::spawn(move || look(&url));
+        assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
+        let mut run = start();
+        while run.steps() < 200 {
+            assert!(watch.may_step("diffusion", &mut run, console).unwrap());
+            run.step().unwrap();
+        }
+        watch.end("diffusion", &mut run).unwrap();
+        drop(watch);
+        assert!(page.join().unwrap() > 5, "the page has seen the run");
+        assert_eq!(run.digest().unwrap(), alone.digest().unwrap());
+        assert!(String::from_utf8(err).unwrap().starts_with("view: http://127.0.0.1:"));
+    }
+}
