@@ -245,7 +245,7 @@ mod tests {
                         _ => r#"{"ready":true,"pause":false,"pace":300,"field":0,"metrics":true,"inside":true}"#,
                     }
                 }
-                Message::Binary(_) => r#"{"ready":true,"field":0}"#,
+                Message::Binary(_) => r#"{"ready":true,"field":0,"pause":true}"#,
                 // So that it never stays paused.
                 Message::Text(text) if text.contains("\"paused\":true") => r#"{"ready":true,"step":1,"pick":3}"#,
                 _ => continue,
@@ -275,6 +275,8 @@ mod tests {
         let page = std::thread::spawn(move || look(&url));
         assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
         let mut run = start();
+        // Not before the page has seen the start, and has paused it.
+        while !matches!(watch.turn("diffusion", &mut run).unwrap(), Some(Turn::Show(_))) {}
         while run.steps() < 200 {
             assert!(watch.may_step("diffusion", &mut run, console).unwrap());
             run.step().unwrap();
