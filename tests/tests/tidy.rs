@@ -67,6 +67,7 @@ fn layers_do_not_know_what_is_above_them() {
         ("runtime/src/gpu/plan", &["wgpu"]),
         ("shaders/src", &["wgpu", "meshweft_mesh", "meshweft::"]),
         ("examples/picture/src", &["meshweft::", "meshweft_command"]),
+        ("examples/view/src", &["meshweft::", "meshweft_command"]),
         ("examples/command/src", &["meshweft_examples", "heat", "cloth", "pagerank", "sssp"]),
     ];
     for (folder, words) in absent {

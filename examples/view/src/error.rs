@@ -8,12 +8,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// Nobody can be listened to at an address.
-    #[error("cannot listen at {address}: {source}; name another address, or port 0 for a free one")]
+    #[error("cannot listen at {address}: {cause}; name another address, or port 0 for a free one")]
     Listen {
         /// Where.
         address: SocketAddr,
         /// What the system says.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The system has no random numbers for a token, or no thread.
     #[error("cannot start the view: {0}")]

@@ -42,7 +42,7 @@ impl View {
     /// # Errors
     /// An address at which it cannot listen; no thread or random number is to be had.
     pub fn start(config: &Config) -> Result<View> {
-        let listen = |source| Error::Listen { address: config.address, source };
+        let listen = |cause| Error::Listen { address: config.address, cause };
         let listener = TcpListener::bind(config.address).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let mut address = listener.local_addr().map_err(listen)?;

@@ -42,7 +42,7 @@ pub(super) fn parse(arguments: &[OsString], parser: &clap::Command, programs: &P
 /// They are none.
 pub(super) fn of_run(parser: &clap::Command, all: &[OsString]) -> Result<run::Arguments> {
     match of_words(parser, all)?.command {
-        Command::Run(arguments) => Ok(arguments),
+        Command::Run(arguments) => Ok(*arguments),
         _ => Err(anyhow!("these are no arguments of `meshweft run`: {all:?}")),
     }
 }

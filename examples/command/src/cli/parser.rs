@@ -28,7 +28,7 @@ pub(super) enum Command {
     /// List examples with their settings, mesh generators and orders
     List,
     /// Run an example: writes a film, a ParaView series and a history, prints a table
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Go on with a run that was stopped, here or elsewhere, or take one further
     Resume(resume::Arguments),
     /// Run the acceptance test of an example: measured numbers beside those they must be

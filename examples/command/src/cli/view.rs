@@ -76,7 +76,8 @@ impl States {
         let all = fields_of(&first);
         let fields = all.iter().map(|field| (field.name.clone(), field.components)).collect();
         let last = series.as_ref().and_then(|series| series.read(series.states().len() - 1).ok());
-        let moves = last.is_some_and(|last| last.points() != first.points());
+        let is_same = |last: &Mesh| last.points().len() == first.points().len();
+        let moves = last.filter(is_same).is_some_and(|last| last.points() != first.points());
         let read = Ok((first.points().to_vec(), all));
         States { name, first, series, moves, fields, at: 0, read }
     }

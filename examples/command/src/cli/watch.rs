@@ -34,7 +34,7 @@ pub(super) fn open(config: &Config, console: &mut Console) -> Result<(View, Opti
         writeln!(console.err, "warning: {warning}")?;
     }
     let door = if console.terminal { browse(view.url()) } else { None };
-    if console.terminal && !view.wait_for_page(WELCOME) {
+    if console.terminal && config.steps && !view.wait_for_page(WELCOME) {
         writeln!(console.err, "nobody has opened it yet: going on")?;
     }
     Ok((view, door))
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(address("127.0.0.1:8080"), Ok(([127, 0, 0, 1], 8080).into()));
         assert_eq!(address("0.0.0.0"), Ok(([0, 0, 0, 0], 0).into()));
         assert_eq!(address("[::1]:9").unwrap().port(), 9);
-        for word in ["", "heat", "localhost", "1.2.3", "127.0.0.1:99999"] {
+        for word in ["", "NAME", "localhost", "1.2.3", "127.0.0.1:99999"] {
             assert!(address(word).unwrap_err().contains("127.0.0.1:8080"), "{word}");
         }
     }
@@ -245,7 +245,7 @@ mod tests {
                         _ => r#"{"ready":true,"pause":false,"pace":300,"field":0,"metrics":true,"inside":true}"#,
                     }
                 }
-                Message::Binary(_) => r#"{"ready":true,"field":0}"#,
+                Message::Binary(_) => r#"{"ready":true,"field":0,"pause":true}"#,
                 // So that it never stays paused.
                 Message::Text(text) if text.contains("\"paused\":true") => r#"{"ready":true,"step":1,"pick":3}"#,
                 _ => continue,
@@ -275,6 +275,8 @@ mod tests {
         let page = std::thread::spawn(move || look(&url));
         assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
         let mut run = start();
+        // Not before the page has seen the start, and has paused it.
+        while !matches!(watch.turn("diffusion", &mut run).unwrap(), Some(Turn::Show(_))) {}
         while run.steps() < 200 {
             assert!(watch.may_step("diffusion", &mut run, console).unwrap());
             run.step().unwrap();
