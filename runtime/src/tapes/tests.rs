@@ -68,12 +68,15 @@ enum Held<R: Real> {
     Truth(R::Mask),
 }
 
+/// What a fold has gathered, the other vertex, and the data of an element.
+type Element<R> = ([R; LEAVES], Vector3<R>, Vector2<R>);
+
 /// What is known at some element: values, what folds came to, and the elements themselves.
 #[derive(Clone)]
 struct Known<R: Real> {
     values: RefCell<BTreeMap<Id, Held<R>>>,
     results: RefCell<BTreeMap<usize, [R; LEAVES]>>,
-    elements: BTreeMap<usize, ([R; LEAVES], Vector3<R>, Vector2<R>)>,
+    elements: BTreeMap<usize, Element<R>>,
 }
 
 impl<R: Real> Default for Known<R> {
@@ -445,7 +448,7 @@ fn check<T: Number>(seed: u64, mesh: &Mesh) {
     #[cfg(feature = "cluster")]
     let backends = {
         let mut backends = backends.to_vec();
-        if seed % 16 == 0 {
+        if seed.is_multiple_of(16) {
             backends.push(Backend::Cluster(crate::Cluster::inside(2).unwrap()));
         }
         let sent = wire::read(&wire::write(&as_data(formula.clone(), mesh))).unwrap();
