@@ -215,6 +215,7 @@ impl TapeProgram {
     /// # Errors
     /// What does not fit together, by name.
     pub(crate) fn table<T: Number>(&self) -> Result<Table<T>> {
+        self.check_sizes()?;
         let records = Records::of_parts([&self.shared, &self.private, &self.parameters, &self.globals]);
         if let Some(fault) = &records.fault {
             return Err(Error::Program(fault.clone()));
@@ -235,6 +236,34 @@ impl TapeProgram {
         Ok(table)
     }
 
+    /// Whether its records are of ordinary size, and its names can stand in a line: what follows counts on it.
+    ///
+    /// # Errors
+    /// What is not.
+    fn check_sizes(&self) -> Result<()> {
+        /// Reals of a record.
+        const MOST: usize = 1 << 16;
+        let names = |parts: &[Part]| parts.iter().map(|part| part.name.clone()).collect::<Vec<_>>();
+        let mut all = vec![self.name.clone()];
+        let records = [&self.shared, &self.private, &self.parameters, &self.globals];
+        for parts in records.into_iter().chain(self.stars.iter().map(|star| &star.parts)) {
+            let reals = parts.iter().try_fold(0, |sum: usize, part| sum.checked_add(part.components));
+            if reals.is_none_or(|reals| reals > MOST) {
+                return Err(Error::Program(format!("a record of {} has more than {MOST} numbers", self.name)));
+            }
+            all.extend(names(parts));
+        }
+        all.extend(self.stars.iter().map(|star| star.name.clone()));
+        all.extend(self.kernels.iter().map(|kernel| kernel.name.clone()));
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        match all.iter().find(|name| name.contains(breaks)) {
+            Some(name) => {
+                Err(Error::Program(format!("{name:?} has a letter that no line can hold: take another name")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Numbers of reals of its state.
     fn reals(&self) -> usize {
         self.shared.iter().chain(&self.private).map(|part| part.components).sum()
@@ -249,6 +278,9 @@ impl TapeProgram {
             Purpose::Update { .. } | Purpose::Measure { .. } => (true, true),
             Purpose::Scalar | Purpose::Test => (false, false),
         };
+        if kernel.formula.is_open() {
+            return Err("has a loop over elements that does not end".into());
+        }
         if !(tape.folds.is_empty() || looks_around) {
             return Err("looks at neighbors, which an update or a measure may".into());
         }

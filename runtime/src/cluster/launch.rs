@@ -15,7 +15,7 @@ use crate::number::Number;
 use meshweft_mesh::{Cut, Mesh};
 use meshweft_net::children::{self, Children};
 use meshweft_net::quic::{Listening, Progress, Settings};
-use meshweft_net::{Rank, RunKey};
+use meshweft_net::{MAX_MESSAGE, Rank, RunKey};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -355,6 +355,9 @@ impl Cluster {
     /// What workers are told first.
     fn begin<T: Number>(&self, layout: &Layout, table: &Table<T>, globals: &[T]) -> Result<Begin> {
         let gpus = self.parts.iter().map(|part| part.1.map(|adapter| adapter as u32)).collect();
+        if table.data.len() > MAX_MESSAGE / 2 {
+            return Err(Error::Invalid("the kernels of this program are too long to be sent to other hosts".into()));
+        }
         let begin = driver::begin(table, &layout.stars, globals, self.threads);
         Ok(Begin { gpus, compress: self.compress, grid: self.cut.grid(self.workers)?, ..begin })
     }

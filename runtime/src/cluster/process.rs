@@ -164,12 +164,16 @@ impl Worker {
                 begin.gpus[own] = Some(adapter as u32);
             }
             let result = match &begin.precision[..] {
-                "f32" => f32(&begin).and_then(|table| worker::work(&exchange, &begin, table, folder.clone())),
-                "f64" => f64(&begin).and_then(|table| worker::work(&exchange, &begin, table, folder.clone())),
+                "f32" => f32(&begin).map(|table| worker::work(&exchange, &begin, table, folder.clone())),
+                "f64" => f64(&begin).map(|table| worker::work(&exchange, &begin, table, folder.clone())),
                 other => {
                     Err(Error::Cluster(format!("the driver computes in {other}, which this worker does not know")))
                 }
             };
+            let result = result.unwrap_or_else(|error| {
+                exchange.send(DRIVER, Control::Failed(error.to_string()).encode());
+                Err(error)
+            });
             let Err(Error::Lost(why)) = result else {
                 exchange.transport().close();
                 return result;

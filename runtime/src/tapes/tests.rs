@@ -500,6 +500,9 @@ fn what_does_not_fit_together_is_refused_by_name() {
         (&|program| program.step = vec![TapeStage::Map { kernel: 0, settings: vec![] }], "for something else"),
         (&|program| program.step = vec![TapeStage::Scalar { kernel: 7, settings: vec![] }], "number 7"),
         (&|program| program.private[0].name = "seen".into(), "seen"),
+        (&|program| program.private[0].components = usize::MAX, "more than 65536 numbers"),
+        (&|program| program.globals = vec![part("many", u32::MAX as usize); 100], "more than 65536 numbers"),
+        (&|program| program.stars[0].name = "Edges\nfn".into(), "no line can hold"),
         (&|program| program.initial[0] = f64::NAN, "NaN"),
         (&|program| program.values[0] = f64::INFINITY, "given"),
         (&|program| program.step[0] = TapeStage::Sweep { kernel: 0, settings: vec![0.0; 5], rounds: 1 }, "5 settings"),
@@ -553,4 +556,21 @@ fn bytes_that_are_no_program_are_refused_and_panic_nowhere() {
         }
     }
     assert!(wire::read(b"no program").is_err());
+}
+
+#[test]
+fn a_long_chain_of_values_is_computed_and_a_longer_one_refused() {
+    let mesh = generate("chain:4", 1).unwrap();
+    let chain = |length: usize| {
+        let mut formula = Formula::default();
+        let own: Vec<Value> = (0..5)
+            .map(|k| formula.input(if k < 3 { Input::Shared } else { Input::Private }, if k < 3 { k } else { k - 3 }))
+            .collect();
+        let parameter = formula.input(Input::Parameters, 0);
+        let last = (0..length).fold(own[0], |sum, _| formula.binary(Binary::Add, sum, parameter).unwrap());
+        formula.finish([last, own[1], own[2], own[3], own[4]].to_vec()).map(|()| Arc::new(formula))
+    };
+    let mut long = as_data(chain(150_000).unwrap(), &mesh).builder(mesh.clone()).start().unwrap();
+    long.step().unwrap();
+    assert!(chain(1 << 18).is_err());
 }

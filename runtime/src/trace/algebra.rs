@@ -79,7 +79,7 @@ impl Formula {
     /// As [`Formula::dot`].
     pub fn product(&mut self, rows: usize, a: &[Value], b: &[Value]) -> Result<Vec<Value>, String> {
         let all = [a, b].concat();
-        if a.len() == rows * rows {
+        if rows <= 4 && a.len() == rows * rows {
             match (rows, b.len()) {
                 (2, 2) => return self.write(&all, || reals(&(matrix::<2, 2>(a) * matrix::<2, 1>(b)))),
                 (2, 4) => return self.write(&all, || reals(&(matrix::<2, 2>(a) * matrix::<2, 2>(b)))),

@@ -41,6 +41,10 @@ pub(crate) enum Line<'a> {
 
 /// Folds inside of folds, at most.
 const DEEPEST: usize = 16;
+/// Folds of a formula, numbers that one gathers, and values of a formula, at most: what is built of them takes time that grows faster.
+const FOLDS: usize = 1 << 10;
+const LEAVES: usize = 1 << 8;
+const VALUES: Id = 1 << 18;
 
 /// The star that a fold runs along.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +209,11 @@ impl Formula {
         if self.open.len() == DEEPEST {
             return Err(format!("loops over elements lie more than {DEEPEST} deep in each other"));
         }
+        if self.folds.len() == FOLDS || leaves.len() > LEAVES {
+            return Err(format!(
+                "more than {FOLDS} loops over elements, or one that gathers more than {LEAVES} numbers"
+            ));
+        }
         for leaf in &leaves {
             self.must_be_real(leaf.start)?;
         }
@@ -267,6 +276,11 @@ impl Formula {
         if self.open.contains(&fold) { Ok(()) } else { Err(format!("loop {fold} over elements is not open")) }
     }
 
+    /// Whether a fold has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     fn innermost(&self) -> Result<usize, String> {
         self.open.last().copied().ok_or_else(|| "no loop over elements is open".into())
     }
@@ -301,8 +315,11 @@ impl Formula {
     /// # Errors
     /// A fold that is open; a value that cannot be seen here.
     pub fn finish(&mut self, outputs: Vec<Value>) -> Result<(), String> {
-        if !self.open.is_empty() {
+        if self.is_open() {
             return Err("a loop over elements does not end".into());
+        }
+        if self.tape.len() > VALUES {
+            return Err(format!("a kernel of {} values: at most {VALUES}", self.tape.len()));
         }
         outputs.iter().try_for_each(|&value| self.type_of(value).map(drop))?;
         self.outputs = outputs.into_iter().map(|value| value.0).collect();

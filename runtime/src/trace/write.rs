@@ -64,26 +64,28 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Counts a use of a value in a scope, and at the first one the uses of what it is computed from.
+    /// Counts a use of a value in a scope, and at the first one the uses of what it is computed from. A chain of values may be long: no calls
+    /// inside of calls.
     fn need(&mut self, id: Id, scope: Option<usize>) {
-        let own = self.tape.scope(id);
-        if own != scope {
-            self.hoisted[id as usize] = true;
-        }
-        self.uses[id as usize] += 1;
-        if self.uses[id as usize] > 1 {
-            return;
-        }
-        match self.tape.node(id) {
-            Node::Gathered { fold, k } | Node::Result { fold, k } => {
-                if self.gathered[fold].insert(k) {
-                    let of = &self.tape.folds[fold];
-                    let (init, next, parent) = (of.init[k], of.next[k], of.parent);
-                    self.need(init, parent);
-                    self.need(next, Some(fold));
-                }
+        let mut open = vec![(id, scope)];
+        while let Some((id, scope)) = open.pop() {
+            let own = self.tape.scope(id);
+            if own != scope {
+                self.hoisted[id as usize] = true;
             }
-            node => node.operands().for_each(|operand| self.need(operand, own)),
+            self.uses[id as usize] += 1;
+            if self.uses[id as usize] > 1 {
+                continue;
+            }
+            match self.tape.node(id) {
+                Node::Gathered { fold, k } | Node::Result { fold, k } => {
+                    if self.gathered[fold].insert(k) {
+                        let of = &self.tape.folds[fold];
+                        open.extend([(of.init[k], of.parent), (of.next[k], Some(fold))]);
+                    }
+                }
+                node => open.extend(node.operands().map(|operand| (operand, own))),
+            }
         }
     }
 

@@ -307,6 +307,10 @@ impl Listing {
     /// # Errors
     /// More values at a time than registers have numbers.
     pub(crate) fn new(tape: &Tape, outputs: &[Id], has_quads: bool) -> Result<Listing, String> {
+        let is_far = |id| matches!(tape.node(id), Node::Input(_, k) if k > usize::from(u16::MAX));
+        if tape.folds.len() > usize::from(u16::MAX) || (0..tape.len()).any(is_far) {
+            return Err("reads numbers, or has loops, beyond those that operations of an interpreter can name".into());
+        }
         let mut order = Order::of(tape, outputs);
         order.find_last_uses(outputs);
         let mut writer = Writer::new(&order, has_quads);

@@ -56,14 +56,17 @@ pub(crate) trait Site<R: Real, const B: usize> {
 pub(crate) struct Cursor<const B: usize> {
     pub(crate) first: [u32; B],
     pub(crate) columns: [u32; B],
+    /// A group that has most.
+    pub(crate) longest: usize,
 }
 
 impl<const B: usize> Cursor<B> {
-    /// The column of element `j` of group `i`; some other column where there is none.
+    /// The column of element `j` of group `i`; where there is none, that of the group that has most: what is read there is thrown away, but it must
+    /// be at rest.
     #[inline(always)]
     pub(crate) fn column(&self, i: usize, j: usize) -> usize {
-        // What is read there is thrown away.
-        if (j as u32) < self.columns[i] { self.first[i] as usize + j } else { 0 }
+        let group = if (j as u32) < self.columns[i] { i } else { self.longest };
+        self.first[group] as usize + j
     }
 }
 
@@ -102,7 +105,7 @@ impl<T: Number, R: Real, F: Fn(T) -> R, const B: usize> Site<R, B> for Once<'_, 
 
 impl<const B: usize> Turn<B> {
     fn none() -> Turn<B> {
-        Turn { at: Cursor { first: [0; B], columns: [0; B] }, j: 0, columns: 0, full: 0 }
+        Turn { at: Cursor { first: [0; B], columns: [0; B], longest: 0 }, j: 0, columns: 0, full: 0 }
     }
 }
 

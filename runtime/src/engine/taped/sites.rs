@@ -29,7 +29,7 @@ impl<T: Number, F: Fn(usize) -> T, Q: Fn(usize) -> T> Site<T, 1> for Single<'_, 
 
     fn begin(&self, star: usize, others: usize) -> (Cursor<1>, usize, usize) {
         let len = self.row.len(star, others);
-        (Cursor { first: [0], columns: [len as u32] }, len, len)
+        (Cursor { first: [0], columns: [len as u32], longest: 0 }, len, len)
     }
 
     fn other(&self, star: usize, _: &Cursor<1>, j: usize, (other, k): (usize, usize), to: &mut [T; 1]) {
@@ -72,11 +72,14 @@ impl<L: Lanes, U: Lookup<L>, Q: Fn(usize, usize) -> L, const B: usize> Site<L, B
     }
 
     fn begin(&self, star: usize, others: usize) -> (Cursor<B>, usize, usize) {
-        let mut at = Cursor { first: [0; B], columns: [0; B] };
+        let mut at = Cursor { first: [0; B], columns: [0; B], longest: 0 };
         let (mut most, mut full) = (0, usize::MAX);
         for (i, &group) in self.groups.iter().enumerate() {
             let (columns, own_full) = self.stars[star].columns(group, others);
             (at.first[i], at.columns[i]) = (columns.start as u32, columns.len() as u32);
+            if columns.len() > most {
+                at.longest = i;
+            }
             (most, full) = (most.max(columns.len()), full.min(own_full));
         }
         (at, most, full)
