@@ -158,6 +158,7 @@ macro_rules! taped_by_width {
 
 /// A tape as what interprets it.
 fn taped(name: &str, tape: &Tape, outputs: &[Id], records: &Records) -> Result<Arc<Taped>> {
+    // From three reals on they lie in quads, of which an operation can name 256.
     let has_quads = (3..1000).contains(&records.shared.len());
     let listing =
         Listing::new(tape, outputs, has_quads).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;

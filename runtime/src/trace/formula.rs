@@ -201,7 +201,7 @@ impl Formula {
     /// the formula of one element sees it.
     ///
     /// # Errors
-    /// Nothing to gather; a value that is no real, or cannot be seen here.
+    /// Nothing to gather, or more than 256 numbers; 1,024 folds before, or 16 around it; a value that is no real, or cannot be seen here.
     pub fn open(&mut self, along: Along, leaves: Vec<Leaf>) -> Result<Vec<Value>, String> {
         if leaves.is_empty() {
             return Err("a loop over elements gathers nothing".into());
@@ -313,7 +313,7 @@ impl Formula {
     /// Says what it comes to: of a vertex all reals, shared ones first.
     ///
     /// # Errors
-    /// A fold that is open; a value that cannot be seen here.
+    /// A fold that is open; a value that cannot be seen here; more than 262,144 values.
     pub fn finish(&mut self, outputs: Vec<Value>) -> Result<(), String> {
         if self.is_open() {
             return Err("a loop over elements does not end".into());

@@ -1,6 +1,7 @@
 //! Runs a listing on registers.
 
-use super::listing::{Given, Listing, Loop, Op, Register};
+use super::listing::Listing;
+use super::op::{Given, Loop, Op, Register};
 use crate::number::{Integer, Number, Real, array};
 use crate::program::Uniform;
 use crate::trace::{Binary, Unary};

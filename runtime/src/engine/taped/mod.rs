@@ -10,6 +10,7 @@
 
 mod listing;
 mod machine;
+mod op;
 mod sites;
 
 use crate::layout::shared_stride;
