@@ -74,12 +74,18 @@ fn cos_exact(x: f32) -> f32 {
     return sine_of(Turned(t.quarters + 1, t.rest));
 }
 
+// By how much the bits of a subnormal float are shifted to those of a normal one; nothing for others. A device may take subnormal
+// numbers for zero in arithmetic and comparisons, but not as integers.
+fn shift_of_subnormal(bits: u32) -> u32 {
+    return select(0u, countLeadingZeros(bits) - 8u, bits < 0x00800000u);
+}
+
 // Natural logarithm: e_logf.c. x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), then a series in f / (2 + f).
 fn ln_exact(x: f32) -> f32 {
-    let is_small = x < 1.17549435e-38f;
-    let scaled = select(x, x * 33554432.0f, is_small);
-    let bits = bitcast<u32>(scaled) + (0x3f800000u - 0x3f3504f3u);
-    let k = f32(i32(bits >> 23u) - 127 - select(0, 25, is_small));
+    let given = bitcast<u32>(x);
+    let shift = shift_of_subnormal(given);
+    let bits = (given << shift) + (0x3f800000u - 0x3f3504f3u);
+    let k = f32(i32(bits >> 23u) - 127 - i32(shift));
     let f = bitcast<f32>((bits & 0x007fffffu) + 0x3f3504f3u) - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
@@ -87,36 +93,35 @@ fn ln_exact(x: f32) -> f32 {
     let r = z * (0.66666662693f + w * 0.28498786688f) + w * (0.40000972152f + w * 0.24279078841f);
     let half_square = 0.5 * f * f;
     let result = s * (half_square + r) + k * 9.0580006145e-06f - half_square + f + k * 6.9313812256e-01f;
-    if is_nan(x) || bitcast<u32>(x) == 0x7f800000u {
+    if is_nan(x) || given == 0x7f800000u {
         return x;
     }
-    if x <= 0.0 {
-        return select(nan_exact(x), -infinity_exact(x), x == 0.0);
+    if (given << 1u) == 0u {
+        return -infinity_exact(x);
+    }
+    if given >> 31u == 1u {
+        return nan_exact(x);
     }
     return result;
 }
 
-// The logarithm of a positive finite float to base 2, as the sum of a float with half of the digits and a small one.
+// The logarithm of a positive finite float, by its bits, to base 2, as the sum of a float with half of the digits and a small one.
 struct Log2 {
     high: f32,
     low: f32,
 }
-fn log2_of(x: f32, is_next_to_one: bool) -> Log2 {
+fn log2_of(given: u32, is_next_to_one: bool) -> Log2 {
     if is_next_to_one {
-        let t = x - 1.0;
+        let t = bitcast<f32>(given) - 1.0;
         let w = (t * t) * (0.5 - t * (0.333333333333f - t * 0.25));
         let u = 1.4426879883f * t;
         let v = t * 7.0526075433e-06f - w * 1.4426950216f;
         let high = upper_half(u + v);
         return Log2(high, v - (high - u));
     }
-    var n = 0;
-    var bits = bitcast<i32>(x);
-    if bits < 0x00800000 {
-        bits = bitcast<i32>(x * 16777216.0f);
-        n = -24;
-    }
-    n += (bits >> 23u) - 127;
+    let shift = shift_of_subnormal(given);
+    var bits = i32(given << shift);
+    var n = (bits >> 23u) - 127 - i32(shift);
     let j = bits & 0x007fffff;
     bits = j | 0x3f800000;
     // Whether the base of the series is 3/2, between sqrt(3/2) and sqrt(3), or 1.
@@ -207,7 +212,7 @@ fn pow_exact(x: f32, y: f32) -> f32 {
     if too_far {
         return sign * select(0.0, infinity_exact(x), grows);
     }
-    let log = log2_of(abs(x), iy > 0x4d000000);
+    let log = log2_of(u32(ix), iy > 0x4d000000);
     // (y1 + y2) (t1 + t2)
     let y1 = upper_half(y);
     let low = (y - y1) * log.high + y * log.low;

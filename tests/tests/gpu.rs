@@ -75,8 +75,12 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
             run.metrics().unwrap()
         };
         for (gpu, oracle) in measure(backend.clone()).iter().zip(measure(Backend::Serial)) {
-            // What bends a sheet that is nearly flat is what is left of terms of 1e-4 J.
-            let least = if gpu.name == "bending energy" { 1e-4 } else { 1e-9 };
+            // What bends or stretches a sheet that is nearly flat is what is left of larger terms.
+            let least = match &*gpu.name {
+                "bending energy" => 1e-4,
+                "stretch energy" => 1e-6,
+                _ => 1e-9,
+            };
             let bound = 1e-5 * oracle.value.abs().max(least);
             assert!((gpu.value - oracle.value).abs() <= bound, "{name} {}: {} {}", gpu.name, gpu.value, oracle.value);
         }
@@ -98,8 +102,8 @@ fn extreme_meshes_run_on_a_gpu() {
                     run.state().unwrap()
                 };
                 for (gpu, oracle) in fields(backend.clone()).iter().zip(fields(Backend::Serial)) {
-                    // The last bit of a place, over a time step, is a velocity of 4e-5.
-                    let least = if gpu.name == "velocity" { 0.1 } else { 1e-3 };
+                    // The last bit of a place, over a time step, is a velocity of 4e-5: a few of them.
+                    let least = if gpu.name == "velocity" { 0.3 } else { 1e-3 };
                     let scale = oracle.values.iter().fold(least, |most: f64, x| most.max(x.abs()));
                     for (a, b) in gpu.values.iter().zip(&oracle.values) {
                         assert!((a - b).abs() <= 1e-3 * scale, "{name}, {what}, {order}, {}: {a} {b}", gpu.name);

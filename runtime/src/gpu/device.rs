@@ -7,7 +7,7 @@ use crate::adapter::{Adapter, AdapterKind};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use wgpu::BufferUsages as Usage;
 
@@ -29,16 +29,25 @@ pub fn adapters() -> Vec<Adapter> {
     enumerate().iter().map(describe).collect()
 }
 
-fn enumerate() -> Vec<wgpu::Adapter> {
+/// What the drivers are reached by, once in a process: a loader unloads the drivers with its last instance, and some can be
+/// loaded some twenty times only (NVIDIA's 580, by what each leaves of memory of threads). Nothing, if a driver failed to load.
+static INSTANCE: LazyLock<Option<wgpu::Instance>> = LazyLock::new(|| {
     // A driver that fails to load must not take the program with it.
-    let found = catch_unwind(|| {
+    let made = catch_unwind(|| {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         descriptor.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
         // No layer in debug builds: one that
         // crashes when two devices work at once (1.3.239 does) takes the program with it. `.ci/run` loads it, a process a device.
         descriptor.flags = wgpu::InstanceFlags::empty();
-        let instance = wgpu::Instance::new(descriptor);
-        pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()))
+        wgpu::Instance::new(descriptor)
+    });
+    made.ok()
+});
+
+fn enumerate() -> Vec<wgpu::Adapter> {
+    let found = INSTANCE.as_ref().and_then(|instance| {
+        let all = AssertUnwindSafe(|| pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all())));
+        catch_unwind(all).ok()
     });
     let mut adapters = found.unwrap_or_default();
     adapters.retain(|adapter| {

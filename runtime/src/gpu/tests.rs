@@ -270,10 +270,8 @@ mod functions {
         for Functions: Numbers;
         map Apply |_, own| Numbers { of: Vector3::new(own.own.exp(), own.own.sin(), own.own.cos()), ..own };
         map Halve |_, own| Numbers { own: own.own * R::lit(0.5), ..own };
-        map Quotient |_, own| {
-            let itself = own.own;
-            Numbers { quotient: (own.own / itself).exp(), ..own }
-        };
+        // Not x / x: a compiler of shaders may take that for 1, and does.
+        map Quotient |_, own| Numbers { quotient: (R::lit(1.0) / own.own).exp(), ..own };
         map Mend |_, own| Numbers { quotient: R::lit(1.0), ..own };
     }
     impl Program for Functions {
@@ -606,7 +604,13 @@ fn functions_of_shaders_are_exact_to_a_few_units_in_the_last_place() {
     ];
     for (f, pairs, bound, exact) in functions {
         let values = on_device(&device, f, pairs);
-        let off = |i: &usize| ulps(values[*i], exact(pairs[*i][0].into(), pairs[*i][1].into()));
+        // A device may take numbers below the smallest normal float for zero, also where they come in.
+        let flushed = |x: f32| if x.is_subnormal() { f32::copysign(0.0, x) } else { x };
+        let off = |i: &usize| {
+            let [x, y] = pairs[*i];
+            let of = |x: f32, y: f32| ulps(values[*i], exact(x.into(), y.into()));
+            of(x, y).min(of(flushed(x), flushed(y)))
+        };
         let worst = (0..pairs.len()).max_by(|i, j| off(i).total_cmp(&off(j))).unwrap();
         let ([x, y], value) = (pairs[worst], values[worst]);
         eprintln!("{f} is off by {:.2} units at most, at x = {x:e}, y = {y:e}", off(&worst));
