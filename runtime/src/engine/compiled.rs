@@ -4,7 +4,7 @@ use super::code::{Code, Compiled, Relaxation, Sight, is_built};
 use super::cpu::tile::Visit;
 use super::cpu::{relaxation, taped, tile};
 use super::one;
-use super::taped::{Listing, Taped};
+use super::taped::Taped;
 use crate::error::{Error, Result};
 use crate::layout::Tile;
 #[cfg(any(test, feature = "all-widths"))]
@@ -45,7 +45,7 @@ impl<T: Number> Table<T> {
         kernels: impl Iterator<Item = (&'static str, Role, Arc<Formula>, Option<(&'static str, &'static str)>)>,
     ) -> Result<Table<T>> {
         let compile = |(at, (name, role, formula, metric)): (usize, (_, _, Arc<Formula>, _))| {
-            let taped = taped(name, &formula.tape, &formula.outputs, &records)?;
+            let taped = taped(name, role, &formula.tape, &formula.outputs, &records)?;
             let (id, code) = (KernelId::At(at), taped_code(taped, role, Sight::Around));
             Ok(Compiled { name, id, metric, code, script: Script::formula(name, role, formula) })
         };
@@ -99,7 +99,7 @@ impl<T: Number> Table<T> {
     pub(crate) fn interpret(&mut self, stars: &[StarShape]) -> Result<()> {
         for kernel in &mut self.kernels {
             let (tape, outputs) = kernel.script.tape(stars);
-            let taped = taped(kernel.name, &tape, &outputs, &self.records)?;
+            let taped = taped(kernel.name, kernel.script.role, &tape, &outputs, &self.records)?;
             kernel.code = taped_code(taped, kernel.script.role, kernel.code.sight());
         }
         self.relaxed.clear();
@@ -157,12 +157,10 @@ macro_rules! taped_by_width {
 }
 
 /// A tape as what interprets it.
-fn taped(name: &str, tape: &Tape, outputs: &[Id], records: &Records) -> Result<Arc<Taped>> {
-    // From three reals on they lie in quads, of which an operation can name 256.
-    let has_quads = (3..1000).contains(&records.shared.len());
-    let listing =
-        Listing::new(tape, outputs, has_quads).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;
-    Ok(Arc::new(Taped::new(listing, records)))
+fn taped(name: &str, role: Role, tape: &Tape, outputs: &[Id], records: &Records) -> Result<Arc<Taped>> {
+    let taped =
+        Taped::new(tape, outputs, role, records).map_err(|why| Error::Program(format!("kernel {name} {why}")))?;
+    Ok(Arc::new(taped))
 }
 
 /// The functions of a kernel that is a tape. `sight`: how far it looks, if it measures.

@@ -14,6 +14,8 @@ mod epochs;
 mod grid;
 mod interpreter;
 mod legs;
+#[cfg(feature = "jit")]
+mod native;
 mod one;
 mod reduce;
 mod remote;

@@ -134,12 +134,12 @@ impl<N: Pod> Ell<N> {
 /// The lists of an [`Ell`].
 #[derive(Clone, Copy)]
 pub(crate) struct OpenEll<'a, N, T> {
-    pub(super) shape: (usize, usize),
-    pub(super) columns: &'a [u32],
-    pub(super) full: &'a [u16],
-    pub(super) degrees: &'a [u16],
-    pub(super) others: &'a [N],
-    pub(super) data: &'a [T],
+    pub(crate) shape: (usize, usize),
+    pub(crate) columns: &'a [u32],
+    pub(crate) full: &'a [u16],
+    pub(crate) degrees: &'a [u16],
+    pub(crate) others: &'a [N],
+    pub(crate) data: &'a [T],
 }
 
 impl<N, T> OpenEll<'_, N, T> {

@@ -246,6 +246,29 @@ unsafe fn write<T>(turns: &[Turn<T>]) -> &mut [T] {
 }
 
 impl<T: Number> Cells<'_, T> {
+    /// Where reals of some slots lie, for machine code: shared ones as they are read and as they are written, and private ones.
+    #[cfg(feature = "jit")]
+    pub(super) fn places(&self, slots: Range<usize>) -> [*mut T; 3] {
+        let Shape { shared, private, .. } = self.memory.shape;
+        let stride = shared_stride(shared);
+        [(self.source, stride), (self.target, stride), (self.private, private)].map(|(turns, reals)| {
+            let turns = &turns[slots.start * reals..slots.end * reals];
+            turns.as_ptr().cast_mut().cast()
+        })
+    }
+
+    /// Slots.
+    #[cfg(feature = "jit")]
+    pub(super) fn len(&self) -> usize {
+        self.memory.len
+    }
+
+    /// Asks for the private state of a group ahead of its turn.
+    #[cfg(feature = "jit")]
+    pub(super) fn prefetch_group(&self, group: usize) {
+        self.prefetch_private(group, self.memory.shape.private);
+    }
+
     /// Marks slots as being updated by this thread. Nothing in a release build.
     #[inline(always)]
     pub(super) fn begin(&self, slots: Range<usize>) {

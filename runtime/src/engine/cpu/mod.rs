@@ -5,6 +5,8 @@ mod cells;
 mod each;
 mod ground;
 mod measures;
+#[cfg(feature = "jit")]
+mod native;
 mod pace;
 mod policy;
 mod quiet;

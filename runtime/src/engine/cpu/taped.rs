@@ -24,6 +24,10 @@ pub(in crate::engine) fn update<T: Number, L: Lanes<Scalar = T>>(
     visit: &Visit<T>,
     tile: &Tile,
 ) -> bool {
+    #[cfg(feature = "jit")]
+    if let Some(is_finite) = super::native::update::<T, L>(kernel, visit, tile) {
+        return is_finite;
+    }
     let (cells, own, stride) = (visit.cells, tile.own(), kernel.shared.1);
     match &tile.form {
         Form::Rows { vertices, stars } => {
@@ -53,6 +57,10 @@ pub(in crate::engine) fn update<T: Number, L: Lanes<Scalar = T>>(
 
 /// Updates the vertices of a tile by a map: none reads another.
 pub(in crate::engine) fn map<T: Number, L: Lanes<Scalar = T>>(kernel: &Taped, visit: &Visit<T>, tile: &Tile) -> bool {
+    #[cfg(feature = "jit")]
+    if let Some(is_finite) = super::native::map::<T, L>(kernel, visit, tile) {
+        return is_finite;
+    }
     if visit.domain.width == 1 {
         return update_rows(kernel, visit, tile, tile.own().len(), &[]);
     }
@@ -66,6 +74,10 @@ pub(in crate::engine) fn measure<T: Number, L: Lanes<Scalar = T>>(
     tile: &Tile,
     values: &mut [T],
 ) {
+    #[cfg(feature = "jit")]
+    if super::native::measure::<T, L>(kernel, visit, tile, values).is_some() {
+        return;
+    }
     let (cells, own, stride) = (visit.cells, tile.own(), kernel.shared.1);
     match &tile.form {
         Form::Rows { vertices, stars } => {

@@ -11,13 +11,21 @@
 mod listing;
 mod machine;
 mod op;
+mod order;
 mod sites;
 
+#[cfg(feature = "jit")]
+use super::native::{Native, Natives};
 use crate::layout::shared_stride;
+#[cfg(feature = "jit")]
+use crate::number::Lanes;
 use crate::number::{Kind, Number};
 use crate::program::{Records, Uniform};
-pub(crate) use listing::Listing;
+use crate::trace::{Id, Role, Tape};
+use listing::Listing;
 pub(crate) use machine::Machine;
+#[cfg(feature = "jit")]
+pub(crate) use order::{Event, Order};
 pub(crate) use sites::{Groups, Single};
 
 /// A kernel as a tape, and what it has to know of the records of its program.
@@ -27,12 +35,36 @@ pub(crate) struct Taped {
     pub(crate) kinds: Vec<Kind>,
     /// Shared reals of a vertex, and from one to the next.
     pub(crate) shared: (usize, usize),
+    #[cfg(feature = "jit")]
+    natives: Natives,
 }
 
 impl Taped {
-    pub(crate) fn new(listing: Listing, records: &Records) -> Taped {
-        let shared = records.shared.len();
-        Taped { listing, kinds: records.state().kinds(), shared: (shared, shared_stride(shared)) }
+    /// `outputs`: what a kernel of this role comes to.
+    ///
+    /// # Errors
+    /// More values at a time than an interpreter has registers.
+    pub(crate) fn new(tape: &Tape, outputs: &[Id], role: Role, records: &Records) -> Result<Taped, String> {
+        let (shared, kinds) = (records.shared.len(), records.state().kinds());
+        // From three reals on they lie in quads, of which an operation can name 256.
+        let listing = Listing::new(tape, outputs, (3..1000).contains(&shared))?;
+        #[cfg(feature = "jit")]
+        let natives = Natives::new(tape, outputs, matches!(role, Role::Measure(_)));
+        #[cfg(not(feature = "jit"))]
+        let _ = role;
+        Ok(Taped {
+            listing,
+            kinds,
+            shared: (shared, shared_stride(shared)),
+            #[cfg(feature = "jit")]
+            natives,
+        })
+    }
+
+    /// It as machine code for groups of so many lanes, which name others in so many bytes. None if it is interpreted.
+    #[cfg(feature = "jit")]
+    pub(crate) fn native<T: Number, L: Lanes<Scalar = T>>(&self, name_bytes: usize) -> Option<&Native> {
+        self.natives.get(T::PRECISION, L::WIDTH, name_bytes, (self.shared.0, &self.kinds))
     }
 
     /// What a kernel computes that is run once for the whole mesh.
