@@ -26,7 +26,7 @@ pub(super) fn update<T: Number, L: Lanes<Scalar = T>>(kernel: &Taped, visit: &Vi
             let opened = Ell::open(stars);
             let stars = opened.stars();
             let [source, target, _] = cells.places(own.clone());
-            let table = known(visit, stars, stride);
+            let table = known(visit, stars);
             cells.begin(own.clone());
             let work = Work { code, visit, tile, stars, table, shared: source, to_shared: target, values: null_mut() };
             let is_finite = work.run::<L>(own.len() / L::WIDTH);
@@ -79,7 +79,7 @@ pub(super) fn measure<T: Number, L: Lanes<Scalar = T>>(
         Form::Spread { stars } => {
             let code = kernel.native::<T, L>(size_of::<u32>())?;
             let opened = Ell::open(visit.seen(stars));
-            let (stars, table) = (opened.stars(), known(visit, opened.stars(), stride));
+            let (stars, table) = (opened.stars(), known(visit, opened.stars()));
             Work { code, visit, tile, stars, table, shared, to_shared, values }.run::<L>(groups);
         }
         Form::Wide { halo, stars } => {
@@ -101,11 +101,11 @@ pub(super) fn measure<T: Number, L: Lanes<Scalar = T>>(
 }
 
 /// The shared state by slots, in which all names of others lie.
-fn known<T: Number>(visit: &Visit<T>, stars: &[OpenEll<u32, T>], stride: usize) -> *const T {
-    let end = (visit.cells.len() as u64).min(if stride == 0 { 0 } else { u64::MAX });
+fn known<T: Number>(visit: &Visit<T>, stars: &[OpenEll<u32, T>]) -> *const T {
+    let end = visit.cells.len();
     // One comparison for all, or the compiler would make a branch of each.
-    let are_known = |star: &OpenEll<u32, T>| star.others.iter().fold(true, |all, &slot| all & (u64::from(slot) < end));
-    assert!(stride == 0 || stars.iter().all(are_known), "a neighbor has a slot");
+    let are_known = |star: &OpenEll<u32, T>| star.others.iter().fold(true, |all, &slot| all & ((slot as usize) < end));
+    assert!(stars.iter().all(are_known), "a neighbor has a slot");
     visit.cells.places(0..0)[0]
 }
 
@@ -128,9 +128,10 @@ impl<T: Number, N: Pod> Work<'_, T, N> {
         assert!(uniform.parameters.len() >= needs.parameters && uniform.globals.len() >= needs.globals);
         let stars = self.star_frames::<L>(groups);
         let counters = uniform.counters(visit.round);
-        let (mut probe, zeros) =
-            ([T::from_f64(0.0); 4], vec![0; if tile.numbers(own.clone()).is_empty() { own.len() } else { 0 }]);
-        let numbers = if zeros.is_empty() { tile.numbers(own.clone()) } else { &zeros };
+        let mut probe = [T::from_f64(0.0); 4];
+        let numbers = tile.numbers(own.clone());
+        let zeros = vec![0; if needs.numbers && numbers.is_empty() { own.len() } else { 0 }];
+        let numbers = if numbers.is_empty() { &zeros } else { numbers };
         let [_, _, private] = visit.cells.places(own.clone());
         let frame = Frame {
             parameters: uniform.parameters.as_ptr().cast(),

@@ -10,6 +10,7 @@
 
 mod emit;
 mod functions;
+mod registers;
 
 use crate::engine::taped::Order;
 use crate::layout::shared_stride;
@@ -68,6 +69,8 @@ pub(crate) struct Shape {
     is_double: bool,
     /// Vertices of a group: a multiple of four.
     width: usize,
+    /// Vertices at a time: four or eight.
+    lanes: usize,
     /// Bytes of the name of another vertex: two or four.
     name_bytes: usize,
     /// Shared reals, and from those of one vertex to the next.
@@ -90,12 +93,20 @@ pub(crate) struct Natives {
     tape: Tape,
     outputs: Vec<Id>,
     is_measure: bool,
+    is_small: bool,
     made: [OnceLock<Option<Native>>; 8],
 }
 
 impl Natives {
     pub(crate) fn new(tape: &Tape, outputs: &[Id], is_measure: bool) -> Natives {
-        Natives { tape: tape.clone(), outputs: outputs.to_vec(), is_measure, made: Default::default() }
+        // What a loop has at a time: of eight vertices it fills twice as many of sixteen registers.
+        let live = |fold: usize| {
+            let its = |input| matches!(input, Input::Other { fold: of, .. } | Input::Data { fold: of } if of == fold);
+            let inputs = (0..tape.len()).filter(|&id| matches!(tape.node(id), Node::Input(input, _) if its(input)));
+            inputs.count() + tape.folds[fold].init.len()
+        };
+        let is_small = (0..tape.folds.len()).all(|fold| live(fold) <= 6);
+        Natives { tape: tape.clone(), outputs: outputs.to_vec(), is_measure, is_small, made: Default::default() }
     }
 
     /// `kinds`: of the reals of a vertex, of which so many are shared. The first call for some numbers translates it, some milliseconds.
@@ -113,8 +124,11 @@ impl Natives {
         }
         let which = usize::from(is_double) * 4 + usize::from(width == widest) * 2 + usize::from(name_bytes == 2);
         let (stride, is_measure) = (shared_stride(shared), self.is_measure);
-        let shape = || Shape { is_double, width, name_bytes, shared, stride, kinds: kinds.to_vec(), is_measure };
-        self.made[which].get_or_init(|| Native::new(&self.tape, &self.outputs, &shape())).as_ref()
+        let lanes = if !is_double && self.is_small { 8 } else { 4 };
+        let shape = || Shape { is_double, width, lanes, name_bytes, shared, stride, kinds: kinds.to_vec(), is_measure };
+        let made = self.made[which].get_or_init(|| Native::new(&self.tape, &self.outputs, &shape())).as_ref();
+        assert!(made.is_some() || !cfg!(test), "tests are of machine code, where it is asked for");
+        made
     }
 }
 
@@ -123,6 +137,8 @@ impl Natives {
 pub(crate) struct Needs {
     pub(crate) parameters: usize,
     pub(crate) globals: usize,
+    /// Whether it asks for the numbers of vertices.
+    pub(crate) numbers: bool,
     /// By star: other vertices of its elements, and least reals of their data; none if it is not looked at.
     pub(crate) stars: Vec<Option<(usize, usize)>>,
 }
@@ -215,7 +231,11 @@ impl Needs {
                 Input::Shared => k < shape.shared,
                 Input::Other { fold, other } => k < shape.shared && other < tape.folds[fold].others,
                 Input::Private => k < shape.private(),
-                Input::Vertex | Input::Step | Input::Draw => true,
+                Input::Vertex => {
+                    needs.numbers = true;
+                    true
+                }
+                Input::Step | Input::Draw => true,
             };
             if !is_there {
                 return None;
