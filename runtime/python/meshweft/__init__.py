@@ -22,6 +22,10 @@
 True
 """
 
+from . import _levels
+
+_levels.load()
+
 from ._meshweft import DivergedError, Error, MeshError, ProgramError, __version__
 from ._mesh import Dual, Mesh
 from ._program import (

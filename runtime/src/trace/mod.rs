@@ -13,6 +13,7 @@
 mod algebra;
 mod expr;
 mod formula;
+mod order;
 mod tape;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use expr::{put, with_tape};
 pub(crate) use formula::Line;
 pub use formula::{Along, Formula, Leaf, Value};
 use meshweft_shaders as shaders;
+pub(crate) use order::{Event, Order};
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -2,9 +2,8 @@
 
 use super::registers::{Parts, Registers, at_rest, flags};
 use super::{Frame, Shape, StarFrame};
-use crate::engine::taped::{Event, Order};
 use crate::number::Kind;
-use crate::trace::{Fold, Id, Input, Node, Tape, Type as Kinds};
+use crate::trace::{Event, Fold, Id, Input, Node, Order, Tape, Type as Kinds};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I32X4, I64};
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Value};

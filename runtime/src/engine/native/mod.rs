@@ -12,11 +12,10 @@ mod emit;
 mod functions;
 mod registers;
 
-use crate::engine::taped::Order;
 use crate::layout::shared_stride;
 use crate::number::{Kind, Precision};
 use crate::step::SETTINGS;
-use crate::trace::{Id, Input, Node, Tape};
+use crate::trace::{Id, Input, Node, Order, Tape};
 use cranelift_codegen::ir::{AbiParam, UserFuncName, types::I64};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -88,6 +87,17 @@ impl Shape {
     }
 }
 
+/// Values of a kernel beyond which it would take a second and more to translate.
+const LONGEST: Id = 10_000;
+
+/// Whether this machine has the instructions that kernels are translated to.
+fn is_there() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::is_x86_feature_detected!("sse4.1");
+    #[cfg(not(target_arch = "x86_64"))]
+    cfg!(target_arch = "aarch64")
+}
+
 /// A kernel as machine code, for each precision, width and form of names that was asked for.
 pub(crate) struct Natives {
     tape: Tape,
@@ -119,7 +129,8 @@ impl Natives {
     ) -> Option<&Native> {
         let is_double = precision == Precision::F64;
         let widest = if is_double { 8 } else { 16 };
-        if precision == Precision::I32 || (width != widest && width != widest / 2) {
+        let is_known = precision != Precision::I32 && (width == widest || width == widest / 2);
+        if !is_known || !is_there() || self.tape.len() > LONGEST {
             return None;
         }
         let which = usize::from(is_double) * 4 + usize::from(width == widest) * 2 + usize::from(name_bytes == 2);

@@ -1,8 +1,7 @@
 //! What an exact tape does, as a list of operations on registers.
 
 use super::op::{Given, Loop, Op, Register};
-use super::order::{Event, Order};
-use crate::trace::{Binary, Fold, Id, Input, Node, Tape, Type, Unary};
+use crate::trace::{Binary, Event, Fold, Id, Input, Node, Order, Tape, Type, Unary};
 use std::collections::BTreeMap;
 
 /// A kernel as operations on registers.

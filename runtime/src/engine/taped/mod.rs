@@ -11,7 +11,6 @@
 mod listing;
 mod machine;
 mod op;
-mod order;
 mod sites;
 
 #[cfg(feature = "jit")]
@@ -24,8 +23,6 @@ use crate::program::{Records, Uniform};
 use crate::trace::{Id, Role, Tape};
 use listing::Listing;
 pub(crate) use machine::Machine;
-#[cfg(feature = "jit")]
-pub(crate) use order::{Event, Order};
 pub(crate) use sites::{Groups, Single};
 
 /// A kernel as a tape, and what it has to know of the records of its program.

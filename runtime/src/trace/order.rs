@@ -1,6 +1,6 @@
 //! The order in which the values of a tape are computed.
 
-use crate::trace::{Id, Input, Node, Tape};
+use super::tape::{Id, Input, Node, Tape};
 
 /// What happens, in order.
 pub(crate) enum Event {
@@ -10,15 +10,15 @@ pub(crate) enum Event {
 
 /// The order of all that has to be done.
 pub(crate) struct Order<'a> {
-    pub(super) tape: &'a Tape,
+    pub(crate) tape: &'a Tape,
     pub(crate) is_wanted: Vec<bool>,
     /// Whether a value depends on no vertex.
-    pub(super) is_uniform: Vec<bool>,
+    pub(crate) is_uniform: Vec<bool>,
     pub(crate) once: Vec<Id>,
     pub(crate) body: Vec<Event>,
     /// At which event a value, or what a fold has gathered, is used for the last time.
-    pub(super) last: Vec<usize>,
-    pub(super) last_of_fold: Vec<usize>,
+    pub(crate) last: Vec<usize>,
+    pub(crate) last_of_fold: Vec<usize>,
 }
 
 impl<'a> Order<'a> {
@@ -82,7 +82,7 @@ impl<'a> Order<'a> {
 
     /// Notes at which event each value is used for the last time. One that is used inside of a loop it does not come from is used until
     /// that loop ends.
-    pub(super) fn find_last_uses(&mut self, outputs: &[Id]) {
+    pub(crate) fn find_last_uses(&mut self, outputs: &[Id]) {
         let body = std::mem::take(&mut self.body);
         let mut at = 0;
         self.visit(&body, &mut at);
