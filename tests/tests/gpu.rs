@@ -76,7 +76,7 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
         };
         for (gpu, oracle) in measure(backend.clone()).iter().zip(measure(Backend::Serial)) {
             // What bends or stretches a sheet that is nearly flat is what is left of larger terms.
-            let least = match &*gpu.name {
+            let least = match gpu.name {
                 "bending energy" => 1e-4,
                 "stretch energy" => 1e-6,
                 _ => 1e-9,

@@ -212,7 +212,7 @@ impl Registers<'_> {
         self.join(|_, lane| results[lane])
     }
 
-    pub(super) fn from_int(&mut self, a: &Parts) -> Parts {
+    pub(super) fn real_of_int(&mut self, a: &Parts) -> Parts {
         if !self.is_double {
             return a.iter().map(|&a| self.b.ins().fcvt_from_sint(F32X4, a)).collect();
         }
@@ -220,7 +220,7 @@ impl Registers<'_> {
         self.join(|own, lane| own.b.ins().fcvt_from_sint(F64, lanes[lane]))
     }
 
-    pub(super) fn to_int(&mut self, a: &Parts) -> Parts {
+    pub(super) fn int_of_real(&mut self, a: &Parts) -> Parts {
         if !self.is_double {
             return a.iter().map(|&a| self.b.ins().fcvt_to_sint_sat(I32X4, a)).collect();
         }
@@ -232,7 +232,7 @@ impl Registers<'_> {
     /// Integers in the slots of reals: their bits in 32 bits, their values in 64.
     pub(super) fn hold(&mut self, a: Parts) -> Parts {
         match self.is_double {
-            true => self.from_int(&a),
+            true => self.real_of_int(&a),
             false => a.iter().map(|&a| self.cast(F32X4, a)).collect(),
         }
     }
@@ -245,10 +245,10 @@ impl Registers<'_> {
             Unary::Cos => functions::COS,
             Unary::Acos => functions::ACOS,
             Unary::Tanh => functions::TANH,
-            Unary::FromInt => return self.from_int(a),
+            Unary::FromInt => return self.real_of_int(a),
             Unary::Hold => return self.hold(a.clone()),
-            Unary::ToInt => return self.to_int(a),
-            Unary::Held if self.is_double => return self.to_int(a),
+            Unary::ToInt => return self.int_of_real(a),
+            Unary::Held if self.is_double => return self.int_of_real(a),
             Unary::Held => return a.iter().map(|&a| self.cast(I32X4, a)).collect(),
             _ => {
                 let each = |&x: &Value| match op {
