@@ -1,6 +1,6 @@
 //! Writes a tape as instructions.
 
-use super::registers::{Parts, Registers, at_rest, flags};
+use super::registers::{Parts, Registers, args, at_rest, flags};
 use super::{Frame, Shape, StarFrame};
 use crate::number::Kind;
 use crate::trace::{Event, Fold, Id, Input, Node, Order, Tape, Type as Kinds};
@@ -25,7 +25,7 @@ pub(super) struct Emit<'a, 'f> {
     /// What each loop has gathered so far, or in the end.
     gathered: Vec<Vec<Parts>>,
     frame: Value,
-    /// The present group of the tile, and the first of the four lanes of it.
+    /// The present group of the tile, and the first of its lanes that are under way.
     group: Value,
     lane: Value,
 }
@@ -84,7 +84,7 @@ impl<'a, 'f> Emit<'a, 'f> {
         self.r.b.ins().load(I64, at_rest(), frame, offset as i32)
     }
 
-    /// Some reals of four records.
+    /// Some reals of the records of lanes.
     fn records(&mut self, how: MemFlagsData, places: &Places, wanted: &[usize]) -> Vec<Parts> {
         let (scalar, size, stride) = (self.r.scalar(), self.r.size() as i32, self.shape.stride);
         let mut quads = BTreeMap::new();
@@ -117,13 +117,11 @@ impl<'a, 'f> Emit<'a, 'f> {
         (0..self.tape.len()).filter_map(input).collect()
     }
 
-    /// The address of what the four lanes have, of `reals` reals a vertex.
+    /// The address of what the lanes have, of so many bytes a vertex.
     fn address(&mut self, field: usize, bytes: usize) -> Value {
-        let (base, width) = (self.field(field), self.shape.width as i64);
-        let first = self.r.b.ins().imul_imm_s(self.group, width);
-        let slot = self.r.b.ins().iadd(first, self.lane);
-        let offset = self.r.b.ins().imul_imm_s(slot, bytes as i64);
-        self.r.b.ins().iadd(base, offset)
+        let base = self.field(field);
+        let slot = self.r.at(self.lane, self.group, self.shape.width);
+        self.r.at(base, slot, bytes)
     }
 
     /// Their own shared reals.
@@ -137,10 +135,8 @@ impl<'a, 'f> Emit<'a, 'f> {
     fn own_private(&mut self, field: usize) -> (Value, i32) {
         let (size, width, reals) = (self.r.size(), self.shape.width, self.shape.private());
         let base = self.field(field);
-        let group = self.r.b.ins().imul_imm_s(self.group, (reals * width * size) as i64);
-        let lane = self.r.b.ins().imul_imm_s(self.lane, size as i64);
-        let at = self.r.b.ins().iadd(base, group);
-        (self.r.b.ins().iadd(at, lane), (width * size) as i32)
+        let at = self.r.at(base, self.group, reals * width * size);
+        (self.r.at(at, self.lane, size), (width * size) as i32)
     }
 
     /// Reads what the vertices have themselves.
@@ -196,42 +192,32 @@ impl<'a, 'f> Emit<'a, 'f> {
         let names = of_star(offset_of!(StarFrame, others));
         let data = of_star(offset_of!(StarFrame, data));
         let data_step = of_star(offset_of!(StarFrame, data_step));
-        let others_step = (others * width * name) as i64;
-        let (trusted, group, lane) = (flags(), self.group, self.lane);
-        let at = self.r.b.ins().ishl_imm_u(group, 2);
-        let at = self.r.b.ins().iadd(columns, at);
-        let [start, end] = [0, 4].map(|offset| self.r.b.ins().uload32(trusted, at, offset));
-        let at = self.r.b.ins().ishl_imm_u(group, 1);
-        let at = self.r.b.ins().iadd(full, at);
-        let full = self.r.b.ins().uload16(I64, trusted, at, 0);
+        let others_step = others * width * name;
+        let (group, lane) = (self.group, self.lane);
+        let at = self.r.at(columns, group, 4);
+        let [start, end] = [0, 4].map(|offset| self.r.b.ins().uload32(flags(), at, offset));
+        let at = self.r.at(full, group, 2);
+        let full = self.r.b.ins().uload16(I64, flags(), at, 0);
         let count = self.r.b.ins().isub(end, start);
-        let offset = self.r.b.ins().imul_imm_s(start, others_step);
-        let lane_offset = self.r.b.ins().imul_imm_s(lane, name as i64);
-        let names = self.r.b.ins().iadd(names, offset);
-        let names = self.r.b.ins().iadd(names, lane_offset);
+        let names = self.r.at(names, start, others_step);
+        let names = self.r.at(names, lane, name);
         let offset = self.r.b.ins().imul(start, data_step);
-        let lane_offset = self.r.b.ins().imul_imm_s(lane, size as i64);
         let data = self.r.b.ins().iadd(data, offset);
-        let data = self.r.b.ins().iadd(data, lane_offset);
-        let at = self.r.b.ins().imul_imm_s(group, 2 * width as i64);
-        let degrees = self.r.b.ins().iadd(degrees, at);
-        let at = self.r.b.ins().imul_imm_s(lane, 2);
-        let degrees = self.r.b.ins().iadd(degrees, at);
+        let data = self.r.at(data, lane, size);
+        let degrees = self.r.at(degrees, group, 2 * width);
+        let degrees = self.r.at(degrees, lane, 2);
 
         // element(j, names, data, gathered...) ─▶ broken(next...) or whole ─▶ gone(gathered...) ─▶ element, or end(gathered...)
         let [element, broken, gone, end] = [(); 4].map(|()| self.r.b.create_block());
         let kind = self.r.vector();
         let reals = init.len() * self.r.parts();
         let [j, names_now, data_now] = [(); 3].map(|()| self.r.b.append_block_param(element, I64));
-        let [gathered, kept, result] =
-            [element, gone, end].map(|block| (0..reals).map(|_| self.r.b.append_block_param(block, kind)).collect());
-        let [gathered, kept, result]: [Vec<Value>; 3] = [gathered, kept, result];
+        let [gathered, kept, result] = [element, gone, end]
+            .map(|block| (0..reals).map(|_| self.r.b.append_block_param(block, kind)).collect::<Vec<Value>>());
         let begin: Vec<Value> = init.iter().flat_map(|&id| self.get(id)).collect();
         let zero = self.r.b.ins().iconst(I64, 0);
         let first = [&[zero, names, data], &begin[..]].concat();
-        let [first, nothing] = [&first, &begin].map(|values| values.iter().map(|&value| value.into()).collect());
-        let [first, nothing]: [Vec<BlockArg>; 2] = [first, nothing];
-        self.r.b.ins().brif(count, element, &first, end, &nothing);
+        self.r.b.ins().brif(count, element, &args(&first), end, &args(&begin));
 
         self.r.b.switch_to_block(element);
         self.gathered[number] = gathered.chunks(self.r.parts()).map(<[Value]>::to_vec).collect();
@@ -239,14 +225,13 @@ impl<'a, 'f> Emit<'a, 'f> {
         self.events(inner);
         let new: Vec<Value> = next.iter().flat_map(|&id| self.get(id)).collect();
         let is_whole = self.r.b.ins().icmp(IntCC::UnsignedLessThan, j, full);
-        let args: Vec<BlockArg> = new.iter().map(|&value| value.into()).collect();
-        self.r.b.ins().brif(is_whole, gone, &args, broken, &[]);
+        self.r.b.ins().brif(is_whole, gone, &args(&new), broken, &[]);
 
         // Some vertices have no more: what they gathered stays as it is.
         self.r.b.set_cold_block(broken);
         self.r.b.switch_to_block(broken);
         let fours = 0..self.shape.lanes / 4;
-        let degrees: Parts = fours.map(|i| self.r.b.ins().uload16x4(trusted, degrees, 8 * i as i32)).collect();
+        let degrees: Parts = fours.map(|i| self.r.b.ins().uload16x4(flags(), degrees, 8 * i as i32)).collect();
         let j_here = self.r.b.ins().ireduce(I32, j);
         let j_here = self.r.b.ins().splat(I32X4, j_here);
         let has = degrees.iter().map(|&degrees| self.r.b.ins().icmp(IntCC::SignedLessThan, j_here, degrees));
@@ -258,13 +243,11 @@ impl<'a, 'f> Emit<'a, 'f> {
 
         self.r.b.switch_to_block(gone);
         let j = self.r.b.ins().iadd_imm_s(j, 1);
-        let names = self.r.b.ins().iadd_imm_s(names_now, others_step);
+        let names = self.r.b.ins().iadd_imm_s(names_now, others_step as i64);
         let data = self.r.b.ins().iadd(data_now, data_step);
         let is_more = self.r.b.ins().icmp(IntCC::UnsignedLessThan, j, count);
         let more = [&[j, names, data], &kept[..]].concat();
-        let [more, last] = [&more, &kept].map(|values| values.iter().map(|&value| value.into()).collect());
-        let [more, last]: [Vec<BlockArg>; 2] = [more, last];
-        self.r.b.ins().brif(is_more, element, &more, end, &last);
+        self.r.b.ins().brif(is_more, element, &args(&more), end, &args(&kept));
 
         self.r.b.switch_to_block(end);
         self.gathered[number] = result.chunks(self.r.parts()).map(<[Value]>::to_vec).collect();
@@ -273,21 +256,19 @@ impl<'a, 'f> Emit<'a, 'f> {
     /// Reads what the body of a loop wants of the present element.
     fn elements(&mut self, number: usize, others: usize, names: Value, data: Value) {
         let (size, width, name) = (self.r.size(), self.shape.width, self.shape.name_bytes);
-        let trusted = flags();
         for other in 0..others {
             let wanted = self.wanted(|input, k| (input == Input::Other { fold: number, other }).then_some(k));
             if wanted.is_empty() {
                 continue;
             }
-            let (table, record) = (self.field(offset_of!(Frame, table)), (self.shape.stride * size) as i64);
+            let table = self.field(offset_of!(Frame, table));
             let place = |lane: usize| {
                 let offset = ((other * width + lane) * name) as i32;
                 let place = match name {
-                    2 => self.r.b.ins().uload16(I64, trusted, names, offset),
-                    _ => self.r.b.ins().uload32(trusted, names, offset),
+                    2 => self.r.b.ins().uload16(I64, flags(), names, offset),
+                    _ => self.r.b.ins().uload32(flags(), names, offset),
                 };
-                let bytes = self.r.b.ins().imul_imm_s(place, record);
-                (self.r.b.ins().iadd(table, bytes), 0)
+                (self.r.at(table, place, self.shape.stride * size), 0)
             };
             let places: Places = (0..self.shape.lanes).map(place).collect();
             let reals = self.records(at_rest(), &places, &wanted.iter().map(|&(_, k)| k).collect::<Vec<_>>());
@@ -367,13 +348,11 @@ impl<'a, 'f> Emit<'a, 'f> {
         let (kind, parts) = (self.r.vector(), self.r.parts());
         let kept: Vec<Value> = (0..values.len() * parts).map(|_| self.r.b.append_block_param(go_on, kind)).collect();
         let fixed = self.field(offset_of!(Frame, fixed));
-        let args: Vec<BlockArg> = values.iter().flatten().map(|&value| value.into()).collect();
-        self.r.b.ins().brif(fixed, some, &[], go_on, &args);
+        self.r.b.ins().brif(fixed, some, &[], go_on, &args(&values.concat()));
         self.r.b.set_cold_block(some);
         self.r.b.switch_to_block(some);
         let at = self.address(offset_of!(Frame, fixed), 1);
-        let trusted = flags();
-        let lanes = (0..self.shape.lanes).map(|lane| self.r.b.ins().uload8(I32, trusted, at, lane as i32));
+        let lanes = (0..self.shape.lanes).map(|lane| self.r.b.ins().uload8(I32, flags(), at, lane as i32));
         let lanes: Vec<Value> = lanes.collect();
         let fixed = self.r.join_ints(&lanes);
         let is_fixed: Parts = fixed.iter().map(|&fixed| self.r.b.ins().ineg(fixed)).collect();

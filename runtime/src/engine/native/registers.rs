@@ -36,6 +36,11 @@ pub(super) fn at_rest() -> MemFlagsData {
     flags().with_readonly().with_can_move()
 }
 
+/// What a block is given.
+pub(super) fn args(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().map(|&value| value.into()).collect()
+}
+
 /// Writes what is done with registers.
 pub(super) struct Registers<'f> {
     pub(super) b: FunctionBuilder<'f>,
@@ -66,6 +71,16 @@ impl Registers<'_> {
     /// Lanes of one of them.
     fn each(&self) -> usize {
         if self.is_double { 2 } else { 4 }
+    }
+
+    pub(super) fn jump(&mut self, to: Block, values: &[Value]) {
+        self.b.ins().jump(to, &args(values));
+    }
+
+    /// `base + index bytes`.
+    pub(super) fn at(&mut self, base: Value, index: Value, bytes: usize) -> Value {
+        let offset = self.b.ins().imul_imm_s(index, bytes as i64);
+        self.b.ins().iadd(base, offset)
     }
 
     pub(super) fn load(&mut self, of: Type, how: MemFlagsData, at: Value, offset: i32) -> Value {
@@ -309,10 +324,5 @@ impl Registers<'_> {
             }
         };
         self.call(function[usize::from(self.is_double)](), &[a, b])
-    }
-
-    pub(super) fn jump(&mut self, to: Block, values: &[Value]) {
-        let values: Vec<BlockArg> = values.iter().map(|&value| value.into()).collect();
-        self.b.ins().jump(to, &values);
     }
 }
