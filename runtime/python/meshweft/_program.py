@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ._mesh import Mesh
+from ._mesh import Mesh, numbers
 from ._meshweft import ProgramError
 from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, vector
 
@@ -48,7 +48,7 @@ class Declaration:
         """The numbers of a value of it, a matrix column after column."""
         if type(value) is float and not self.shape and not self.is_integer and math.isfinite(value):
             return [value]  # most are: quick
-        array = _numbers(value, f"{self.group} {self.name}")
+        array = numbers(value, f"{self.group} {self.name}", ProgramError)
         if not np.isfinite(array).all():
             raise ProgramError(f"{self.group} {self.name} is {value!r}, which is not finite")
         _must_be_whole(self, array)
@@ -639,6 +639,14 @@ class Program:
     def _values(self) -> list[float]:
         return [x for parameter in self._declared.parameters for x in parameter.flat(getattr(self, parameter.name))]
 
+    def _time_step(self) -> float:
+        if type(self.time_step) is float and math.isfinite(self.time_step):
+            return self.time_step  # most are: quick
+        step = numbers(self.time_step, "time_step", ProgramError)
+        if step.shape != () or not math.isfinite(step):
+            raise ProgramError(f"time_step is a finite number, not {self.time_step!r}")
+        return float(step)
+
     def _data(self, mesh: Mesh) -> dict[str, Any]:
         """All of it as data."""
         declared = self._declared
@@ -672,7 +680,7 @@ class Program:
             "fixed": fixed,
             "start": [x for part in declared.globals for x in part.flat(part.default)],
             "values": self._values(),
-            "time_step": float(self.time_step),
+            "time_step": self._time_step(),
             "step": stages._list,
         }
 
@@ -733,7 +741,7 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     for part in star.data:
         if part.name not in data:
             raise ProgramError(f"data {part.name} of star {star.name} has no values: Program.stars gives them")
-        array = _numbers(data.pop(part.name), f"data {part.name} of star {star.name}")
+        array = numbers(data.pop(part.name), f"data {part.name} of star {star.name}", ProgramError)
         by_corner = by_corner or array.shape == (elements, star.corners, *part.shape)
         columns.append((part, array))
     if data:
@@ -749,13 +757,6 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     return np.ascontiguousarray(np.concatenate([np.zeros((count, 0)), *made], axis=1)).reshape(-1)
 
 
-def _numbers(value: Any, what: str) -> Any:
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ProgramError(f"{what} is made of numbers, not of {type(value).__name__} {value!r}") from None
-
-
 def _must_be_whole(part: Declaration, array: Any) -> None:
     if part.is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
         wrong = array[(array != np.floor(array)) | ~(abs(array) < 2.0**31)]
@@ -764,7 +765,7 @@ def _must_be_whole(part: Declaration, array: Any) -> None:
 
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
     """Values of a declared number as rows of reals, a matrix column after column."""
-    array = _numbers(value, part.name)
+    array = numbers(value, part.name, ProgramError)
     shape = (count, *part.shape)
     if array.shape != shape:
         try:
