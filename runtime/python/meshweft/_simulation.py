@@ -329,8 +329,9 @@ class Simulation:
     def view(self, color: str | None = None) -> str:
         """Shows it in a page of the browser that follows its steps: pauses, single steps, fields, cuts, curves. Returns the address.
 
-        `color`: the field that colors it at first; unless said, the first scalar one, or none where the points move. Only this machine reaches the page, and only with the
-        whole address. While the page has it paused, `step` waits. The page lasts as long as the simulation.
+        `color`: the field that colors it at first; unless said, the first scalar one, or none where the points move.
+        Only this machine reaches the page, and only with the whole address. While the page has it paused, `step` waits. The page lasts as long
+        as the simulation.
         """
         if color is not None and color not in self.fields:
             raise Error(f"unknown field {color!r}: one of {', '.join(self.fields)}")
