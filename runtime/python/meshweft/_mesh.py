@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any, NamedTuple
 
@@ -212,16 +213,14 @@ class Mesh:
 
     def to_meshio(self) -> Any:
         """As a mesh of meshio."""
-        import meshio  # type: ignore[import-untyped]
-
+        meshio = _package("meshio")
         of = {ours: theirs for theirs, ours in _OF_MESHIO.items()}
         cells = [(of[kind], corners) for kind, corners in self.cells.items()]
         return meshio.Mesh(self.points, cells, point_data=self.fields)
 
     def to_pyvista(self, **fields: Any) -> Any:
         """As a grid of PyVista, with the fields over its points and those given."""
-        import pyvista
-
+        pyvista = _package("pyvista")
         of = {ours: theirs for theirs, ours in _OF_VTK.items()}
         grid = pyvista.UnstructuredGrid({of[kind]: corners for kind, corners in self.cells.items()}, self.points)
         for name, values in {**self.fields, **fields}.items():
@@ -241,6 +240,13 @@ def _unpickled(points: Any, cells: dict[str, Any], fields: dict[str, Any]) -> Me
     for name, values in fields.items():
         mesh = mesh.with_field(name, values)
     return mesh
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Error(f"this needs another package: pip install {name}") from None
 
 
 def numbers(values: Any, what: str, error: type[Error]) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 THREE = np.zeros((3, 3))
+MESH = meshweft.Mesh.generate("sheet:3")
 
 HOSTILE = [
     ("coordinate that is not finite", [[0, 0, np.nan]], {}),
@@ -102,6 +103,13 @@ def test_pyvista_takes_and_gives_all_of_it(spec):
     pytest.importorskip("pyvista", reason="PyVista is not installed")
     mesh = with_fields(spec)
     same(meshweft.Mesh.from_pyvista(mesh.to_pyvista()), mesh)
+
+
+def test_packages_that_are_not_there_are_named(monkeypatch):
+    monkeypatch.setattr("importlib.import_module", lambda name: exec("raise ImportError"))
+    for ask in (MESH.to_pyvista, MESH.to_meshio):
+        with pytest.raises(meshweft.Error, match=f"pip install {ask.__name__[3:]}"):
+            ask()
 
 
 def test_meshes_are_pickled():
