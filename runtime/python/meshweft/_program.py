@@ -6,7 +6,7 @@ import inspect
 import math
 import operator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -474,6 +474,7 @@ class Stages:
         self._kernels = {id(kernel): number for number, kernel in enumerate(program._declared.kernels)}
         self._globals = program._declared.globals
         self._list: list[dict[str, Any]] = []
+        self._loops: list[dict[str, Any]] = []
 
     def _add(self, what: str, kernel: Any, purposes: Sequence[str], count: int, settings: dict[str, float]) -> dict[str, Any]:
         number = self._kernels.get(id(kernel))
@@ -539,11 +540,14 @@ class Stages:
         """Computes new globals."""
         self._add("scalar", kernel, ["scalar"], 0, settings)
 
-    @contextmanager
-    def until(self, test: Any, most: int, **settings: float) -> Iterator[None]:
+    def until(self, test: Any, most: int, **settings: float) -> ContextManager[None]:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
-        stage = self._add("until", test, ["test"], most, settings)
-        outside, self._list = self._list, stage["repeat"]
+        self._loops.append(self._add("until", test, ["test"], most, settings))
+        return self._inside(self._loops[-1]["repeat"])
+
+    @contextmanager
+    def _inside(self, repeat: list[dict[str, Any]]) -> Iterator[None]:
+        outside, self._list = self._list, repeat
         try:
             yield
         finally:
@@ -652,6 +656,8 @@ class Program:
         declared = self._declared
         stages = Stages(self)
         self.step(stages)
+        if any(not loop["repeat"] for loop in stages._loops):
+            raise ProgramError(f"until repeats nothing in {type(self).__name__}.step: write `with stages.until(...):` and stages inside of it")
         kernels = []
         for kernel in declared.kernels:
             kernels.append(

@@ -14,7 +14,7 @@ use std::path::Path;
 /// States of a model: players hold each in the memory of the GPU, and edit each as a shape by itself.
 const MOST_STATES: usize = 120;
 /// Bytes of a model with several states: what a page can be expected to load.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 128 << 20;
 /// Runs that last from a second to a minute are played as they were, others in so many seconds, as in their film.
 const LENGTH_S: f64 = 5.0;
 
