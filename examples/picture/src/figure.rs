@@ -11,7 +11,7 @@ use super::shadow::ShadowMap;
 use super::vector::{Vector, add, corners, cross, dot, scale, smoothstep, sub, unit};
 
 /// Cosine of 50 degrees: triangles at a steeper angle meet in a crease and keep normals of their own.
-const CREASE: f32 = 0.64;
+pub(super) const CREASE: f32 = 0.64;
 
 /// What is drawn, in scene space and in samples.
 pub(super) struct Figure {

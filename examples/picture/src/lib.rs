@@ -14,6 +14,8 @@
 //!
 //! [`Skin`] makes triangles of a mesh, and opens solids toward the camera. [`plot`] draws figures over axes.
 //!
+//! A [`Model`] is a file of glTF, which other programs draw.
+//!
 //! A picture depends on its scene, camera and size alone, not on the number of threads. Triangles with a corner behind
 //! the camera are left out as a whole: a camera outside of its box never meets one.
 //!
@@ -39,6 +41,7 @@ mod colormap;
 mod drawing;
 mod exposure;
 mod figure;
+mod gltf;
 mod legend;
 mod palette;
 mod picture;
@@ -59,6 +62,7 @@ pub use camera::{Camera, Up};
 pub use colormap::ColorMap;
 pub use drawing::Drawing;
 pub use exposure::{Exposure, render};
+pub use gltf::{Key, Model};
 pub use picture::{Picture, Size};
 pub use scene::{Coloring, DISTINCT, Prop, Scene};
 pub use section::{Mean, Section, Skin};

@@ -59,10 +59,13 @@ pub const DISTINCT: [[u8; 3]; 8] = [
     [110, 110, 110],
 ];
 
+/// A plain blue.
+pub(super) const PLAIN: [u8; 3] = [76, 114, 176];
+
 impl Default for Coloring<'_> {
     /// A plain blue.
     fn default() -> Self {
-        Coloring::Plain([76, 114, 176])
+        Coloring::Plain(PLAIN)
     }
 }
 

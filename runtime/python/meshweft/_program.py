@@ -6,11 +6,11 @@ import inspect
 import math
 import operator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ._mesh import Mesh
+from ._mesh import Mesh, numbers
 from ._meshweft import ProgramError
 from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, vector
 
@@ -48,7 +48,7 @@ class Declaration:
         """The numbers of a value of it, a matrix column after column."""
         if type(value) is float and not self.shape and not self.is_integer and math.isfinite(value):
             return [value]  # most are: quick
-        array = _numbers(value, f"{self.group} {self.name}")
+        array = numbers(value, f"{self.group} {self.name}", ProgramError)
         if not np.isfinite(array).all():
             raise ProgramError(f"{self.group} {self.name} is {value!r}, which is not finite")
         _must_be_whole(self, array)
@@ -474,6 +474,7 @@ class Stages:
         self._kernels = {id(kernel): number for number, kernel in enumerate(program._declared.kernels)}
         self._globals = program._declared.globals
         self._list: list[dict[str, Any]] = []
+        self._loops: list[dict[str, Any]] = []
 
     def _add(self, what: str, kernel: Any, purposes: Sequence[str], count: int, settings: dict[str, float]) -> dict[str, Any]:
         number = self._kernels.get(id(kernel))
@@ -539,11 +540,14 @@ class Stages:
         """Computes new globals."""
         self._add("scalar", kernel, ["scalar"], 0, settings)
 
-    @contextmanager
-    def until(self, test: Any, most: int, **settings: float) -> Iterator[None]:
+    def until(self, test: Any, most: int, **settings: float) -> ContextManager[None]:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
-        stage = self._add("until", test, ["test"], most, settings)
-        outside, self._list = self._list, stage["repeat"]
+        self._loops.append(self._add("until", test, ["test"], most, settings))
+        return self._inside(self._loops[-1]["repeat"])
+
+    @contextmanager
+    def _inside(self, repeat: list[dict[str, Any]]) -> Iterator[None]:
+        outside, self._list = self._list, repeat
         try:
             yield
         finally:
@@ -639,11 +643,21 @@ class Program:
     def _values(self) -> list[float]:
         return [x for parameter in self._declared.parameters for x in parameter.flat(getattr(self, parameter.name))]
 
+    def _time_step(self) -> float:
+        if type(self.time_step) is float and math.isfinite(self.time_step):
+            return self.time_step  # most are: quick
+        step = numbers(self.time_step, "time_step", ProgramError)
+        if step.shape != () or not math.isfinite(step):
+            raise ProgramError(f"time_step is a finite number, not {self.time_step!r}")
+        return float(step)
+
     def _data(self, mesh: Mesh) -> dict[str, Any]:
         """All of it as data."""
         declared = self._declared
         stages = Stages(self)
         self.step(stages)
+        if any(not loop["repeat"] for loop in stages._loops):
+            raise ProgramError(f"until repeats nothing in {type(self).__name__}.step: write `with stages.until(...):` and stages inside of it")
         kernels = []
         for kernel in declared.kernels:
             kernels.append(
@@ -672,7 +686,7 @@ class Program:
             "fixed": fixed,
             "start": [x for part in declared.globals for x in part.flat(part.default)],
             "values": self._values(),
-            "time_step": float(self.time_step),
+            "time_step": self._time_step(),
             "step": stages._list,
         }
 
@@ -733,7 +747,7 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     for part in star.data:
         if part.name not in data:
             raise ProgramError(f"data {part.name} of star {star.name} has no values: Program.stars gives them")
-        array = _numbers(data.pop(part.name), f"data {part.name} of star {star.name}")
+        array = numbers(data.pop(part.name), f"data {part.name} of star {star.name}", ProgramError)
         by_corner = by_corner or array.shape == (elements, star.corners, *part.shape)
         columns.append((part, array))
     if data:
@@ -749,13 +763,6 @@ def _element_data(star: Star, elements: int, data: dict[str, Any]) -> Any:
     return np.ascontiguousarray(np.concatenate([np.zeros((count, 0)), *made], axis=1)).reshape(-1)
 
 
-def _numbers(value: Any, what: str) -> Any:
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ProgramError(f"{what} is made of numbers, not of {type(value).__name__} {value!r}") from None
-
-
 def _must_be_whole(part: Declaration, array: Any) -> None:
     if part.is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
         wrong = array[(array != np.floor(array)) | ~(abs(array) < 2.0**31)]
@@ -764,7 +771,7 @@ def _must_be_whole(part: Declaration, array: Any) -> None:
 
 def rows(part: Declaration, value: Any, count: int, what: str) -> Any:
     """Values of a declared number as rows of reals, a matrix column after column."""
-    array = _numbers(value, part.name)
+    array = numbers(value, part.name, ProgramError)
     shape = (count, *part.shape)
     if array.shape != shape:
         try:

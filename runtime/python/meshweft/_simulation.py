@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import tempfile
 import time
+import webbrowser
+from pathlib import Path
 from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 
 from . import _meshweft
-from ._mesh import Mesh
-from ._meshweft import Error
+from ._mesh import Mesh, numbers, whole
+from ._meshweft import Error, ProgramError
 from ._program import Program
 
 
@@ -29,7 +33,9 @@ class Hosts:
     """
 
     def __init__(self, workers: int, listen: str = "0.0.0.0:0") -> None:
-        self._hosts = _meshweft.Hosts(workers, listen)
+        if not isinstance(listen, str):
+            raise Error(f"hosts listen at an address such as \"0.0.0.0:0\", not at {listen!r}")
+        self._hosts = _meshweft.Hosts(whole(workers, 1, 1024, f"{workers!r} workers"), listen)
 
     @property
     def token(self) -> str:
@@ -39,6 +45,8 @@ class Hosts:
 
 def work(token: str) -> None:
     """Works for the simulation of another host that has this token, until it is over."""
+    if not isinstance(token, str):
+        raise Error(f"a worker joins with a token, which is a text, not {token!r}")
     _meshweft.work(token)
 
 
@@ -51,22 +59,39 @@ def _options(
     processes: int | None = None,
     hosts: Hosts | None = None,
 ) -> dict[str, Any]:
-    if processes is not None and not 1 <= processes <= 1024:
-        raise Error(f"{processes} processes: from 1 to 1024")
-    if (processes or hosts) and backend != "cpu":
+    # All that can be refused is, before workers start or are waited for.
+    for what, value, known in (("backend", backend, ("cpu", "gpu", "serial")), ("precision", precision, ("f32", "f64", "i32"))):
+        if value not in known:
+            raise Error(f"unknown {what} {value!r}: one of {', '.join(known)}")
+    if order is not None and not isinstance(order, str):
+        raise Error(f"an order is a word such as \"blocked\", not {order!r}")
+    if hosts is not None and not isinstance(hosts, Hosts):
+        raise Error(f"hosts are a meshweft.Hosts, not {type(hosts).__name__}")
+    if processes is not None and hosts is not None:
+        raise Error("a simulation runs on processes of this machine or on hosts: give one of the two")
+    if (processes is not None or hosts is not None) and backend != "cpu":
         raise Error(f"processes and hosts update on their cores, not on {backend}")
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise Error(f"{threads!r} threads: at least 1, or None for one a core")
+    if (processes is not None or hosts is not None) and precision == "i32":
+        raise Error("processes and hosts compute in f32 or f64, not in i32")
     return {
         "backend": backend,
-        "threads": 0 if threads is None else threads,
+        "threads": 0 if threads is None else whole(threads, 1, 4096, f"{threads!r} threads"),
         "order": order,
         "precision": precision,
-        "adapter": adapter,
-        "processes": processes or 0,
+        "adapter": whole(adapter, 0, 2**32 - 1, f"adapter {adapter!r}"),
+        "processes": 0 if processes is None else whole(processes, 1, 1024, f"{processes!r} processes"),
         "worker": [sys.executable, "-c", "from meshweft._meshweft import work_attached; work_attached()"],
         "hosts": None if hosts is None else hosts._hosts,
     }
+
+
+def _must_be_whole(data: dict[str, Any]) -> None:
+    """Refuses a program that has numbers with a fraction: in integers they would be others."""
+    lists = {"the start": data["initial"], "globals": data["start"], "parameters": data["values"]}
+    for what, values in [*lists.items(), *((f"star {star['name']}", star["data"]) for star in data["stars"])]:
+        values = np.asarray(values)
+        for value in values[(values != np.floor(values)) | ~(abs(values) < 2.0**31)][:1]:
+            raise ProgramError(f"precision i32 is for programs of integers of 32 bits, but {what} has {value}")
 
 
 class Simulation:
@@ -101,20 +126,23 @@ class Simulation:
         if not isinstance(mesh, Mesh):
             raise Error(f"a simulation takes a meshweft.Mesh, not {type(mesh).__name__}")
         options = _options(backend, threads, order, precision, adapter, processes, hosts)
-        self._start(_meshweft.build(program._data(mesh), mesh._mesh, options), mesh, program)
+        data = program._data(mesh)
+        if precision == "i32":
+            _must_be_whole(data)
+        self._start(_meshweft.build(data, mesh._mesh, options), mesh, program, type(program).__name__)
 
-    def _start(self, core: Any, mesh: Mesh, program: Program | None) -> None:
-        self._core, self.mesh, self.program = core, mesh, program
+    def _start(self, core: Any, mesh: Mesh, program: Program | None, name: str) -> None:
+        self._core, self.mesh, self.program, self._name = core, mesh, program, name
         self._known = self._parameters()
 
     @classmethod
-    def _of_example(cls, core: Any) -> "Simulation":
+    def _of_example(cls, core: Any, name: str) -> "Simulation":
         made = cls.__new__(cls)
-        made._start(core, Mesh._of(core.mesh()), None)
+        made._start(core, Mesh._of(core.mesh()), None, name)
         return made
 
     def _parameters(self) -> Any:
-        return None if self.program is None else (self.program._values(), float(self.program.time_step))
+        return None if self.program is None else (self.program._values(), self.program._time_step())
 
     def _tell_parameters(self) -> None:
         parameters = self._parameters()
@@ -206,6 +234,8 @@ class Simulation:
 
     def __getitem__(self, name: str) -> Any:
         """A field, shape (vertices, ...), in the order of the mesh's vertices. A copy."""
+        if not isinstance(name, str):
+            raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         components, values = self._core.field(name)
         shape = self._shape(name, components)
         values = values.reshape(-1, *shape)
@@ -217,10 +247,7 @@ class Simulation:
             raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         shape = self._shape(name, components)
         is_integer = {part: is_integer for part, _, is_integer in self._core.fields()}[name]
-        try:
-            array = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise Error(f"{name} is made of numbers, not of {type(values).__name__}") from None
+        array = numbers(values, name, Error)
         try:
             array = np.broadcast_to(array, (len(self.mesh), *shape))
         except ValueError:
@@ -256,6 +283,8 @@ class Simulation:
 
     def restore(self, saved: Any) -> None:
         """Goes back to a saved state. Heals a simulation that diverged."""
+        if not isinstance(saved, _meshweft.Saved):
+            raise Error(f"restore takes what save returned, not {type(saved).__name__}")
         self._core.restore(saved)
 
     def checkpoint(self, folder: "str | os.PathLike[str]") -> None:
@@ -272,6 +301,8 @@ class Simulation:
             positions = "position"
         mesh = self.mesh
         if positions is not None:
+            if positions not in fields:
+                raise Error(f"unknown field {positions!r}: one of {', '.join(fields)}")
             mesh = Mesh(np.asarray(fields[positions], dtype=float), **mesh.cells)
         return mesh, {name: values.reshape(len(values), -1) for name, values in fields.items()}
 
@@ -295,9 +326,38 @@ class Simulation:
             color = scalars[0] if scalars else None
         return grid.plot(scalars=color, **more)
 
+    def view(self, color: str | None = None) -> str:
+        """Shows it in a page of the browser that follows its steps: pauses, single steps, fields, cuts, curves. Returns the address.
+
+        `color`: the field that colors it at first; unless said, the first scalar one, or none where the points move.
+        Only this machine reaches the page, and only with the whole address. While the page has it paused, `step` waits. The page lasts as long
+        as the simulation.
+        """
+        if color is not None and color not in self.fields:
+            raise Error(f"unknown field {color!r}: one of {', '.join(self.fields)}")
+        url = self._core.view(self._name, color)
+        show(url)
+        return url
+
     def __repr__(self) -> str:
-        what = type(self.program).__name__ if self.program is not None else "an example"
-        return f"<Simulation of {what} on {len(self.mesh)} vertices, {self.precision}, {self.order}, after {self.steps} steps>"
+        return f"<Simulation of {self._name} on {len(self.mesh)} vertices, {self.precision}, {self.order}, after {self.steps} steps>"
+
+
+def show(url: str) -> None:
+    """Tells where a page is, and opens it in the browser, if there is one here; in a notebook, as a link."""
+    if "ipykernel" in sys.modules:
+        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+
+        display(HTML(f'<a href="{url}" target="_blank">live view</a>'))
+        return
+    print(f"view: {url}", file=sys.stderr)
+    if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        # Arguments of a process can be read by all users: what the browser is given is a file of this user's that leads there.
+        door = tempfile.NamedTemporaryFile("w", prefix="meshweft-view-", suffix=".html", delete=False)
+        with door:
+            door.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">')
+        atexit.register(Path(door.name).unlink, missing_ok=True)
+        webbrowser.open(Path(door.name).as_uri())
 
 
 class _Progress:

@@ -330,7 +330,7 @@ class Integer(_Arithmetic):
         return self._unary("shift_right", _bits(bits))
 
     def __truediv__(self, other: Any) -> Any:
-        raise refuse("integers are not divided: write meshweft.real(a) / meshweft.real(b)")
+        raise refuse("integers are not divided, nor raised to powers: write meshweft.real(a) / meshweft.real(b)")
 
     __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __pow__ = __truediv__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _meshweft
-from ._mesh import Mesh
+from ._mesh import Mesh, numbers
 from ._meshweft import Error
 from ._simulation import Simulation, _options
 
@@ -27,9 +27,16 @@ def _example(name: str, about: str, default: str, settings: Any) -> Callable[...
             mesh = Mesh.generate(mesh)
         if mesh is not None and not isinstance(mesh, Mesh):
             raise Error(f"an example runs on a meshweft.Mesh, or on the word for one, not on {type(mesh).__name__}")
-        chosen = [(setting, value if isinstance(value, str) else repr(float(value))) for setting, value in given.items()]
+        chosen = []
+        for setting, value in given.items():
+            if not isinstance(value, str):
+                value = numbers(value, f"setting {setting}", Error)
+                if value.shape != ():
+                    raise Error(f"setting {setting} is a number or a word, not {value.tolist()}")
+                value = repr(float(value))
+            chosen.append((setting, value))
         options = _options(backend, threads, order, precision, adapter)
-        return Simulation._of_example(_meshweft.example(name, None if mesh is None else mesh._mesh, chosen, options))
+        return Simulation._of_example(_meshweft.example(name, None if mesh is None else mesh._mesh, chosen, options), name)
 
     lines = [f"    {setting} = {value}{f'  ({unit})' if unit else ''}: {what}" for setting, what, value, unit in settings]
     build.__name__ = build.__qualname__ = name

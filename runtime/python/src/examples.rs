@@ -45,13 +45,14 @@ pub(crate) fn example(
         Some(mesh) => mesh.mesh.clone(),
         None => Arc::new(meshweft_mesh::generate::generate(entry.info.mesh, 1).map_err(refused)?),
     };
-    let backend = options.backend(python)?;
-    let order = options.order()?.or(entry.info.order).unwrap_or_else(|| backend.order());
     let precision = match options.precision.as_str() {
         "f32" => Precision::F32,
         "f64" => Precision::F64,
-        other => return Err(refused(format!("unknown precision {other:?}: one of f32, f64"))),
+        other => return Err(refused(format!("examples compute in f32 or f64, not in {other}"))),
     };
+    let order = options.order()?.or(entry.info.order);
+    let backend = options.backend(python)?;
+    let order = order.unwrap_or_else(|| backend.order());
     let options = RunOptions { order, backend, precision, ..RunOptions::default() };
     let mesh = Arc::unwrap_or_clone(mesh);
     let run = python.detach(|| entry.start(mesh, &chosen, &options)).map_err(|error| refused(format!("{error:#}")))?;

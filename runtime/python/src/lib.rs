@@ -6,6 +6,7 @@ mod formula;
 mod mesh;
 mod program;
 mod simulation;
+mod view;
 
 use pyo3::prelude::*;
 

@@ -122,7 +122,11 @@ impl Mesh {
     fn field<'py>(&self, python: Python<'py>, name: &str) -> PyResult<(usize, Bound<'py, PyArray1<f64>>)> {
         let field = self.mesh.point_field(name);
         let field = field.ok_or_else(|| {
-            MeshError::new_err(format!("the mesh has no field {name:?}, but {}", self.field_names().join(", ")))
+            let known = self.field_names().join(", ");
+            MeshError::new_err(format!(
+                "the mesh has no field {name:?}, but {}",
+                if known.is_empty() { "none" } else { &known }
+            ))
         })?;
         Ok((field.components, field.values.clone().into_pyarray(python)))
     }

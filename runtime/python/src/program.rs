@@ -133,16 +133,15 @@ pub(crate) fn build(python: Python<'_>, program: Program<'_>, mesh: &Mesh, optio
         time_step: program.time_step,
         step: program.step.into_iter().map(stage).collect::<PyResult<_>>()?,
     };
-    let (backend, order) = (options.backend(python)?, options.order()?);
-    let mut builder = program.builder((*mesh.mesh).clone()).backend(backend);
-    if let Some(order) = order {
+    let mut builder = program.builder((*mesh.mesh).clone());
+    if let Some(order) = options.order()? {
         builder = builder.order(order);
     }
+    let builder = builder.backend(options.backend(python)?);
     let built: meshweft::Result<Box<dyn AnySimulation>> = match options.precision.as_str() {
-        "f32" => python.detach(|| builder.start()),
         "f64" => python.detach(|| builder.precision::<f64>().start()),
         "i32" => python.detach(|| builder.precision::<meshweft::Int>().start()),
-        other => return Err(ProgramError::new_err(format!("unknown precision {other:?}: one of f32, f64, i32"))),
+        _ => python.detach(|| builder.start()),
     };
     Ok(Simulation::new(built.map_err(raised)?))
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, raised};
 use crate::mesh::Mesh;
+use crate::view::{Shared, Watch};
 use meshweft::tapes::TapeProgram;
 use meshweft::{AnySimulation, Backend, Checkpoint, Cluster, Gathering, Kind, Order, Part, Worker};
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How to run a program.
@@ -71,6 +72,7 @@ pub(crate) fn work(python: Python<'_>, token: &str) -> PyResult<()> {
 }
 
 impl Options {
+    /// Where it runs. Starts workers, or waits for them: whatever else can be refused comes before.
     pub(crate) fn backend(&self, python: Python<'_>) -> PyResult<Backend> {
         if let Some(cluster) = self.cluster(python)? {
             return Ok(Backend::Cluster(cluster.threads(self.threads)));
@@ -91,10 +93,12 @@ impl Options {
                 (gathering.ok_or_else(used)?, PATIENCE_OF_HOSTS)
             }
             None if self.processes > 0 => {
+                let (program, words) =
+                    self.worker.split_first().ok_or_else(|| Error::new_err("no command starts workers"))?;
                 let mut gathering = Cluster::gather(self.processes, (Ipv4Addr::LOCALHOST, 0).into()).map_err(raised)?;
                 for host in 1..=self.processes {
-                    let mut command = Command::new(&self.worker[0]);
-                    command.args(&self.worker[1..]);
+                    let mut command = Command::new(program);
+                    command.args(words);
                     gathering.start(&format!("worker {host}"), command).map_err(raised)?;
                 }
                 (gathering, PATIENCE)
@@ -113,12 +117,13 @@ impl Options {
 /// A program on a mesh, with its state. Threads of Python may share it: each call waits until no other is at work.
 #[pyclass(module = "meshweft._meshweft", frozen)]
 pub(crate) struct Simulation {
-    simulation: Mutex<Box<dyn AnySimulation>>,
+    simulation: Shared,
+    watch: OnceLock<Arc<Watch>>,
 }
 
 impl Simulation {
     pub(crate) fn new(simulation: Box<dyn AnySimulation>) -> Simulation {
-        Simulation { simulation: Mutex::new(simulation) }
+        Simulation { simulation: Arc::new(Mutex::new(simulation)), watch: OnceLock::new() }
     }
 
     /// Works on it without the interpreter's lock, which whoever holds it may need.
@@ -145,6 +150,8 @@ impl Simulation {
     #[pyo3(signature = (count, tell = None))]
     fn step(&self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let mut taken = 0;
+        let watch = self.watch.get();
+        let _stepping = watch.map(|watch| watch.stepping());
         loop {
             taken += python
                 .detach(|| {
@@ -152,6 +159,9 @@ impl Simulation {
                     let mut simulation = self.simulation.lock();
                     let mut some = 0;
                     while taken + some < count && (some == 0 || begun.elapsed() < LOOK) {
+                        if watch.is_some_and(|watch| !watch.may_step(&mut **simulation)) {
+                            break;
+                        }
                         simulation.step()?;
                         some += 1;
                     }
@@ -166,6 +176,15 @@ impl Simulation {
             python.check_signals()?;
             tell.as_ref().map_or(Ok(()), |tell| tell.call1(python, (taken,)).map(drop))?;
         }
+    }
+
+    /// Serves a page that shows it, and returns its address. `name`: what the page says it is; `color`: the field that colors it at first.
+    fn view(&self, python: Python<'_>, name: String, color: Option<String>) -> PyResult<String> {
+        if self.watch.get().is_none() {
+            let watch = python.detach(|| Watch::start(&self.simulation, name, color))?;
+            let _ = self.watch.set(watch); // another thread may have been first
+        }
+        Ok(self.watch.get().map(|watch| watch.url.clone()).unwrap_or_default())
     }
 
     fn wait(&self, python: Python<'_>) -> PyResult<()> {

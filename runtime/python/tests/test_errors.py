@@ -217,6 +217,14 @@ def test_stages_take_kernels_of_their_kind(words, step):
     fails(words, step=step, line=line_of(step))
 
 
+def test_loops_of_stages_hold_some():
+    held = meshweft.test(lambda p: p.globals.g > 1)
+    for step in (lambda self, stages: stages.until(self.held, 3), lambda self, stages: stages.until(self.held, 3).__enter__()):
+        fails("until repeats nothing in Program.step: write `with stages.until(...):`", step=step, held=held)
+    twice = lambda self, stages: stages.until(self.kernel, 3)
+    fails("until takes kernels made by @meshweft.test", step=twice, line=line_of(twice))
+
+
 def test_settings_have_values():
     takes = lambda p, own, around, omega: own
     fails("setting omega of kernel kernel has no value", kernel=takes)
@@ -227,7 +235,7 @@ def test_settings_have_values():
 STARTS = [
     ("v has shape (16, 3) for 16 vertices, not (5,)", {"initial": lambda self, mesh: {"v": np.zeros(5)}}),
     ("has no field w, but t, v, n, m", {"initial": lambda self, mesh: {"w": 1}}),
-    ("t is made of numbers, not of str 'x'", {"initial": lambda self, mesh: {"t": "x"}}),
+    ("t is made of numbers, not of str", {"initial": lambda self, mesh: {"t": "x"}}),
     ("Program.initial returns a dict by names, not NoneType", {"initial": lambda self, mesh: None}),
     ("n is an integer of 32 bits", {"initial": lambda self, mesh: {"n": 0.5}}),
     ("n is an integer of 32 bits", {"initial": lambda self, mesh: {"n": 2**31}}),
@@ -288,6 +296,15 @@ def test_parameters_are_checked():
         Heat(speed=1)
     with pytest.raises(meshweft.ProgramError, match=r"parameter rate has shape \(\), not \(2,\)"):
         meshweft.Simulation(MESH, Heat(rate=[1, 2]))
+    for step in (None, "a", math.nan, [1, 2], 1j):
+        with pytest.raises(meshweft.ProgramError, match="time_step is"):
+            meshweft.Simulation(MESH, Heat(time_step=step))
+    sim = meshweft.Simulation(MESH, Heat())
+    sim.program.rate = "fast"
+    with pytest.raises(meshweft.ProgramError, match="parameter rate is made of numbers"):
+        sim.step()
+    sim.program.rate = 0.5
+    sim.step()
     with pytest.raises(meshweft.Error, match="an instance of a program, such as Heat()"):
         meshweft.Simulation(MESH, Heat)
     with pytest.raises(meshweft.Error, match="takes a meshweft.Mesh, not int"):
@@ -295,20 +312,54 @@ def test_parameters_are_checked():
 
 
 def test_options_are_checked():
-    sim = build()
+    sim = build(initial=lambda self, mesh: {"t": 0.5})
     for words, options in [
         ("unknown order \"zigzag\"", {"order": "zigzag"}),
-        ("unknown backend \"tpu\"", {"backend": "tpu"}),
-        ("unknown precision \"f16\"", {"precision": "f16"}),
-        ("0 threads: at least 1", {"threads": 0}),
-        ("'2' threads: at least 1", {"threads": "2"}),
-        ("more than 4096", {"threads": 10**6}),
+        ("unknown backend 'tpu'", {"backend": "tpu"}),
+        ("an order is a word", {"order": 5}),
+        ("unknown precision 'f16': one of f32, f64, i32", {"precision": "f16"}),
+        ("unknown precision None", {"precision": None}),
+        ("precision i32 is for programs of integers of 32 bits, but the start has 0.5", {"precision": "i32"}),
+        ("0 threads: a whole number from 1 to 4096", {"threads": 0}),
+        ("'2' threads: a whole number", {"threads": "2"}),
+        ("True threads: a whole number", {"threads": True}),
+        ("1000000 threads: a whole number", {"threads": 10**6}),
+        ("18446744073709551616 threads", {"threads": 2**64}),
+        ("adapter -1: a whole number", {"adapter": -1}),
+        ("'2' processes: a whole number", {"processes": "2"}),
+        ("hosts are a meshweft.Hosts, not str", {"hosts": "token"}),
         ("0 processes", {"processes": 0}),
         ("not on serial", {"processes": 2, "backend": "serial"}),
     ]:
         with pytest.raises(meshweft.Error) as raised:
             meshweft.Simulation(MESH, sim.program, **options)
         assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("options", [{"precision": "f16"}, {"precision": "i32"}, {"order": "zigzag"}, {"backend": "gpu"}, {"processes": 2}])
+def test_what_is_refused_is_before_workers_are_waited_for(options):
+    with pytest.raises(meshweft.Error):
+        meshweft.Simulation(MESH, build().program, hosts=meshweft.Hosts(1, "127.0.0.1:0"), **options)
+
+
+def test_hosts_are_checked():
+    for words, ask in [
+        ("0 workers: a whole number from 1 to 1024", lambda: meshweft.Hosts(0)),
+        ("4294967296 workers", lambda: meshweft.Hosts(2**32)),
+        ("is no address to listen at", lambda: meshweft.Hosts(1, "nowhere")),
+        ("hosts listen at an address", lambda: meshweft.Hosts(1, 5)),
+        ("the join token is empty", lambda: meshweft.work("")),
+        ("a worker joins with a token", lambda: meshweft.work(None)),
+        ("no command starts workers", lambda: starts_workers_by([])),
+    ]:
+        with pytest.raises(meshweft.Error) as raised:
+            ask()
+        assert words in str(raised.value)
+
+
+def starts_workers_by(command):
+    options = meshweft._simulation._options("cpu", None, None, "f32", 0, 2)
+    meshweft._meshweft.build(build().program._data(MESH), MESH._mesh, {**options, "worker": command})
 
 
 def test_an_error_of_the_author_stays_what_it_is():
@@ -327,13 +378,23 @@ def test_fields_and_steps_are_checked():
         ("t of vertex 0 would be NaN", "t", math.nan),
         ("unknown field 'w': one of t, v, n, m", "w", 1),
         ("t is made of numbers", "t", "x"),
+        ("t is made of numbers, not of complex: complex numbers have two parts", "t", 1j),
         ("integers of 32 bits", "n", 0.5),
+        ("integers of 32 bits", "n", 2**31),
+        ("unknown field 0: one of t", 0, 1),
     ]:
         with pytest.raises(meshweft.Error) as raised:
             sim[name] = values
         assert words in str(raised.value)
-    with pytest.raises(meshweft.Error, match="unknown field"):
-        sim["w"]
+    for name in ("w", 0, None, ["t"]):
+        with pytest.raises(meshweft.Error, match="unknown field"):
+            sim[name]
+    with pytest.raises(meshweft.Error, match="unknown field 'q'"):
+        sim.write("a.vtu", positions="q")
+    with pytest.raises(meshweft.Error, match="restore takes what save returned, not int"):
+        sim.restore(5)
+    with pytest.raises(meshweft.Error, match="it is of another one"):
+        sim.restore(build(mesh=meshweft.Mesh.generate("sheet:5")).save())
     for count in (-1, 1.5, 2**70, None):
         with pytest.raises(meshweft.Error, match="steps: a number of them, 0 or more"):
             sim.step(count)

@@ -290,6 +290,9 @@ def test_examples_have_settings():
     for words, ask in [
         ("unknown setting \"stiffness\": there are dt", lambda: meshweft.examples.cloth(stiffness=1)),
         ("is no number", lambda: meshweft.examples.cloth(stretch="soft")),
+        ("setting stretch is a number or a word", lambda: meshweft.examples.cloth(stretch=[1])),
+        ("is made of numbers, not of object", lambda: meshweft.examples.cloth(stretch=object())),
+        ("in f32 or f64, not in i32", lambda: meshweft.examples.cloth("sheet:5", precision="i32")),
         ("not on int", lambda: meshweft.examples.cloth(3)),
         ("no mesh generator is named", lambda: meshweft.examples.cloth("blob:3")),
     ]:

@@ -53,6 +53,36 @@ fn convert_writes_what_it_says() {
 }
 
 #[test]
+fn models_have_the_states_of_a_run_and_its_colors() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let head = |name: &str| -> serde_json::Value {
+        let bytes = std::fs::read(to(name)).unwrap();
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        assert_eq!((&bytes[..4], word(8)), (&b"glTF"[..], bytes.len()));
+        serde_json::from_slice(&bytes[20..20 + word(12)]).unwrap()
+    };
+    let run = |example: &str| {
+        let words = ["--mesh", "sheet:5", "--steps", "6", "--every", "2", "--quiet", "--out", &to("a b")];
+        good(&[&["run", example][..], &words].concat())
+    };
+    let (told, gif, mp4) = (run("cloth"), to("a b/cloth.gif"), to("a b/cloth.mp4"));
+    assert!(told.contains(&format!("ffmpeg -i '{gif}'")) && told.contains(&format!("'{mp4}'")), "{told}");
+    run("heat");
+    let (cloth, heat) = (to("a b/cloth.pvd"), to("a b/heat.pvd"));
+    let told = good(&["convert", &cloth, &to("cloth.glb")]);
+    assert!(told.contains("25 points, 32 triangles, 4 of 4 states in 5.00 s"), "{told}");
+    assert_eq!(head("cloth.glb")["meshes"][0]["primitives"][0]["targets"].as_array().unwrap().len(), 3);
+    assert!(good(&["convert", &heat, &to("h.glb")]).contains("one state alone, as nothing moves: --color FIELD"));
+    assert!(good(&["convert", &heat, &to("h.glb"), "--colour", "temperature"]).contains("4 of 4 states"));
+    assert!(head("h.glb")["meshes"][0]["primitives"][0]["targets"][2]["COLOR_0"].is_u64());
+    assert!(good(&["convert", "box:3", &to("box.GLB")]).contains("26 points, 48 triangles\n"));
+    bad(&["convert", &heat, &to("x.glb"), "--color", "cold"], "no field \"cold\" to color by: one of temperature");
+    bad(&["convert", &heat, &to("x.vtu")], "a series of states goes into a .glb");
+    bad(&["convert", "box:3", &to("x.vtu"), "--color", "a"], "--color is for a .glb");
+}
+
+#[test]
 fn what_a_file_loses_is_said_and_a_file_without_points_refused() {
     let folder = tempfile::tempdir().unwrap();
     let header = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n\

@@ -2,21 +2,21 @@
 
 use super::console::{Console, Outcome};
 use super::options::at_least;
-use super::{memory, meshes, text};
+use super::{memory, meshes, model, text};
 use anyhow::{Result, bail};
 use clap::Args;
 use meshweft_mesh::io::{self, Format};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// From where to where.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A mesh file or generator
+    /// A mesh file or generator; for a .glb also the states of a run, NAME.pvd
     #[arg(value_name = "IN")]
     from: OsString,
-    /// The file to write; its extension says how: .vtu .ply .obj
+    /// The file to write; its extension says how: .vtu .ply .obj, or .glb (glTF) for Blender and the web
     #[arg(value_name = "OUT")]
     to: PathBuf,
     /// Seed of mesh generators that use random numbers
@@ -25,16 +25,30 @@ pub(super) struct Arguments {
     /// Write the surface alone: of solids the facets that only one cell has
     #[arg(long)]
     surface: bool,
+    /// For a .glb, the field that gives the color: one of points or cells (of cells, its mean around each vertex), vectors by their length
+    #[arg(long, alias = "colour", value_name = "FIELD")]
+    color: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   meshweft convert part.msh part.vtu
   meshweft convert part.msh skin.ply --surface       the outside of a solid
-  meshweft convert box:64 box.vtu --seed 3";
+  meshweft convert box:64 box.vtu --seed 3
+  meshweft convert out/EXAMPLE/EXAMPLE.pvd moves.glb --color FIELD     the states of a run, which are played";
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
+    if arguments.to.extension().is_some_and(|end| end.eq_ignore_ascii_case("glb")) {
+        model::write(&arguments.from, &arguments.to, arguments.seed, arguments.color.as_deref(), console)?;
+        return Ok(Outcome::Done);
+    }
+    if arguments.color.is_some() {
+        bail!("--color is for a .glb: files of meshes hold fields, not colors");
+    }
+    if model::is_series(Path::new(&arguments.from)) {
+        bail!("a series of states goes into a .glb; to write another file, convert one of its states, NAME_000100.vtu");
+    }
     let mut mesh = meshes::open(&arguments.from, arguments.seed, memory::MESH, console.err)?;
     if arguments.surface {
         mesh = mesh.skin();

@@ -31,6 +31,7 @@ mod list;
 mod man;
 mod memory;
 mod meshes;
+mod model;
 mod new;
 mod options;
 mod pace;

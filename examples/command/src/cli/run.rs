@@ -623,6 +623,11 @@ impl Report {
             n => format!("  and {n} states (.{kind}), one every {} steps", self.state_every),
         };
         writeln!(out, "wrote {others}{states}")?;
+        if let Some(film) = self.files.iter().find(|path| ends(path, "gif")) {
+            let even = "crop=trunc(iw/2)*2:trunc(ih/2)*2"; // what players take has no odd rows or columns
+            let [from, to] = [film.clone(), film.with_extension("mp4")].map(|path| text::quoted(&path));
+            writeln!(out, "as an MP4: ffmpeg -i {from} -vf \"{even}\" -pix_fmt yuv420p -movflags +faststart {to}")?;
+        }
         let elsewhere = self.files.iter().filter(|path| !path.exists()).count();
         if elsewhere > 0 {
             let pieces = text::counted(elsewhere, "piece (.vtu) is", "pieces (.vtu) are");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Writes rows with their columns aligned, two blanks apart. Rows may differ in length.
 pub(super) fn table(out: &mut dyn Write, rows: &[Vec<String>]) -> io::Result<()> {
@@ -97,6 +98,19 @@ pub(super) fn rate(x: f64, what: &str) -> String {
     }
 }
 
+/// A path as a word of a shell, which programs take for a path: neither an option, as `-a`, nor an address, as `a:b`.
+pub(super) fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_address = cfg!(unix) && path.contains(':') && !path.starts_with('/');
+    let path = if is_address || path.starts_with('-') { format!("./{path}") } else { path };
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:=@".contains(c);
+    match path.chars().all(is_plain) {
+        true => path,
+        false if cfg!(windows) => format!("\"{path}\""),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
 /// `1 vertex`, `2 vertices`.
 pub fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
@@ -122,6 +136,16 @@ mod tests {
             assert_eq!(number(x), text);
         }
         assert_eq!((count(1_234_567), count(12), count(123)), ("1 234 567".into(), "12".into(), "123".into()));
+        #[cfg(unix)]
+        for (path, word) in [
+            ("out/a.gif", "out/a.gif"),
+            ("/tmp/o ut/a.gif", "'/tmp/o ut/a.gif'"),
+            ("it's/$a.gif", r"'it'\''s/$a.gif'"),
+            ("-o/a.gif", "./-o/a.gif"),
+            ("a:b/a.gif", "./a:b/a.gif"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), word);
+        }
         assert_eq!((seconds(90.0), seconds(0.038)), ("1 min 30 s".into(), "38.0 ms".into()));
     }
 }

@@ -314,7 +314,7 @@ impl Film {
             Color::Plain => Coloring::default(),
             Color::State(name) | Color::Still(name, _) => {
                 let label = if self.look.color == Some(name) { self.look.label } else { name };
-                Coloring::Scalar { label, values, range: self.range(), map: self.map() }
+                Coloring::Scalar { label, values, range: scale(self.map(), &self.ranges), map: self.map() }
             }
         };
         let scene = Scene {
@@ -327,23 +327,6 @@ impl Film {
             caption: &self.caption(self.times[frame]),
         };
         draw(&scene)
-    }
-
-    /// The numbers at the ends of the scale of colors: how far it goes from the least value (or, with two signs, from
-    /// zero) is the geometric mean of how far a frame goes on average and how far the farthest goes.
-    ///
-    /// A field that fades or bursts for a moment would be dull for most of the run if the scale held all its values;
-    /// those beyond the scale have the color of its end.
-    fn range(&self) -> [f64; 2] {
-        let map = self.map();
-        let signed = map == ColorMap::Coolwarm;
-        let least = self.ranges.iter().fold(f64::INFINITY, |least, range| least.min(range[0]));
-        let reach = |&[low, high]: &[f64; 2]| if signed { low.abs().max(high.abs()) } else { high - least };
-        let mean = self.ranges.iter().map(reach).sum::<f64>() / self.ranges.len() as f64;
-        let most = self.ranges.iter().map(reach).fold(0.0, f64::max);
-        let reach = mean.sqrt() * most.sqrt();
-        // Without a frame nothing here is finite, and the map takes its own range.
-        map.range_of(&if signed { [0.0, reach] } else { [least, least + reach] })
     }
 
     /// The map of the look for its field; for another one by whether it has both signs.
@@ -378,6 +361,22 @@ impl Film {
         };
         format!("{}  t = {time} s", self.name)
     }
+}
+
+/// The numbers at the ends of the scale of colors, given the least and the largest of each state: how far it goes from the least value
+/// (or, with two signs, from zero) is the geometric mean of how far a state goes on average and how far the farthest goes.
+///
+/// A field that fades or bursts for a moment would be dull for most of the run if the scale held all its values; those beyond the
+/// scale have the color of its end.
+pub(crate) fn scale(map: ColorMap, ranges: &[[f64; 2]]) -> [f64; 2] {
+    let signed = map == ColorMap::Coolwarm;
+    let least = ranges.iter().fold(f64::INFINITY, |least, range| least.min(range[0]));
+    let reach = |&[low, high]: &[f64; 2]| if signed { low.abs().max(high.abs()) } else { high - least };
+    let mean = ranges.iter().map(reach).sum::<f64>() / ranges.len() as f64;
+    let most = ranges.iter().map(reach).fold(0.0, f64::max);
+    let reach = mean.sqrt() * most.sqrt();
+    // Without a state nothing here is finite, and the map takes its own range.
+    map.range_of(&if signed { [0.0, reach] } else { [least, least + reach] })
 }
 
 /// The file for frames: that of before, if there is one to go on with.

@@ -31,6 +31,7 @@ use crate::Run;
 use anyhow::{Context, Result, bail};
 pub use config::{Config, Style, checkpoints};
 use film::Film;
+pub(crate) use film::scale;
 use frame::{Frame, Moment};
 use history::History;
 use lock::Lock;
