@@ -75,9 +75,9 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
             run.metrics().unwrap()
         };
         for (gpu, oracle) in measure(backend.clone()).iter().zip(measure(Backend::Serial)) {
-            // What bends or stretches a sheet that is nearly flat is what is left of larger terms.
+            // What bends or stretches a sheet that is nearly flat is what is left of larger terms, which a GPU rounds otherwise.
             let least = match gpu.name {
-                "bending energy" => 1e-4,
+                "bending energy" => 1e-3,
                 "stretch energy" => 1e-6,
                 _ => 1e-9,
             };
