@@ -168,9 +168,8 @@ impl Native {
         let order = Order::of(tape, outputs);
         let needs = Needs::of(tape, &order, shape)?;
         let mut flags = settings::builder();
-        for (name, value) in
-            [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
-        {
+        let verify = if cfg!(any(test, debug_assertions)) { "true" } else { "false" };
+        for (name, value) in [("opt_level", "speed"), ("enable_verifier", verify)] {
             flags.set(name, value).ok()?;
         }
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
