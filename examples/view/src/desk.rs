@@ -15,6 +15,11 @@ use tokio::sync::Notify;
 
 /// Time from one frame to the next: eyes see no more, and a run has better things to do.
 const BETWEEN: Duration = Duration::from_millis(33);
+/// The same from one frame with measures to the next: some cost as much as a sweep.
+const BETWEEN_MEASURES: Duration = Duration::from_millis(100);
+/// A run that goes on has so many times as long for its steps as frames take, and as measures take: large meshes are shown less often.
+const STEPS_TO_FRAMES: u32 = 40;
+const STEPS_TO_MEASURES: u32 = 60;
 /// How long a turn waits before its run may look at something else, such as Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Pages at once: each is sent frames of its own.
@@ -83,7 +88,10 @@ struct State {
     at: usize,
     /// Changes with what there is to see.
     version: u64,
-    shown: Option<Instant>,
+    /// When the frame that is made was asked for, and whether with measures; when there may be another one, and one with measures.
+    asked: Option<(Instant, bool)>,
+    next_frame: Option<Instant>,
+    next_measures: Option<Instant>,
     rate: f64,
     rated: Option<(Instant, u64)>,
     over: Option<String>,
@@ -98,6 +106,8 @@ struct Page {
     has_model: bool,
     /// The version of what it was sent, unless it wishes something else by now.
     seen: Option<u64>,
+    /// The same of the last one with measures.
+    measured: Option<u64>,
     /// What it wished of the frame that the run was asked for.
     asked: Option<Wish>,
     mail: Option<(Arc<Frame>, Wish)>,
@@ -161,7 +171,12 @@ impl Desk {
         let (frame, now) = (Arc::new(frame), Instant::now());
         let mut state = self.lock();
         let version = state.version;
-        state.shown = Some(now);
+        let (asked, is_measured) = state.asked.take().unwrap_or((now, false));
+        let cost = (now - asked).saturating_sub(frame.measuring);
+        state.next_frame = Some(now + state.rest(cost, STEPS_TO_FRAMES).max(BETWEEN));
+        if is_measured {
+            state.next_measures = Some(now + state.rest(frame.measuring, STEPS_TO_MEASURES).max(BETWEEN_MEASURES));
+        }
         match state.rated {
             Some((then, step)) if now - then >= RATE_OVER => {
                 state.rate = frame.step.saturating_sub(step) as f64 / (now - then).as_secs_f64();
@@ -173,11 +188,23 @@ impl Desk {
         for page in &mut state.pages {
             if let Some(wish) = page.asked.take() {
                 (page.is_ready, page.seen) = (false, (wish == page.wish).then_some(version));
+                if is_measured {
+                    page.measured = Some(version);
+                }
                 page.mail = Some((frame.clone(), wish));
                 page.wake.notify_one();
             }
         }
         self.settle(state);
+    }
+
+    /// A frame took so long to encode, on a core that the run may have missed.
+    pub(crate) fn encoded(&self, cost: Duration) {
+        let mut state = self.lock();
+        // What the system does to send it is about as much again; the more cores there are, the less the run misses one.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let rest = state.rest(2 * cost / cores, STEPS_TO_FRAMES);
+        state.next_frame = state.next_frame.map(|at| at + rest);
     }
 
     /// No step follows: the state can still be looked at.
@@ -216,6 +243,7 @@ impl Desk {
             is_told: false,
             has_model: false,
             seen: None,
+            measured: None,
             asked: None,
             mail: None,
             wake: wake.clone(),
@@ -288,8 +316,8 @@ impl State {
         if self.model.is_none() {
             return Some(Turn::Describe);
         }
-        if self.is_wanted() && self.shown.is_none_or(|shown| now >= shown + BETWEEN) {
-            return Some(Turn::Show(self.ask()));
+        if self.due_frame().is_some_and(|at| at <= Some(now)) {
+            return Some(Turn::Show(self.ask(now)));
         }
         let may_step = match self.paused {
             true => self.due > 0,
@@ -309,24 +337,35 @@ impl State {
         Some(Turn::Step)
     }
 
-    /// When something may change without a word from a page.
-    fn wakes(&self) -> Option<Instant> {
-        let frame = self.shown.filter(|_| self.is_wanted()).map(|shown| shown + BETWEEN);
-        let step = self.next_step.filter(|_| self.steps && !self.paused && self.pace > 0.0);
-        frame.into_iter().chain(step).min()
+    /// The time for steps that such a cost asks for: a minute at most.
+    fn rest(&self, cost: Duration, share: u32) -> Duration {
+        let goes_on = self.steps && !self.paused;
+        if goes_on { cost.saturating_mul(share).min(Duration::from_secs(60)) } else { Duration::ZERO }
     }
 
-    fn is_wanted(&self) -> bool {
-        self.pages.iter().any(|page| page.wants(self.version))
+    /// When something may change without a word from a page.
+    fn wakes(&self) -> Option<Instant> {
+        let step = self.next_step.filter(|_| self.steps && !self.paused && self.pace > 0.0);
+        self.due_frame().flatten().into_iter().chain(step).min()
+    }
+
+    /// When a frame is due, if a page wants one: of another state or wish, or with the measures of this state. None within is at once.
+    fn due_frame(&self) -> Option<Option<Instant>> {
+        let at = |page: &Page| match page.wants(self.version, false) {
+            true => self.next_frame,
+            false => self.next_frame.max(self.next_measures),
+        };
+        self.pages.iter().filter(|page| page.wants(self.version, true)).map(at).min()
     }
 
     /// Notes what pages wish of the frame that the run is asked for now.
-    fn ask(&mut self) -> Wanted {
+    fn ask(&mut self, now: Instant) -> Wanted {
         let fields = self.model.as_ref().map_or(0, |(_, fixed)| fixed.components.len());
         let mut wanted = Wanted { at: self.at, ..Wanted::default() };
-        let version = self.version;
-        for page in self.pages.iter_mut().filter(|page| page.wants(version)) {
-            wanted.metrics |= page.wish.metrics;
+        // What stands still may be measured whenever it is shown.
+        let may_measure = self.paused || !self.steps || self.next_measures.is_none_or(|at| now >= at);
+        for page in self.pages.iter_mut().filter(|page| page.wants(self.version, may_measure)) {
+            wanted.metrics |= page.wish.metrics && may_measure;
             match page.wish.pick {
                 Some(_) => wanted.fields.extend(0..fields),
                 None => wanted.fields.extend(page.wish.field.filter(|&field| field < fields)),
@@ -335,6 +374,7 @@ impl State {
         }
         wanted.fields.sort_unstable();
         wanted.fields.dedup();
+        self.asked = Some((now, wanted.metrics));
         wanted
     }
 
@@ -354,8 +394,10 @@ impl State {
 }
 
 impl Page {
-    fn wants(&self, version: u64) -> bool {
-        self.is_ready && self.seen != Some(version)
+    /// Whether it wants a frame of that version; for measures alone, too, where it `may` have them.
+    fn wants(&self, version: u64, may: bool) -> bool {
+        let lacks_measures = may && self.wish.metrics && self.measured != Some(version);
+        self.is_ready && (self.seen != Some(version) || lacks_measures)
     }
 }
 
@@ -394,6 +436,57 @@ mod tests {
         desk.show(Frame::default());
         (0..1000).for_each(|_| assert_eq!(desk.turn(), Turn::Step));
         assert!(desk.collect(page).frame.is_some() && desk.collect(page).frame.is_none());
+    }
+
+    /// What a run does in so many milliseconds whose frames take so many: frames, those with measures, and steps.
+    fn watched(milliseconds: u64, a_frame: u64) -> [u64; 3] {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        described(&desk);
+        let (clock, mut all) = (Instant::now(), [0; 3]);
+        while clock.elapsed() < Duration::from_millis(milliseconds) {
+            desk.take(page, &request(r#"{"ready":true,"metrics":true}"#));
+            match desk.turn() {
+                Turn::Show(wanted) => {
+                    std::thread::sleep(Duration::from_millis(a_frame));
+                    all[0] += 1;
+                    all[1] += u64::from(wanted.metrics);
+                    desk.show(Frame::default());
+                }
+                _ => all[2] += 1,
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn measures_are_taken_ten_times_a_second_and_slow_frames_seldom() {
+        let [frames, measured, _] = watched(450, 0);
+        assert!((2..=5).contains(&measured) && frames > measured && frames <= 15, "{measured} of {frames}");
+        // 10 ms are a 40th of 400.
+        let [frames, _, steps] = watched(600, 10);
+        assert!(frames <= 2 && steps > frames, "{frames}");
+    }
+
+    #[test]
+    fn a_state_that_stands_is_measured_once() {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        described(&desk);
+        let mut shown = Vec::new();
+        for text in [r#"{"metrics":true}"#, r#"{"pause":true}"#, r#"{"step":1}"#, r#"{}"#, r#"{}"#] {
+            desk.take(page, &request(text));
+            let clock = Instant::now();
+            while clock.elapsed() < Duration::from_millis(150) {
+                desk.take(page, &request(r#"{"ready":true}"#));
+                if let Turn::Show(wanted) = desk.turn() {
+                    shown.push(wanted.metrics);
+                    desk.show(Frame::default());
+                }
+            }
+        }
+        let stands = shown.iter().rev().take_while(|measured| **measured).count();
+        assert!((1..=4).contains(&stands) && shown.last() == Some(&true), "{shown:?}");
     }
 
     #[test]

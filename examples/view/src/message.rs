@@ -4,6 +4,7 @@ use crate::shape::Shape;
 use axum::body::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The first number of the message of a frame.
 const KIND: u32 = 2;
@@ -21,6 +22,8 @@ pub struct Frame {
     pub fields: Vec<(usize, Vec<f64>)>,
     /// What was measured, as listed in the model; empty if that was not wanted.
     pub metrics: Vec<f64>,
+    /// How long that took, of the time that the run was held up.
+    pub measuring: Duration,
     /// What could not be shown, and why.
     pub trouble: Option<String>,
 }
@@ -205,7 +208,7 @@ mod tests {
             points: mesh.points().to_vec(),
             fields: vec![(0, vec![2.0; 26]), (1, flow)],
             metrics: vec![7.0],
-            trouble: None,
+            ..Frame::default()
         };
         let word = |bytes: &[u8], i: usize| u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
         let last = |bytes: &[u8]| f32::from_le_bytes(bytes[bytes.len() - 4..].try_into().unwrap());

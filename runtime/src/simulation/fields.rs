@@ -46,9 +46,13 @@ pub struct DeviceField {
 /// Reads a part of a state whose first real is `first`, in the order of the mesh's vertices: shape [vertices × components].
 pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: usize, part: &Part) -> Field {
     let Part { name, components, kind } = part;
-    let slots = (0..layout.places.len()).map(|v| layout.slot(v as u32));
-    let reals = slots.flat_map(|slot| (first..first + components).map(move |k| state.real(slot, k)));
-    Field { name: name.clone(), components: *components, values: reals.map(|x| kind.decode(x)).collect() }
+    let vertices = layout.places.len();
+    let mut values = Vec::with_capacity(vertices * components);
+    for v in 0..vertices as u32 {
+        let slot = layout.slot(v);
+        values.extend((first..first + components).map(|k| kind.decode(state.real(slot, k))));
+    }
+    Field { name: name.clone(), components: *components, values }
 }
 
 /// Reads all parts of a state, likewise.

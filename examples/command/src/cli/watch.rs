@@ -169,7 +169,7 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
         map: look.map,
         metrics,
         moves: look.positions.is_some() || look.lift != 0.0,
-        points: points(run)?.unwrap_or_else(|| run.mesh().points().to_vec()),
+        points: run.points(&moving(run)?)?,
         shape: Shape::of(run.mesh()),
         cells: run.mesh().cells().len(),
         props: look.props.clone(),
@@ -178,28 +178,29 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     })
 }
 
-/// Where the points are, if they move: the fields alone are read that say it.
-fn points(run: &Run) -> Result<Option<Vec<[f64; 3]>>> {
+/// The fields that say where the points are, if they move.
+fn moving(run: &Run) -> Result<Vec<Field>> {
     let look = run.look();
     let raised = look.color.filter(|_| look.lift != 0.0);
-    let names: Vec<&str> = look.positions.into_iter().chain(raised).collect();
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let fields = names.into_iter().map(|name| run.field(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(run.points(&fields)?))
+    Ok(look.positions.into_iter().chain(raised).map(|name| run.field(name)).collect::<Result<_, _>>()?)
 }
 
 fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
+    let clock = Instant::now();
     let metrics = if wanted.metrics { run.metrics()?.iter().map(|metric| metric.value).collect() } else { Vec::new() };
-    let state = run.fields();
+    let measuring = clock.elapsed();
+    let (state, mut moving) = (run.fields(), moving(run)?);
+    let points = if moving.is_empty() { Vec::new() } else { run.points(&moving)? };
     let mut fields = Vec::with_capacity(wanted.fields.len());
     for &place in &wanted.fields {
         let Some(part) = state.get(place) else {
             fields.extend(still.get(place - state.len()).map(|field| (place, field.values.clone())));
             continue;
         };
-        let mut values = run.field(&part.name).with_context(|| format!("cannot show {}", part.name))?.values;
+        // What was read for the places is not read again.
+        let known = moving.iter().position(|field| field.name == part.name).map(|at| moving.swap_remove(at));
+        let read = || run.field(&part.name).with_context(|| format!("cannot show {}", part.name));
+        let mut values = known.map_or_else(read, Ok)?.values;
         // What stands for nothing has no color.
         let nothing = run.table().iter().find(|column| column.field == part.name).and_then(|column| column.nothing);
         if let Some((nothing, _)) = nothing {
@@ -207,8 +208,7 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
         }
         fields.push((place, values));
     }
-    let points = points(run)?.unwrap_or_default();
-    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, trouble: None })
+    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, measuring, trouble: None })
 }
 
 #[cfg(test)]
