@@ -50,7 +50,12 @@ pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: u
     let mut values = Vec::with_capacity(vertices * components);
     for v in 0..vertices as u32 {
         let slot = layout.slot(v);
-        values.extend((first..first + components).map(|k| kind.decode(state.real(slot, k))));
+        // Where the first real lies is a division, and the others are a stride away.
+        let (reals, at, stride) = match first.checked_sub(state.shape.shared) {
+            None => (state.shared, state.shape.shared_index(slot, first), 1),
+            Some(k) => (state.private, state.shape.private_index(slot, k), state.shape.width),
+        };
+        values.extend((0..*components).map(|k| kind.decode(reals[at + k * stride])));
     }
     Field { name: name.clone(), components: *components, values }
 }
