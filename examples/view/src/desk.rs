@@ -8,6 +8,7 @@ use crate::message::{Fixed, Frame, Request, Wish};
 use crate::model::Model;
 use axum::body::Bytes;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,6 +37,9 @@ pub enum Turn {
     Describe,
     /// Hand over the state, by [`View::show`](crate::View::show), and ask again.
     Show(Wanted),
+    /// Set numbers, as places in those of the model with their values; say what has come of it, by [`View::set`](crate::View::set), and
+    /// ask again.
+    Set(Vec<(usize, f64)>),
     /// Ask again: it is not time for a step. Asking has waited already.
     Wait,
 }
@@ -77,6 +81,10 @@ struct State {
     /// Whether there are steps to take.
     steps: bool,
     model: Option<(Bytes, Arc<Fixed>)>,
+    /// The numbers that can be set, what they are to be, by place, and why the last was refused.
+    dials: Vec<f64>,
+    wanted: BTreeMap<usize, f64>,
+    refused: Option<String>,
     pages: Vec<Page>,
     next_page: u64,
     paused: bool,
@@ -160,10 +168,12 @@ impl Desk {
             names: model.fields.iter().map(|field| field.name.clone()).collect(),
             shape: model.shape,
         };
+        let dials = model.dials.iter().map(|dial| dial.value).collect();
         let mut state = self.lock();
+        state.dials = dials;
         state.model = Some((bytes, Arc::new(fixed)));
         state.pages.iter_mut().for_each(|page| page.has_model = false);
-        state.wake();
+        state.tell();
         self.settle(state);
     }
 
@@ -198,6 +208,16 @@ impl Desk {
         self.settle(state);
     }
 
+    /// Numbers were set, or were refused.
+    pub(crate) fn set(&self, dials: Vec<f64>, refused: Option<String>) {
+        let mut state = self.lock();
+        (state.dials, state.refused) = (dials, refused);
+        // There is something to see, though no step was taken: measures may be others.
+        state.version += 1;
+        state.tell();
+        self.settle(state);
+    }
+
     /// A frame took so long to encode, on a core that the run may have missed.
     pub(crate) fn encoded(&self, cost: Duration) {
         let mut state = self.lock();
@@ -211,6 +231,7 @@ impl Desk {
     pub(crate) fn end(&self, why: &str) {
         let mut state = self.lock();
         state.steps = false;
+        state.wanted.clear();
         state.over.get_or_insert(why.to_string());
         state.tell();
         self.settle(state);
@@ -259,6 +280,7 @@ impl Desk {
         if state.pages.is_empty() {
             (state.paused, state.due, state.pace) = (false, 0, 0.0);
             (state.rate, state.rated) = (0.0, None);
+            state.wanted.clear();
         }
         self.settle(state);
     }
@@ -275,6 +297,9 @@ impl Desk {
         }
         if let Some(pace) = request.pace.filter(|pace| pace.is_finite()) {
             (state.pace, state.next_step) = (pace.clamp(0.0, 1e6), None);
+        }
+        if let Some((dial, value)) = request.set.filter(|&(dial, _)| state.steps && dial < state.dials.len()) {
+            state.wanted.insert(dial, value);
         }
         if let Some(at) = request.at.filter(|&at| at != state.at) {
             state.at = at;
@@ -315,6 +340,9 @@ impl State {
         }
         if self.model.is_none() {
             return Some(Turn::Describe);
+        }
+        if !self.wanted.is_empty() {
+            return Some(Turn::Set(std::mem::take(&mut self.wanted).into_iter().collect()));
         }
         if self.due_frame().is_some_and(|at| at <= Some(now)) {
             return Some(Turn::Show(self.ask(now)));
@@ -389,7 +417,10 @@ impl State {
     }
 
     fn status(&self) -> String {
-        json!({ "paused": self.paused, "pace": self.pace, "at": self.at, "over": self.over }).to_string()
+        json!({
+            "paused": self.paused, "pace": self.pace, "at": self.at, "over": self.over, "dials": self.dials, "refused": self.refused,
+        })
+        .to_string()
     }
 }
 
@@ -404,7 +435,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Quantity;
+    use crate::model::{Dial, Quantity};
 
     fn request(text: &str) -> Request {
         Request::parse(text).unwrap()
@@ -521,6 +552,27 @@ mod tests {
         assert_eq!(desk.turn(), Turn::Wait);
         desk.go(second);
         assert_eq!(desk.turn(), Turn::Step);
+    }
+
+    #[test]
+    fn numbers_are_set_between_steps_and_only_those_that_there_are() {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        desk.take(page, &request(r#"{"set":[0,7]}"#));
+        desk.describe(Model { dials: vec![Dial { value: 1.5, ..Dial::default() }; 2], ..Model::default() });
+        for text in
+            [r#"{"set":[2,7]}"#, r#"{"set":[1,7]}"#, r#"{"set":[0,9e9]}"#, r#"{"set":[1,-8]}"#, r#"{"pause":true}"#]
+        {
+            desk.take(page, &request(text));
+        }
+        assert_eq!([desk.turn(), desk.turn()], [Turn::Set(vec![(0, 9e9), (1, -8.0)]), Turn::Wait]);
+        desk.set(vec![1.5, -8.0], Some("too large".into()));
+        let status = desk.collect(page).status.unwrap();
+        assert!(status.contains(r#""dials":[1.5,-8.0]"#) && status.contains("too large"), "{status}");
+        desk.take(page, &request(r#"{"set":[0,3]}"#));
+        desk.end("over");
+        desk.take(page, &request(r#"{"set":[1,3]}"#));
+        assert_eq!(desk.turn(), Turn::Wait);
     }
 
     #[test]

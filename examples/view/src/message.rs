@@ -58,6 +58,8 @@ pub(crate) struct Request {
     pub(crate) pause: Option<bool>,
     pub(crate) step: Option<u32>,
     pub(crate) pace: Option<f64>,
+    /// A number that is to be set, as a place in those of the model, and its value.
+    pub(crate) set: Option<(usize, f64)>,
     /// The place in a series that is to be shown.
     pub(crate) at: Option<usize>,
 }
@@ -186,7 +188,18 @@ mod tests {
         let mut wish = Wish { component: Some(1), metrics: true, ..Wish::default() };
         request.apply(&mut wish);
         assert_eq!(wish, Wish { field: Some(2), pick: Some(7), metrics: true, ..Wish::default() });
-        for garbage in ["", "{", "[7]", "7", r#"{"delete":true}"#, r#"{"step":-1}"#, r#"{"at":1e99}"#, "\u{0}"] {
+        for garbage in [
+            "",
+            "{",
+            "[7]",
+            "7",
+            r#"{"delete":true}"#,
+            r#"{"step":-1}"#,
+            r#"{"at":1e99}"#,
+            r#"{"set":[0]}"#,
+            r#"{"set":[0,null]}"#,
+            "\u{0}",
+        ] {
             assert!(Request::parse(garbage).is_none(), "{garbage}");
         }
     }

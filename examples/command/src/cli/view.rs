@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         match view.turn() {
             Turn::Describe => view.describe(states.describe()),
             Turn::Show(wanted) => view.show(states.frame(&wanted)),
-            Turn::Step | Turn::Wait => {}
+            Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
     }
     view.end("this view was ended");

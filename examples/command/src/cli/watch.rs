@@ -1,10 +1,11 @@
 //! The live view of a run: between two steps it hands over what pages want to see.
 
+use super::changes::Changes;
 use super::console::Console;
-use crate::Run;
+use crate::{Run, Setting};
 use anyhow::{Context, Result};
 use meshweft_mesh::Field;
-use meshweft_view::{Config, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
+use meshweft_view::{Config, Dial, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -30,7 +31,7 @@ pub(super) fn open(config: &Config, console: &mut Console) -> Result<(View, Opti
     let view = View::start(config)?;
     writeln!(console.err, "view: {}", view.url())?;
     if !config.address.ip().is_loopback() {
-        let warning = "others can reach this view, and what it sends is not encrypted: whoever has the address may watch and pause";
+        let warning = "others can reach this view, and what it sends is not encrypted: whoever has the address may watch, pause and set";
         writeln!(console.err, "warning: {warning}")?;
     }
     let door = if console.terminal { browse(view.url()) } else { None };
@@ -64,20 +65,28 @@ pub(super) struct Watch {
     about: String,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
+    /// The settings of the run, which pages may change.
+    pub(super) changes: Changes,
 }
 
 impl Watch {
     /// Starts to serve, if an address says where. `about` is what the page says of the run.
-    pub(super) fn start(address: Option<SocketAddr>, about: String, console: &mut Console) -> Result<Watch> {
+    pub(super) fn start(
+        address: Option<SocketAddr>,
+        about: String,
+        changes: Changes,
+        console: &mut Console,
+    ) -> Result<Watch> {
         let open = |address| open(&Config { address, steps: true }, console);
-        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new() })
+        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), changes })
     }
 
     /// Hands over what pages want, and waits while they want the run to. Returns whether it may take a step: not after a signal.
-    pub(super) fn may_step(&mut self, name: &str, run: &mut Run, console: &Console) -> Result<bool> {
+    pub(super) fn may_step(&mut self, name: &str, run: &mut Run, console: &mut Console) -> Result<bool> {
         while self.view.is_some() {
             match self.turn(name, run)? {
                 Some(Turn::Step) => return Ok(true),
+                Some(Turn::Set(wanted)) => self.set(&wanted, run, console),
                 _ if console.signals.count() > 0 => return Ok(false),
                 _ => {}
             }
@@ -121,6 +130,21 @@ impl Watch {
         Ok(())
     }
 
+    /// Changes settings, and tells pages and people of it.
+    fn set(&mut self, wanted: &[(usize, f64)], run: &mut Run, console: &mut Console) {
+        let mut refused = None;
+        for &(place, to) in wanted {
+            match self.changes.set(place, to, run) {
+                Ok(line) => line.iter().for_each(|line| drop(writeln!(console.err, "changed: {line}"))),
+                Err(error) => refused = Some(format!("{error:#}")),
+            }
+        }
+        let values = self.changes.live(run).iter().map(|&(_, _, value)| value).collect();
+        if let Some((view, _)) = &mut self.view {
+            view.set(values, refused);
+        }
+    }
+
     fn pages(&self) -> usize {
         self.view.as_ref().map_or(0, |(view, _)| view.pages())
     }
@@ -132,14 +156,21 @@ impl Watch {
         match &turn {
             Turn::Describe => {
                 self.still = still(run);
+                let dial = |&(setting, unit, value): &(&Setting, &str, f64)| Dial {
+                    name: setting.name.into(),
+                    about: setting.about.into(),
+                    unit: unit.into(),
+                    value,
+                };
+                let dials = self.changes.live(run).iter().map(dial).collect();
                 let model = describe(name, &self.about, &self.still, run)?;
-                view.describe(model);
+                view.describe(Model { dials, ..model });
             }
             Turn::Show(wanted) => {
                 let frame = frame(run, &self.still, wanted)?;
                 view.show(frame);
             }
-            Turn::Step | Turn::Wait => {}
+            Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
         Ok(Some(turn))
     }
@@ -217,6 +248,7 @@ mod tests {
     use crate::cli::programs::DIFFUSION;
     use crate::{Options, Settings};
     use std::net::TcpStream;
+    use std::sync::{Arc, Mutex};
     use tungstenite::Message;
 
     #[test]
@@ -257,6 +289,12 @@ mod tests {
         frames
     }
 
+    /// The settings of a run, none changed.
+    fn unchanged() -> Changes {
+        let known = DIFFUSION.first().unwrap().info.settings;
+        Changes::new(known, Settings::new(known), None)
+    }
+
     // [C14]
     #[test]
     fn watching_pausing_and_stepping_change_no_bit() {
@@ -270,7 +308,7 @@ mod tests {
 
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let console = &mut Console::new(&mut out, &mut err);
-        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), console).unwrap();
+        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), unchanged(), console).unwrap();
         let url = watch.view.as_ref().unwrap().0.url().to_string();
         let page = std::thread::spawn(move || look(&url));
         assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
@@ -286,5 +324,117 @@ mod tests {
         assert!(page.join().unwrap() > 5, "the page has seen the run");
         assert_eq!(run.digest().unwrap(), alone.digest().unwrap());
         assert!(String::from_utf8(err).unwrap().starts_with("view: http://127.0.0.1:"));
+    }
+
+    /// Where a command writes whose words are read while it runs.
+    #[derive(Clone, Default)]
+    struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Pipe {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    /// Runs a command. If it serves a page, that pauses the run, and says all words once it has a frame of the step before them.
+    fn command(words: &[&str], page: Vec<(u64, &'static str)>) -> (u8, serde_json::Value, String) {
+        let (mut out, err) = (Vec::new(), Pipe::default());
+        let said = err.clone();
+        let speaker = std::thread::spawn(move || {
+            if page.is_empty() {
+                return;
+            }
+            let text = loop {
+                let text = said.text();
+                if text.contains('\n') {
+                    break text;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            };
+            let url = text.lines().find_map(|line| line.strip_prefix("view: ")).unwrap();
+            let host = url.trim_start_matches("http://").split('/').next().unwrap();
+            let stream = TcpStream::connect(host).unwrap();
+            let (mut socket, _) = tungstenite::client(format!("{}live", url.replace("http", "ws")), stream).unwrap();
+            socket.send(Message::text(r#"{"pause":true}"#)).unwrap();
+            for (at, words) in page {
+                socket.send(Message::text(r#"{"ready":true,"pick":1}"#)).unwrap();
+                loop {
+                    match socket.read() {
+                        Ok(Message::Binary(bytes)) if bytes[0] == 2 => {
+                            if f64::from_le_bytes(bytes[24..32].try_into().unwrap()) >= at as f64 {
+                                break;
+                            }
+                            socket.send(Message::text(r#"{"ready":true}"#)).unwrap();
+                        }
+                        Ok(_) => {}
+                        Err(_) => return,
+                    }
+                }
+                let _ = socket.send(Message::text(words));
+            }
+            // What was asked for is done before the page goes.
+            std::thread::sleep(Duration::from_millis(100));
+        });
+        let code = crate::cli::run(&DIFFUSION, words, &mut Console::new(&mut out, &mut err.clone()));
+        speaker.join().unwrap();
+        (code, serde_json::from_slice(&out).unwrap_or_default(), err.text())
+    }
+
+    #[test]
+    fn settings_that_a_page_changes_are_noted_and_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        let words = |name: &str, more: &[&str]| -> Vec<String> {
+            let all = ["meshweft", "run", "NAME", "--mesh=sheet:9", "--json", "--quiet", "--no-pictures", "--out"];
+            all.iter().map(ToString::to_string).chain([out(name)]).chain(more.iter().map(ToString::to_string)).collect()
+        };
+        let run = |words: &[String], page| command(&words.iter().map(String::as_str).collect::<Vec<_>>(), page);
+        // Paused at some step; changed, and refused; ten steps further, changed again, and stopped by a checkpoint at its end.
+        let page = vec![(0, r#"{"set":[0,0.1]}"#), (0, r#"{"set":[0,7]}"#), (0, r#"{"pause":false}"#)];
+        let (code, watched, said) = run(&words("watched", &["--view", "--steps=400", "--checkpoint-every=1000"]), page);
+        assert_eq!(code, 0, "{said}");
+        let changes = watched["changes"].as_array().unwrap();
+        assert_eq!(
+            (changes.len(), &changes[0]["to"], &watched["settings"]["rate"]),
+            (1, &0.1.into(), &0.1.into()),
+            "{said}"
+        );
+        let step = changes[0]["after_step"].as_u64().unwrap();
+        assert!(said.contains(&format!("changed: rate from 0.05 to 0.1 after step {step}")), "{said}");
+        let file = std::fs::read_to_string(folder.path().join("watched/NAME.changes.csv")).unwrap();
+        assert_eq!(file, format!("after_step,setting,from,to,unit\n{step},rate,0.05,0.1,\n"));
+
+        // The same by hand, and without.
+        let entry = DIFFUSION.first().unwrap();
+        let mesh = || meshweft_mesh::generate::generate("sheet:9", 1).unwrap();
+        let mut settings = Settings::new(entry.info.settings);
+        let mut by_hand = entry.start(mesh(), &settings, &Options::default()).unwrap();
+        (0..step).for_each(|_| by_hand.step().unwrap());
+        settings.set(entry.info.settings, "rate", "0.1").unwrap();
+        by_hand.change(&settings).unwrap();
+        (step..400).for_each(|_| by_hand.step().unwrap());
+        assert_eq!(watched["digest"], by_hand.digest().unwrap());
+
+        // Going on, the changed value stays, and so does what is noted.
+        let resume = ["meshweft", "resume", &out("watched"), "--steps=500", "--json", "--quiet"];
+        let (code, resumed, said) = command(&resume, vec![]);
+        assert_eq!(code, 0, "{said}");
+        (400..500).for_each(|_| by_hand.step().unwrap());
+        assert_eq!((&resumed["digest"], &resumed["changes"]), (&by_hand.digest().unwrap().into(), &watched["changes"]));
+        assert_eq!(std::fs::read_to_string(folder.path().join("watched/NAME.changes.csv")).unwrap(), file);
+        // A run anew leaves nothing of it.
+        let (code, anew, said) = run(&words("watched", &["--steps=5"]), vec![]);
+        assert_eq!((code, anew["changes"].as_array().map(Vec::len)), (0, Some(0)), "{said}");
+        assert!(!folder.path().join("watched/NAME.changes.csv").exists());
     }
 }
