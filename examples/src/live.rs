@@ -6,8 +6,11 @@ use meshweft::{Backend, Cluster, Order};
 use meshweft_command::{Entry, Kind, Options, Run, Settings};
 use meshweft_mesh::generate::generate;
 
+/// Settings by name.
+type Set = &'static [(&'static str, &'static str)];
+
 /// Examples with settings that choose another of their programs, and a mesh.
-const CASES: [(&str, &str, &[(&str, &str)]); 6] = [
+const CASES: [(&str, &str, Set); 6] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:6", &[("method", "cg")]),
     ("heat", "box:6", &[("method", "explicit"), ("dt", "10")]),
@@ -17,7 +20,7 @@ const CASES: [(&str, &str, &[(&str, &str)]); 6] = [
 ];
 
 /// An example, and its settings before and after a change of all that can be changed.
-fn case(name: &str, set: &[(&str, &str)], live: &[&str]) -> (&'static Entry, [Settings; 2]) {
+fn case(name: &str, set: Set, live: &[&str]) -> (&'static Entry, [Settings; 2]) {
     let entry = EXAMPLES.iter().find(|entry| entry.info.name == name).unwrap();
     let mut before = Settings::new(entry.info.settings);
     set.iter().for_each(|(name, value)| before.set(entry.info.settings, name, value).unwrap());
