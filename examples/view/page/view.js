@@ -45,6 +45,7 @@ function received(buffer) {
 function told(news) {
   if (news.trouble !== undefined) trouble(news.trouble);
   else if (news.pick !== undefined) showPick(news);
+  else if (news.table !== undefined) showTable(news.table);
   else {
     if (news.refused || status.refused) trouble(news.refused ?? "");
     status = news;
@@ -223,6 +224,19 @@ function showPick({ pick, at, fields }) {
     row.append(head, ...own.slice(0, 9).map((x) => {
       const cell = document.createElement("td");
       cell.textContent = typeof x === "number" ? short(x) : x;
+      return cell;
+    }));
+    return row;
+  }));
+}
+
+function showTable(rows) {
+  $("table").hidden = false;
+  $("rows").replaceChildren(...rows.map((cells, i) => {
+    const row = document.createElement("tr");
+    row.append(...cells.map((text) => {
+      const cell = document.createElement(i === 0 ? "th" : "td");
+      cell.textContent = text;
       return cell;
     }));
     return row;

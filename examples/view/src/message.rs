@@ -24,6 +24,8 @@ pub struct Frame {
     pub metrics: Vec<f64>,
     /// How long that took, of the time that the run was held up.
     pub measuring: Duration,
+    /// Rows of a small table beside the mesh, the first of which is its head; nothing if it has not changed.
+    pub table: Vec<Vec<String>>,
     /// What could not be shown, and why.
     pub trouble: Option<String>,
 }

@@ -166,6 +166,9 @@ async fn send(socket: &mut WebSocket, desk: &Desk, number: u64) -> Option<()> {
     if let Some(trouble) = &frame.trouble {
         deliver(socket, Message::text(json!({ "trouble": trouble }).to_string())).await?;
     }
+    if !frame.table.is_empty() {
+        deliver(socket, Message::text(json!({ "table": frame.table }).to_string())).await?;
+    }
     if let Some(vertex) = wish.pick {
         deliver(socket, Message::text(frame.values_of(&fixed, vertex).to_string())).await?;
     }

@@ -2,6 +2,7 @@
 
 use super::changes::Changes;
 use super::console::Console;
+use super::hosts;
 use crate::{Run, Setting};
 use anyhow::{Context, Result};
 use meshweft_mesh::Field;
@@ -17,6 +18,10 @@ pub(super) const HERE: &str = "127.0.0.1:0";
 const WELCOME: Duration = Duration::from_secs(30);
 /// How long a run that is over waits for a page that is loaded anew.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Time from one table of hosts to the next.
+const BETWEEN_TABLES: Duration = Duration::from_secs(1);
+/// The name of the field that says which host has a vertex.
+const HOST: &str = "host";
 
 /// Reads an address, with or without a port.
 pub(super) fn address(word: &str) -> Result<SocketAddr, String> {
@@ -65,6 +70,8 @@ pub(super) struct Watch {
     about: String,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
+    /// When pages were last told of hosts.
+    told: Option<Instant>,
     /// The settings of the run, which pages may change.
     pub(super) changes: Changes,
 }
@@ -78,7 +85,7 @@ impl Watch {
         console: &mut Console,
     ) -> Result<Watch> {
         let open = |address| open(&Config { address, steps: true }, console);
-        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), changes })
+        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), told: None, changes })
     }
 
     /// Hands over what pages want, and waits while they want the run to. Returns whether it may take a step: not after a signal.
@@ -155,7 +162,7 @@ impl Watch {
         let turn = view.turn();
         match &turn {
             Turn::Describe => {
-                self.still = still(run);
+                (self.still, self.told) = (still(run), None);
                 let dial = |&(setting, unit, value): &(&Setting, &str, f64)| Dial {
                     name: setting.name.into(),
                     about: setting.about.into(),
@@ -167,8 +174,15 @@ impl Watch {
                 view.describe(Model { dials, ..model });
             }
             Turn::Show(wanted) => {
+                // Before the state is asked for, for which all hosts take all steps.
+                let is_time = self.told.is_none_or(|told| told.elapsed() >= BETWEEN_TABLES);
+                let hosts = if is_time { run.hosts() } else { Vec::new() };
+                let table = if hosts.is_empty() { Vec::new() } else { hosts::now(&hosts, run.steps()) };
+                if !table.is_empty() {
+                    self.told = Some(Instant::now());
+                }
                 let frame = frame(run, &self.still, wanted)?;
-                view.show(frame);
+                view.show(Frame { table, ..frame });
             }
             Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
@@ -192,7 +206,8 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     let state = run.fields();
     let of_state = state.iter().map(|part| quantity(&part.name, part.components));
     let of_mesh = still.iter().map(|field| quantity(&field.name, field.components));
-    let fields: Vec<Quantity> = of_state.chain(of_mesh).collect();
+    let of_hosts = (!run.hosts().is_empty()).then(|| quantity(HOST, 1));
+    let fields: Vec<Quantity> = of_state.chain(of_mesh).chain(of_hosts).collect();
     Ok(Model {
         name: name.into(),
         about: about.into(),
@@ -225,7 +240,12 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
     let mut fields = Vec::with_capacity(wanted.fields.len());
     for &place in &wanted.fields {
         let Some(part) = state.get(place) else {
-            fields.extend(still.get(place - state.len()).map(|field| (place, field.values.clone())));
+            let values = match still.get(place - state.len()) {
+                Some(field) => field.values.clone(),
+                // Another host may have a vertex after one was lost.
+                None => run.owners().into_iter().map(f64::from).collect(),
+            };
+            fields.push((place, values));
             continue;
         };
         // What was read for the places is not read again.
@@ -239,7 +259,7 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
         }
         fields.push((place, values));
     }
-    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, measuring, trouble: None })
+    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, measuring, ..Frame::default() })
 }
 
 #[cfg(test)]
@@ -324,6 +344,28 @@ mod tests {
         assert!(page.join().unwrap() > 5, "the page has seen the run");
         assert_eq!(run.digest().unwrap(), alone.digest().unwrap());
         assert!(String::from_utf8(err).unwrap().starts_with("view: http://127.0.0.1:"));
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn a_run_on_hosts_shows_which_has_a_vertex() {
+        let start = |backend| {
+            let entry = DIFFUSION.first().unwrap();
+            let mesh = meshweft_mesh::generate::generate("sheet:40", 1).unwrap();
+            entry.start(mesh, &Settings::new(entry.info.settings), &Options { backend, ..Options::default() }).unwrap()
+        };
+        let two = meshweft::Cluster::inside(2).unwrap();
+        let mut run = start(meshweft::Backend::Cluster(two));
+        run.step().unwrap();
+        let model = describe("diffusion", "", &[], &mut run).unwrap();
+        assert_eq!(model.fields.last().unwrap().name, HOST);
+        let wanted = Wanted { fields: vec![0, 1], ..Wanted::default() };
+        let frame = frame(&mut run, &[], &wanted).unwrap();
+        let count = |host: f64| frame.fields[1].1.iter().filter(|&&x| x == host).count();
+        let vertices: Vec<_> = run.hosts().iter().map(|host| host.vertices).collect();
+        assert_eq!(vec![count(1.0), count(2.0)], vertices);
+        assert_eq!(hosts::now(&run.hosts(), run.steps()).len(), 3);
+        assert!(describe("diffusion", "", &[], &mut start(meshweft::Backend::Serial)).unwrap().fields.len() == 1);
     }
 
     /// Where a command writes whose words are read while it runs.
