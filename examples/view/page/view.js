@@ -69,6 +69,7 @@ function start(described) {
   $("about").textContent = (model.about ? `${counts}; ${model.about}` : counts) + note;
   stage.build(model);
   plots = new Plots($("plots"), model.metrics);
+  plots.fill(model.history);
   options($("field"), [["-1", "one color"], ...model.fields.map(({ name }, i) => [String(i), name])], String(model.color ?? -1));
   options($("map"), Object.keys(model.maps).map((name) => [name, name]), model.map);
   $("props-line").hidden = model.props.length === 0;
@@ -88,7 +89,7 @@ function start(described) {
   fieldChosen();
   showStatus();
   restyle();
-  ask({ metrics: model.metrics.length > 0, pick: -1, ready: true });
+  ask({ metrics: model.metrics.length > 0 && !model.times, pick: -1, ready: true });
 }
 
 /** A number that can be set while the run goes on. */
@@ -96,6 +97,7 @@ function dial({ name, about, unit }, place) {
   const line = document.createElement("label");
   const input = document.createElement("input");
   input.spellcheck = false;
+  input.id = `dial-${place}`;
   input.addEventListener("change", () => {
     const value = Number(input.value);
     if (input.value.trim() !== "" && Number.isFinite(value)) ask({ set: [place, value] });
@@ -352,7 +354,8 @@ function draw(now) {
     }
     showLegend();
     showMoment(frame);
-    plots.push(frame.time, frame.metrics);
+    if (plots.now === null) plots.push(frame.time, frame.metrics);
+    else plots.now = frame.time;
     restyle();
     Object.assign(shown, { frames: shown.frames + 1, step: frame.step, time: frame.time });
     counted++;

@@ -38,6 +38,7 @@ mod access;
 mod connection;
 mod desk;
 mod error;
+mod history;
 mod message;
 mod model;
 mod series;
@@ -47,6 +48,7 @@ mod view;
 
 pub use desk::{Turn, Wanted};
 pub use error::{Error, Result};
+pub use history::History;
 pub use message::Frame;
 pub use model::{Dial, Metric, Model, Quantity, Span, fields_of};
 pub use series::{Series, State};

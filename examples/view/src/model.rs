@@ -25,6 +25,8 @@ pub struct Model {
     pub map: ColorMap,
     /// What is measured.
     pub metrics: Vec<Metric>,
+    /// What was measured before, over simulated seconds.
+    pub history: Vec<(f64, Vec<f64>)>,
     /// Whether its points move: frames then have them.
     pub moves: bool,
     /// Where its points are at first, shape [n × 3].
@@ -145,6 +147,7 @@ impl Model {
             "center": self.center(),
             "fields": self.fields.iter().map(field).collect::<Vec<_>>(),
             "metrics": self.metrics.iter().map(metric).collect::<Vec<_>>(),
+            "history": self.history,
             "dials": self.dials.iter().map(dial).collect::<Vec<_>>(),
             "color": self.color,
             "map": name(self.map),

@@ -184,7 +184,7 @@ pub(super) fn now(hosts: &[HostReport], steps: u64) -> Vec<Vec<String>> {
     let slowest = waited_for(hosts).map(|host| host.host);
     let row = |host: &HostReport| {
         let wait = match slowest {
-            Some(slowest) if slowest == host.host => "the others wait for it".to_string(),
+            Some(slowest) if slowest == host.host => format!("{:.0} %, waited for", 100.0 * waits(host)),
             _ => format!("{:.0} %", 100.0 * waits(host)),
         };
         let step = steps.saturating_sub(host.behind);
@@ -210,7 +210,7 @@ mod tests {
         };
         let hosts = [host(1, 0.5, 3), host(2, 2.0, 0)];
         let table = now(&hosts, 12);
-        assert_eq!(table[1], ["1", "1 500", "9", "the others wait for it"]);
+        assert_eq!(table[1], ["1", "1 500", "9", "20 %, waited for"]);
         assert_eq!(table[2], ["2", "1 500", "12", "50 %"]);
         assert!(slowest(&hosts).starts_with(", slowest host 1: waits 20 % of its time, others up to 50 %"));
         assert_eq!((slowest(&hosts[..1]), now(&hosts[..1], 12)[1][3].as_str()), (String::new(), "20 %"));
