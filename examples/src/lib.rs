@@ -9,6 +9,8 @@ mod bench;
 pub mod cloth;
 pub mod graphs;
 pub mod heat;
+#[cfg(test)]
+mod live;
 pub mod spring;
 pub mod wave;
 

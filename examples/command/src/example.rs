@@ -54,6 +54,18 @@ pub trait Example: Program {
     /// A mesh that the physics cannot run on.
     fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Self>;
 
+    /// The numbers among its settings that [`Example::change`] takes over; none unless overridden.
+    const LIVE: &'static [&'static str] = &[];
+
+    /// Takes over those of its settings between two steps: all but its state is then what [`Example::new`] makes of them. Stars and fixed
+    /// vertices stay as they are, so settings that decide about them are not among those.
+    ///
+    /// # Errors
+    /// A value that it cannot go on with; it is then as it was.
+    fn change(&mut self, _settings: &Settings, _order: Order) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether it is this program that runs with these settings, of those of an example.
     fn runs(_settings: &Settings) -> bool {
         true

@@ -35,6 +35,7 @@ pub struct Options {
 pub struct Run {
     scene: Scene,
     oracle: Option<Oracle>,
+    order: Order,
 }
 
 /// A simulation of some example, with what is known of it beyond that.
@@ -44,6 +45,8 @@ pub(crate) struct Scene {
     note: Option<String>,
     table: Vec<Column>,
     judge: fn(&dyn Any, &[Field]) -> Result<Vec<Check>>,
+    live: &'static [&'static str],
+    change: fn(&mut dyn Any, &Settings, Order) -> Result<()>,
 }
 
 /// What makes the scene of an example.
@@ -62,7 +65,11 @@ pub(crate) fn make<P: Example>(mut mesh: Mesh, settings: &Settings, options: &Op
         let program: &P = program.downcast_ref().expect("the scene has this program");
         program.judge(fields)
     };
-    Ok(Scene { simulation, look, note, table, judge })
+    let change = |program: &mut dyn Any, settings: &Settings, order| {
+        let program: &mut P = program.downcast_mut().expect("the scene has this program");
+        program.change(settings, order)
+    };
+    Ok(Scene { simulation, look, note, table, judge, live: P::LIVE, change })
 }
 
 /// All but the precision.
@@ -89,7 +96,7 @@ impl Run {
                 Some(Oracle { serial: serial?, exact: Some(exact?), worst: 0.0, from: 0 })
             }
         };
-        Ok(Run { scene: make(mesh, settings, &options)?, oracle })
+        Ok(Run { scene: make(mesh, settings, &options)?, oracle, order })
     }
 
     /// Advances one step; with the oracle beside it, compares both.
@@ -117,6 +124,22 @@ impl Run {
             oracle.from = from.steps();
         }
         Ok(self.scene.simulation.resume(from)?)
+    }
+
+    /// The settings that [`Run::change`] takes over.
+    pub fn live(&self) -> &'static [&'static str] {
+        self.scene.live
+    }
+
+    /// Takes over other values of the [live](Run::live) settings, from the next step on, as the oracle beside it does.
+    ///
+    /// # Errors
+    /// A value that the program cannot go on with: all is then as it was.
+    pub fn change(&mut self, settings: &Settings) -> Result<()> {
+        let oracle = self.oracle.iter_mut().flat_map(|oracle| [Some(&mut oracle.serial), oracle.exact.as_mut()]);
+        let mut all = std::iter::once(&mut self.scene.simulation).chain(oracle.flatten());
+        // All have the same program, so that what is refused is refused by the first.
+        all.try_for_each(|simulation| (self.scene.change)(simulation.program_mut(), settings, self.order))
     }
 
     /// Where the points are when the state has these fields, shape [n × 3], meters.

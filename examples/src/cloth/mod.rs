@@ -15,12 +15,13 @@ mod scene;
 mod solve;
 mod symmetric;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use scene::{Bending, Scene};
+use std::sync::Arc;
 
 record! {
     /// Numbers that all vertices read.
@@ -116,7 +117,7 @@ stars! {
 
 /// A piece of cloth.
 pub struct Cloth {
-    scene: Scene,
+    scene: Arc<Scene>,
     dt: f64,
     rounds: usize,
     density: f64,
@@ -227,12 +228,16 @@ impl Cloth {
     /// # Errors
     /// A mesh without triangles or quads.
     pub fn with(mesh: &mut Mesh, options: &ClothOptions, order: Order) -> Result<Cloth> {
-        let scene = Scene::set(mesh, options)?;
+        Ok(Cloth::tuned(Arc::new(Scene::set(mesh, options)?), options, order))
+    }
+
+    /// The scene with all else that decides about a step.
+    fn tuned(scene: Arc<Scene>, options: &ClothOptions, order: Order) -> Cloth {
         let (young, poisson) = (options.stretch, options.poisson);
         // Double-buffered, neighbors move at the same time and overshoot together.
         let relaxation = options.relaxation.unwrap_or(if order.key.is_double_buffered() { 0.4 } else { 1.0 });
         let pressure = options.pressure.unwrap_or(if scene.outward != 0.0 { 30.0 } else { 0.0 });
-        Ok(Cloth {
+        Cloth {
             scene,
             dt: options.dt,
             rounds: options.rounds,
@@ -248,7 +253,7 @@ impl Cloth {
             friction: options.friction,
             relaxation,
             contact: options.obstacles,
-        })
+        }
     }
 }
 
@@ -430,6 +435,18 @@ impl Example for Cloth {
 
     fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Cloth> {
         Cloth::with(mesh, &ClothOptions::from(settings), order)
+    }
+
+    const LIVE: &'static [&'static str] =
+        &["dt", "stretch", "poisson", "bend", "pressure", "gravity", "wind", "drag", "friction", "relaxation"];
+
+    fn change(&mut self, settings: &Settings, order: Order) -> Result<()> {
+        let options = ClothOptions::from(settings);
+        if (options.bend > 0.0) != (self.bend > 0.0) {
+            bail!("bend cannot go from or to 0 while it runs: without bending a vertex has other neighbors");
+        }
+        *self = Cloth::tuned(self.scene.clone(), &options, order);
+        Ok(())
     }
 
     fn look(&self) -> Look {

@@ -267,6 +267,15 @@ impl Example for Implicit {
         matches!(settings.choice("method"), "cg" | "chebyshev")
     }
 
+    const LIVE: &'static [&'static str] = &["diffusivity", "dt", "tolerance"];
+
+    fn change(&mut self, settings: &Settings, _order: Order) -> Result<()> {
+        let options = HeatOptions::from(settings);
+        self.scene.tune(options.diffusivity, options.step());
+        self.tolerance = options.tolerance;
+        Ok(())
+    }
+
     fn look(&self) -> Look {
         super::look()
     }

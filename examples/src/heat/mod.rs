@@ -88,8 +88,12 @@ impl Default for HeatOptions {
 
 impl HeatOptions {
     fn scene(&self, mesh: &Mesh) -> Result<Scene> {
-        let times = if self.method == Method::Explicit { 0.9 } else { 5.0 };
-        Scene::new(mesh, self.diffusivity, self.dt.ok_or(times), self.cold)
+        Scene::new(mesh, self.diffusivity, self.step(), self.cold)
+    }
+
+    /// The time step in seconds, or else how many times that of explicit Euler at its limit.
+    fn step(&self) -> Result<f64, f64> {
+        self.dt.ok_or(if self.method == Method::Explicit { 0.9 } else { 5.0 })
     }
 }
 
@@ -109,12 +113,12 @@ impl Heat {
     /// A mesh without a Laplacian, or a method of [`Implicit`].
     pub fn with(mesh: &Mesh, options: &HeatOptions) -> Result<Heat> {
         let scene = options.scene(mesh)?;
-        let factor = options.factor.unwrap_or_else(|| best_factor(scene.jacobi_radius()));
         let is_explicit = match options.method {
             Method::Relaxation => false,
             Method::Explicit => true,
             Method::ConjugateGradients | Method::Chebyshev => bail!("{:?} is a method of `Implicit`", options.method),
         };
+        let factor = options.factor.unwrap_or_else(|| best_factor(scene.jacobi_radius()));
         Ok(Heat { scene, is_explicit, rounds: options.rounds, factor })
     }
 }
@@ -256,6 +260,15 @@ impl Example for Heat {
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Heat> {
         Heat::with(mesh, &HeatOptions::from(settings))
+    }
+
+    const LIVE: &'static [&'static str] = &["diffusivity", "dt", "factor"];
+
+    fn change(&mut self, settings: &Settings, _order: meshweft::Order) -> Result<()> {
+        let options = HeatOptions::from(settings);
+        self.scene.tune(options.diffusivity, options.step());
+        self.factor = options.factor.unwrap_or_else(|| best_factor(self.scene.jacobi_radius()));
+        Ok(())
     }
 
     fn look(&self) -> Look {

@@ -54,7 +54,6 @@ impl Scene {
         let laplacian = Laplacian::of(mesh)?;
         let explicit_limit = laplacian.explicit_limit();
         let Laplacian { edges, weights, masses } = laplacian;
-        let dt = step.unwrap_or_else(|times| times * explicit_limit / diffusivity);
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
         let corner = [high[0], (low[1] + high[1]) / 2.0, high[2]];
@@ -63,17 +62,25 @@ impl Scene {
         let radius = if extent > 0.0 { 0.22 * extent } else { 1.0 };
         // Without any mass every vertex keeps its temperature.
         let largest_mass = Some(masses.iter().copied().fold(0.0, f64::max)).filter(|&mass| mass > 0.0).unwrap_or(1.0);
-        Ok(Scene {
+        let mut scene = Scene {
             edges: Arc::new(edges),
             weights: Arc::new(weights),
             masses,
             explicit_limit,
-            dt,
-            spread: diffusivity * dt,
+            dt: 0.0,
+            spread: 0.0,
             largest_mass,
             cold,
             spot: (center, radius),
-        })
+        };
+        scene.tune(diffusivity, step);
+        Ok(scene)
+    }
+
+    /// Takes over what decides about a step, as in [`Scene::new`].
+    pub(super) fn tune(&mut self, diffusivity: f64, step: Result<f64, f64>) {
+        self.dt = step.unwrap_or_else(|times| times * self.explicit_limit / diffusivity);
+        self.spread = diffusivity * self.dt;
     }
 
     /// The temperature of a vertex at the start, K.

@@ -166,6 +166,13 @@ impl Example for Spring {
         Ok(Spring::with(mesh, &SpringOptions::from(settings)))
     }
 
+    const LIVE: &'static [&'static str] = &["dt", "damping"];
+
+    fn change(&mut self, settings: &Settings, _order: meshweft::Order) -> Result<()> {
+        SpringOptions { dt: self.dt, damping: self.damping } = SpringOptions::from(settings);
+        Ok(())
+    }
+
     fn look(&self) -> Look {
         Look { positions: Some("position"), color: Some("velocity"), label: "speed (m/s)", ..Look::default() }
     }

@@ -45,6 +45,8 @@ pub struct Wave {
     speed: f64,
     damping: f64,
     dt: f64,
+    /// The time step that is taken unless one is stated, times the speed, m.
+    stride: f64,
     /// Edges of the Laplacian and their weights.
     edges: Arc<Vec<[u32; 2]>>,
     weights: Arc<Vec<f64>>,
@@ -92,10 +94,8 @@ impl Wave {
     /// A mesh without a Laplacian.
     pub fn with(mesh: &Mesh, options: &WaveOptions) -> Result<Wave> {
         let laplacian = Laplacian::of(mesh)?;
-        let speed = options.speed;
         // The largest eigenvalue of m⁻¹K is at most 2 Σ|w| / m (Gershgorin); leapfrog is stable for dt below 2 / ω.
-        let limit = || 0.5 * 2.0 * (laplacian.explicit_limit() / 2.0).sqrt() / speed;
-        let dt = options.dt.unwrap_or_else(limit);
+        let stride = 0.5 * 2.0 * (laplacian.explicit_limit() / 2.0).sqrt();
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
         let fixed = mesh.boundary();
@@ -106,7 +106,15 @@ impl Wave {
         let bump = (center, radius, options.height);
         let Laplacian { edges, weights, masses } = laplacian;
         let (edges, weights) = (Arc::new(edges), Arc::new(weights));
-        Ok(Wave { speed, damping: options.damping, dt, edges, weights, masses, fixed, bump })
+        let mut wave = Wave { speed: 0.0, damping: 0.0, dt: 0.0, stride, edges, weights, masses, fixed, bump };
+        wave.tune(options);
+        Ok(wave)
+    }
+
+    /// Takes over what decides about a step.
+    fn tune(&mut self, options: &WaveOptions) {
+        (self.speed, self.damping) = (options.speed, options.damping);
+        self.dt = options.dt.unwrap_or(self.stride / self.speed);
     }
 }
 
@@ -209,6 +217,13 @@ impl Example for Wave {
 
     fn new(mesh: &mut Mesh, settings: &Settings, _order: meshweft::Order) -> Result<Wave> {
         Wave::with(mesh, &WaveOptions::from(settings))
+    }
+
+    const LIVE: &'static [&'static str] = &["speed", "damping", "dt"];
+
+    fn change(&mut self, settings: &Settings, _order: meshweft::Order) -> Result<()> {
+        self.tune(&WaveOptions::from(settings));
+        Ok(())
     }
 
     fn look(&self) -> Look {

@@ -20,6 +20,14 @@ export class Plots {
     });
     element.replaceChildren(...this.all.map(({ plot }) => plot));
     element.hidden = metrics.length === 0;
+    /** The time that is shown, of curves that are whole from the start. */
+    this.now = null;
+  }
+
+  /** All that was measured before. */
+  fill(history) {
+    history.forEach(([time, numbers]) => this.push(time, numbers.map((x) => x ?? NaN)));
+    if (history.length > 0) this.now = history[0][0];
   }
 
   push(time, numbers) {
@@ -41,9 +49,11 @@ export class Plots {
 
   draw(colors) {
     const [from, to] = [this.times[0], this.times.at(-1)];
+    // Times are of the same run, but written with other digits.
+    const near = this.now === null ? -1 : this.times.findLastIndex((time) => time <= this.now + 1e-9 * (to - from));
     for (const { value, canvas, numbers } of this.all) {
       if (numbers.length === 0) continue;
-      value.textContent = short(numbers.at(-1));
+      value.textContent = short(numbers.at(near));
       const scale = devicePixelRatio;
       const [width, height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
       if (width === 0) continue;
@@ -60,6 +70,10 @@ export class Plots {
       pen.beginPath();
       pen.moveTo(0, height - 0.5 * scale);
       pen.lineTo(width, height - 0.5 * scale);
+      if (this.now !== null) {
+        pen.moveTo(x(this.now), 0);
+        pen.lineTo(x(this.now), height);
+      }
       pen.stroke();
       pen.strokeStyle = colors.mark;
       pen.lineWidth = 1.5 * scale;

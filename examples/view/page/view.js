@@ -12,7 +12,7 @@ const COMPONENTS = { 2: ["x", "y"], 3: ["x", "y", "z"] };
 const stage = new Stage($("scene"));
 let [model, plots, socket, pending] = [null, null, null, null];
 let [values, bounds, seen] = [null, null, ""];
-let status = { paused: false, pace: 0, at: 0, over: null };
+let status = { paused: false, pace: 0, at: 0, over: null, dials: [], refused: null };
 let [playing, nextPlay, tries] = [false, 0, 0];
 /** What a test may look at. */
 const shown = { frames: 0, bytes: 0, step: -1, time: 0, fps: 0 };
@@ -45,7 +45,9 @@ function received(buffer) {
 function told(news) {
   if (news.trouble !== undefined) trouble(news.trouble);
   else if (news.pick !== undefined) showPick(news);
+  else if (news.table !== undefined) showTable(news.table);
   else {
+    if (news.refused || status.refused) trouble(news.refused ?? "");
     status = news;
     showStatus();
   }
@@ -67,9 +69,12 @@ function start(described) {
   $("about").textContent = (model.about ? `${counts}; ${model.about}` : counts) + note;
   stage.build(model);
   plots = new Plots($("plots"), model.metrics);
+  plots.fill(model.history);
   options($("field"), [["-1", "one color"], ...model.fields.map(({ name }, i) => [String(i), name])], String(model.color ?? -1));
   options($("map"), Object.keys(model.maps).map((name) => [name, name]), model.map);
   $("props-line").hidden = model.props.length === 0;
+  $("dials-line").hidden = model.dials.length === 0;
+  $("dials").replaceChildren(...model.dials.map(dial));
   $("surface").parentElement.hidden = model.triangles.length === 0;
   const isRun = !model.times;
   for (const [id, hidden] of [["pace-line", false], ["at", isRun], ["back", isRun]]) $(id).hidden = hidden;
@@ -84,7 +89,31 @@ function start(described) {
   fieldChosen();
   showStatus();
   restyle();
-  ask({ metrics: model.metrics.length > 0, pick: -1, ready: true });
+  ask({ metrics: model.metrics.length > 0 && !model.times, pick: -1, ready: true });
+}
+
+/** A number that can be set while the run goes on. */
+function dial({ name, about, unit }, place) {
+  const line = document.createElement("label");
+  const input = document.createElement("input");
+  input.spellcheck = false;
+  input.id = `dial-${place}`;
+  input.addEventListener("change", () => {
+    const value = Number(input.value);
+    if (input.value.trim() !== "" && Number.isFinite(value)) ask({ set: [place, value] });
+    else showDials();
+  });
+  line.title = about;
+  line.append(name, input, unit);
+  return line;
+}
+
+function showDials() {
+  document.querySelectorAll("#dials input").forEach((input, i) => {
+    // More digits than somebody would write are none of a setting's.
+    if (document.activeElement !== input) input.value = String(Number((status.dials[i] ?? NaN).toPrecision(12)));
+    input.disabled = Boolean(status.over);
+  });
 }
 
 function options(select, all, chosen) {
@@ -163,6 +192,7 @@ function showLegend() {
 // --- where the run stands
 
 function showStatus() {
+  showDials();
   const isRun = !model?.times;
   const paces = isRun ? PACES : PLAY;
   $("pause").textContent = isRun ? (status.paused ? "Go on" : "Pause") : (playing ? "Pause" : "Play");
@@ -196,6 +226,19 @@ function showPick({ pick, at, fields }) {
     row.append(head, ...own.slice(0, 9).map((x) => {
       const cell = document.createElement("td");
       cell.textContent = typeof x === "number" ? short(x) : x;
+      return cell;
+    }));
+    return row;
+  }));
+}
+
+function showTable(rows) {
+  $("table").hidden = false;
+  $("rows").replaceChildren(...rows.map((cells, i) => {
+    const row = document.createElement("tr");
+    row.append(...cells.map((text) => {
+      const cell = document.createElement(i === 0 ? "th" : "td");
+      cell.textContent = text;
       return cell;
     }));
     return row;
@@ -311,7 +354,8 @@ function draw(now) {
     }
     showLegend();
     showMoment(frame);
-    plots.push(frame.time, frame.metrics);
+    if (plots.now === null) plots.push(frame.time, frame.metrics);
+    else plots.now = frame.time;
     restyle();
     Object.assign(shown, { frames: shown.frames + 1, step: frame.step, time: frame.time });
     counted++;

@@ -8,6 +8,7 @@ use crate::message::{Fixed, Frame, Request, Wish};
 use crate::model::Model;
 use axum::body::Bytes;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +16,11 @@ use tokio::sync::Notify;
 
 /// Time from one frame to the next: eyes see no more, and a run has better things to do.
 const BETWEEN: Duration = Duration::from_millis(33);
+/// The same from one frame with measures to the next: some cost as much as a sweep.
+const BETWEEN_MEASURES: Duration = Duration::from_millis(100);
+/// A run that goes on has so many times as long for its steps as frames take, and as measures take: large meshes are shown less often.
+const STEPS_TO_FRAMES: u32 = 40;
+const STEPS_TO_MEASURES: u32 = 60;
 /// How long a turn waits before its run may look at something else, such as Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Pages at once: each is sent frames of its own.
@@ -31,6 +37,9 @@ pub enum Turn {
     Describe,
     /// Hand over the state, by [`View::show`](crate::View::show), and ask again.
     Show(Wanted),
+    /// Set numbers, as places in those of the model with their values; say what has come of it, by [`View::set`](crate::View::set), and
+    /// ask again.
+    Set(Vec<(usize, f64)>),
     /// Ask again: it is not time for a step. Asking has waited already.
     Wait,
 }
@@ -72,6 +81,10 @@ struct State {
     /// Whether there are steps to take.
     steps: bool,
     model: Option<(Bytes, Arc<Fixed>)>,
+    /// The numbers that can be set, what they are to be, by place, and why the last was refused.
+    dials: Vec<f64>,
+    wanted: BTreeMap<usize, f64>,
+    refused: Option<String>,
     pages: Vec<Page>,
     next_page: u64,
     paused: bool,
@@ -83,7 +96,10 @@ struct State {
     at: usize,
     /// Changes with what there is to see.
     version: u64,
-    shown: Option<Instant>,
+    /// When the frame that is made was asked for, and whether with measures; when there may be another one, and one with measures.
+    asked: Option<(Instant, bool)>,
+    next_frame: Option<Instant>,
+    next_measures: Option<Instant>,
     rate: f64,
     rated: Option<(Instant, u64)>,
     over: Option<String>,
@@ -98,6 +114,8 @@ struct Page {
     has_model: bool,
     /// The version of what it was sent, unless it wishes something else by now.
     seen: Option<u64>,
+    /// The same of the last one with measures.
+    measured: Option<u64>,
     /// What it wished of the frame that the run was asked for.
     asked: Option<Wish>,
     mail: Option<(Arc<Frame>, Wish)>,
@@ -150,10 +168,12 @@ impl Desk {
             names: model.fields.iter().map(|field| field.name.clone()).collect(),
             shape: model.shape,
         };
+        let dials = model.dials.iter().map(|dial| dial.value).collect();
         let mut state = self.lock();
+        state.dials = dials;
         state.model = Some((bytes, Arc::new(fixed)));
         state.pages.iter_mut().for_each(|page| page.has_model = false);
-        state.wake();
+        state.tell();
         self.settle(state);
     }
 
@@ -161,7 +181,12 @@ impl Desk {
         let (frame, now) = (Arc::new(frame), Instant::now());
         let mut state = self.lock();
         let version = state.version;
-        state.shown = Some(now);
+        let (asked, is_measured) = state.asked.take().unwrap_or((now, false));
+        let cost = (now - asked).saturating_sub(frame.measuring);
+        state.next_frame = Some(now + state.rest(cost, STEPS_TO_FRAMES).max(BETWEEN));
+        if is_measured {
+            state.next_measures = Some(now + state.rest(frame.measuring, STEPS_TO_MEASURES).max(BETWEEN_MEASURES));
+        }
         match state.rated {
             Some((then, step)) if now - then >= RATE_OVER => {
                 state.rate = frame.step.saturating_sub(step) as f64 / (now - then).as_secs_f64();
@@ -173,6 +198,9 @@ impl Desk {
         for page in &mut state.pages {
             if let Some(wish) = page.asked.take() {
                 (page.is_ready, page.seen) = (false, (wish == page.wish).then_some(version));
+                if is_measured {
+                    page.measured = Some(version);
+                }
                 page.mail = Some((frame.clone(), wish));
                 page.wake.notify_one();
             }
@@ -180,10 +208,30 @@ impl Desk {
         self.settle(state);
     }
 
+    /// Numbers were set, or were refused.
+    pub(crate) fn set(&self, dials: Vec<f64>, refused: Option<String>) {
+        let mut state = self.lock();
+        (state.dials, state.refused) = (dials, refused);
+        // There is something to see, though no step was taken: measures may be others.
+        state.version += 1;
+        state.tell();
+        self.settle(state);
+    }
+
+    /// A frame took so long to encode, on a core that the run may have missed.
+    pub(crate) fn encoded(&self, cost: Duration) {
+        let mut state = self.lock();
+        // What the system does to send it is about as much again; the more cores there are, the less the run misses one.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let rest = state.rest(2 * cost / cores, STEPS_TO_FRAMES);
+        state.next_frame = state.next_frame.map(|at| at + rest);
+    }
+
     /// No step follows: the state can still be looked at.
     pub(crate) fn end(&self, why: &str) {
         let mut state = self.lock();
         state.steps = false;
+        state.wanted.clear();
         state.over.get_or_insert(why.to_string());
         state.tell();
         self.settle(state);
@@ -216,6 +264,7 @@ impl Desk {
             is_told: false,
             has_model: false,
             seen: None,
+            measured: None,
             asked: None,
             mail: None,
             wake: wake.clone(),
@@ -231,6 +280,7 @@ impl Desk {
         if state.pages.is_empty() {
             (state.paused, state.due, state.pace) = (false, 0, 0.0);
             (state.rate, state.rated) = (0.0, None);
+            state.wanted.clear();
         }
         self.settle(state);
     }
@@ -247,6 +297,9 @@ impl Desk {
         }
         if let Some(pace) = request.pace.filter(|pace| pace.is_finite()) {
             (state.pace, state.next_step) = (pace.clamp(0.0, 1e6), None);
+        }
+        if let Some((dial, value)) = request.set.filter(|&(dial, _)| state.steps && dial < state.dials.len()) {
+            state.wanted.insert(dial, value);
         }
         if let Some(at) = request.at.filter(|&at| at != state.at) {
             state.at = at;
@@ -288,8 +341,11 @@ impl State {
         if self.model.is_none() {
             return Some(Turn::Describe);
         }
-        if self.is_wanted() && self.shown.is_none_or(|shown| now >= shown + BETWEEN) {
-            return Some(Turn::Show(self.ask()));
+        if !self.wanted.is_empty() {
+            return Some(Turn::Set(std::mem::take(&mut self.wanted).into_iter().collect()));
+        }
+        if self.due_frame().is_some_and(|at| at <= Some(now)) {
+            return Some(Turn::Show(self.ask(now)));
         }
         let may_step = match self.paused {
             true => self.due > 0,
@@ -309,24 +365,35 @@ impl State {
         Some(Turn::Step)
     }
 
-    /// When something may change without a word from a page.
-    fn wakes(&self) -> Option<Instant> {
-        let frame = self.shown.filter(|_| self.is_wanted()).map(|shown| shown + BETWEEN);
-        let step = self.next_step.filter(|_| self.steps && !self.paused && self.pace > 0.0);
-        frame.into_iter().chain(step).min()
+    /// The time for steps that such a cost asks for: a minute at most.
+    fn rest(&self, cost: Duration, share: u32) -> Duration {
+        let goes_on = self.steps && !self.paused;
+        if goes_on { cost.saturating_mul(share).min(Duration::from_secs(60)) } else { Duration::ZERO }
     }
 
-    fn is_wanted(&self) -> bool {
-        self.pages.iter().any(|page| page.wants(self.version))
+    /// When something may change without a word from a page.
+    fn wakes(&self) -> Option<Instant> {
+        let step = self.next_step.filter(|_| self.steps && !self.paused && self.pace > 0.0);
+        self.due_frame().flatten().into_iter().chain(step).min()
+    }
+
+    /// When a frame is due, if a page wants one: of another state or wish, or with the measures of this state. None within is at once.
+    fn due_frame(&self) -> Option<Option<Instant>> {
+        let at = |page: &Page| match page.wants(self.version, false) {
+            true => self.next_frame,
+            false => self.next_frame.max(self.next_measures),
+        };
+        self.pages.iter().filter(|page| page.wants(self.version, true)).map(at).min()
     }
 
     /// Notes what pages wish of the frame that the run is asked for now.
-    fn ask(&mut self) -> Wanted {
+    fn ask(&mut self, now: Instant) -> Wanted {
         let fields = self.model.as_ref().map_or(0, |(_, fixed)| fixed.components.len());
         let mut wanted = Wanted { at: self.at, ..Wanted::default() };
-        let version = self.version;
-        for page in self.pages.iter_mut().filter(|page| page.wants(version)) {
-            wanted.metrics |= page.wish.metrics;
+        // What stands still may be measured whenever it is shown.
+        let may_measure = self.paused || !self.steps || self.next_measures.is_none_or(|at| now >= at);
+        for page in self.pages.iter_mut().filter(|page| page.wants(self.version, may_measure)) {
+            wanted.metrics |= page.wish.metrics && may_measure;
             match page.wish.pick {
                 Some(_) => wanted.fields.extend(0..fields),
                 None => wanted.fields.extend(page.wish.field.filter(|&field| field < fields)),
@@ -335,6 +402,7 @@ impl State {
         }
         wanted.fields.sort_unstable();
         wanted.fields.dedup();
+        self.asked = Some((now, wanted.metrics));
         wanted
     }
 
@@ -349,20 +417,25 @@ impl State {
     }
 
     fn status(&self) -> String {
-        json!({ "paused": self.paused, "pace": self.pace, "at": self.at, "over": self.over }).to_string()
+        json!({
+            "paused": self.paused, "pace": self.pace, "at": self.at, "over": self.over, "dials": self.dials, "refused": self.refused,
+        })
+        .to_string()
     }
 }
 
 impl Page {
-    fn wants(&self, version: u64) -> bool {
-        self.is_ready && self.seen != Some(version)
+    /// Whether it wants a frame of that version; for measures alone, too, where it `may` have them.
+    fn wants(&self, version: u64, may: bool) -> bool {
+        let lacks_measures = may && self.wish.metrics && self.measured != Some(version);
+        self.is_ready && (self.seen != Some(version) || lacks_measures)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Quantity;
+    use crate::model::{Dial, Quantity};
 
     fn request(text: &str) -> Request {
         Request::parse(text).unwrap()
@@ -394,6 +467,57 @@ mod tests {
         desk.show(Frame::default());
         (0..1000).for_each(|_| assert_eq!(desk.turn(), Turn::Step));
         assert!(desk.collect(page).frame.is_some() && desk.collect(page).frame.is_none());
+    }
+
+    /// What a run does in so many milliseconds whose frames take so many: frames, those with measures, and steps.
+    fn watched(milliseconds: u64, a_frame: u64) -> [u64; 3] {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        described(&desk);
+        let (clock, mut all) = (Instant::now(), [0; 3]);
+        while clock.elapsed() < Duration::from_millis(milliseconds) {
+            desk.take(page, &request(r#"{"ready":true,"metrics":true}"#));
+            match desk.turn() {
+                Turn::Show(wanted) => {
+                    std::thread::sleep(Duration::from_millis(a_frame));
+                    all[0] += 1;
+                    all[1] += u64::from(wanted.metrics);
+                    desk.show(Frame::default());
+                }
+                _ => all[2] += 1,
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn measures_are_taken_ten_times_a_second_and_slow_frames_seldom() {
+        let [frames, measured, _] = watched(450, 0);
+        assert!((2..=5).contains(&measured) && frames > measured && frames <= 15, "{measured} of {frames}");
+        // 10 ms are a 40th of 400.
+        let [frames, _, steps] = watched(600, 10);
+        assert!(frames <= 2 && steps > frames, "{frames}");
+    }
+
+    #[test]
+    fn a_state_that_stands_is_measured_once() {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        described(&desk);
+        let mut shown = Vec::new();
+        for text in [r#"{"metrics":true}"#, r#"{"pause":true}"#, r#"{"step":1}"#, r#"{}"#, r#"{}"#] {
+            desk.take(page, &request(text));
+            let clock = Instant::now();
+            while clock.elapsed() < Duration::from_millis(150) {
+                desk.take(page, &request(r#"{"ready":true}"#));
+                if let Turn::Show(wanted) = desk.turn() {
+                    shown.push(wanted.metrics);
+                    desk.show(Frame::default());
+                }
+            }
+        }
+        let stands = shown.iter().rev().take_while(|measured| **measured).count();
+        assert!((1..=4).contains(&stands) && shown.last() == Some(&true), "{shown:?}");
     }
 
     #[test]
@@ -428,6 +552,27 @@ mod tests {
         assert_eq!(desk.turn(), Turn::Wait);
         desk.go(second);
         assert_eq!(desk.turn(), Turn::Step);
+    }
+
+    #[test]
+    fn numbers_are_set_between_steps_and_only_those_that_there_are() {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        desk.take(page, &request(r#"{"set":[0,7]}"#));
+        desk.describe(Model { dials: vec![Dial { value: 1.5, ..Dial::default() }; 2], ..Model::default() });
+        for text in
+            [r#"{"set":[2,7]}"#, r#"{"set":[1,7]}"#, r#"{"set":[0,9e9]}"#, r#"{"set":[1,-8]}"#, r#"{"pause":true}"#]
+        {
+            desk.take(page, &request(text));
+        }
+        assert_eq!([desk.turn(), desk.turn()], [Turn::Set(vec![(0, 9e9), (1, -8.0)]), Turn::Wait]);
+        desk.set(vec![1.5, -8.0], Some("too large".into()));
+        let status = desk.collect(page).status.unwrap();
+        assert!(status.contains(r#""dials":[1.5,-8.0]"#) && status.contains("too large"), "{status}");
+        desk.take(page, &request(r#"{"set":[0,3]}"#));
+        desk.end("over");
+        desk.take(page, &request(r#"{"set":[1,3]}"#));
+        assert_eq!(desk.turn(), Turn::Wait);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A live view: a page in the browser that shows a mesh and its fields while a run changes them, or plays a series of states.
 //!
 //! A [`View`] serves the page from a thread of its own. The run asks it between two steps what its [`Turn`] is: to take the next step,
-//! to [describe](View::describe) its mesh, to [show](View::show) its state, or to wait, as the page has asked for a pause.
+//! to [describe](View::describe) its mesh, to [show](View::show) its state, to [take over](View::set) a number that the page sets, or to
+//! wait, as the page has asked for a pause.
 //!
 //! ```text
 //!   run ──▶ turn() ─┬─ Step       nobody watches, or it is too early for a frame: one atomic load, or one lock
 //!                   ├─ Describe   the first page is here: names, and the Shape of the mesh
 //!                   ├─ Show       a page has drawn the frame before, and a 30th of a second is over
+//!                   ├─ Set        a page sets a number that may be changed between two steps
 //!                   └─ Wait       paused, or slower than it could be: look at signals, ask again
 //! ```
 //!
@@ -15,7 +17,7 @@
 //! - **Nobody watches, nothing is done.** No page, no copy: the mesh is described when the first page comes.
 //! - **No page holds a run up.** A page is sent a frame only when it has drawn the one before; there is no queue, only the newest state
 //!   when it is ready. Pauses end with the last page, and a page that says nothing for half a minute is gone.
-//! - **Watching changes no bit.** A view reads states and delays steps, nothing else.
+//! - **Watching changes no bit.** A view reads states and delays steps, and hands over numbers that a page sets.
 //! - **Only who has the address may look.** It holds 128 random bits, which every request must have, and the view listens to this machine
 //!   alone unless told otherwise. Requests that a page of another site makes are refused by their `Host` and `Origin`.
 //! - **What comes in is bounded**: connections, pages, bytes of a message, time without a word.
@@ -36,6 +38,7 @@ mod access;
 mod connection;
 mod desk;
 mod error;
+mod history;
 mod message;
 mod model;
 mod series;
@@ -45,8 +48,9 @@ mod view;
 
 pub use desk::{Turn, Wanted};
 pub use error::{Error, Result};
+pub use history::History;
 pub use message::Frame;
-pub use model::{Metric, Model, Quantity, Span, fields_of};
+pub use model::{Dial, Metric, Model, Quantity, Span, fields_of};
 pub use series::{Series, State};
 pub use shape::Shape;
 pub use view::{Config, View};

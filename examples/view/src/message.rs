@@ -4,6 +4,7 @@ use crate::shape::Shape;
 use axum::body::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The first number of the message of a frame.
 const KIND: u32 = 2;
@@ -21,6 +22,10 @@ pub struct Frame {
     pub fields: Vec<(usize, Vec<f64>)>,
     /// What was measured, as listed in the model; empty if that was not wanted.
     pub metrics: Vec<f64>,
+    /// How long that took, of the time that the run was held up.
+    pub measuring: Duration,
+    /// Rows of a small table beside the mesh, the first of which is its head; nothing if it has not changed.
+    pub table: Vec<Vec<String>>,
     /// What could not be shown, and why.
     pub trouble: Option<String>,
 }
@@ -55,6 +60,8 @@ pub(crate) struct Request {
     pub(crate) pause: Option<bool>,
     pub(crate) step: Option<u32>,
     pub(crate) pace: Option<f64>,
+    /// A number that is to be set, as a place in those of the model, and its value.
+    pub(crate) set: Option<(usize, f64)>,
     /// The place in a series that is to be shown.
     pub(crate) at: Option<usize>,
 }
@@ -183,7 +190,18 @@ mod tests {
         let mut wish = Wish { component: Some(1), metrics: true, ..Wish::default() };
         request.apply(&mut wish);
         assert_eq!(wish, Wish { field: Some(2), pick: Some(7), metrics: true, ..Wish::default() });
-        for garbage in ["", "{", "[7]", "7", r#"{"delete":true}"#, r#"{"step":-1}"#, r#"{"at":1e99}"#, "\u{0}"] {
+        for garbage in [
+            "",
+            "{",
+            "[7]",
+            "7",
+            r#"{"delete":true}"#,
+            r#"{"step":-1}"#,
+            r#"{"at":1e99}"#,
+            r#"{"set":[0]}"#,
+            r#"{"set":[0,null]}"#,
+            "\u{0}",
+        ] {
             assert!(Request::parse(garbage).is_none(), "{garbage}");
         }
     }
@@ -205,7 +223,7 @@ mod tests {
             points: mesh.points().to_vec(),
             fields: vec![(0, vec![2.0; 26]), (1, flow)],
             metrics: vec![7.0],
-            trouble: None,
+            ..Frame::default()
         };
         let word = |bytes: &[u8], i: usize| u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
         let last = |bytes: &[u8]| f32::from_le_bytes(bytes[bytes.len() - 4..].try_into().unwrap());

@@ -25,6 +25,8 @@ pub struct Model {
     pub map: ColorMap,
     /// What is measured.
     pub metrics: Vec<Metric>,
+    /// What was measured before, over simulated seconds.
+    pub history: Vec<(f64, Vec<f64>)>,
     /// Whether its points move: frames then have them.
     pub moves: bool,
     /// Where its points are at first, shape [n × 3].
@@ -33,6 +35,8 @@ pub struct Model {
     pub shape: Shape,
     /// Cells of the mesh.
     pub cells: usize,
+    /// What can be set while the run goes on.
+    pub dials: Vec<Dial>,
     /// Things around it.
     pub props: Vec<Prop>,
     /// What there is to play.
@@ -67,6 +71,19 @@ pub struct Metric {
     pub name: String,
     /// Its unit; empty for a pure number.
     pub unit: String,
+}
+
+/// A number that can be set while the run goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dial {
+    /// Its name.
+    pub name: String,
+    /// What it means, in a line.
+    pub about: String,
+    /// Its unit; empty for a pure number.
+    pub unit: String,
+    /// Its value when the mesh is described.
+    pub value: f64,
 }
 
 impl Model {
@@ -115,6 +132,7 @@ impl Model {
         };
         let field = |f: &Quantity| json!({ "name": f.name, "label": f.label, "components": f.components });
         let metric = |m: &Metric| json!({ "name": m.name, "unit": m.unit });
+        let dial = |d: &Dial| json!({ "name": d.name, "about": d.about, "unit": d.unit });
         let times = match &self.span {
             Span::Run => Value::Null,
             Span::States(times) => json!(times),
@@ -129,6 +147,8 @@ impl Model {
             "center": self.center(),
             "fields": self.fields.iter().map(field).collect::<Vec<_>>(),
             "metrics": self.metrics.iter().map(metric).collect::<Vec<_>>(),
+            "history": self.history,
+            "dials": self.dials.iter().map(dial).collect::<Vec<_>>(),
             "color": self.color,
             "map": name(self.map),
             "maps": MAPS.iter().map(|&map| (name(map).to_string(), ramp(map))).collect::<serde_json::Map<_, _>>(),

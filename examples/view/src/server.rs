@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{Router, get};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -122,10 +122,10 @@ async fn page(mut socket: WebSocket, desk: Arc<Desk>, mut stop: watch::Receiver<
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let sent = tokio::select! {
-            _ = wake.notified() => send(&mut socket, desk.collect(number)).await,
+            _ = wake.notified() => send(&mut socket, &desk, number).await,
             _ = pings.tick() => deliver(&mut socket, Message::Ping(Default::default())).await,
             () = stopped(&mut stop) => {
-                let _ = send(&mut socket, desk.collect(number)).await;
+                let _ = send(&mut socket, &desk, number).await;
                 None
             }
             received = socket.recv() => match received {
@@ -154,8 +154,8 @@ impl Drop for Leave<'_> {
 }
 
 /// Sends what there is. Nothing if the page takes it no more.
-async fn send(socket: &mut WebSocket, post: Post) -> Option<()> {
-    let Post { model, status, frame, fixed } = post;
+async fn send(socket: &mut WebSocket, desk: &Desk, number: u64) -> Option<()> {
+    let Post { model, status, frame, fixed } = desk.collect(number);
     if let Some(model) = model {
         deliver(socket, Message::Binary(model)).await?;
     }
@@ -166,10 +166,16 @@ async fn send(socket: &mut WebSocket, post: Post) -> Option<()> {
     if let Some(trouble) = &frame.trouble {
         deliver(socket, Message::text(json!({ "trouble": trouble }).to_string())).await?;
     }
+    if !frame.table.is_empty() {
+        deliver(socket, Message::text(json!({ "table": frame.table }).to_string())).await?;
+    }
     if let Some(vertex) = wish.pick {
         deliver(socket, Message::text(frame.values_of(&fixed, vertex).to_string())).await?;
     }
-    deliver(socket, Message::Binary(frame.encode(&fixed, &wish, rate))).await
+    let clock = Instant::now();
+    let message = frame.encode(&fixed, &wish, rate);
+    desk.encoded(clock.elapsed());
+    deliver(socket, Message::Binary(message)).await
 }
 
 async fn deliver(socket: &mut WebSocket, message: Message) -> Option<()> {

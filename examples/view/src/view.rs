@@ -88,6 +88,11 @@ impl View {
         self.desk.show(frame);
     }
 
+    /// Says what the numbers are that pages can set, in the order of the model, and why one was refused.
+    pub fn set(&mut self, dials: Vec<f64>, refused: Option<String>) {
+        self.desk.set(dials, refused);
+    }
+
     /// Says that no step follows, and why: pages can still look at the state.
     pub fn end(&mut self, why: &str) {
         self.desk.end(why);

@@ -161,6 +161,7 @@ async function test() {
   await page.go(run.url);
   const last = Number(await page.value("document.getElementById('at').max"));
   is(last === 20, "the slider has all states");
+  is((await page.text("plots")).includes("kinetic energy"), "the curves of a series are those of the table beside it");
   await page.set("at", "10");
   await until("state 11", async () => (await page.text("step")).startsWith("state 11 of 21"));
   is((await page.value("meshweft.step")) === 10, "the slider chooses the state");
@@ -188,8 +189,27 @@ async function test() {
   run = await serve("run", "wave", "--view", "--steps", "1000000", "--no-pictures", "--quiet", "--out", join(scratch, "wave"));
   await page.go(run.url);
   await page.set("pace", "7");
-  await sleep(4000);
+  await page.press("dials-summary");
+  is((await page.value("document.getElementById('dial-0').value")) === "1", "a setting has its value");
+  await page.set("dial-1", "1.5");
+  await until("the change", () => run.err().includes("changed: damping from 0 to 1.5 1/s after step"));
+  await page.set("dial-1", "-1");
+  await until("the refusal", async () => (await page.text("trouble")).includes("out of range"));
+  await sleep(3000);
+  is((await page.value("document.getElementById('dial-1').value")) === "1.5", "a value that is refused is not taken");
   await page.shoot("5-wave");
+  run.child.kill("SIGINT");
+  await run.ended;
+  is(/changed +damping from 0 to 1.5/.test(run.out()), "the run says at its end what was changed");
+
+  const twins = ["--processes", "2", "--threads", "1", "--steps", "1000000", "--no-pictures", "--quiet", "--out", join(scratch, "hosts")];
+  run = await serve("run", "spring", "--view", "--mesh", "box:20", ...twins);
+  await page.go(run.url);
+  await until("the table of hosts", async () => (await page.text("table")).includes("waited for"));
+  await page.set("field", await page.value("[...document.querySelectorAll('#field option')].find((option) => option.text === 'host').value"));
+  await sleep(1500);
+  await page.shoot("8-hosts");
+  is((await page.text("legend-label")) === "host", "a mesh has the colors of its hosts");
   run.child.kill("SIGINT");
   await run.ended;
 

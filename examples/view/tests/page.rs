@@ -53,7 +53,7 @@ impl Counting {
                         metrics: if wanted.metrics { vec![step as f64] } else { vec![] },
                         ..Frame::default()
                     }),
-                    Turn::Wait => {}
+                    Turn::Set(_) | Turn::Wait => {}
                 }
             }
         };

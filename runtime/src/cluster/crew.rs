@@ -584,6 +584,10 @@ impl<T: Number> Remote<T> for Crew<T> {
         }
     }
 
+    fn owners(&mut self) -> Vec<u32> {
+        self.run().driver.owners()
+    }
+
     fn recordings(&mut self) -> Result<Vec<Recording>> {
         self.run().attempt(|driver| driver.recordings())
     }

@@ -496,9 +496,14 @@ impl<T: Number> Engine<T> for Driver<T> {
 
     fn facts(&self) -> Facts {
         self.read_reports();
-        let tallies = self.books().sums();
+        let books = self.books();
+        let tallies = books.sums();
+        let report = |((share, tally), account): ((&HostReport, &Tally), &Account)| HostReport {
+            behind: self.asked.saturating_sub(account.steps),
+            ..tally.report(share)
+        };
         Facts {
-            hosts: self.shares.iter().zip(&tallies).map(|(share, tally)| tally.report(share)).collect(),
+            hosts: self.shares.iter().zip(&tallies).zip(&books.accounts).map(report).collect(),
             threads: tallies.iter().map(|tally| tally.threads as usize).sum(),
             left_out: tallies.iter().map(|tally| tally.left_out).sum(),
             ..Facts::default()
@@ -538,6 +543,10 @@ impl<T: Number> Remote<T> for Driver<T> {
             }
         }
         Ok(workers.start + frame.before..workers.end + frame.before)
+    }
+
+    fn owners(&mut self) -> Vec<u32> {
+        partition::hosts_of_vertices(&self.layout, &self.owners)
     }
 
     fn recordings(&mut self) -> Result<Vec<Recording>> {

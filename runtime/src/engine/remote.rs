@@ -22,6 +22,9 @@ pub(crate) trait Remote<T: Number> {
     /// A host that could not write.
     fn write_pieces(&mut self, mesh: &Mesh, frame: &Frame) -> Result<Range<u32>>;
 
+    /// The host that has each vertex of the mesh.
+    fn owners(&mut self) -> Vec<u32>;
+
     /// What their threads did, by the clock of this host; nothing if that is not recorded.
     fn recordings(&mut self) -> Result<Vec<Recording>>;
 }
@@ -54,6 +57,8 @@ pub struct HostReport {
     pub gpu: String,
     /// Threads that update.
     pub threads: usize,
+    /// Steps that it was asked for and had not done.
+    pub behind: u64,
     /// Seconds that its threads updated, all together.
     pub updating_s: f64,
     /// Seconds that they waited for other hosts, or for each other.

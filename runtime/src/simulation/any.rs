@@ -269,6 +269,10 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// As of the last report of each: [`AnySimulation::wait`] asks for one.
     fn hosts(&self) -> Vec<HostReport>;
 
+    /// The host that has each vertex of the mesh, by its number in [`AnySimulation::hosts`]; nothing if the simulation runs on this one.
+    /// It may be another after a host was lost. Cost O(vertices).
+    fn owners(&mut self) -> Vec<u32>;
+
     /// How often so far the threads were held up because one of them was not given a core: other work runs on this machine.
     fn stalls(&self) -> u64;
 

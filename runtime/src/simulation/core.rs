@@ -643,6 +643,10 @@ impl<T: Number> AnySimulation for Core<T> {
         self.facts().hosts
     }
 
+    fn owners(&mut self) -> Vec<u32> {
+        self.engine.remote().map_or_else(Vec::new, |remote| remote.owners())
+    }
+
     fn stalls(&self) -> u64 {
         self.facts().stalls
     }

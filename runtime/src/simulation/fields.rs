@@ -46,9 +46,18 @@ pub struct DeviceField {
 /// Reads a part of a state whose first real is `first`, in the order of the mesh's vertices: shape [vertices × components].
 pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: usize, part: &Part) -> Field {
     let Part { name, components, kind } = part;
-    let slots = (0..layout.places.len()).map(|v| layout.slot(v as u32));
-    let reals = slots.flat_map(|slot| (first..first + components).map(move |k| state.real(slot, k)));
-    Field { name: name.clone(), components: *components, values: reals.map(|x| kind.decode(x)).collect() }
+    let vertices = layout.places.len();
+    let mut values = Vec::with_capacity(vertices * components);
+    for v in 0..vertices as u32 {
+        let slot = layout.slot(v);
+        // Where the first real lies is a division, and the others are a stride away.
+        let (reals, at, stride) = match first.checked_sub(state.shape.shared) {
+            None => (state.shared, state.shape.shared_index(slot, first), 1),
+            Some(k) => (state.private, state.shape.private_index(slot, k), state.shape.width),
+        };
+        values.extend((0..*components).map(|k| kind.decode(reals[at + k * stride])));
+    }
+    Field { name: name.clone(), components: *components, values }
 }
 
 /// Reads all parts of a state, likewise.

@@ -1,5 +1,6 @@
 //! When a run writes checkpoints, and what it notes in them: all that another process needs to go on as if nothing had happened.
 
+use super::changes::Change;
 use super::console::Console;
 use super::{text, with_causes};
 use crate::Run;
@@ -65,6 +66,9 @@ pub(super) struct Note {
     pub(super) arguments: Vec<String>,
     /// The measured quantities before the first step.
     pub(super) first: Vec<f64>,
+    /// The settings that were changed on the way.
+    #[serde(default)]
+    pub(super) changes: Vec<Change>,
     pub(super) left: Left,
 }
 
@@ -94,6 +98,7 @@ pub(super) struct Checkpoints {
     every: Option<Every>,
     arguments: Vec<String>,
     first: Vec<f64>,
+    pub(super) changes: Vec<Change>,
     /// Bytes of a state.
     bytes: f64,
     writer: Option<Writer>,
@@ -136,6 +141,7 @@ impl Checkpoints {
             every,
             arguments: arguments.to_vec(),
             first: first.iter().map(|metric| metric.value).collect(),
+            changes: resumed.map(|resumed| resumed.note.changes.clone()).unwrap_or_default(),
             bytes,
             writer: None,
             since: Instant::now(),
@@ -178,7 +184,8 @@ impl Checkpoints {
         let (left, mut files) = output.left(run)?;
         files.append(&mut self.owed);
         let fresh = files.clone();
-        let note = Note { arguments: self.arguments.clone(), first: self.first.clone(), left };
+        let (arguments, first, changes) = (self.arguments.clone(), self.first.clone(), self.changes.clone());
+        let note = Note { arguments, first, changes, left };
         let note = serde_json::to_string(&note).context("cannot note what a checkpoint needs")?;
         let (snapshot, folder, step) = (run.snapshot()?, checkpoints(&self.folder), run.steps());
         let write = move || {

@@ -160,20 +160,59 @@ impl SpeedUp {
     }
 }
 
-/// The host that the others wait for, while a run goes on.
-pub(super) fn slowest(hosts: &[HostReport]) -> String {
-    let waits = |host: &HostReport| host.waiting_s / (host.waiting_s + host.updating_s).max(f64::MIN_POSITIVE);
+/// The share of its time that a host waits.
+fn waits(host: &HostReport) -> f64 {
+    host.waiting_s / (host.waiting_s + host.updating_s).max(f64::MIN_POSITIVE)
+}
+
+/// The host that the others wait for, of several.
+fn waited_for(hosts: &[HostReport]) -> Option<&HostReport> {
     let slowest = hosts.iter().filter(|host| host.updating_s > 0.0).min_by(|a, b| waits(a).total_cmp(&waits(b)));
-    match slowest {
-        Some(host) if hosts.len() > 1 => {
-            let most = hosts.iter().map(waits).fold(0.0, f64::max);
-            format!(
-                ", slowest host {}: waits {:.0} % of its time, others up to {:.0} %",
-                host.host,
-                100.0 * waits(host),
-                100.0 * most
-            )
-        }
-        _ => String::new(),
+    slowest.filter(|_| hosts.len() > 1)
+}
+
+/// The same, while a run goes on.
+pub(super) fn slowest(hosts: &[HostReport]) -> String {
+    let Some(host) = waited_for(hosts) else { return String::new() };
+    let most = hosts.iter().map(waits).fold(0.0, f64::max);
+    let (number, own, most) = (host.host, 100.0 * waits(host), 100.0 * most);
+    format!(", slowest host {number}: waits {own:.0} % of its time, others up to {most:.0} %")
+}
+
+/// A small table of hosts while a run goes on, after so many steps, as of the last report of each.
+pub(super) fn now(hosts: &[HostReport], steps: u64) -> Vec<Vec<String>> {
+    let slowest = waited_for(hosts).map(|host| host.host);
+    let row = |host: &HostReport| {
+        let wait = match slowest {
+            Some(slowest) if slowest == host.host => format!("{:.0} %, waited for", 100.0 * waits(host)),
+            _ => format!("{:.0} %", 100.0 * waits(host)),
+        };
+        let step = steps.saturating_sub(host.behind);
+        vec![host.host.to_string(), text::count(host.vertices), step.to_string(), wait]
+    };
+    let head = ["host", "vertices", "step", "waits"].map(str::to_string).to_vec();
+    std::iter::once(head).chain(hosts.iter().map(row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_that_waits_least_is_the_one_that_others_wait_for() {
+        let host = |host, waiting_s, behind| HostReport {
+            host,
+            vertices: 1500,
+            updating_s: 2.0,
+            waiting_s,
+            behind,
+            ..HostReport::default()
+        };
+        let hosts = [host(1, 0.5, 3), host(2, 2.0, 0)];
+        let table = now(&hosts, 12);
+        assert_eq!(table[1], ["1", "1 500", "9", "20 %, waited for"]);
+        assert_eq!(table[2], ["2", "1 500", "12", "50 %"]);
+        assert!(slowest(&hosts).starts_with(", slowest host 1: waits 20 % of its time, others up to 50 %"));
+        assert_eq!((slowest(&hosts[..1]), now(&hosts[..1], 12)[1][3].as_str()), (String::new(), "20 %"));
     }
 }

@@ -17,6 +17,7 @@
 
 pub mod bench;
 mod case;
+mod changes;
 mod checkpoints;
 #[cfg(feature = "cluster")]
 mod cluster;

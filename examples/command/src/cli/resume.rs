@@ -121,6 +121,7 @@ impl Arguments {
         self.find_mesh(&resumed)?;
         let mut words: Vec<OsString> = vec!["meshweft".into(), "run".into()];
         words.extend(resumed.note.arguments.iter().filter(stays).map(Into::into));
+        words.extend(resumed.note.changes.iter().map(|change| change.to_word().into()));
         words.push(format!("--order={}", resumed.from.order()).into());
         words.push(format!("--precision={}", resumed.from.precision()).into());
         words.extend(self.words.iter().map(Into::into));

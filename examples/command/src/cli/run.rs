@@ -1,5 +1,6 @@
 //! `meshweft run`: an example from start to end, with everything it leaves behind.
 
+use super::changes::{Change, Changes};
 use super::checkpoints::{Checkpoints, Every, Resumed};
 use super::console::{Console, Outcome};
 use super::goal::{self, Condition, Goal};
@@ -182,7 +183,9 @@ struct Report {
     speed_up: Option<SpeedUp>,
     precision: &'static str,
     seed: u64,
+    /// At the end of it, and how they came to be that while it went on.
     settings: Map<String, Value>,
+    changes: Vec<Change>,
     steps: u64,
     rounds: u64,
     time_s: f64,
@@ -246,16 +249,18 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
     let about = format!("order {}, {}", run.order(), run.precision());
-    let mut watch = Watch::start(arguments.view, about, console)?;
+    let before = resumed.as_ref().map(|resumed| resumed.note.changes.clone());
+    let changes = Changes::new(plan.entry.info.settings, plan.settings.clone(), before);
+    let mut watch = Watch::start(arguments.view, about, changes, console)?;
     let ran = to_the_end(arguments, &plan, &mut run, &goal, resumed.as_ref(), &mut watch, console);
     let (end, checks) = ran.inspect_err(|error| watch.fail(error))?;
     if end.stopped_by.is_none() {
         verify::print(plan.entry.info.name, &checks, if arguments.json { console.err } else { console.out })?;
     }
-    let report = Report::new(&plan, &run, &setup, &goal, &end)?;
+    let report = Report::new(&plan, &run, &setup, &goal, &end, &watch.changes)?;
     let printed = match arguments.json {
         true => report.print_json(console),
-        false => report.print(&end, &goal, console),
+        false => report.print(&end, &goal, watch.changes.told(), console),
     };
     if end.stopped_by.is_none() {
         watch.stay(plan.entry.info.name, &mut run, console)?;
@@ -419,7 +424,13 @@ fn advance(
     let mut wall = Duration::ZERO;
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
         progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
-        if !watch.may_step(name, run, console)? {
+        let may_step = watch.may_step(name, run, console)?;
+        let text = watch.changes.to_csv();
+        if let Some(changes) = watch.changes.fresh() {
+            output.note_changes(text)?;
+            checkpoints.changes = changes.to_vec();
+        }
+        if !may_step {
             continue;
         }
         let clock = Instant::now();
@@ -501,7 +512,7 @@ fn write_timeline(run: &mut Run, path: &Path, console: &mut Console) -> Result<(
 }
 
 impl Report {
-    fn new(plan: &Plan, run: &Run, setup: &Setup, goal: &Goal, end: &End) -> Result<Report> {
+    fn new(plan: &Plan, run: &Run, setup: &Setup, goal: &Goal, end: &End, changes: &Changes) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
         let is_scattered = end.pieces && !run.hosts().is_empty();
@@ -524,7 +535,8 @@ impl Report {
             speed_up: SpeedUp::of(&run.hosts()),
             precision: plan.precision(),
             seed: plan.seed,
-            settings: plan.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
+            settings: changes.settings.iter().map(|(name, value)| (name.to_string(), as_value(&value))).collect(),
+            changes: changes.all.clone(),
             steps: run.steps(),
             rounds: run.rounds(),
             time_s: run.time(),
@@ -554,9 +566,11 @@ impl Report {
         Ok(writeln!(console.out, "{text}")?)
     }
 
-    fn print(&self, end: &End, goal: &Goal, console: &mut Console) -> Result<()> {
+    fn print(&self, end: &End, goal: &Goal, changed: Option<String>, console: &mut Console) -> Result<()> {
         let out = &mut console.out;
-        text::pairs(out, &self.rows(end, goal))?;
+        let mut rows = self.rows(end, goal);
+        rows.extend(changed.map(|changed| ("changed", changed)));
+        text::pairs(out, &rows)?;
         hosts::print(&self.hosts, out)?;
         self.speed_up.iter().try_for_each(|speed_up| speed_up.print(out))?;
         let mut rows = vec![["", "first", "last", "unit"].map(str::to_string).to_vec()];

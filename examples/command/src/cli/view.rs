@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use meshweft_mesh::{Field, Mesh};
 use meshweft_picture::ColorMap;
-use meshweft_view::{Config, Frame, Model, Quantity, Series, Shape, Span, Turn, Wanted, fields_of};
+use meshweft_view::{Config, Frame, History, Model, Quantity, Series, Shape, Span, Turn, Wanted, fields_of};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -42,7 +42,13 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         Some(series) => series.read(0)?,
         None => meshes::open(&arguments.file, arguments.seed, memory::MESH, console.err)?,
     };
-    let mut states = States::new(arguments.file.to_string_lossy().into_owned(), first, series);
+    let history = if is_series { History::beside(path) } else { Ok(None) };
+    let history = history.unwrap_or_else(|error| {
+        let _ = writeln!(console.err, "warning: {error}: no curves are shown");
+        None
+    });
+    let history = history.unwrap_or_default();
+    let mut states = States { history, ..States::new(arguments.file.to_string_lossy().into_owned(), first, series) };
     console.signals.make_stoppable();
     let (mut view, _door) = watch::open(&Config { address: arguments.address, steps: false }, console)?;
     writeln!(console.err, "Ctrl-C ends it")?;
@@ -50,7 +56,7 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         match view.turn() {
             Turn::Describe => view.describe(states.describe()),
             Turn::Show(wanted) => view.show(states.frame(&wanted)),
-            Turn::Step | Turn::Wait => {}
+            Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
     }
     view.end("this view was ended");
@@ -69,6 +75,8 @@ struct States {
     /// The last one that was read, and its place.
     at: usize,
     read: Result<(Vec<[f64; 3]>, Vec<Field>), String>,
+    /// What its run has measured.
+    history: History,
 }
 
 impl States {
@@ -79,7 +87,7 @@ impl States {
         let is_same = |last: &Mesh| last.points().len() == first.points().len();
         let moves = last.filter(is_same).is_some_and(|last| last.points() != first.points());
         let read = Ok((first.points().to_vec(), all));
-        States { name, first, series, moves, fields, at: 0, read }
+        States { name, first, series, moves, fields, at: 0, read, history: History::default() }
     }
 
     fn describe(&self) -> Model {
@@ -98,6 +106,8 @@ impl States {
             // What moves is seen without colors.
             color: self.fields.iter().position(|(_, components)| *components == 1).filter(|_| !self.moves),
             map: ColorMap::Viridis,
+            metrics: self.history.metrics.clone(),
+            history: self.history.lines.clone(),
             moves: self.series.is_some(),
             points: self.first.points().to_vec(),
             shape: Shape::of(&self.first),
@@ -159,8 +169,12 @@ mod tests {
         let path = folder.path().join("all.pvd");
         std::fs::write(&path, format!("<VTKFile><Collection>{list}</Collection></VTKFile>")).unwrap();
         let series = Series::open(&path).unwrap();
-        let mut states = States::new("all.pvd".into(), series.read(0).unwrap(), Some(series));
+        std::fs::write(path.with_extension("csv"), "step,time_s,level (m)\n0,0.5,0\n1,1.5,1\n").unwrap();
+        let history = History::beside(&path).unwrap().unwrap();
+        let states = States::new("all.pvd".into(), series.read(0).unwrap(), Some(series));
+        let mut states = States { history, ..states };
         let model = states.describe();
+        assert_eq!((model.metrics[0].unit.as_str(), &model.history[1]), ("m", &(1.5, vec![1.0])));
         assert_eq!((model.color, model.moves), (Some(0), true));
         let mut show = |at| states.frame(&Wanted { fields: vec![0, 9], metrics: true, at });
         let second = show(1);

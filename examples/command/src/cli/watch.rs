@@ -1,10 +1,12 @@
 //! The live view of a run: between two steps it hands over what pages want to see.
 
+use super::changes::Changes;
 use super::console::Console;
-use crate::Run;
+use super::hosts;
+use crate::{Run, Setting};
 use anyhow::{Context, Result};
 use meshweft_mesh::Field;
-use meshweft_view::{Config, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
+use meshweft_view::{Config, Dial, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -16,6 +18,10 @@ pub(super) const HERE: &str = "127.0.0.1:0";
 const WELCOME: Duration = Duration::from_secs(30);
 /// How long a run that is over waits for a page that is loaded anew.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Time from one table of hosts to the next.
+const BETWEEN_TABLES: Duration = Duration::from_secs(1);
+/// The name of the field that says which host has a vertex.
+const HOST: &str = "host";
 
 /// Reads an address, with or without a port.
 pub(super) fn address(word: &str) -> Result<SocketAddr, String> {
@@ -30,7 +36,7 @@ pub(super) fn open(config: &Config, console: &mut Console) -> Result<(View, Opti
     let view = View::start(config)?;
     writeln!(console.err, "view: {}", view.url())?;
     if !config.address.ip().is_loopback() {
-        let warning = "others can reach this view, and what it sends is not encrypted: whoever has the address may watch and pause";
+        let warning = "others can reach this view, and what it sends is not encrypted: whoever has the address may watch, pause and set";
         writeln!(console.err, "warning: {warning}")?;
     }
     let door = if console.terminal { browse(view.url()) } else { None };
@@ -64,20 +70,30 @@ pub(super) struct Watch {
     about: String,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
+    /// When pages were last told of hosts.
+    told: Option<Instant>,
+    /// The settings of the run, which pages may change.
+    pub(super) changes: Changes,
 }
 
 impl Watch {
     /// Starts to serve, if an address says where. `about` is what the page says of the run.
-    pub(super) fn start(address: Option<SocketAddr>, about: String, console: &mut Console) -> Result<Watch> {
+    pub(super) fn start(
+        address: Option<SocketAddr>,
+        about: String,
+        changes: Changes,
+        console: &mut Console,
+    ) -> Result<Watch> {
         let open = |address| open(&Config { address, steps: true }, console);
-        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new() })
+        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), told: None, changes })
     }
 
     /// Hands over what pages want, and waits while they want the run to. Returns whether it may take a step: not after a signal.
-    pub(super) fn may_step(&mut self, name: &str, run: &mut Run, console: &Console) -> Result<bool> {
+    pub(super) fn may_step(&mut self, name: &str, run: &mut Run, console: &mut Console) -> Result<bool> {
         while self.view.is_some() {
             match self.turn(name, run)? {
                 Some(Turn::Step) => return Ok(true),
+                Some(Turn::Set(wanted)) => self.set(&wanted, run, console),
                 _ if console.signals.count() > 0 => return Ok(false),
                 _ => {}
             }
@@ -121,6 +137,21 @@ impl Watch {
         Ok(())
     }
 
+    /// Changes settings, and tells pages and people of it.
+    fn set(&mut self, wanted: &[(usize, f64)], run: &mut Run, console: &mut Console) {
+        let mut refused = None;
+        for &(place, to) in wanted {
+            match self.changes.set(place, to, run) {
+                Ok(line) => line.iter().for_each(|line| drop(writeln!(console.err, "changed: {line}"))),
+                Err(error) => refused = Some(format!("{error:#}")),
+            }
+        }
+        let values = self.changes.live(run).iter().map(|&(_, _, value)| value).collect();
+        if let Some((view, _)) = &mut self.view {
+            view.set(values, refused);
+        }
+    }
+
     fn pages(&self) -> usize {
         self.view.as_ref().map_or(0, |(view, _)| view.pages())
     }
@@ -131,15 +162,29 @@ impl Watch {
         let turn = view.turn();
         match &turn {
             Turn::Describe => {
-                self.still = still(run);
+                (self.still, self.told) = (still(run), None);
+                let dial = |&(setting, unit, value): &(&Setting, &str, f64)| Dial {
+                    name: setting.name.into(),
+                    about: setting.about.into(),
+                    unit: unit.into(),
+                    value,
+                };
+                let dials = self.changes.live(run).iter().map(dial).collect();
                 let model = describe(name, &self.about, &self.still, run)?;
-                view.describe(model);
+                view.describe(Model { dials, ..model });
             }
             Turn::Show(wanted) => {
+                // Before the state is asked for, for which all hosts take all steps.
+                let is_time = self.told.is_none_or(|told| told.elapsed() >= BETWEEN_TABLES);
+                let hosts = if is_time { run.hosts() } else { Vec::new() };
+                let table = if hosts.is_empty() { Vec::new() } else { hosts::now(&hosts, run.steps()) };
+                if !table.is_empty() {
+                    self.told = Some(Instant::now());
+                }
                 let frame = frame(run, &self.still, wanted)?;
-                view.show(frame);
+                view.show(Frame { table, ..frame });
             }
-            Turn::Step | Turn::Wait => {}
+            Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
         Ok(Some(turn))
     }
@@ -161,7 +206,8 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     let state = run.fields();
     let of_state = state.iter().map(|part| quantity(&part.name, part.components));
     let of_mesh = still.iter().map(|field| quantity(&field.name, field.components));
-    let fields: Vec<Quantity> = of_state.chain(of_mesh).collect();
+    let of_hosts = (!run.hosts().is_empty()).then(|| quantity(HOST, 1));
+    let fields: Vec<Quantity> = of_state.chain(of_mesh).chain(of_hosts).collect();
     Ok(Model {
         name: name.into(),
         about: about.into(),
@@ -169,7 +215,7 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
         map: look.map,
         metrics,
         moves: look.positions.is_some() || look.lift != 0.0,
-        points: points(run)?.unwrap_or_else(|| run.mesh().points().to_vec()),
+        points: run.points(&moving(run)?)?,
         shape: Shape::of(run.mesh()),
         cells: run.mesh().cells().len(),
         props: look.props.clone(),
@@ -178,28 +224,34 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     })
 }
 
-/// Where the points are, if they move: the fields alone are read that say it.
-fn points(run: &Run) -> Result<Option<Vec<[f64; 3]>>> {
+/// The fields that say where the points are, if they move.
+fn moving(run: &Run) -> Result<Vec<Field>> {
     let look = run.look();
     let raised = look.color.filter(|_| look.lift != 0.0);
-    let names: Vec<&str> = look.positions.into_iter().chain(raised).collect();
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let fields = names.into_iter().map(|name| run.field(name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(run.points(&fields)?))
+    Ok(look.positions.into_iter().chain(raised).map(|name| run.field(name)).collect::<Result<_, _>>()?)
 }
 
 fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
+    let clock = Instant::now();
     let metrics = if wanted.metrics { run.metrics()?.iter().map(|metric| metric.value).collect() } else { Vec::new() };
-    let state = run.fields();
+    let measuring = clock.elapsed();
+    let (state, mut moving) = (run.fields(), moving(run)?);
+    let points = if moving.is_empty() { Vec::new() } else { run.points(&moving)? };
     let mut fields = Vec::with_capacity(wanted.fields.len());
     for &place in &wanted.fields {
         let Some(part) = state.get(place) else {
-            fields.extend(still.get(place - state.len()).map(|field| (place, field.values.clone())));
+            let values = match still.get(place - state.len()) {
+                Some(field) => field.values.clone(),
+                // Another host may have a vertex after one was lost.
+                None => run.owners().into_iter().map(f64::from).collect(),
+            };
+            fields.push((place, values));
             continue;
         };
-        let mut values = run.field(&part.name).with_context(|| format!("cannot show {}", part.name))?.values;
+        // What was read for the places is not read again.
+        let known = moving.iter().position(|field| field.name == part.name).map(|at| moving.swap_remove(at));
+        let read = || run.field(&part.name).with_context(|| format!("cannot show {}", part.name));
+        let mut values = known.map_or_else(read, Ok)?.values;
         // What stands for nothing has no color.
         let nothing = run.table().iter().find(|column| column.field == part.name).and_then(|column| column.nothing);
         if let Some((nothing, _)) = nothing {
@@ -207,8 +259,7 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
         }
         fields.push((place, values));
     }
-    let points = points(run)?.unwrap_or_default();
-    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, trouble: None })
+    Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, measuring, ..Frame::default() })
 }
 
 #[cfg(test)]
@@ -217,6 +268,7 @@ mod tests {
     use crate::cli::programs::DIFFUSION;
     use crate::{Options, Settings};
     use std::net::TcpStream;
+    use std::sync::{Arc, Mutex};
     use tungstenite::Message;
 
     #[test]
@@ -257,6 +309,12 @@ mod tests {
         frames
     }
 
+    /// The settings of a run, none changed.
+    fn unchanged() -> Changes {
+        let known = DIFFUSION.first().unwrap().info.settings;
+        Changes::new(known, Settings::new(known), None)
+    }
+
     // [C14]
     #[test]
     fn watching_pausing_and_stepping_change_no_bit() {
@@ -270,7 +328,7 @@ mod tests {
 
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let console = &mut Console::new(&mut out, &mut err);
-        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), console).unwrap();
+        let mut watch = Watch::start(Some(address(HERE).unwrap()), "a test".into(), unchanged(), console).unwrap();
         let url = watch.view.as_ref().unwrap().0.url().to_string();
         let page = std::thread::spawn(move || look(&url));
         assert!(watch.view.as_ref().unwrap().0.wait_for_page(Duration::from_secs(20)));
@@ -286,5 +344,139 @@ mod tests {
         assert!(page.join().unwrap() > 5, "the page has seen the run");
         assert_eq!(run.digest().unwrap(), alone.digest().unwrap());
         assert!(String::from_utf8(err).unwrap().starts_with("view: http://127.0.0.1:"));
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn a_run_on_hosts_shows_which_has_a_vertex() {
+        let start = |backend| {
+            let entry = DIFFUSION.first().unwrap();
+            let mesh = meshweft_mesh::generate::generate("sheet:40", 1).unwrap();
+            entry.start(mesh, &Settings::new(entry.info.settings), &Options { backend, ..Options::default() }).unwrap()
+        };
+        let two = meshweft::Cluster::inside(2).unwrap();
+        let mut run = start(meshweft::Backend::Cluster(two));
+        run.step().unwrap();
+        let model = describe("diffusion", "", &[], &mut run).unwrap();
+        assert_eq!(model.fields.last().unwrap().name, HOST);
+        let wanted = Wanted { fields: vec![0, 1], ..Wanted::default() };
+        let frame = frame(&mut run, &[], &wanted).unwrap();
+        let count = |host: f64| frame.fields[1].1.iter().filter(|&&x| x == host).count();
+        let vertices: Vec<_> = run.hosts().iter().map(|host| host.vertices).collect();
+        assert_eq!(vec![count(1.0), count(2.0)], vertices);
+        assert_eq!(hosts::now(&run.hosts(), run.steps()).len(), 3);
+        assert!(describe("diffusion", "", &[], &mut start(meshweft::Backend::Serial)).unwrap().fields.len() == 1);
+    }
+
+    /// Where a command writes whose words are read while it runs.
+    #[derive(Clone, Default)]
+    struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Pipe {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    /// Runs a command. If it serves a page, that pauses the run, and says all words once it has a frame of the step before them.
+    fn command(words: &[&str], page: Vec<(u64, &'static str)>) -> (u8, serde_json::Value, String) {
+        let (mut out, err) = (Vec::new(), Pipe::default());
+        let said = err.clone();
+        let speaker = std::thread::spawn(move || {
+            if page.is_empty() {
+                return;
+            }
+            let text = loop {
+                let text = said.text();
+                if text.contains('\n') {
+                    break text;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            };
+            let url = text.lines().find_map(|line| line.strip_prefix("view: ")).unwrap();
+            let host = url.trim_start_matches("http://").split('/').next().unwrap();
+            let stream = TcpStream::connect(host).unwrap();
+            let (mut socket, _) = tungstenite::client(format!("{}live", url.replace("http", "ws")), stream).unwrap();
+            socket.send(Message::text(r#"{"pause":true}"#)).unwrap();
+            for (at, words) in page {
+                socket.send(Message::text(r#"{"ready":true,"pick":1}"#)).unwrap();
+                loop {
+                    match socket.read() {
+                        Ok(Message::Binary(bytes)) if bytes[0] == 2 => {
+                            if f64::from_le_bytes(bytes[24..32].try_into().unwrap()) >= at as f64 {
+                                break;
+                            }
+                            socket.send(Message::text(r#"{"ready":true}"#)).unwrap();
+                        }
+                        Ok(_) => {}
+                        Err(_) => return,
+                    }
+                }
+                let _ = socket.send(Message::text(words));
+            }
+            // What was asked for is done before the page goes.
+            std::thread::sleep(Duration::from_millis(100));
+        });
+        let code = crate::cli::run(&DIFFUSION, words, &mut Console::new(&mut out, &mut err.clone()));
+        speaker.join().unwrap();
+        (code, serde_json::from_slice(&out).unwrap_or_default(), err.text())
+    }
+
+    #[test]
+    fn settings_that_a_page_changes_are_noted_and_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        let words = |name: &str, more: &[&str]| -> Vec<String> {
+            let all = ["meshweft", "run", "NAME", "--mesh=sheet:9", "--json", "--quiet", "--no-pictures", "--out"];
+            all.iter().map(ToString::to_string).chain([out(name)]).chain(more.iter().map(ToString::to_string)).collect()
+        };
+        let run = |words: &[String], page| command(&words.iter().map(String::as_str).collect::<Vec<_>>(), page);
+        // Paused at some step; changed, and refused; ten steps further, changed again, and stopped by a checkpoint at its end.
+        let page = vec![(0, r#"{"set":[0,0.1]}"#), (0, r#"{"set":[0,7]}"#), (0, r#"{"pause":false}"#)];
+        let (code, watched, said) = run(&words("watched", &["--view", "--steps=400", "--checkpoint-every=1000"]), page);
+        assert_eq!(code, 0, "{said}");
+        let changes = watched["changes"].as_array().unwrap();
+        assert_eq!(
+            (changes.len(), &changes[0]["to"], &watched["settings"]["rate"]),
+            (1, &0.1.into(), &0.1.into()),
+            "{said}"
+        );
+        let step = changes[0]["after_step"].as_u64().unwrap();
+        assert!(said.contains(&format!("changed: rate from 0.05 to 0.1 after step {step}")), "{said}");
+        let file = std::fs::read_to_string(folder.path().join("watched/NAME.changes.csv")).unwrap();
+        assert_eq!(file, format!("after_step,setting,from,to,unit\n{step},rate,0.05,0.1,\n"));
+
+        // The same by hand, and without.
+        let entry = DIFFUSION.first().unwrap();
+        let mesh = || meshweft_mesh::generate::generate("sheet:9", 1).unwrap();
+        let mut settings = Settings::new(entry.info.settings);
+        let mut by_hand = entry.start(mesh(), &settings, &Options::default()).unwrap();
+        (0..step).for_each(|_| by_hand.step().unwrap());
+        settings.set(entry.info.settings, "rate", "0.1").unwrap();
+        by_hand.change(&settings).unwrap();
+        (step..400).for_each(|_| by_hand.step().unwrap());
+        assert_eq!(watched["digest"], by_hand.digest().unwrap());
+
+        // Going on, the changed value stays, and so does what is noted.
+        let resume = ["meshweft", "resume", &out("watched"), "--steps=500", "--json", "--quiet"];
+        let (code, resumed, said) = command(&resume, vec![]);
+        assert_eq!(code, 0, "{said}");
+        (400..500).for_each(|_| by_hand.step().unwrap());
+        assert_eq!((&resumed["digest"], &resumed["changes"]), (&by_hand.digest().unwrap().into(), &watched["changes"]));
+        assert_eq!(std::fs::read_to_string(folder.path().join("watched/NAME.changes.csv")).unwrap(), file);
+        // A run anew leaves nothing of it.
+        let (code, anew, said) = run(&words("watched", &["--steps=5"]), vec![]);
+        assert_eq!((code, anew["changes"].as_array().map(Vec::len)), (0, Some(0)), "{said}");
+        assert!(!folder.path().join("watched/NAME.changes.csv").exists());
     }
 }

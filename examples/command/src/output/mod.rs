@@ -5,6 +5,7 @@
 //! | `NAME_000100.vtu` | mesh and all state after 100 steps |
 //! | `NAME.pvd` | the series of those files with their times, for ParaView |
 //! | `NAME.csv` | the measured quantities at each frame of the film |
+//! | `NAME.changes.csv` | the settings that were changed while the run went on, if any were |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
 //! Programs on graphs leave a table in `NAME.csv` instead: what came out for each vertex. A mesh whose points all lie at one place has
@@ -60,6 +61,8 @@ pub struct Output {
     series: Option<Series>,
     /// Of what was measured, unless there is to be a table of vertices.
     history: Option<History>,
+    /// Whether settings were changed.
+    is_changed: bool,
     film: Option<Film>,
     /// What is written while the run goes on.
     due: Option<Due>,
@@ -199,7 +202,7 @@ impl Output {
             series.write_index()?;
         }
         let (framed, stated, spent) = (left.framed, left.stated, clock.elapsed());
-        Ok(Output { config, series, history, film, due: None, framed, stated, spent, _lock: lock })
+        Ok(Output { config, series, history, is_changed: false, film, due: None, framed, stated, spent, _lock: lock })
     }
 
     /// What it takes to go on in another process, with all that is due after the steps so far; and the files that a loss of power may
@@ -277,6 +280,25 @@ impl Output {
         }
     }
 
+    /// Notes which settings were changed so far, as text of lines: none if none were.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn note_changes(&mut self, text: Option<String>) -> Result<()> {
+        let path = self.changes();
+        self.is_changed = text.is_some();
+        match text {
+            Some(text) => drop(io::replace(&path, |out| out.write_all(text.as_bytes()))?),
+            // Of a run that is gone on with from before they were.
+            None => drop(std::fs::remove_file(path)),
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> PathBuf {
+        self.config.folder.join(format!("{}.changes.csv", self.config.name))
+    }
+
     /// Whether something is saved after a step.
     pub fn is_due(&self, step: u64) -> bool {
         step.is_multiple_of(self.config.every)
@@ -346,8 +368,10 @@ impl Output {
     pub fn finish(mut self, run: &Run, goes_on: &mut dyn FnMut() -> bool) -> Result<Files> {
         self.catch_up(run)?;
         let clock = Instant::now();
+        let changes = self.is_changed.then(|| self.changes());
         let mut paths = self.series.map(Series::into_files).unwrap_or_default();
         paths.extend(self.history.map(|history| history.path().to_owned()));
+        paths.extend(changes);
         let columns = run.table();
         if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
             let table = self.config.folder.join(format!("{}.csv", self.config.name));
@@ -389,7 +413,7 @@ fn is_ours(name: &str, file: &str) -> bool {
 
 /// Removes the files of an earlier run but those that are kept, the index before what it names.
 fn remove_earlier(folder: &Path, name: &str, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
-    let mut files = ["pvd", "csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
+    let mut files = ["pvd", "csv", "changes.csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
     for entry in std::fs::read_dir(folder)? {
         files.extend(entry?.file_name().into_string().ok().filter(|file| is_ours(name, file)));
     }
@@ -414,6 +438,7 @@ mod tests {
             "flow.png",
             "flow.gif",
             "flow.csv",
+            "flow.changes.csv",
             "flow_000000.vtu",
             "flow_1000000.vtu",
             "flow_000000.pvtu",

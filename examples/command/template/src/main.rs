@@ -94,6 +94,14 @@ impl Example for Diffusion {
         Ok(Diffusion::of(mesh, settings.number("rate")))
     }
 
+    /// What can be changed in the page of `--view`, while it runs.
+    const LIVE: &'static [&'static str] = &["rate"];
+
+    fn change(&mut self, settings: &Settings, _order: Order) -> Result<()> {
+        self.rate = settings.number("rate");
+        Ok(())
+    }
+
     fn look(&self) -> Look {
         Look { color: Some("concentration"), label: "concentration", ..Look::default() }
     }
