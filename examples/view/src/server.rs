@@ -34,6 +34,10 @@ const FILES: [(&str, &str, &str); 8] = [
     ("three.min.js", "text/javascript; charset=utf-8", include_str!("../page/three.min.js")),
 ];
 
+/// What those of a view say that notebooks of this machine may have within their page: the rest is the same.
+const FRAMED: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     base-uri 'none'; form-action 'none'; frame-ancestors http://localhost:* http://127.0.0.1:*";
+
 /// What all answers say: the page runs its own files alone, in no other page, and tells nobody its address.
 const HEADERS: [(header::HeaderName, &str); 6] = [
     (
@@ -52,7 +56,7 @@ const HEADERS: [(header::HeaderName, &str); 6] = [
 pub(crate) async fn serve(
     listener: TcpListener,
     desk: Arc<Desk>,
-    access: Arc<Access>,
+    (access, is_framed): (Arc<Access>, bool),
     mut stop: watch::Receiver<bool>,
 ) {
     let live = {
@@ -70,7 +74,7 @@ pub(crate) async fn serve(
         let file = move || async move { ([(header::CONTENT_TYPE, kind)], text) };
         router = router.route(&format!("/{{token}}/{name}"), get(file));
     }
-    let router = router.layer(from_fn_with_state(access, guard));
+    let router = router.layer(from_fn_with_state((access, is_framed), guard));
     let served = axum::serve(Door::new(listener), router).into_future();
     tokio::select! {
         _ = served => {}
@@ -101,12 +105,16 @@ fn judge(access: &Access, request: &HttpRequest) -> Result<(), Refusal> {
 }
 
 /// Refuses who may not look.
-async fn guard(State(access): State<Arc<Access>>, request: HttpRequest, next: Next) -> Response {
+async fn guard(State((access, is_framed)): State<(Arc<Access>, bool)>, request: HttpRequest, next: Next) -> Response {
     let mut answer = match judge(&access, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => (StatusCode::FORBIDDEN, refusal.reason()).into_response(),
     };
     answer.headers_mut().extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    if is_framed {
+        answer.headers_mut().remove(header::X_FRAME_OPTIONS);
+        answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(FRAMED));
+    }
     answer
 }
 

@@ -19,12 +19,14 @@ pub struct Config {
     pub address: SocketAddr,
     /// Whether there are steps to take: a run. Otherwise states are shown that are there.
     pub steps: bool,
+    /// Whether a page of this machine, that of a notebook, may have the view within it.
+    pub is_framed: bool,
 }
 
 impl Default for Config {
     /// A run, on a free port of this machine alone.
     fn default() -> Config {
-        Config { address: (Ipv4Addr::LOCALHOST, 0).into(), steps: true }
+        Config { address: (Ipv4Addr::LOCALHOST, 0).into(), steps: true, is_framed: false }
     }
 }
 
@@ -54,11 +56,11 @@ impl View {
         let desk = Arc::new(Desk::new(config.steps));
         let (stop, stopped) = watch::channel(false);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
-        let served = desk.clone();
+        let (served, is_framed) = (desk.clone(), config.is_framed);
         let work = move || {
             runtime.block_on(async {
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    serve(listener, served, access, stopped).await;
+                    serve(listener, served, (access, is_framed), stopped).await;
                 }
             });
             // What still waits for a page waits no more.

@@ -327,7 +327,7 @@ class Simulation:
         return grid.plot(scalars=color, **more)
 
     def view(self, color: str | None = None) -> str:
-        """Shows it in a page of the browser that follows its steps: pauses, single steps, fields, cuts, curves. Returns the address.
+        """Shows it in a page that follows its steps: pauses, single steps, fields, cuts, curves; in the browser, or in a notebook. Returns the address.
 
         `color`: the field that colors it at first; unless said, the first scalar one, or none where the points move.
         Only this machine reaches the page, and only with the whole address. While the page has it paused, `step` waits. The page lasts as long
@@ -335,7 +335,7 @@ class Simulation:
         """
         if color is not None and color not in self.fields:
             raise Error(f"unknown field {color!r}: one of {', '.join(self.fields)}")
-        url = self._core.view(self._name, color)
+        url = self._core.view(self._name, color, _is_notebook())
         show(url)
         return url
 
@@ -343,12 +343,16 @@ class Simulation:
         return f"<Simulation of {self._name} on {len(self.mesh)} vertices, {self.precision}, {self.order}, after {self.steps} steps>"
 
 
-def show(url: str) -> None:
-    """Tells where a page is, and opens it in the browser, if there is one here; in a notebook, as a link."""
-    if "ipykernel" in sys.modules:
-        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+def _is_notebook() -> bool:
+    return "ipykernel" in sys.modules
 
-        display(HTML(f'<a href="{url}" target="_blank">live view</a>'))
+
+def show(url: str) -> None:
+    """Tells where a page is, and opens it in the browser, if there is one here; in a notebook, within its page, if that is on this machine."""
+    if _is_notebook():
+        from IPython.display import HTML, IFrame, display  # type: ignore[import-not-found, unused-ignore]
+
+        display(IFrame(url, width="100%", height=600), HTML(f'<a href="{url}" target="_blank">in a page of its own</a>'))
         return
     print(f"view: {url}", file=sys.stderr)
     if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
@@ -365,7 +369,7 @@ class _Progress:
 
     def __init__(self, count: int) -> None:
         self._count, self._begun, self._shown = count, time.monotonic(), 0.0
-        self._is_terminal = sys.stderr.isatty() or "ipykernel" in sys.modules
+        self._is_terminal = sys.stderr.isatty() or _is_notebook()
 
     def __call__(self, taken: int) -> None:
         now = time.monotonic()

@@ -178,10 +178,11 @@ impl Simulation {
         }
     }
 
-    /// Serves a page that shows it, and returns its address. `name`: what the page says it is; `color`: the field that colors it at first.
-    fn view(&self, python: Python<'_>, name: String, color: Option<String>) -> PyResult<String> {
+    /// Serves a page that shows it, and returns its address. `name`: what the page says it is; `color`: the field that colors it at first;
+    /// `is_framed`: whether the page of a notebook may have it within.
+    fn view(&self, python: Python<'_>, name: String, color: Option<String>, is_framed: bool) -> PyResult<String> {
         if self.watch.get().is_none() {
-            let watch = python.detach(|| Watch::start(&self.simulation, name, color))?;
+            let watch = python.detach(|| Watch::start(&self.simulation, name, color, is_framed))?;
             let _ = self.watch.set(watch); // another thread may have been first
         }
         Ok(self.watch.get().map(|watch| watch.url.clone()).unwrap_or_default())

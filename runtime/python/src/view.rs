@@ -45,8 +45,9 @@ impl Drop for Stepping<'_> {
 
 impl Watch {
     /// Serves a page to this machine alone.
-    pub(crate) fn start(shared: &Shared, name: String, color: Option<String>) -> PyResult<Arc<Watch>> {
-        let view = View::start(&Config::default()).map_err(|error| Error::new_err(error.to_string()))?;
+    pub(crate) fn start(shared: &Shared, name: String, color: Option<String>, is_framed: bool) -> PyResult<Arc<Watch>> {
+        let view = View::start(&Config { is_framed, ..Config::default() })
+            .map_err(|error| Error::new_err(error.to_string()))?;
         let simulation = shared.lock();
         let state = simulation.fields();
         let positions = state.iter().find(|part| part.name == "position" && part.components == 3);

@@ -3,8 +3,11 @@
 import json
 import os
 import socket
+import sys
 import threading
 import time
+import types
+import urllib.request
 
 import meshweft
 import pytest
@@ -92,6 +95,21 @@ def test_views_end_with_their_simulations_and_know_their_fields(no_browser):
     with pytest.raises((ValueError, OSError)):
         while True:
             page.hear(9)
+
+
+def test_a_notebook_has_the_page_within_its_own(no_browser, monkeypatch):
+    with urllib.request.urlopen(heat("sheet:5").view()) as answer:
+        assert answer.headers["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    shown = []
+    notebook = types.SimpleNamespace(display=lambda *parts: shown.extend(parts), HTML=str, IFrame=lambda url, **size: url)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    url = heat("sheet:5").view()
+    assert shown[0] == url and url in shown[1]
+    with urllib.request.urlopen(url) as answer:
+        assert "X-Frame-Options" not in answer.headers
+        assert "frame-ancestors http://localhost:* http://127.0.0.1:*" in answer.headers["Content-Security-Policy"]
 
 
 def test_the_browser_is_given_a_file_that_is_this_users_alone(monkeypatch):

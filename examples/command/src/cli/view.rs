@@ -50,7 +50,8 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     let history = history.unwrap_or_default();
     let mut states = States { history, ..States::new(arguments.file.to_string_lossy().into_owned(), first, series) };
     console.signals.make_stoppable();
-    let (mut view, _door) = watch::open(&Config { address: arguments.address, steps: false }, console)?;
+    let (mut view, _door) =
+        watch::open(&Config { address: arguments.address, steps: false, is_framed: false }, console)?;
     writeln!(console.err, "Ctrl-C ends it")?;
     while console.signals.count() == 0 {
         match view.turn() {

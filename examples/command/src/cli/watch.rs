@@ -84,7 +84,7 @@ impl Watch {
         changes: Changes,
         console: &mut Console,
     ) -> Result<Watch> {
-        let open = |address| open(&Config { address, steps: true }, console);
+        let open = |address| open(&Config { address, ..Config::default() }, console);
         Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), told: None, changes })
     }
 
