@@ -98,7 +98,8 @@ impl Watch {
                 let frame = self.frame(wanted, simulation).unwrap_or_else(trouble);
                 self.view.lock().show(Frame { step, time, ..frame });
             }
-            Turn::Step | Turn::Wait => {}
+            // Parameters of a program in Python are its attributes: the page has none to set.
+            Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
     }
 
