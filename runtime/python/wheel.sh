@@ -17,10 +17,9 @@ done
 python3 -m wheel unpack --dest "$work/all" "$work"/v2/*.whl
 for level in v3 v4; do
     python3 -m wheel unpack --dest "$work/$level/open" "$work/$level"/*.whl
-    mkdir -p "$work"/all/*/meshweft/_levels
-    folder=$(echo "$work"/all/*/meshweft/_levels)
-    mkdir "$folder/$level"
-    cp "$work/$level"/open/*/meshweft/_meshweft.abi3.so "$folder/$level/"
+    folder=$(echo "$work"/all/*/meshweft)/_levels/$level
+    mkdir -p "$folder"
+    cp "$work/$level"/open/*/meshweft/_meshweft.abi3.so "$folder/"
 done
 mkdir -p "$out"
 python3 -m wheel pack --dest-dir "$out" "$work"/all/*

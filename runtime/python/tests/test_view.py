@@ -98,14 +98,15 @@ def test_views_end_with_their_simulations_and_know_their_fields(no_browser):
 
 
 def test_a_notebook_has_the_page_within_its_own(no_browser, monkeypatch):
-    with urllib.request.urlopen(heat("sheet:5").view()) as answer:
+    sim, other = heat("sheet:5"), heat("sheet:5")
+    with urllib.request.urlopen(sim.view()) as answer:
         assert answer.headers["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     shown = []
     notebook = types.SimpleNamespace(display=lambda *parts: shown.extend(parts), HTML=str, IFrame=lambda url, **size: url)
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
-    url = heat("sheet:5").view()
+    url = other.view()
     assert shown[0] == url and url in shown[1]
     with urllib.request.urlopen(url) as answer:
         assert "X-Frame-Options" not in answer.headers
