@@ -126,7 +126,8 @@ function is(right, what) {
 async function test() {
   const page = await open();
   const out = join(scratch, "cloth");
-  let run = await serve("run", "cloth", "--view", "--mesh", "sheet:48", "--steps", "6000", "--every", "300", "--no-pictures", "--quiet", "--out", out);
+  const steps = ["--mesh", "sheet:48", "--steps", "6000", "--every", "300"];
+  let run = await serve("run", "cloth", "--view", ...steps, "--no-pictures", "--quiet", "--out", out);
   await page.go(run.url);
   await until("ten frames", () => page.value("meshweft.frames > 10"));
   await page.press("pause");
