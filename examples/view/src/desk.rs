@@ -233,6 +233,7 @@ impl Desk {
         let mut state = self.lock();
         state.steps = false;
         state.wanted.clear();
+        state.hurry();
         state.over.get_or_insert(why.to_string());
         state.tell();
         self.settle(state);
@@ -295,6 +296,9 @@ impl Desk {
         }
         if let Some(steps) = request.step {
             (state.paused, state.due) = (true, u64::from(steps));
+        }
+        if state.paused {
+            state.hurry();
         }
         if let Some(pace) = request.pace.filter(|pace| pace.is_finite()) {
             (state.pace, state.next_step) = (pace.clamp(0.0, 1e6), None);
@@ -366,10 +370,16 @@ impl State {
         Some(Turn::Step)
     }
 
-    /// The time for steps that such a cost asks for: a minute at most.
+    /// What stands still may be shown without regard to steps.
+    fn hurry(&mut self) {
+        let soon = Some(Instant::now() + BETWEEN);
+        (self.next_frame, self.next_measures) = (self.next_frame.min(soon), self.next_measures.min(soon));
+    }
+
+    /// The time for steps that such a cost asks for: ten seconds at most, which people wait.
     fn rest(&self, cost: Duration, share: u32) -> Duration {
         let goes_on = self.steps && !self.paused;
-        if goes_on { cost.saturating_mul(share).min(Duration::from_secs(60)) } else { Duration::ZERO }
+        if goes_on { cost.saturating_mul(share).min(Duration::from_secs(10)) } else { Duration::ZERO }
     }
 
     /// When something may change without a word from a page.
@@ -498,6 +508,24 @@ mod tests {
         // 10 ms are a 64th of 640.
         let [frames, _, steps] = watched(600, 10);
         assert!(frames <= 2 && steps > frames, "{frames}");
+    }
+
+    #[test]
+    fn a_pause_is_shown_at_once_however_long_frames_take() {
+        let desk = Desk::new(true);
+        let (page, _) = desk.come().unwrap();
+        described(&desk);
+        desk.take(page, &request(r#"{"ready":true,"metrics":true}"#));
+        assert!(matches!(desk.turn(), Turn::Show(_)));
+        std::thread::sleep(Duration::from_millis(100));
+        desk.show(Frame::default());
+        desk.take(page, &request(r#"{"ready":true}"#));
+        assert_eq!(desk.turn(), Turn::Step);
+        let clock = Instant::now();
+        desk.take(page, &request(r#"{"pause":true}"#));
+        while !matches!(desk.turn(), Turn::Show(_)) {
+            assert!(clock.elapsed() < Duration::from_secs(2), "6.4 seconds are for a run that goes on");
+        }
     }
 
     #[test]
