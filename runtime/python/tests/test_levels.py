@@ -23,7 +23,7 @@ def test_the_best_level_is_that_of_which_all_flags_are_there():
 @pytest.mark.skipif(_levels.best(_levels._flags()) is None, reason="this processor has no level above the second")
 def test_a_wheel_of_several_levels_loads_the_best_that_it_has(tmp_path):
     package = Path(meshweft.__file__).parent
-    shutil.copytree(package, tmp_path / "meshweft", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package, tmp_path / "meshweft", ignore=shutil.ignore_patterns("__pycache__", "_levels"))
     level = tmp_path / "meshweft" / "_levels" / "v3"
     level.mkdir(parents=True)
     (tmp_path / "meshweft" / "_meshweft.abi3.so").rename(level / "_meshweft.abi3.so")

@@ -1,4 +1,4 @@
-"""Programs of Python give the digests of the same programs in Rust: `tests/tests/twins.rs` has them compiled."""
+"""Programs of Python give the digests of the same programs in Rust: `tests/tests/twins` has them compiled."""
 
 import importlib
 import json

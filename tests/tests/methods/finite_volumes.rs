@@ -1,6 +1,7 @@
 //! Finite volumes on a dual mesh.
 
 use super::*;
+use meshweft::mesh::Dual;
 
 vertex! { pub struct Cell<R> { shared density: R, volume: R } }
 record! { pub struct Parameters<R> { dt: R } }
@@ -11,11 +12,22 @@ stars! {
 
 /// Upwind advection on the dual of a mesh: what leaves one cell enters the next.
 #[derive(Clone)]
-struct Advection {
+pub(crate) struct Advection {
     edges: Vec<[u32; 2]>,
     flow: Vec<f64>,
     volumes: Vec<f64>,
     dt: f64,
+    /// Where along x the cells end that are full at first.
+    front: f64,
+}
+
+impl Advection {
+    /// By a wind of unit speed along x.
+    pub(crate) fn along_x(dual: &Dual, front: f64) -> Advection {
+        let flow = dual.faces.iter().map(|face| face.area * face.normal[0]).collect();
+        let edges = dual.faces.iter().map(|face| face.cells).collect();
+        Advection { edges, flow, volumes: dual.volumes.clone(), dt: 0.002, front }
+    }
 }
 
 kernels! {
@@ -43,7 +55,7 @@ impl Program for Advection {
         Ok(())
     }
     fn initial(&self, mesh: &Mesh, v: u32) -> Cell<f64> {
-        let density = if mesh.points()[v as usize][0] < 0.3 { 1.0 } else { 0.0 };
+        let density = if mesh.points()[v as usize][0] < self.front { 1.0 } else { 0.0 };
         Cell { density, volume: self.volumes[v as usize] }
     }
     fn step(&self, stages: &mut Stages<Self>) {
@@ -54,9 +66,7 @@ impl Program for Advection {
 #[test]
 fn finite_volumes_on_a_dual_mesh_keep_their_content_and_sign_and_drift_with_the_wind() {
     let dual = generate("box:7", 2).unwrap().dual().unwrap();
-    let flow = dual.faces.iter().map(|face| face.area * face.normal[0]).collect();
-    let edges = dual.faces.iter().map(|face| face.cells).collect();
-    let program = Advection { edges, flow, volumes: dual.volumes.clone(), dt: 0.002 };
+    let program = Advection::along_x(&dual, 0.3);
     let center = |simulation: &Simulation<Advection, f64>| {
         let mass =
             values(simulation, "density").into_iter().zip(&dual.volumes).map(|(density, volume)| density * volume);

@@ -5,19 +5,21 @@ use super::*;
 vertex! { pub struct Reagents<R> { shared u: R, shared v: R } }
 
 #[derive(Clone)]
-struct GrayScott {
-    noise: f64,
+pub(crate) struct GrayScott {
+    pub(crate) noise: f64,
 }
+
+const F: f64 = 0.037;
+const K: f64 = 0.06;
 
 kernels! {
     for GrayScott: Reagents;
     update React[noise] |p, own, around| {
-        let [f, k, du, dv] = [0.037, 0.06, 0.08, 0.04].map(R::lit);
         let (lu, lv) = around.sum(Edges, |[other], ()| (other.u - own.u, other.v - own.v));
         let reaction = own.u * own.v * own.v;
         Reagents {
-            u: own.u + du * lu - reaction + f * (R::lit(1.0) - own.u) + noise * p.normal(1),
-            v: own.v + dv * lv + reaction - (f + k) * own.v + noise * p.normal(2),
+            u: own.u + R::lit(0.08) * lu - reaction + R::lit(F) * (R::lit(1.0) - own.u) + noise * p.normal(1),
+            v: own.v + R::lit(0.04) * lv + reaction - R::lit(F + K) * own.v + noise * p.normal(2),
         }
     };
     sum U("u", "mol") |_, own, _| own.u;

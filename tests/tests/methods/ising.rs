@@ -6,8 +6,8 @@ vertex! { pub struct Site<R> { shared spin: R::Int } }
 record! { pub struct Sums<R> { energy: R, total: R } }
 
 #[derive(Clone)]
-struct Ising {
-    beta: f64,
+pub(crate) struct Ising {
+    pub(crate) beta: f64,
 }
 
 kernels! {

@@ -5,10 +5,10 @@ mod adaptive_step;
 mod chebyshev;
 mod conjugate_gradients;
 mod elements;
-mod finite_volumes;
+pub(crate) mod finite_volumes;
 mod gauss_seidel;
-mod gray_scott;
-mod ising;
+pub(crate) mod gray_scott;
+pub(crate) mod ising;
 mod page_rank;
 
 use meshweft::conformance::gpu_or_skip;
@@ -88,9 +88,9 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |most, (x, y)| most.max((x - y).abs()))
 }
 
-stars! { Edges[1]; }
+stars! { pub(crate) Edges[1]; }
 
-fn add_edges(mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+pub(crate) fn add_edges(mesh: &Mesh, stars: &mut Stars) -> Result<()> {
     stars.add(Edges, mesh.edges(), |_| ());
     Ok(())
 }

@@ -1,1 +1,1 @@
-"""Programs whose digests are those of the same programs in Rust: `tests/tests/twins.rs`."""
+"""Programs whose digests are those of the same programs in Rust: `tests/tests/twins`."""
