@@ -47,9 +47,8 @@ fn a_run_that_is_changed_is_one_that_began_so_and_has_the_same_bits_everywhere()
     for (name, spec, set) in CASES {
         let mesh = generate(spec, 3).unwrap();
         let options = |backend| Options { backend, order: Order::blocked(16), ..Options::default() };
-        let info = EXAMPLES.iter().find(|entry| entry.info.name == name).unwrap();
-        let plain = case(name, set, &[]).1;
-        let live = info.start(mesh.clone(), &plain[0], &options(Backend::Serial)).unwrap().live();
+        let (entry, [plain, _]) = case(name, set, &[]);
+        let live = entry.start(mesh.clone(), &plain, &options(Backend::Serial)).unwrap().live();
         assert!(!live.is_empty(), "{name}");
         let (entry, [before, after]) = case(name, set, live);
         let start = |settings, backend| entry.start(mesh.clone(), settings, &options(backend)).unwrap();

@@ -34,17 +34,23 @@ const FILES: [(&str, &str, &str); 8] = [
     ("three.min.js", "text/javascript; charset=utf-8", include_str!("../page/three.min.js")),
 ];
 
-/// What those of a view say that notebooks of this machine may have within their page: the rest is the same.
-const FRAMED: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-     base-uri 'none'; form-action 'none'; frame-ancestors http://localhost:* http://127.0.0.1:*";
+/// The policy of a page that others may have within theirs as far as is said.
+macro_rules! policy {
+    ($ancestors:literal) => {
+        concat!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; ",
+            "base-uri 'none'; form-action 'none'; frame-ancestors ",
+            $ancestors
+        )
+    };
+}
+
+/// That of a view which notebooks of this machine may have.
+const FRAMED: &str = policy!("http://localhost:* http://127.0.0.1:*");
 
 /// What all answers say: the page runs its own files alone, in no other page, and tells nobody its address.
 const HEADERS: [(header::HeaderName, &str); 6] = [
-    (
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
+    (header::CONTENT_SECURITY_POLICY, policy!("'none'")),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),

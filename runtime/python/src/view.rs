@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A simulation that several threads share.
 pub(crate) type Shared = Arc<Mutex<Box<dyn AnySimulation>>>;
@@ -149,10 +149,12 @@ impl Watch {
             }
         }
         let points = if self.positions.is_some() { self.points(simulation)? } else { Vec::new() };
+        let clock = Instant::now();
         let measured = if wanted.metrics { simulation.metrics() } else { Ok(Vec::new()) };
+        let measuring = clock.elapsed();
         let trouble = measured.as_ref().err().map(meshweft::Error::to_string);
         let metrics = measured.unwrap_or_default().iter().map(|metric| metric.value).collect();
-        Ok(Frame { points, fields, metrics, trouble, ..Frame::default() })
+        Ok(Frame { points, fields, metrics, measuring, trouble, ..Frame::default() })
     }
 }
 

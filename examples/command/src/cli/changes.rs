@@ -71,9 +71,9 @@ impl Changes {
         Ok(Some(line))
     }
 
-    /// Those that there are, once for each time that there are others.
-    pub(super) fn fresh(&mut self) -> Option<&[Change]> {
-        std::mem::take(&mut self.is_fresh).then_some(&self.all)
+    /// Whether there are others than when this was last asked.
+    pub(super) fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.is_fresh)
     }
 
     fn unit(&self, name: &str) -> &'static str {
@@ -127,13 +127,14 @@ mod tests {
         let settings = Settings::new(info.settings);
         let mut run = DIFFUSION.first().unwrap().start(mesh, &settings, &Options::default()).unwrap();
         let mut changes = Changes::new(info.settings, settings, None);
-        assert_eq!((changes.to_csv(), changes.told(), changes.fresh()), (None, None, None));
+        assert_eq!((changes.to_csv(), changes.told(), changes.take_fresh()), (None, None, false));
         run.step().unwrap();
         assert_eq!(changes.set(0, 0.05, &mut run).unwrap(), None);
         assert!(changes.set(0, 1.5, &mut run).unwrap_err().to_string().contains("out of range: 0 to 1"));
         assert!(changes.set(1, 0.5, &mut run).is_err());
         assert_eq!(changes.set(0, 0.1, &mut run).unwrap().unwrap(), "rate from 0.05 to 0.1 after step 1");
-        assert_eq!((changes.fresh().map(<[Change]>::len), changes.fresh()), (Some(1), None));
+        assert_eq!([changes.take_fresh(), changes.take_fresh()], [true, false]);
+        assert_eq!(changes.all.len(), 1);
         assert_eq!(changes.to_csv().unwrap(), "after_step,setting,from,to,unit\n1,rate,0.05,0.1,\n");
         assert_eq!(changes.all[0].to_word(), "--set=rate=0.1");
         for i in 0..MOST {

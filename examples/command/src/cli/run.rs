@@ -425,10 +425,9 @@ fn advance(
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
         progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
         let may_step = watch.may_step(name, run, console)?;
-        let text = watch.changes.to_csv();
-        if let Some(changes) = watch.changes.fresh() {
-            output.note_changes(text)?;
-            checkpoints.changes = changes.to_vec();
+        if watch.changes.take_fresh() {
+            output.note_changes(watch.changes.to_csv())?;
+            checkpoints.changes = watch.changes.all.clone();
         }
         if !may_step {
             continue;

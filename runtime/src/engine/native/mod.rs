@@ -24,7 +24,7 @@ use cranelift_module::{Linkage, Module, default_libcall_names};
 use emit::Emit;
 use std::sync::{Mutex, OnceLock};
 
-/// What machine code reads and writes: places of numbers of its precision, but for the last three.
+/// What machine code reads and writes: places of numbers of its precision, if nothing else is said.
 #[repr(C)]
 pub(crate) struct Frame {
     pub(crate) parameters: *const u8,
