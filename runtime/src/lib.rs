@@ -37,7 +37,7 @@ pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{
     Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce, Relax,
-    Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
+    Renewal, Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
 };
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;

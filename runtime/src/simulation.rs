@@ -6,6 +6,7 @@ mod any;
 mod backend;
 mod build;
 mod builder;
+mod changing;
 mod checkpoint;
 mod core;
 mod fields;

@@ -48,7 +48,7 @@ use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::names::lasting;
 use crate::number::{Kind, Number, Part};
-use crate::program::{AnyProgram, Combine, Fields, KernelId, Named, Records, StageList, StarPlan, Stars};
+use crate::program::{AnyProgram, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars};
 use crate::step::SETTINGS;
 pub use crate::trace::{Along, Binary, Formula, Input, Leaf, Type, Unary, Value};
 use crate::trace::{Node, Role};
@@ -372,6 +372,7 @@ impl TapeStar {
             shape,
             is_directed: self.is_directed,
             is_searched: false,
+            changes: false,
             lists: Box::new(self.elements.clone()),
             data_len: reals,
             parts: self.parts.iter().map(|part| (part.name.clone(), part.components)).collect(),
@@ -407,6 +408,10 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
         self.check_values(mesh)?;
         stars.plans.extend(self.stars.iter().enumerate().map(|(index, star)| star.plan(index)));
         Ok(())
+    }
+
+    fn renew<'a>(&self, _: &Mesh, found: Found<'a>) -> Result<Found<'a>> {
+        Ok(found)
     }
 
     fn initial(&self, _: &Mesh, v: u32, reals: &mut Vec<T>) {

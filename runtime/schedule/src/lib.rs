@@ -132,15 +132,9 @@ impl Schedule {
         self.order.key.is_double_buffered()
     }
 
-    /// How many predecessors each task has in a row, the longest way: one number a task; zeros if double-buffered. Cost O(tasks and
-    /// their neighbors).
+    /// [`depths`] of its tasks.
     pub fn depths(&self) -> Vec<u32> {
-        let mut depths = vec![0u32; self.graph.len()];
-        for t in 0..self.graph.len() as u32 {
-            let longest = self.graph.predecessors(t).iter().map(|&u| depths[u as usize] + 1).max();
-            depths[t as usize] = longest.filter(|_| !self.is_double_buffered()).unwrap_or(0);
-        }
-        depths
+        depths(&self.graph, self.is_double_buffered())
     }
 
     /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs; no edge lies
@@ -207,6 +201,24 @@ pub fn waves(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
         waves.push(graph.len() as u32);
     }
     waves
+}
+
+/// How many predecessors each task of a graph has in a row, the longest way: one number a task; zeros if double-buffered. Cost
+/// O(tasks and their neighbors).
+///
+/// ```
+/// use meshweft_mesh::Graph;
+/// let row = Graph::from_edges(4, &[[0, 3], [1, 2], [2, 3]])?;
+/// assert_eq!(meshweft_schedule::depths(&row, false), [0, 0, 1, 2]);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+pub fn depths(graph: &Graph, is_double_buffered: bool) -> Vec<u32> {
+    let mut depths = vec![0u32; graph.len()];
+    for t in 0..graph.len() as u32 {
+        let longest = graph.predecessors(t).iter().map(|&u| depths[u as usize] + 1).max();
+        depths[t as usize] = longest.filter(|_| !is_double_buffered).unwrap_or(0);
+    }
+    depths
 }
 
 /// Which of the runs each vertex lies in.

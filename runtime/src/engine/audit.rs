@@ -3,12 +3,15 @@
 use meshweft_mesh::Graph;
 use meshweft_schedule::Rule;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 /// Counts the updates of every vertex, and checks at each update that the neighbors stand where the order wants them
 /// [C7]: those before the vertex have been updated once more than it, those after it as often.
 pub(crate) struct Audit {
     /// The data graph, numbered by the order: neighbors of lower number are predecessors.
     graph: Graph,
+    /// What changing stars join at the moment, numbered likewise.
+    changing: RwLock<Graph>,
     counts: Vec<AtomicU32>,
     /// The first breach: neighbor + 1 in the upper half, vertex in the lower; 0 for none.
     breach: AtomicU64,
@@ -16,8 +19,14 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn new(graph: Graph) -> Audit {
-        let vertices = graph.len();
-        Audit { graph, counts: (0..vertices).map(|_| AtomicU32::new(0)).collect(), breach: AtomicU64::new(0) }
+        let counts = (0..graph.len()).map(|_| AtomicU32::new(0)).collect();
+        let changing = RwLock::new(joined(graph.len(), &[]));
+        Audit { graph, changing, counts, breach: AtomicU64::new(0) }
+    }
+
+    /// Replaces what changing stars join: pairs of places in the order.
+    pub(crate) fn renew(&self, pairs: &[[u32; 2]]) {
+        *self.changing.write().unwrap_or_else(PoisonError::into_inner) = joined(self.graph.len(), pairs);
     }
 
     /// Sets all counts, after a walk that panicked in the middle.
@@ -52,7 +61,8 @@ impl Audit {
 
     fn check(&self, rule: Rule, v: usize) {
         let own = self.counts[v].load(Ordering::Acquire);
-        for &u in self.graph.neighbors(v as u32) {
+        let changing = self.changing.read().unwrap_or_else(PoisonError::into_inner);
+        for &u in self.graph.neighbors(v as u32).iter().chain(changing.neighbors(v as u32)) {
             let expected = own + u32::from(rule.puts_first(u, v as u32));
             if self.counts[u as usize].load(Ordering::Acquire) != expected {
                 let breach = (u64::from(u) + 1) << 32 | v as u64;
@@ -72,6 +82,10 @@ impl Audit {
         let counts = self.counts.iter().map(|c| c.load(Ordering::Acquire));
         counts.enumerate().find(|&(_, count)| count != expected)
     }
+}
+
+fn joined(vertices: usize, pairs: &[[u32; 2]]) -> Graph {
+    Graph::from_edges(vertices, pairs).expect("vertices are numbered by the order")
 }
 
 #[cfg(test)]
@@ -95,5 +109,9 @@ mod tests {
         assert_eq!(watch(Rule::Backward, &[0, 1, 2]).breach(), Some((0, 1)));
         assert_eq!(watch(Rule::InOrder, &[0, 2, 1]).breach(), Some((2, 1)));
         assert_eq!(watch(Rule::InOrder, &[0, 1]).miscounted(1), Some((2, 0)));
+        let with_pair = Audit::new(path);
+        with_pair.renew(&[[0, 2]]);
+        with_pair.before(Rule::InOrder, [1, 2].into_iter());
+        assert_eq!(with_pair.breach(), Some((1, 0)));
     }
 }

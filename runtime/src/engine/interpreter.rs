@@ -6,7 +6,7 @@ use super::reduce::Reduction;
 use super::store::Store;
 use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
-use crate::layout::{View, ViewMut};
+use crate::layout::{Domain, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::step::{self, Settings, Stage, Step};
@@ -65,6 +65,11 @@ pub(crate) trait Walker<T: Number>: Store<T> {
     /// Another host was lost.
     fn total(&mut self, own: Reduction) -> Result<f64> {
         Reduction::total(vec![own]).ok_or_else(|| Error::Internal("a host that is alone has all leaves".into()))
+    }
+
+    /// Goes on with other elements of changing stars: see [`Engine::renew`].
+    fn renew(&mut self, _domain: Arc<Domain>) {
+        unreachable!("a backend that has no changing stars is refused when a simulation is built");
     }
 
     /// What there is to know of it.
@@ -180,6 +185,10 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
     fn set_globals(&mut self, globals: &[T]) -> Result<()> {
         self.globals = globals.to_vec();
         Ok(())
+    }
+
+    fn renew(&mut self, domain: Arc<Domain>) {
+        self.walker.renew(domain);
     }
 
     fn facts(&self) -> Facts {

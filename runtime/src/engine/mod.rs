@@ -50,11 +50,12 @@ pub(crate) use {epochs::Epochs, legs::Legs};
 
 use crate::adapter::{Adapter, Counters};
 use crate::error::Result;
-use crate::layout::{View, ViewMut};
+use crate::layout::{Domain, View, ViewMut};
 use crate::number::Number;
 #[cfg(feature = "gpu")]
 use crate::shared::Shared;
 use crate::step::{Settings, Step};
+use std::sync::Arc;
 
 /// What runs the steps of a simulation and keeps its state.
 pub(crate) trait Engine<T: Number>: Send + Sync {
@@ -81,6 +82,11 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 
     /// Replaces the globals.
     fn set_globals(&mut self, globals: &[T]) -> Result<()>;
+
+    /// Goes on with other elements of changing stars. Only an engine whose backend was found to be able to is asked.
+    fn renew(&mut self, _domain: Arc<Domain>) {
+        unreachable!("a backend that has no changing stars is refused when a simulation is built");
+    }
 
     /// Where the shared state lies on a device after all steps, if it does.
     #[cfg(feature = "gpu")]

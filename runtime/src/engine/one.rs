@@ -1,7 +1,7 @@
 //! A vertex by itself: what the oracle calls for each.
 
 use super::taped::{Machine, Single, Taped};
-use crate::layout::{Ell, Form, OpenEll, Opened, Row, Tile, View};
+use crate::layout::{Changing, Ell, Form, OpenEll, Opened, Row, Tile, View};
 use crate::number::Number;
 use crate::program::{
     Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf, hold,
@@ -43,13 +43,17 @@ impl<T: Number> One<'_, T> {
         machine
     }
 
-    fn opened(&self) -> Opened<OpenEll<'_, u32, T>> {
+    /// Its stars, and those that change.
+    fn opened(&self) -> [Opened<OpenEll<'_, u32, T>>; 2] {
         let Form::Rows { stars, .. } = &self.tile.form else { unreachable!("the oracle's layout consists of rows") };
-        Ell::open(stars)
+        [Ell::open(stars), Changing::open(&self.tile.changing)]
     }
 
-    fn around<'a>(&'a self, stars: &'a Opened<OpenEll<'a, u32, T>>) -> Row<'a, T, impl Fn(usize) -> T> {
-        Row { row: self.i, stars: stars.stars(), leaf: |i: usize| self.state.shared[i] }
+    fn around<'a>(
+        &'a self,
+        [stars, changing]: &'a [Opened<OpenEll<'a, u32, T>>; 2],
+    ) -> Row<'a, T, impl Fn(usize) -> T> {
+        Row { row: self.i, stars: stars.stars(), changing: changing.stars(), leaf: |i: usize| self.state.shared[i] }
     }
 }
 

@@ -67,6 +67,10 @@ impl<T: Number> Walker<T> for Serial<T> {
         Ok(Reduction::of(how, &self.domain, &|slot| values[slot]))
     }
 
+    fn renew(&mut self, domain: Arc<Domain>) {
+        self.domain = domain;
+    }
+
     fn facts(&self) -> Facts {
         Facts { threads: 1, ..Facts::default() }
     }

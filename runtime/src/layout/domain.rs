@@ -4,7 +4,7 @@ use super::{Shape, Tile};
 use crate::number::Precision;
 use crate::program::StarShape;
 use meshweft_mesh::{Graph, parallel};
-use meshweft_schedule::{Order, waves};
+use meshweft_schedule::{Order, depths, waves};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +70,23 @@ impl Domain {
     #[cfg(feature = "cluster")]
     pub(crate) fn state_bytes(&self) -> usize {
         self.slots() * (super::shared_stride(self.shape.shared) + self.shape.private) * self.precision.bytes()
+    }
+
+    /// A whole mesh with other tiles, of which tasks are joined otherwise.
+    pub(super) fn with(&self, tiles: Vec<Tile>, graph: Graph) -> Domain {
+        assert!(self.share.is_none(), "a share is carved out of the whole");
+        Domain {
+            depths: depths(&graph, self.is_double_buffered()),
+            graph,
+            tiles,
+            stars: self.stars.clone(),
+            tasks: self.tasks.clone(),
+            runs: self.runs.clone(),
+            place_of: self.place_of.clone(),
+            along_curve: self.along_curve.clone(),
+            share: None,
+            ..*self
+        }
     }
 
     /// Whether sweeps read the old values of all neighbors.

@@ -107,6 +107,22 @@ impl<N: Pod + Default + Send> Ell<N> {
 }
 
 impl Ell<u32> {
+    /// No elements, and no vertices.
+    pub(super) fn nothing(precision: Precision) -> Ell<u32> {
+        Ell::rows((0, 0), Vec::new(), Vec::new(), Data::gather(precision, std::iter::empty()))
+    }
+
+    /// Visits the other vertices around those of a group of `width`, with the lane of the own one.
+    pub(super) fn each_other(&self, group: usize, width: usize, mut visit: impl FnMut(usize, u32)) {
+        let (start, end) = (self.columns[group] as usize, self.columns[group + 1] as usize);
+        for lane in 0..width {
+            let degree = if width > 1 { self.degrees[group * width + lane] as usize } else { end - start };
+            for row in start * self.shape.0..(start + degree) * self.shape.0 {
+                visit(lane, self.others[row * width + lane]);
+            }
+        }
+    }
+
     /// Rows, which say themselves where each starts, and the end.
     pub(crate) fn rows(shape: (usize, usize), starts: Vec<u32>, others: Vec<u32>, data: Data) -> Ell<u32> {
         Ell::of(shape, starts, Default::default(), others, data)

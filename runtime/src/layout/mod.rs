@@ -20,6 +20,7 @@
 
 #[cfg(feature = "cluster")]
 mod blocks;
+mod changing;
 mod cut;
 mod data;
 mod domain;
@@ -38,6 +39,7 @@ mod wire;
 
 #[cfg(feature = "cluster")]
 pub(crate) use blocks::Blocks;
+pub(crate) use changing::Changing;
 pub(crate) use cut::Forms;
 pub(crate) use data::Data;
 pub(crate) use domain::Domain;

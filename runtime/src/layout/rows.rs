@@ -10,6 +10,8 @@ pub(crate) struct Row<'a, T, F> {
     /// Which vertex of the tile.
     pub(crate) row: usize,
     pub(crate) stars: &'a [OpenEll<'a, u32, T>],
+    /// Stars that change; empty if none has elements here.
+    pub(crate) changing: &'a [OpenEll<'a, u32, T>],
     pub(crate) leaf: F,
 }
 
@@ -44,7 +46,14 @@ impl<P: Kernels, T: Number, F: Fn(usize) -> T> Neighbors<P, T> for Row<'_, T, F>
         init: A,
         f: impl Fn(A, [SharedOf<P, T>; N], E::Data<T>) -> A,
     ) -> A {
-        let star = &self.stars[E::INDEX];
+        let star = if E::CHANGES {
+            match self.changing.get(E::INDEX).filter(|star| !star.columns.is_empty()) {
+                Some(star) => star,
+                None => return init,
+            }
+        } else {
+            &self.stars[E::INDEX]
+        };
         let len = <E::Data<T> as Record<T>>::LEN;
         check_shape::<T, N, E>(star.shape);
         let (start, end) = (star.columns[self.row] as usize, star.columns[self.row + 1] as usize);

@@ -1,5 +1,6 @@
 //! Tiles: what one thread works through.
 
+use super::changing::Changing;
 use super::cut::{Forms, Span};
 use super::ell::Ell;
 use super::incidences::Source;
@@ -8,6 +9,7 @@ use crate::number::Precision;
 use crate::number::lanes::TABLE;
 use crate::program::StarPlan;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A tile reads the state itself if it would read what it copies no more often than this on average: measured, docs/perf/decisions/tiles.md.
 const REUSE: usize = 8;
@@ -22,6 +24,8 @@ pub(crate) struct Tile {
     /// Numbers of the slots along the curve; empty if no kernel asks for them.
     pub(super) numbers: Vec<u32>,
     pub(crate) form: Form,
+    /// Elements of changing stars around its vertices, if there are any now.
+    pub(crate) changing: Option<Arc<Changing>>,
 }
 
 /// How the vertices of a tile are updated.
@@ -63,7 +67,8 @@ impl Tile {
         if !span.is_wide {
             let places = &place_of[range][..span.vertices as usize];
             let stars = sources.iter().map(|source| Ell::new(source, places, (1, precision), |slot| slot)).collect();
-            return tiles.push(Tile { slots, fixed, numbers, form: Form::Rows { vertices: span.vertices, stars } });
+            let form = Form::Rows { vertices: span.vertices, stars };
+            return tiles.push(Tile { slots, fixed, numbers, form, changing: None });
         }
         let (mut halo, mut reads) = (Vec::new(), 0);
         for &place in &place_of[range.clone()] {
@@ -94,6 +99,7 @@ impl Tile {
                     fixed,
                     numbers,
                     form: Form::Spread { stars: sources.iter().map(star).collect() },
+                    changing: None,
                 });
             }
             assert!(own > width, "a group reads no more than a table holds");
@@ -108,7 +114,7 @@ impl Tile {
         let stars =
             sources.iter().map(|source| Ell::new(source, &place_of[range.clone()], (width, precision), name)).collect();
         halo.iter().for_each(|&u| local[u as usize] = 0);
-        tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars } });
+        tiles.push(Tile { slots, fixed, numbers, form: Form::Wide { halo: halo.into(), stars }, changing: None });
     }
 
     /// Lays what tiles read into one piece of memory.
@@ -121,6 +127,19 @@ impl Tile {
             Form::Rows { stars, .. } => stars.iter_mut().flat_map(Ell::lists).collect(),
         });
         pack(lists.collect());
+    }
+
+    /// Whether its vertices are updated side by side.
+    pub(super) fn is_wide(&self) -> bool {
+        !matches!(self.form, Form::Rows { .. })
+    }
+
+    /// Slots that are updated, padding among them where vertices are side by side.
+    pub(super) fn updated(&self) -> usize {
+        match self.form {
+            Form::Rows { vertices, .. } => vertices as usize,
+            _ => self.slots.len(),
+        }
     }
 
     /// Its slots.

@@ -65,15 +65,19 @@ impl<'a, L: Lanes, F: FnOnce() -> &'a [L::Scalar]> Lookup<L> for &LazyCell<&'a [
 }
 
 /// The neighbors of the vertices of one group of a tile.
-pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>> {
+pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>, V: Lookup<L, Name = u32>> {
     /// Which group of the tile.
     pub(crate) group: usize,
     pub(crate) stars: &'a [OpenEll<'a, U::Name, L::Scalar>],
     pub(crate) lookup: U,
+    /// Stars that change; empty if none has elements here.
+    pub(crate) changing: &'a [OpenEll<'a, u32, L::Scalar>],
+    /// Where the neighbors in those are looked up.
+    pub(crate) far: V,
     pub(crate) lanes: PhantomData<L>,
 }
 
-impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> {
+impl<P: Kernels, L: Lanes, U: Lookup<L>, V: Lookup<L, Name = u32>> Neighbors<P, L> for WideRows<'_, L, U, V> {
     #[inline(always)]
     fn fold<const N: usize, E: Star<N>, A: Record<L>>(
         &self,
@@ -81,41 +85,58 @@ impl<P: Kernels, L: Lanes, U: Lookup<L>> Neighbors<P, L> for WideRows<'_, L, U> 
         init: A,
         f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
     ) -> A {
-        let star = &self.stars[E::INDEX];
-        let len = <E::Data<L> as Record<L>>::LEN;
-        check_shape::<L, N, E>(star.shape);
-        let (start, end) = (star.columns[self.group] as usize, star.columns[self.group + 1] as usize);
-        let full = star.full[self.group] as usize;
-        let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
-        let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
-        // Elements of each vertex, as numbers to compare with.
-        let degrees = if full == end - start {
-            L::lit(0.0)
-        } else {
-            let degrees = &star.degrees[self.group * L::WIDTH..][..L::WIDTH];
-            L::from_fn(|lane| L::Scalar::from_f64(f64::from(degrees[lane])))
-        };
-        let mut gathered = init;
-        // One call of `f` for whole and broken columns, or the compiler would not inline it.
-        for j in 0..end - start {
-            // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
-            let other = |i: usize| self.lookup.records(&others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
-            let mut shared = [other(0); N];
-            for i in 1..N {
-                shared[i] = other(i);
-            }
-            let data = E::Data::build(|k| L::load(&reals[(j * len + k) * L::WIDTH..][..L::WIDTH]));
-            let more = f(gathered, shared, data);
-            gathered = if j < full {
-                more
-            } else {
-                // Some vertices have no more: what they gathered stays as it is.
-                let mask = L::lit(j as f64).less(degrees);
-                more.zip(gathered, &mut |new, old| L::select(mask, new, old))
-            };
+        if !E::CHANGES {
+            return fold::<P, L, U, N, E, A>(&self.stars[E::INDEX], self.group, &self.lookup, init, f);
         }
-        gathered
+        match self.changing.get(E::INDEX).filter(|star| !star.columns.is_empty()) {
+            Some(star) => fold::<P, L, V, N, E, A>(star, self.group, &self.far, init, f),
+            None => init,
+        }
     }
+}
+
+/// Folds over the elements of a star around the vertices of a group.
+#[inline(always)]
+fn fold<P: Kernels, L: Lanes, U: Lookup<L>, const N: usize, E: Star<N>, A: Record<L>>(
+    star: &OpenEll<U::Name, L::Scalar>,
+    group: usize,
+    lookup: &U,
+    init: A,
+    f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
+) -> A {
+    let len = <E::Data<L> as Record<L>>::LEN;
+    check_shape::<L, N, E>(star.shape);
+    let (start, end) = (star.columns[group] as usize, star.columns[group + 1] as usize);
+    let full = star.full[group] as usize;
+    let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
+    let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];
+    // Elements of each vertex, as numbers to compare with.
+    let degrees = if full == end - start {
+        L::lit(0.0)
+    } else {
+        let degrees = &star.degrees[group * L::WIDTH..][..L::WIDTH];
+        L::from_fn(|lane| L::Scalar::from_f64(f64::from(degrees[lane])))
+    };
+    let mut gathered = init;
+    // One call of `f` for whole and broken columns, or the compiler would not inline it.
+    for j in 0..end - start {
+        // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
+        let other = |i: usize| lookup.records(&others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
+        let mut shared = [other(0); N];
+        for i in 1..N {
+            shared[i] = other(i);
+        }
+        let data = E::Data::build(|k| L::load(&reals[(j * len + k) * L::WIDTH..][..L::WIDTH]));
+        let more = f(gathered, shared, data);
+        gathered = if j < full {
+            more
+        } else {
+            // Some vertices have no more: what they gathered stays as it is.
+            let mask = L::lit(j as f64).less(degrees);
+            more.zip(gathered, &mut |new, old| L::select(mask, new, old))
+        };
+    }
+    gathered
 }
 
 /// Reads real `k` of the records at the places `ids` of a table, which lie `stride` reals apart.

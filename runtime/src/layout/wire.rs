@@ -305,7 +305,7 @@ impl Tile {
             }
             _ => return nonsense("vertices of a tile"),
         };
-        Ok(Tile { slots: start..end, fixed, numbers, form })
+        Ok(Tile { slots: start..end, fixed, numbers, form, changing: None })
     }
 
     /// Whether an update of it stays within what it says it reads. `reads`: whether it may read a slot.
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn a_tile_is_updated_side_by_side_only_in_groups_of_several() {
-        let tile = |form| Tile { slots: 0..4, fixed: Vec::new(), numbers: Vec::new(), form };
+        let tile = |form| Tile { slots: 0..4, fixed: Vec::new(), numbers: Vec::new(), form, changing: None };
         let reads = |slot: u32| slot < 4;
         let wide = tile(Form::Wide { halo: Vec::new().into(), stars: vec![wide()] });
         assert!(wide.is_sound(2, &reads) && !wide.is_sound(1, &reads));

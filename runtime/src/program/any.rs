@@ -1,7 +1,7 @@
 //! A program behind a trait object: the one door through which everything that knows no program reaches one.
 
 use super::stages::StageList;
-use super::{Program, Stages, Stars, Vertex, leaves, push};
+use super::{Found, Program, Renewal, Stages, Stars, Vertex, leaves, push};
 use crate::error::Result;
 use crate::number::Number;
 use meshweft_mesh::Mesh;
@@ -20,6 +20,9 @@ pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
 
     /// See [`Program::stars`].
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()>;
+
+    /// See [`Program::renew`].
+    fn renew<'a>(&self, mesh: &Mesh, found: Found<'a>) -> Result<Found<'a>>;
 
     /// See [`Program::initial`]: all reals, shared ones first.
     fn initial(&self, mesh: &Mesh, v: u32, reals: &mut Vec<T>);
@@ -46,6 +49,10 @@ impl<P: Program, T: Number> AnyProgram<T> for P {
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
         Program::stars(self, mesh, stars)
+    }
+
+    fn renew<'a>(&self, mesh: &Mesh, found: Found<'a>) -> Result<Found<'a>> {
+        Renewal::ask(found, |renewal| Program::renew(self, mesh, renewal))
     }
 
     fn initial(&self, mesh: &Mesh, v: u32, reals: &mut Vec<T>) {

@@ -19,6 +19,7 @@ mod list;
 mod record;
 mod records;
 mod relax;
+mod renewal;
 mod stages;
 mod star;
 
@@ -35,6 +36,8 @@ pub use relax::Relax;
 #[cfg(feature = "cluster")]
 pub(crate) use relax::key_real;
 pub(crate) use relax::less;
+pub(crate) use renewal::Found;
+pub use renewal::Renewal;
 pub use stages::Stages;
 pub(crate) use stages::{KernelId, Named, StageList, settings_of};
 pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
@@ -89,6 +92,55 @@ pub trait Program: Kernels {
     /// Whatever makes the mesh unfit for the program.
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
         let _ = (mesh, stars);
+        Ok(())
+    }
+
+    /// Finds the elements of the stars that are marked `changing`, before each step and before something is measured: contacts, for
+    /// example.
+    ///
+    /// What it finds may depend on nothing but the state that it is shown, so that a run that is resumed goes on with the same
+    /// bits. The order of the vertices stays as it is: a new element joins its vertices in it, which is all that a sweep needs. If it
+    /// keeps something to be faster the next time, the result must be as if it did not.
+    ///
+    /// # Errors
+    /// Whatever makes the state unfit; the step then fails.
+    ///
+    /// ```
+    /// use meshweft::{Mesh, Program, Renewal, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// vertex! { pub struct Bead<R> { shared x: R, touches: R } }
+    /// stars! { pub changing Touching[1]; }
+    /// struct Beads;
+    /// kernels! {
+    ///     for Beads: Bead;
+    ///     update Move |_, own, around| Bead {
+    ///         x: own.x * R::lit(0.5),
+    ///         touches: around.sum(Touching, |[_], ()| R::lit(1.0)),
+    ///     };
+    /// }
+    /// impl Program for Beads {
+    ///     fn stars(&self, _: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+    ///         stars.add_changing(Touching);
+    ///         Ok(())
+    ///     }
+    ///     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
+    ///         let x: Vec<f64> = (0..renewal.vertices()).map(|v| renewal.vertex(v).x).collect();
+    ///         let close = (1..renewal.vertices()).filter(|&v| (x[v as usize] - x[v as usize - 1]).abs() < 0.3);
+    ///         renewal.set(Touching, close.map(|v| [v - 1, v]).collect(), |_| ());
+    ///         Ok(())
+    ///     }
+    ///     fn initial(&self, mesh: &Mesh, v: u32) -> Bead<f64> { Bead { x: mesh.points()[v as usize][0], touches: 0.0 } }
+    ///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Move, 1) }
+    /// }
+    /// let mesh = Mesh::from_points(vec![[0.0; 3], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]])?;
+    /// let mut run = Simulation::builder(mesh, Beads).build()?;
+    /// run.step()?;
+    /// assert_eq!(run.field("touches")?.values, [0.0, 0.0, 0.0]);
+    /// run.step()?;
+    /// assert_eq!(run.field("touches")?.values, [1.0, 2.0, 1.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    fn renew(&self, mesh: &Mesh, renewal: &mut Renewal<Self>) -> Result<()> {
+        let _ = (mesh, renewal);
         Ok(())
     }
 

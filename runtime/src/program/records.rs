@@ -33,6 +33,17 @@ impl Fields {
         self.0.iter().flat_map(|part| std::iter::repeat_n(part.kind, part.components)).collect()
     }
 
+    /// The number of a part's first real, and the part.
+    ///
+    /// # Errors
+    /// No part of that name: which there are.
+    pub(crate) fn locate(&self, name: &str) -> Result<(usize, &Part), String> {
+        let firsts = self.0.iter().scan(0, |end, part| Some(std::mem::replace(end, *end + part.components)));
+        let known = || self.0.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = firsts.zip(&self.0).find(|(_, part)| part.name == name);
+        found.ok_or_else(|| format!("{name:?}: one of {}", known()))
+    }
+
     /// The name of the part that real `k` belongs to, and which of its components it is.
     pub(crate) fn name(&self, mut k: usize) -> (&str, usize) {
         for part in &self.0 {

@@ -6,7 +6,8 @@ use meshweft_mesh::CellKind;
 use std::sync::Arc;
 
 /// Declares the stars of a program: each a name, how many *other* vertices an incident element has (1 an edge, 2 a triangle,
-/// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out).
+/// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out). The elements of a
+/// star that is marked `changing` are found anew before each step: see [`Program::renew`](crate::Program::renew).
 ///
 /// ```
 /// use meshweft::{Real, Star, record, stars};
@@ -19,16 +20,25 @@ use std::sync::Arc;
 ///     pub Springs[1];
 ///     /// Triangles around a vertex.
 ///     pub Triangles[2]: Rest<R>;
+///     /// Vertices that are close by at the moment.
+///     pub changing Close[1];
 /// }
 /// assert_eq!((<Triangles as Star<2>>::INDEX, <Triangles as Star<2>>::NAME), (1, "Triangles"));
+/// assert!(<Close as Star<1>>::CHANGES && !<Springs as Star<1>>::CHANGES);
 /// ```
 #[macro_export]
 macro_rules! stars {
     (@ ($index:expr)) => {};
-    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]; $($rest:tt)*) => {
-        $crate::stars! { @ ($index) $(#[$meta])* $vis $name[$others]: (); $($rest)* }
+    (@ ($index:expr) $(#[$meta:meta])* $vis:vis changing $name:ident[$others:literal] $(: $data:ty)?; $($rest:tt)*) => {
+        $crate::stars! { @star ($index, true, $(#[$meta])* $vis $name[$others] $(: $data)?) $($rest)* }
     };
-    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]: $data:ty; $($rest:tt)*) => {
+    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal] $(: $data:ty)?; $($rest:tt)*) => {
+        $crate::stars! { @star ($index, false, $(#[$meta])* $vis $name[$others] $(: $data)?) $($rest)* }
+    };
+    (@star ($index:expr, $changes:literal, $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]) $($rest:tt)*) => {
+        $crate::stars! { @star ($index, $changes, $(#[$meta])* $vis $name[$others]: ()) $($rest)* }
+    };
+    (@star ($index:expr, $changes:literal, $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]: $data:ty) $($rest:tt)*) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         $vis struct $name;
@@ -36,6 +46,7 @@ macro_rules! stars {
         impl $crate::Star<$others> for $name {
             const INDEX: usize = $index;
             const NAME: &'static str = stringify!($name);
+            const CHANGES: bool = $changes;
             type Data<R: $crate::Real> = $data;
         }
 
@@ -50,6 +61,8 @@ pub trait Star<const N: usize>: Send + Sync + 'static {
     const INDEX: usize;
     /// Its name.
     const NAME: &'static str;
+    /// Whether its elements come and go during a run.
+    const CHANGES: bool = false;
     /// The data of one incident element as its vertex sees it.
     type Data<R: Real>: Record<R>;
 }
@@ -138,6 +151,8 @@ pub(crate) struct StarPlan {
     pub(crate) is_directed: bool,
     /// Whether nothing but relaxations looks along it.
     pub(crate) is_searched: bool,
+    /// Whether its elements come and go during a run.
+    pub(crate) changes: bool,
     /// [`StarPlan::elements`].
     pub(crate) lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -158,6 +173,29 @@ impl<const K: usize> AsRef<[u32]> for Lists<K> {
 }
 
 impl StarPlan {
+    /// Of the star `S`.
+    fn of<const N: usize, S: Star<N>>(
+        shape: CellKind,
+        lists: Box<dyn AsRef<[u32]> + Send + Sync>,
+        data: DataOf,
+    ) -> StarPlan {
+        let parts = <S::Data<f64>>::parts("").into_iter().map(|part| (part.name, part.components));
+        StarPlan {
+            index: S::INDEX,
+            name: S::NAME,
+            corners: N + 1,
+            shape,
+            is_directed: false,
+            is_searched: false,
+            changes: S::CHANGES,
+            lists,
+            data_len: <S::Data<f64> as Record<f64>>::LEN,
+            parts: parts.collect(),
+            kinds: (0..<S::Data<f64>>::LEN).map(<S::Data<f64>>::kind).collect(),
+            data,
+        }
+    }
+
     /// The corners, element after element.
     pub(crate) fn elements(&self) -> &[u32] {
         (*self.lists).as_ref()
@@ -219,6 +257,7 @@ impl Stars {
                 shape: CellKind::Edge,
                 is_directed: false,
                 is_searched: false,
+                changes: false,
                 lists: Box::new(Lists(Arc::new(edges))),
                 data_len: 0,
                 parts: Vec::new(),
@@ -264,16 +303,7 @@ impl Stars {
         elements: Arc<Vec<[u32; K]>>,
         data: impl Fn(Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
-        let shape = match K {
-            2 => CellKind::Edge,
-            3 => CellKind::Triangle,
-            4 => CellKind::Tet,
-            5 => CellKind::Pyramid,
-            6 => CellKind::Wedge,
-            8 => CellKind::Hex,
-            _ => panic!("no element has {K} corners"),
-        };
-        self.push(star, shape, elements, data);
+        self.push(star, shape_of(K), elements, data);
     }
 
     /// Adds a star from directed edges: an edge `[from, to]` is around `to` alone, which sees `from`.
@@ -336,6 +366,17 @@ impl Stars {
         self.push(star, shape, Arc::new(elements), data);
     }
 
+    /// Adds a star that has no elements before [`Program::renew`](crate::Program::renew) finds some: edges, triangles, tets, pyramids,
+    /// wedges or hexes.
+    ///
+    /// # Panics
+    /// If it is not marked `changing`, or no such shape has `N + 1` corners.
+    pub fn add_changing<const N: usize, S: Star<N>>(&mut self, _star: S) {
+        assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
+        let elements: Vec<u32> = Vec::new();
+        self.plans.push(StarPlan::of::<N, S>(shape_of(N + 1), Box::new(elements), Box::new(|_, _, _| {})));
+    }
+
     fn push<const N: usize, const K: usize, S: Star<N>>(
         &mut self,
         _star: S,
@@ -345,27 +386,28 @@ impl Stars {
     ) {
         assert!(K == N + 1, "an element of a star of {N} others has {} vertices", N + 1);
         assert!(shape.corners() == K, "a {} has {} corners, not {K}", shape.name(), shape.corners());
-        let parts = <S::Data<f64>>::parts("").into_iter().map(|part| (part.name, part.components));
-        self.plans.push(StarPlan {
-            index: S::INDEX,
-            name: S::NAME,
-            corners: K,
-            shape,
-            is_directed: false,
-            is_searched: false,
-            lists: Box::new(Lists(elements)),
-            data_len: <S::Data<f64> as Record<f64>>::LEN,
-            parts: parts.collect(),
-            kinds: (0..<S::Data<f64>>::LEN).map(<S::Data<f64>>::kind).collect(),
-            data: Box::new(move |elements, incidences, out| {
-                let elements = elements.as_chunks::<K>().0;
-                for &incidence in incidences {
-                    let (element, corner) = (incidence as usize / K, incidence as usize % K);
-                    let vertices = own_first(shape, &elements[element], corner);
-                    data(Incidence { element, corner, vertices, shape }).each(|_, x| out.push(x));
-                }
-            }),
+        let data = Box::new(move |elements: &[u32], incidences: &[u32], out: &mut Vec<f64>| {
+            let elements = elements.as_chunks::<K>().0;
+            for &incidence in incidences {
+                let (element, corner) = (incidence as usize / K, incidence as usize % K);
+                let vertices = own_first(shape, &elements[element], corner);
+                data(Incidence { element, corner, vertices, shape }).each(|_, x| out.push(x));
+            }
         });
+        self.plans.push(StarPlan::of::<N, S>(shape, Box::new(Lists(elements)), data));
+    }
+}
+
+/// The shape of elements that have so many corners, unless another is asked for.
+fn shape_of(corners: usize) -> CellKind {
+    match corners {
+        2 => CellKind::Edge,
+        3 => CellKind::Triangle,
+        4 => CellKind::Tet,
+        5 => CellKind::Pyramid,
+        6 => CellKind::Wedge,
+        8 => CellKind::Hex,
+        _ => panic!("no element has {corners} corners"),
     }
 }
 

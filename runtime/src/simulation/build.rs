@@ -1,5 +1,6 @@
 //! From a mesh and a program to a simulation.
 
+use super::changing::Changing;
 use super::checkpoint::Identity;
 use super::core::{Clock, Core, Health, Typed};
 use super::{Backend, Simd};
@@ -102,6 +103,9 @@ impl Outline {
         let physics = trace::physics(&table.records, &shapes, scalar);
         let traced = table.trace(&physics, &shapes)?;
         if config.tapes {
+            if stars.iter().any(|plan| plan.changes) {
+                return Err(Error::Program("kernels that look along stars that change cannot run as tapes".into()));
+            }
             table.interpret(&shapes)?;
         }
         stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
@@ -143,6 +147,10 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     let Config { mesh, order, backend, simd, audit, timeline, key, tapes: _ } = config;
     let (order, table) = (order.unwrap_or_else(|| backend.order()), Arc::new(table));
     program.step(StageList::new::<T>(table.ids(), false)).finish()?;
+    let changing = Changing::new(stars.iter().any(|plan| plan.changes));
+    if changing.is_there && !matches!(backend, Backend::Serial | Backend::Cpu { .. }) {
+        return Err(Error::Program("stars that change need cores of this machine: take the backend `cpu`".into()));
+    }
     lap("stars", &mut setup);
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     lap("number", &mut setup);
@@ -213,8 +221,22 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         layout: layout.clone(),
         facts: Arc::default(),
     };
-    let core =
-        Core { mesh, program, layout, table, edges, engine, audit, timeline, fields, identity, clock, health, setup };
+    let core = Core {
+        mesh,
+        program,
+        layout,
+        table,
+        edges,
+        engine,
+        audit,
+        timeline,
+        fields,
+        identity,
+        clock,
+        health,
+        changing,
+        setup,
+    };
     check_start(&core)?;
     Ok(core)
 }
@@ -289,6 +311,12 @@ fn stars<T: Number>(program: &dyn AnyProgram<T>, table: &Table<T>, mesh: &Mesh) 
         }));
     }
     check_elements(mesh.points().len(), &plans)?;
+    if let Some(plan) = plans.iter().find(|plan| plan.changes && !plan.elements().is_empty()) {
+        return Err(Error::Program(format!(
+            "star {} changes: `Program::renew` finds its elements, `Program::stars` adds it by `Stars::add_changing`",
+            plan.name
+        )));
+    }
     match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
         None => Ok(plans),
         Some((i, plan)) => Err(Error::Program(format!(

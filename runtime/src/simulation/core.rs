@@ -1,6 +1,7 @@
 //! What a simulation is behind its typed face: everything that knows no program, compiled once for each number type.
 
 use super::any::AnySimulation;
+use super::changing::Changing;
 use super::checkpoint::{Checkpoint, Identity, Moment};
 #[cfg(feature = "gpu")]
 use super::fields::DeviceField;
@@ -72,6 +73,7 @@ pub(super) struct Core<T: Number> {
     pub(super) identity: Identity,
     pub(super) clock: Clock,
     pub(super) health: Health,
+    pub(super) changing: Changing,
     pub(super) setup: Vec<(&'static str, f64)>,
 }
 
@@ -123,6 +125,11 @@ impl<T: Number> Core<T> {
     fn advance(&mut self, stages: Vec<Stage>, dt: f64) -> Result<()> {
         self.check_health()?;
         let step = Step { number: self.clock.steps as u32, parameters: self.parameters()?, stages };
+        self.renew()?;
+        if let Some(mut begin) = self.changing.begin(&self.layout, &self.fields) {
+            self.engine.edit(&mut begin)?;
+        }
+        self.changing.is_stale = true;
         // A panic of a kernel leaves this behind.
         self.health = Health::Poisoned(self.clock.steps + 1);
         let result = self.engine.step(&step);
@@ -137,6 +144,16 @@ impl<T: Number> Core<T> {
         }
         if !progress.is_pending {
             self.settled(progress);
+        }
+        Ok(())
+    }
+
+    /// Finds the elements of changing stars for the state as it is, unless they are known.
+    fn renew(&mut self) -> Result<()> {
+        if self.changing.is_there && self.changing.is_stale {
+            let state = (&self.fields, self.engine.state()?);
+            let domain = self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?;
+            self.engine.renew(domain);
         }
         Ok(())
     }
@@ -201,6 +218,7 @@ impl<T: Number> Core<T> {
 
     fn measure_kernel(&mut self, kernel: usize, settings: Settings) -> Result<f64> {
         self.wait()?;
+        self.renew()?;
         let parameters = self.parameters()?;
         self.engine.measure(kernel, &settings, &parameters, self.clock.steps as u32)
     }
@@ -221,6 +239,7 @@ impl<T: Number> Core<T> {
     /// Changes the state. A simulation that diverged goes on if that leaves it finite.
     fn edit(&mut self, change: &mut dyn FnMut(&mut ViewMut<'_, T>)) -> Result<()> {
         self.check_whole()?;
+        self.changing.is_stale = true;
         let progress = self.engine.settle()?;
         if progress.non_finite && matches!(self.health, Health::Well) {
             self.look()?;
@@ -244,6 +263,7 @@ impl<T: Number> Core<T> {
         if matches!(self.health, Health::Well) && self.engine.settle()?.non_finite {
             self.look()?;
         }
+        self.changing.is_stale = true;
         self.engine.edit(set)?;
         self.engine.set_globals(globals)?;
         self.clock = Clock { steps, time, ..Clock::default() };
@@ -313,15 +333,7 @@ impl<T: Number> Core<T> {
 
 /// The number of the first real of a part, and the part.
 fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
-    let mut first = 0;
-    for part in &fields.0 {
-        if part.name == name {
-            return Ok((first, part));
-        }
-        first += part.components;
-    }
-    let names: Vec<_> = fields.0.iter().map(|part| part.name.as_str()).collect();
-    Err(Error::Invalid(format!("unknown {what} {name:?}: one of {}", names.join(", "))))
+    fields.locate(name).map_err(|known| Error::Invalid(format!("unknown {what} {known}")))
 }
 
 impl<T: Number> Typed<T> for Core<T> {

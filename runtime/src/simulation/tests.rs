@@ -1,5 +1,7 @@
 //! An order probe in exact integers, and programs that break the contract.
 
+mod changing;
+
 use super::*;
 use crate::conformance::orders;
 use crate::number::{Int, Real};

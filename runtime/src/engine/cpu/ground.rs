@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// What walks and searches work on.
 pub(super) struct Ground<T> {
     pub(super) domain: Arc<Domain>,
-    pub(super) memory: Memory<T>,
+    pub(super) memory: Arc<Memory<T>>,
     pub(super) policy: Policy,
     pub(super) audit: Option<Arc<Audit>>,
     /// What carries values between hosts, if the domain is a share.

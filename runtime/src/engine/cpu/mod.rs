@@ -115,7 +115,8 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
-        let ground = Arc::new(Ground { domain, memory: Memory::new(state), policy, audit, border, timeline: None });
+        let ground =
+            Arc::new(Ground { domain, memory: Arc::new(Memory::new(state)), policy, audit, border, timeline: None });
         let (pace, frontiers) = (Pace::default(), BTreeMap::new());
         let (expected, measured) = (Vec::new(), Vec::new());
         Ok(Cpu { ground, team, pace, quiet, frontiers, measures: None, expected, measured, current: 0, epochs: 0 })
@@ -235,6 +236,19 @@ impl<T: Number> Walker<T> for Cpu<T> {
             Some(known) => Ok(self.measured.swap_remove(known).1),
             None => Ok(self.reduction(code, uniform)),
         }
+    }
+
+    fn renew(&mut self, domain: Arc<Domain>) {
+        self.quiet.forget();
+        self.measured.clear();
+        self.frontiers.clear();
+        if let Some(audit) = &self.ground.audit {
+            audit.renew(&domain.changing_pairs());
+        }
+        let policy = Policy::new(&domain, self.team.threads());
+        let Ground { memory, audit, border, timeline, .. } = &*self.ground;
+        let (memory, audit, border, timeline) = (memory.clone(), audit.clone(), border.clone(), timeline.clone());
+        self.ground = Arc::new(Ground { domain, memory, policy, audit, border, timeline });
     }
 
     fn facts(&self) -> Facts {

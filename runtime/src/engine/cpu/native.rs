@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "machine code reads and writes state that a verified schedule keeps apart")]
 
 use super::table;
-use super::tile::{AHEAD, Visit};
+use super::tile::{AHEAD, Turn, Visit};
 use crate::engine::native::{Frame, Native, StarFrame};
 use crate::engine::taped::Taped;
 use crate::layout::{Ell, Form, OpenEll, Tile};
@@ -157,12 +157,12 @@ impl<T: Number, N: Pod> Work<'_, T, N> {
             let some = if backward { groups - some.end..groups - some.start } else { some };
             self.prefetch::<L>(if backward { 0..0 } else { some.end..groups.min(some.end + step) });
             let slots = own.start + some.start * L::WIDTH..own.start + some.end * L::WIDTH;
-            visit.before(slots.clone());
+            visit.before(&Turn::whole(slots.clone()));
             let (first, sign) = if backward { (some.end - 1, -1) } else { (some.start, 1) };
             // SAFETY: the lists of stars were asserted to be long enough, names lie in the table (sixteen bits of it, or slots that were
             // asserted), own places are those of the tile, and who reads and writes them when is as for `Cells`.
             unsafe { self.code.run(&frame, first, some.len(), sign) };
-            visit.after(slots);
+            visit.after(&Turn::whole(slots));
         }
         probe.iter().all(|x| *x == T::from_f64(0.0))
     }

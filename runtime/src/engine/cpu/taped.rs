@@ -5,7 +5,7 @@
 
 use super::cells::Cells;
 use super::table;
-use super::tile::{AHEAD, Visit};
+use super::tile::{AHEAD, Turn, Visit};
 use crate::engine::taped::{Groups, Machine, Single, Taped};
 use crate::layout::{Ell, Form, Lookup, OpenEll, Row, Tile};
 use crate::number::lanes::TABLE;
@@ -145,10 +145,10 @@ fn in_batches<L: Lanes>(
     let mut work = Work::<L>::new(kernel, visit);
     for batch in batches {
         let slots = own.start + batch.start * L::WIDTH..own.start + batch.end * L::WIDTH;
-        visit.before(slots.clone());
+        visit.before(&Turn::whole(slots.clone()));
         work.groups = batch;
         update(&mut work);
-        visit.after(slots);
+        visit.after(&Turn::whole(slots));
     }
     work.probe.is_zero()
 }
@@ -309,7 +309,7 @@ fn look<'a, T: Number>(
 ) {
     let (cells, slot): (Cells<T>, _) = (visit.cells, tile.own().start + i);
     let vertex = hold(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0));
-    let row = Row { row: i, stars, leaf: |i| cells.leaf(i, kernel.shared.1) };
+    let row = Row { row: i, stars, changing: &[], leaf: |i| cells.leaf(i, kernel.shared.1) };
     machine.visit(&Single { row, own: |k| cells.look_real(slot, k), shared: kernel.shared, vertex });
 }
 
@@ -327,7 +327,7 @@ fn update_rows<T: Number>(
     for i in 0..vertices {
         let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
         let slot = own.start + i;
-        visit.before(slot..slot + 1);
+        visit.before(&Turn::whole(slot..slot + 1));
         cells.begin(slot..slot + 1);
         look(kernel, &mut machine, visit, tile, i, stars);
         let is_fixed = tile.fixed(slot..slot + 1).is_some();
@@ -337,7 +337,7 @@ fn update_rows<T: Number>(
         finite &= kernel.are_finite(&reals);
         let padding = if i + 1 == vertices { slot + 1..own.end } else { 0..0 };
         cells.store_reals(slot, padding, &reals);
-        visit.after(slot..slot + 1);
+        visit.after(&Turn::whole(slot..slot + 1));
     }
     finite
 }

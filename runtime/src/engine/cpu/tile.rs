@@ -3,9 +3,11 @@
 use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
-use crate::layout::{Domain, Ell, Form, Lookup, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride};
+use crate::layout::{
+    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
+};
 use crate::number::lanes::TABLE;
-use crate::number::{Lanes, Number};
+use crate::number::{Lanes, Number, array};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use meshweft_schedule::Rule;
 use std::cell::LazyCell;
@@ -50,15 +52,15 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
 ) -> bool {
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     let (cells, own) = (visit.cells, tile.own());
-    let opened = Ell::open(stars);
+    let (opened, changing) = (Ell::open(stars), Changing::open(&tile.changing));
     let stars = opened.stars();
     let mut finite = true;
     for i in 0..vertices {
         let i = if visit.rule == Rule::Backward { vertices - 1 - i } else { i };
         let slot = own.start + i;
-        visit.before(slot..slot + 1);
+        visit.before(&Turn::whole(slot..slot + 1));
         let (shared, private) = cells.load::<SharedOf<P, T>, PrivateOf<P, T>>(slot);
-        let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
+        let row = Row { row: i, stars, changing: changing.stars(), leaf: |i| cells.leaf(i, stride) };
         let (shared, private) = {
             let given = visit.given::<P>(tile, slot);
             let new = K::update(&given, Vertex::join(shared, private), &row).split();
@@ -67,7 +69,7 @@ fn update_rows<P: Kernels, T: Number, K: Update<P>>(
         finite &= (shared.probe() + private.probe()).finite();
         let padding = if i + 1 == vertices { slot + 1..own.end } else { 0..0 };
         cells.store(slot, padding, shared, private);
-        visit.after(slot..slot + 1);
+        visit.after(&Turn::whole(slot..slot + 1));
     }
     finite
 }
@@ -83,7 +85,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let in_place = visit.rule != Rule::AtOnce;
     let backward = visit.rule == Rule::Backward;
     let own = tile.own();
-    let opened = Ell::open(stars);
+    let (opened, changing) = (Ell::open(stars), Changing::open(&tile.changing));
     let stars = opened.stars();
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
     table::with(&table::TILE, TABLE * stride, |table| {
@@ -98,23 +100,27 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
             stars.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
             cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
             let first = own.start + group * L::WIDTH;
-            visit.before(first..first + L::WIDTH);
             let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
-            let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
-            let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
-            let row = WideRows { group, stars, lookup: &*table, lanes: PhantomData::<L> };
-            given.visit(tile.numbers(first..first + L::WIDTH));
-            let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
-            let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
-            probe = probe + shared.probe() + private.probe();
-            // Private state first, right after it was read: what did not change is then not written at all.
-            cells.store_private::<L, _>(first_group + group, private);
-            if in_place {
-                scatter_rows::<L, _>(shared, &mut table[at]);
-            } else {
-                cells.store_shared::<L, _>(first_group + group, shared);
+            for turn in visit.turns(tile, first..first + L::WIDTH) {
+                visit.before(&turn);
+                let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
+                let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
+                let far = Far { table: &*table, own: own.clone(), cells };
+                let (changing, lanes) = (changing.stars(), PhantomData::<L>);
+                let row = WideRows { group, stars, lookup: &*table, changing, far, lanes };
+                given.visit(tile.numbers(first..first + L::WIDTH));
+                let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
+                let (shared, private) = turn.keep(tile, (shared, private), new.split());
+                probe = probe + shared.probe() + private.probe();
+                // Private state first, right after it was read: what did not change is then not written at all.
+                cells.store_private::<L, _>(first_group + group, private);
+                if in_place {
+                    scatter_rows::<L, _>(shared, &mut table[at.clone()]);
+                } else {
+                    cells.store_shared::<L, _>(first_group + group, shared);
+                }
+                visit.after(&turn);
             }
-            visit.after(first..first + L::WIDTH);
         }
         cells.release(own.clone(), stride, table);
         probe.is_zero()
@@ -130,26 +136,35 @@ fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let (cells, mut given) = (visit.cells, visit.uniform.splat::<P, L>(visit.round));
     let own = tile.own();
     let groups = own.len() / L::WIDTH;
-    let opened = Ell::open(stars);
+    let (opened, changing) = (Ell::open(stars), Changing::open(&tile.changing));
     let stars = opened.stars();
     let mut probe = L::lit(0.0);
     for i in 0..groups {
         let group = if visit.rule == Rule::Backward { groups - 1 - i } else { i };
         let first = own.start + group * L::WIDTH;
         let (slots, at) = (first..first + L::WIDTH, first / L::WIDTH);
-        visit.before(slots.clone());
-        cells.begin(slots.clone());
-        let (shared, private) =
-            (cells.load_shared::<L, SharedOf<P, L>>(at), cells.load_private::<L, PrivateOf<P, L>>(at));
-        let row = WideRows { group, stars, lookup: cells, lanes: PhantomData::<L> };
-        given.visit(tile.numbers(slots.clone()));
-        let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
-        let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
-        probe = probe + shared.probe() + private.probe();
-        cells.store_private::<L, _>(at, private);
-        cells.store_shared::<L, _>(at, shared);
-        cells.end(slots.clone());
-        visit.after(slots);
+        for turn in visit.turns(tile, slots.clone()) {
+            visit.before(&turn);
+            // Lanes that are left over look where others of their group do, which may be joined with one whose turn it is.
+            if turn.which.is_none() {
+                cells.begin(slots.clone());
+            }
+            let (shared, private) =
+                (cells.load_shared::<L, SharedOf<P, L>>(at), cells.load_private::<L, PrivateOf<P, L>>(at));
+            let (changing, lanes) = (changing.stars(), PhantomData::<L>);
+            let row = WideRows { group, stars, lookup: cells, changing, far: cells, lanes };
+            given.visit(tile.numbers(slots.clone()));
+            let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
+            if turn.which.is_some() {
+                cells.begin(slots.clone());
+            }
+            let (shared, private) = turn.keep(tile, (shared, private), new.split());
+            probe = probe + shared.probe() + private.probe();
+            cells.store_private::<L, _>(at, private);
+            cells.store_shared::<L, _>(at, shared);
+            cells.end(slots.clone());
+            visit.after(&turn);
+        }
     }
     probe.is_zero()
 }
@@ -169,7 +184,7 @@ pub(in crate::engine) fn map<P: Kernels, T: Number, K: Map<P>, L: Lanes<Scalar =
         let first = group * L::WIDTH;
         given.visit(tile.numbers(first..first + L::WIDTH));
         let new: VertexOf<P, L> = K::map(&given, Vertex::join(shared, private));
-        let (shared, private) = keep_fixed::<L, _, _>(tile, first, (shared, private), new.split());
+        let (shared, private) = Turn::whole(first..first + L::WIDTH).keep(tile, (shared, private), new.split());
         probe = probe + shared.probe() + private.probe();
         cells.store_private::<L, _>(group, private);
         cells.store_shared::<L, _>(group, shared);
@@ -200,11 +215,11 @@ pub(in crate::engine) fn measure<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<S
     let (cells, own) = (visit.cells, tile.own());
     match &tile.form {
         Form::Rows { vertices, stars } => {
-            let opened = Ell::open(visit.seen(stars));
+            let (opened, changing) = (Ell::open(visit.seen(stars)), visit.changing(tile));
             let stars = opened.stars();
             let value = |i: usize| {
                 let (shared, private) = cells.look::<SharedOf<P, T>, PrivateOf<P, T>>(own.start + i);
-                let row = Row { row: i, stars, leaf: |i| cells.leaf(i, stride) };
+                let row = Row { row: i, stars, changing: changing.stars(), leaf: |i| cells.leaf(i, stride) };
                 K::measure(&visit.given::<P>(tile, own.start + i), Vertex::join(shared, private), &row)
             };
             values.iter_mut().zip((0..*vertices as usize).map(value)).for_each(|(measured, value)| *measured = value);
@@ -229,7 +244,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
 ) {
     let (cells, own) = (visit.cells, tile.own());
     let mut given = visit.uniform.splat::<P, L>(visit.round);
-    let opened = Ell::open(visit.seen(stars));
+    let (opened, changing) = (Ell::open(visit.seen(stars)), visit.changing(tile));
     let stars = opened.stars();
     for (group, values) in values.chunks_exact_mut(L::WIDTH).enumerate() {
         let first = own.start + group * L::WIDTH;
@@ -237,24 +252,92 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
             cells.load_shared::<L, SharedOf<P, L>>(first / L::WIDTH),
             cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
         );
-        let row = WideRows { group, stars, lookup, lanes: PhantomData::<L> };
+        let (changing, lanes) = (changing.stars(), PhantomData::<L>);
+        let row = WideRows { group, stars, lookup, changing, far: cells, lanes };
         given.visit(tile.numbers(first..first + L::WIDTH));
         K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
 }
 
-/// The new state, or the old one in the lanes of vertices that are fixed.
-#[inline(always)]
-fn keep_fixed<L: Lanes, S: Record<L>, Q: Record<L>>(
-    tile: &Tile,
-    first: usize,
-    (old_shared, old_private): (S, Q),
-    (shared, private): (S, Q),
-) -> (S, Q) {
-    let Some(fixed) = tile.fixed(first..first + L::WIDTH) else { return (shared, private) };
-    let is_fixed = L::lit(0.0).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(u8::from(fixed[lane])))));
-    let mut keep = |old, new| L::select(is_fixed, old, new);
-    (old_shared.zip(shared, &mut keep), old_private.zip(private, &mut keep))
+/// The vertices of a group that are updated at the same time: all of them, unless changing stars join some.
+pub(super) struct Turn<'a> {
+    slots: Range<usize>,
+    /// Which turn it is, and when each slot has its own, if it is not that of all.
+    which: Option<(u8, &'a [u8])>,
+}
+
+impl<'a> Turn<'a> {
+    /// That of all.
+    #[inline(always)]
+    pub(super) fn whole(slots: Range<usize>) -> Turn<'a> {
+        Turn { slots, which: None }
+    }
+
+    /// Visits the slots that have it, padding among them.
+    #[inline(always)]
+    fn each_slot(&self, visit: impl FnMut(usize)) {
+        match self.which {
+            None => self.slots.clone().for_each(visit),
+            Some((turn, turns)) => {
+                self.slots.clone().zip(turns).filter(|of| *of.1 == turn).map(|of| of.0).for_each(visit)
+            }
+        }
+    }
+
+    /// The new state, or the old one in the lanes of vertices that are fixed or have another turn.
+    #[inline(always)]
+    fn keep<L: Lanes, S: Record<L>, Q: Record<L>>(
+        &self,
+        tile: &Tile,
+        (old_shared, old_private): (S, Q),
+        (shared, private): (S, Q),
+    ) -> (S, Q) {
+        let fixed = tile.fixed(self.slots.clone());
+        if fixed.is_none() && self.which.is_none() {
+            return (shared, private);
+        }
+        let stays = |lane: usize| {
+            fixed.is_some_and(|fixed| fixed[lane]) || self.which.is_some_and(|(turn, turns)| turns[lane] != turn)
+        };
+        let stays = L::lit(0.0).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(u8::from(stays(lane))))));
+        let mut keep = |old, new| L::select(stays, old, new);
+        (old_shared.zip(shared, &mut keep), old_private.zip(private, &mut keep))
+    }
+}
+
+/// Where neighbors in changing stars are looked up by a tile with a table.
+struct Far<'a, T> {
+    /// Its own slots as they are now.
+    table: &'a [T],
+    own: Range<usize>,
+    /// All others.
+    cells: Cells<'a, T>,
+}
+
+impl<L: Lanes> Lookup<L> for Far<'_, L::Scalar> {
+    type Name = u32;
+
+    #[inline(always)]
+    fn records<S: Record<L>>(&self, slots: &[u32]) -> S {
+        let stride = shared_stride(S::LEN);
+        S::build(|k| self.reals(slots, stride, k))
+    }
+
+    #[inline(always)]
+    fn reals(&self, slots: &[u32], stride: usize, k: usize) -> L {
+        L::from_fn(|lane| {
+            let slot = slots[lane] as usize;
+            match self.own.contains(&slot) {
+                true => self.table[(slot - self.own.start) * stride + k],
+                false => self.cells.leaf(slot * stride + k, stride),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn quads(&self, slots: &[u32], quads: usize, quad: usize) -> [L; 4] {
+        array(L::lit(0.0), |part| self.reals(slots, 4 * quads, 4 * quad + part))
+    }
 }
 
 impl<T: Number> Visit<'_, T> {
@@ -269,17 +352,46 @@ impl<T: Number> Visit<'_, T> {
         self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0), self.round)
     }
 
+    /// Changing stars around a vertex; a measure that looks at no neighbors is given none.
     #[inline(always)]
-    pub(super) fn before(&self, slots: Range<usize>) {
+    fn changing<'t>(&self, tile: &'t Tile) -> Opened<OpenEll<'t, u32, T>> {
+        Changing::open(if self.sees { &tile.changing } else { &None })
+    }
+
+    /// The turns of a group, in the order in which they are had.
+    #[inline(always)]
+    pub(super) fn turns<'t>(&self, tile: &'t Tile, slots: Range<usize>) -> impl Iterator<Item = Turn<'t>> {
+        let start = tile.own().start;
+        let is_ordered = matches!(self.rule, Rule::InOrder | Rule::Backward);
+        let turns = Changing::turns(&tile.changing, slots.start - start..slots.end - start).filter(|_| is_ordered);
+        let count = turns.map_or(1, |turns| 1 + turns.iter().max().map_or(0, |&last| last));
+        let backward = self.rule == Rule::Backward;
+        (0..count).map(move |i| {
+            let turn = if backward { count - 1 - i } else { i };
+            Turn { slots: slots.clone(), which: turns.map(|turns| (turn, turns)) }
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn before(&self, turn: &Turn) {
         if let Some(audit) = self.audit {
-            audit.before(self.rule, self.domain.places(slots));
+            self.watch(turn, |places| audit.before(self.rule, places.iter().copied()));
         }
     }
 
     #[inline(always)]
-    pub(super) fn after(&self, slots: Range<usize>) {
+    pub(super) fn after(&self, turn: &Turn) {
         if let Some(audit) = self.audit {
-            audit.after(self.rule, self.domain.places(slots));
+            self.watch(turn, |places| audit.after(self.rule, places.iter().copied()));
         }
+    }
+
+    /// Calls a function with the places of a turn; padding does not count.
+    #[cold]
+    fn watch(&self, turn: &Turn, watch: impl FnOnce(&[usize])) {
+        let mut places = Vec::new();
+        turn.each_slot(|slot| places.push(self.domain.place(slot)));
+        places.dedup();
+        watch(&places);
     }
 }

@@ -1,0 +1,82 @@
+//! Finding the elements of changing stars anew.
+
+use super::{Kernels, Record, Star, Stars, Vertex, VertexOf, lengths};
+use crate::error::Result;
+use std::marker::PhantomData;
+
+/// What a program sees when it finds the elements of its changing stars anew, and what takes them: see
+/// [`Program::renew`](crate::Program::renew).
+///
+/// Vertices go by their *number* along the space-filling curve, 0 to [`Renewal::vertices`] - 1, here and in the elements: vertices with
+/// near numbers are near each other at the start, and what is found cannot depend on the names that vertices have in the mesh.
+pub struct Renewal<'a, P> {
+    found: Found<'a>,
+    program: PhantomData<fn(P)>,
+}
+
+/// The same whatever the program.
+pub(crate) struct Found<'a> {
+    pub(crate) vertices: u32,
+    /// The number of a vertex of the mesh.
+    pub(crate) number: &'a (dyn Fn(u32) -> u32 + Sync),
+    /// Real `k` of the state of the vertex of a number, shared ones first, as a record over `f64` holds it.
+    pub(crate) real: &'a (dyn Fn(u32, usize) -> f64 + Sync),
+    /// The elements that were found.
+    pub(crate) stars: Stars,
+    /// Names of parts of the state that the step begins with, and their values, vertex after vertex.
+    pub(crate) fields: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl<'a, P: Kernels> Renewal<'a, P> {
+    /// Lets a program look at the state of `found`, and returns it with what it has found.
+    pub(crate) fn ask(found: Found<'a>, ask: impl FnOnce(&mut Self) -> Result<()>) -> Result<Found<'a>> {
+        let mut renewal = Renewal { found, program: PhantomData };
+        ask(&mut renewal)?;
+        Ok(renewal.found)
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> u32 {
+        self.found.vertices
+    }
+
+    /// The number of vertex `v` of the mesh.
+    ///
+    /// # Panics
+    /// If `v` is no vertex.
+    pub fn number(&self, v: u32) -> u32 {
+        (self.found.number)(v)
+    }
+
+    /// The state of the vertex of a number.
+    ///
+    /// # Panics
+    /// If no vertex has it.
+    pub fn vertex(&self, number: u32) -> VertexOf<P, f64> {
+        let (real, shared) = (self.found.real, lengths::<P, f64>()[0]);
+        Vertex::join(Record::build(|k| real(number, k)), Record::build(|k| real(number, shared + k)))
+    }
+
+    /// Puts elements in place of those that a changing star had, as [`Stars::add`] does; a star that gets none has none.
+    ///
+    /// `elements`: numbers of vertices, `K = N + 1` an element. One that repeats a vertex is left out. The vertices of an
+    /// [`Incidence`](crate::Incidence) are numbers, too.
+    ///
+    /// # Panics
+    /// As [`Stars::add`], or if the star is not marked `changing`.
+    pub fn set<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        star: S,
+        elements: Vec<[u32; K]>,
+        data: impl Fn(crate::Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
+        self.found.stars.add(star, elements, data);
+    }
+
+    /// Gives one part of the state of all vertices other values, with which the step begins. `values`: those of each vertex, in the
+    /// order of the numbers, shape [vertices × components].
+    pub fn set_field(&mut self, name: &'static str, values: Vec<f64>) {
+        self.found.fields.push((name, values));
+    }
+}

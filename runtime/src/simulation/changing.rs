@@ -1,0 +1,81 @@
+//! Elements of changing stars.
+
+use crate::error::{Error, Result};
+use crate::layout::{Domain, Layout, View, ViewMut};
+use crate::number::Number;
+use crate::program::{AnyProgram, Fields, Found, Stars};
+use meshweft_mesh::Mesh;
+use std::sync::Arc;
+
+/// What a program says of its changing stars.
+#[derive(Default)]
+pub(super) struct Changing {
+    /// Whether it has any.
+    pub(super) is_there: bool,
+    /// Whether those that the engine has are of another state.
+    pub(super) is_stale: bool,
+    /// What the next step begins with: parts of the state, as the number of the first real, and their values by number along the curve.
+    fields: Vec<(usize, Vec<f64>)>,
+}
+
+impl Changing {
+    /// `is_there`: whether the program has changing stars.
+    pub(super) fn new(is_there: bool) -> Changing {
+        Changing { is_there, is_stale: true, fields: Vec::new() }
+    }
+
+    /// Lets a program find the elements for a state.
+    ///
+    /// # Errors
+    /// Whatever it says of the state; an element or a field that does not exist, or a value that is not finite.
+    pub(super) fn renew<T: Number>(
+        &mut self,
+        program: &dyn AnyProgram<T>,
+        mesh: &Mesh,
+        layout: &Layout,
+        (fields, state): (&Fields, View<T>),
+    ) -> Result<Arc<Domain>> {
+        let (kinds, order) = (fields.kinds(), layout.schedule.permutation().order());
+        let number = |v: u32| order[layout.places.rank()[v as usize] as usize];
+        let real = |number: u32, k: usize| {
+            let stored = state.real(layout.along_curve[number as usize] as usize, k);
+            kinds[k].encode::<f64>(kinds[k].decode(stored))
+        };
+        let vertices = order.len() as u32;
+        let found = Found { vertices, number: &number, real: &real, stars: Stars::default(), fields: Vec::new() };
+        let Found { stars, fields: values, .. } = program.renew(mesh, found)?;
+        let domain = layout.renewed(&stars.plans)?;
+        self.fields.clear();
+        for (name, values) in values {
+            let (first, part) = fields.locate(name).map_err(Error::Program)?;
+            if values.len() != order.len() * part.components {
+                let (n, components, given) = (order.len(), part.components, values.len());
+                return Err(Error::Program(format!("{name} takes {n} × {components} values, a renewal gave {given}")));
+            }
+            if let Some(x) = values.iter().find(|&&x| !T::PRECISION.holds(x)) {
+                return Err(Error::Program(format!("a renewal gave {name} the value {x:?}, which is not finite")));
+            }
+            self.fields.push((first, values));
+        }
+        self.is_stale = false;
+        Ok(Arc::new(domain))
+    }
+
+    /// What the next step begins with, once: sets it in a state.
+    pub(super) fn begin<T: Number>(&mut self, layout: &Layout, fields: &Fields) -> Option<impl FnMut(ViewMut<T>)> {
+        let values = std::mem::take(&mut self.fields);
+        let kinds = fields.kinds();
+        let vertices = layout.places.len();
+        (!values.is_empty()).then_some(move |mut state: ViewMut<T>| {
+            for (first, values) in &values {
+                let components = values.len() / vertices.max(1);
+                for (number, values) in values.chunks_exact(components.max(1)).enumerate() {
+                    for slot in layout.with_padding(layout.along_curve[number] as usize) {
+                        let set = |(k, &x): (usize, &f64)| state.set(slot, first + k, kinds[first + k].encode(x));
+                        values.iter().enumerate().for_each(set);
+                    }
+                }
+            }
+        })
+    }
+}

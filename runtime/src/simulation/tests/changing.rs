@@ -1,0 +1,250 @@
+//! Elements that come and go, on random graphs: every engine has the bits of the definition, written out here once more.
+
+use crate::number::Int;
+use crate::program::{Incidence, Stars};
+use crate::{Backend, Mesh, Program, Renewal, Result, Simd, Simulation, Stages, kernels, record, stars, vertex};
+use meshweft_schedule::{Order, Rule};
+
+stars! {
+    Edges[1];
+    changing Pairs[1]: R;
+    changing Triples[2]: R;
+}
+vertex! { pub struct Cell<R> { shared word: R, shared most: R, count: R, start: R } }
+record! { pub struct Sum<R> { top: R } }
+
+/// Hashes what it reads, so that any other order of reads and writes shows, and joins vertices by what that gives.
+#[derive(Clone, Debug)]
+struct Joining {
+    edges: Vec<[u32; 2]>,
+    /// One vertex of so many begins an element.
+    rare: u32,
+    rules: [Rule; 2],
+}
+
+kernels! {
+    for Joining: Cell, (), Sum;
+    update Stir |p, own, around| {
+        let start = own.word * R::lit(31.0) + own.start + p.globals.top;
+        let word = around.fold(Edges, start, |hash, [other], ()| hash * R::lit(25.0) + other.word);
+        let word = around.fold(Pairs, word, |hash, [other], name| hash * R::lit(29.0) + other.word * name);
+        let word = around.fold(Triples, word, |hash, [a, b], name| hash * R::lit(37.0) + a.word * name - b.word);
+        let count = around.sum(Triples, |_, _| R::lit(1.0));
+        Cell { word, count: own.count + count, ..own }
+    };
+    /// The greatest of all around: soon nothing changes, until elements come.
+    quiet update Spread |_, own, around| {
+        let most = around.fold(Edges, own.most, |most, [other], ()| most.max(other.most));
+        let most = around.fold(Triples, most, |most, [a, b], _| most.max(a.most).max(b.most));
+        Cell { most, ..own }
+    };
+    max Top |_, own, around| around.fold(Pairs, own.word, |sum, [other], name| sum + other.word * name);
+}
+
+/// The elements of a state: pairs and triples of numbers.
+fn joined(words: &[i32], rare: u32) -> (Vec<[u32; 2]>, Vec<[u32; 3]>) {
+    let n = words.len() as u32;
+    let hash = |v: u32, salt: u32| {
+        let x = (words[v as usize] as u32 ^ salt).wrapping_mul(2_654_435_761);
+        (x ^ x >> 15).wrapping_mul(2_246_822_519) >> 7
+    };
+    let begins = |salt: u32| (0..n).filter(move |&v| hash(v, salt).is_multiple_of(rare));
+    // Some repeat a vertex, some come twice.
+    let pairs = begins(1).map(|v| [v, hash(v, 2) % n]).collect();
+    let triples = begins(3).map(|v| [hash(v, 4) % n, v, (v + 1 + hash(v, 5) % 3) % n]).collect();
+    (pairs, triples)
+}
+
+/// What an incidence has as data.
+fn name(element: usize, corner: usize, others: &[u32]) -> i32 {
+    element as i32 + 2 * corner as i32 + others[others.len() - 1] as i32
+}
+
+impl Program for Joining {
+    fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+        stars.add(Edges, self.edges.clone(), |_| ());
+        stars.add_changing(Pairs);
+        stars.add_changing(Triples);
+        Ok(())
+    }
+    fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> Result<()> {
+        let words: Vec<i32> = (0..renewal.vertices()).map(|v| renewal.vertex(v).word as i32).collect();
+        let (pairs, triples) = joined(&words, self.rare);
+        renewal.set(Pairs, pairs, |i: Incidence<2>| f64::from(name(i.element, i.corner, &i.vertices[1..])));
+        renewal.set(Triples, triples, |i: Incidence<3>| f64::from(name(i.element, i.corner, &i.vertices[1..])));
+        renewal.set_field("start", words.iter().map(|&word| f64::from(word / 2)).collect());
+        Ok(())
+    }
+    fn initial(&self, _: &Mesh, v: u32) -> Cell<f64> {
+        Cell { word: f64::from(v * 7919 % 1009), most: f64::from(v), count: 0.0, start: 0.0 }
+    }
+    fn step(&self, stages: &mut Stages<Self>) {
+        for rule in self.rules {
+            match rule {
+                Rule::Alone | Rule::InOrder => {
+                    stages.sweep(Stir, 2);
+                    stages.sweep(Spread, 2);
+                }
+                Rule::Backward => {
+                    stages.sweep_backward(Stir, 1);
+                    stages.sweep_backward(Spread, 3);
+                }
+                Rule::AtOnce => {
+                    stages.jacobi(Stir, 2);
+                    stages.jacobi(Spread, 1);
+                }
+            }
+        }
+        stages.reduce(Top, |g| &mut g.top);
+    }
+}
+
+/// The state, by number.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Cells {
+    word: Vec<i32>,
+    most: Vec<i32>,
+    count: Vec<i32>,
+    top: i32,
+}
+
+/// A step by its definition. `order`: numbers in the order of the schedule; `edges`: in numbers.
+fn step(cells: &mut Cells, order: &[u32], edges: &[[u32; 2]], rules: [Rule; 2], rare: u32, double_buffered: bool) {
+    let (pairs, triples) = joined(&cells.word, rare);
+    let start: Vec<i32> = cells.word.iter().map(|word| word / 2).collect();
+    /// Other vertices and names around a vertex, sorted by numbers, then by element.
+    fn around<const K: usize>(elements: &[[u32; K]], v: u32) -> Vec<(Vec<u32>, i32)> {
+        let mut rows = Vec::new();
+        for (element, corners) in elements.iter().enumerate() {
+            let is_proper = (1..K).all(|i| !corners[..i].contains(&corners[i]));
+            let Some(corner) = corners.iter().position(|&u| u == v).filter(|_| is_proper) else { continue };
+            let others: Vec<u32> = (1..K).map(|k| corners[(corner + k) % K]).collect();
+            rows.push((others.clone(), element, name(element, corner, &others)));
+        }
+        rows.sort();
+        rows.into_iter().map(|(others, _, name)| (others, name)).collect()
+    }
+    let top = cells.top;
+    let mut rounds = |rule: Rule, count: usize, update: &dyn Fn(&Cells, u32) -> (i32, i32, i32)| {
+        for _ in 0..count {
+            let old = cells.clone();
+            let n = order.len();
+            for i in 0..n {
+                let v = order[if rule == Rule::Backward && !double_buffered { n - 1 - i } else { i }];
+                let at_once = double_buffered || rule == Rule::AtOnce;
+                let (word, most, count) = update(if at_once { &old } else { cells }, v);
+                (cells.word[v as usize], cells.most[v as usize], cells.count[v as usize]) = (word, most, count);
+            }
+        }
+    };
+    let stir = |cells: &Cells, v: u32| {
+        let word = |u: u32| cells.word[u as usize];
+        let mut hash = word(v).wrapping_mul(31).wrapping_add(start[v as usize]).wrapping_add(top);
+        for (others, _) in around(edges, v) {
+            hash = hash.wrapping_mul(25).wrapping_add(word(others[0]));
+        }
+        for (others, name) in around(&pairs, v) {
+            hash = hash.wrapping_mul(29).wrapping_add(word(others[0]).wrapping_mul(name));
+        }
+        let rows = around(&triples, v);
+        for (others, name) in &rows {
+            hash =
+                hash.wrapping_mul(37).wrapping_add(word(others[0]).wrapping_mul(*name)).wrapping_sub(word(others[1]));
+        }
+        (hash, cells.most[v as usize], cells.count[v as usize] + rows.len() as i32)
+    };
+    let spread = |cells: &Cells, v: u32| {
+        let others = around(edges, v).into_iter().chain(around(&triples, v)).flat_map(|(others, _)| others);
+        let most = others.map(|u| cells.most[u as usize]).max().unwrap_or(i32::MIN).max(cells.most[v as usize]);
+        (cells.word[v as usize], most, cells.count[v as usize])
+    };
+    for rule in rules {
+        let (stirs, spreads) = match rule {
+            Rule::Alone | Rule::InOrder => (2, 2),
+            Rule::Backward => (1, 3),
+            Rule::AtOnce => (2, 1),
+        };
+        rounds(rule, stirs, &stir);
+        rounds(rule, spreads, &spread);
+    }
+    let values = (0..order.len() as u32).map(|v| {
+        around(&pairs, v).iter().fold(cells.word[v as usize], |sum, (others, name)| {
+            sum.wrapping_add(cells.word[others[0] as usize].wrapping_mul(*name))
+        })
+    });
+    cells.top = values.max().unwrap_or(0);
+}
+
+/// Runs some steps on an engine, and checks them against the definition.
+fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Simd, steps: usize) {
+    let mesh = Mesh::from_graph(n, program.edges.clone()).unwrap();
+    let builder = Simulation::builder(mesh, program.clone()).order(order).backend(backend.clone()).simd(simd);
+    let mut run = builder.audit(true).precision::<Int>().build().unwrap();
+    // The mesh has no points in space, so that numbers along the curve are those of the mesh.
+    let order: Vec<u32> = run.schedule().permutation().order().to_vec();
+    let double_buffered = run.schedule().is_double_buffered();
+    let ints = |run: &Simulation<Joining, Int>, name: &str| -> Vec<i32> {
+        run.field(name).unwrap().values.iter().map(|&x| x as i32).collect()
+    };
+    let mut cells = Cells { word: ints(&run, "word"), most: ints(&run, "most"), count: vec![0; n], top: 0 };
+    for i in 0..steps {
+        if i == 1 {
+            // What is measured in between sees the elements of the state, and changes nothing.
+            run.measure(Top).unwrap();
+        }
+        run.step().unwrap();
+        step(&mut cells, &order, &program.edges, program.rules, program.rare, double_buffered);
+        let top = run.globals().unwrap().top as i32;
+        let got = Cells { word: ints(&run, "word"), most: ints(&run, "most"), count: ints(&run, "count"), top };
+        assert_eq!(got, cells, "step {i} of {program:?} under {} on {backend:?} {simd:?}", run.order());
+    }
+    run.audit().unwrap();
+}
+
+/// Numbers that follow from a seed.
+fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % below
+    }
+}
+
+/// Random graphs: `SEED` replays one, `MESHWEFT_GRAPHS` says how many.
+#[test]
+fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition() {
+    let of_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match of_environment("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..of_environment("MESHWEFT_GRAPHS").unwrap_or(60),
+    };
+    let rules = [Rule::InOrder, Rule::Backward, Rule::AtOnce];
+    let engines = [
+        (Backend::Serial, Simd::Off),
+        (Backend::Cpu { threads: 1 }, Simd::Bits512),
+        (Backend::Cpu { threads: 2 }, Simd::Bits256),
+        (Backend::Cpu { threads: 3 }, Simd::Off),
+        (Backend::Cpu { threads: 4 }, Simd::Bits512),
+    ];
+    for seed in seeds {
+        let mut random = random(seed + 1);
+        let n = 1 + random(if seed % 4 == 0 { 700 } else { 120 }) as usize;
+        let reach = 1 + random(n as u64);
+        let edges = (0..random(3 * n as u64)).map(|_| {
+            let v = random(n as u64);
+            [v as u32, ((v + random(reach)) % n as u64) as u32]
+        });
+        let edges: Vec<[u32; 2]> = edges.collect();
+        let edges: Vec<[u32; 2]> = Mesh::from_graph(n, edges).unwrap().edges();
+        let rules = [rules[random(3) as usize], rules[random(3) as usize]];
+        let program = Joining { edges, rare: 1 + random(12) as u32, rules };
+        let block = [1, 8, 64, 512][random(4) as usize];
+        for order in Order::ALL.map(|order| order.resolved(block)) {
+            for (backend, simd) in &engines {
+                check(&program, n, order, backend, *simd, 3);
+            }
+        }
+    }
+}
