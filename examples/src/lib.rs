@@ -11,6 +11,7 @@ pub mod graphs;
 pub mod heat;
 #[cfg(test)]
 mod live;
+pub mod softbody;
 pub mod spring;
 pub mod wave;
 
@@ -24,6 +25,7 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<wave::Wave>(),
     Entry::of::<spring::Spring>(),
     Entry::of::<cloth::Cloth>(),
+    Entry::of::<softbody::Softbody>(),
     Entry::of::<graphs::PageRank>(),
     Entry::of::<graphs::Bfs>(),
     Entry::of::<graphs::Sssp>(),

@@ -13,13 +13,14 @@
 mod checks;
 mod scene;
 mod solve;
-mod symmetric;
 
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
+use meshweft_physics::bending::{Crease, flat_energy};
+use meshweft_physics::{Air, Membrane, Panel, Plane, Sphere};
 use scene::{Bending, Scene};
 use std::sync::Arc;
 
@@ -28,16 +29,10 @@ record! {
     pub struct Parameters<R> {
         /// Time step, s.
         dt: R,
-        /// Gravity, m/s².
-        gravity: Vector3<R>,
-        /// Wind velocity, m/s.
-        wind: Vector3<R>,
-        /// Rate at which the air takes the cloth along, 1/s.
-        drag: R,
-        /// First Lamé parameter of the membrane, N/m.
-        lambda: R,
-        /// Second Lamé parameter of the membrane, N/m.
-        mu: R,
+        /// Gravity and wind.
+        air: Air<R>,
+        /// What resists stretching.
+        membrane: Membrane<R>,
         /// Bending stiffness, N m.
         bend: R,
         /// Pressure inside a closed surface, N/m².
@@ -52,12 +47,10 @@ record! {
 record! {
     /// What the cloth falls on.
     pub struct Obstacles<R> {
-        /// Center of the ball, m.
-        center: Vector3<R>,
-        /// Radius of the ball with the thickness of the cloth, m.
-        radius: R,
-        /// Height of the ground with the thickness of the cloth, m.
-        ground: R,
+        /// The ball with the thickness of the cloth.
+        ball: Sphere<R>,
+        /// The ground with the thickness of the cloth.
+        ground: Plane<R>,
         /// Stiffness of contact: this times mass over time step squared, per vertex.
         stiffness: R,
         /// Coefficient of friction.
@@ -85,30 +78,9 @@ vertex! {
     }
 }
 
-record! {
-    /// A triangle at rest, seen from one corner.
-    pub struct Rest<R> {
-        /// Inverse of the matrix of the two edges from the corner, in the triangle's plane: entries 00, 01, 10, 11, 1/m.
-        inverse: meshweft::nalgebra::Vector4<R>,
-        /// Area, m².
-        area: R,
-    }
-}
-
-record! {
-    /// A hinge at rest, seen from one corner: two triangles and the edge between them.
-    pub struct Crease<R> {
-        /// Weights of the four vertices, own first, 1/m; the length of the weighted sum of positions is the curvature
-        /// across the edge times the root of the area it is taken over.
-        weights: meshweft::nalgebra::Vector4<R>,
-        /// Length of that sum at rest.
-        rest: R,
-    }
-}
-
 stars! {
     /// Triangles around a vertex.
-    pub Triangles[2]: Rest<R>;
+    pub Triangles[2]: Panel<R>;
     /// Vertices that flat hinges join to a vertex, but slender ones, with the sum of the products of both weights, 1/m².
     pub Bends[1]: R;
     /// Curved and slender hinges around a vertex.
@@ -124,8 +96,7 @@ pub struct Cloth {
     gravity: f64,
     wind: f64,
     drag: f64,
-    lambda: f64,
-    mu: f64,
+    membrane: Membrane<f64>,
     bend: f64,
     pressure: f64,
     friction: f64,
@@ -233,7 +204,6 @@ impl Cloth {
 
     /// The scene with all else that decides about a step.
     fn tuned(scene: Arc<Scene>, options: &ClothOptions, order: Order) -> Cloth {
-        let (young, poisson) = (options.stretch, options.poisson);
         // Double-buffered, neighbors move at the same time and overshoot together.
         let relaxation = options.relaxation.unwrap_or(if order.key.is_double_buffered() { 0.4 } else { 1.0 });
         let pressure = options.pressure.unwrap_or(if scene.outward != 0.0 { 30.0 } else { 0.0 });
@@ -245,9 +215,7 @@ impl Cloth {
             gravity: options.gravity,
             wind: options.wind,
             drag: options.drag,
-            // Plane stress: Timoshenko and Goodier, Theory of Elasticity, 1970, section 10.
-            lambda: young * poisson / (1.0 - poisson * poisson),
-            mu: young / (2.0 * (1.0 + poisson)),
+            membrane: Membrane::of(options.stretch, options.poisson),
             bend: options.bend,
             pressure,
             friction: options.friction,
@@ -269,9 +237,8 @@ kernels! {
     /// acceleration would take it, so that what hangs still starts where it is.
     map Predict |p, own| {
         let step = p.dt * own.free;
-        let air = R::lit(1.0) + p.drag * p.dt;
-        let velocity = (own.velocity + (p.gravity + p.wind * p.drag) * p.dt) * (R::lit(1.0) / air);
-        let start = own.position + (own.velocity + p.gravity * (p.dt * own.falling)) * step;
+        let velocity = p.air.velocity(own.velocity, p.dt);
+        let start = own.position + (own.velocity + p.air.gravity * (p.dt * own.falling)) * step;
         Node { position: start, target: own.position + velocity * step, before: own.position, ..own }
     };
 
@@ -284,7 +251,7 @@ kernels! {
         let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
         let acceleration = (velocity - own.velocity) * (R::lit(1.0) / p.dt);
         // Without gravity nothing falls; a tiny square keeps the quotient finite.
-        let share = acceleration.dot(&p.gravity) / p.gravity.dot(&p.gravity).max(R::lit(1e-12));
+        let share = acceleration.dot(&p.air.gravity) / p.air.gravity.dot(&p.air.gravity).max(R::lit(1e-12));
         Node { velocity, falling: share.max(R::lit(0.0)).min(R::lit(1.0)), ..own }
     };
 
@@ -292,18 +259,21 @@ kernels! {
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
     /// `-m g · x`.
-    sum Weight("potential energy", "J") |p, own, _| -own.mass * p.gravity.dot(&own.position);
+    sum Weight("potential energy", "J") |p, own, _| -own.mass * p.air.gravity.dot(&own.position);
 
     /// The membrane's energy, a third of each triangle at each corner.
     sum Stretch("stretch energy", "J") |p, own, around| {
-        around.sum(Triangles, |others, rest| solve::membrane_energy(p, own.position, others, rest)) * R::lit(1.0 / 3.0)
+        let whole = around.sum(Triangles, |[b, c], rest| p.membrane.energy(own.position, [b.position, c.position], rest));
+        whole * R::lit(1.0 / 3.0)
     };
 
     /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner. In 32 bits that
     /// of a flat sheet is what rounding leaves, of either sign: some 1e-6 of a folded one's.
     sum Bend("bending energy", "J") |p, own, around| {
-        let flat = around.sum(Bends, |other, weight| solve::bend_energy(p, own.position, other, weight));
-        let curved = around.sum(Hinges, |others, crease| solve::hinge_energy(p, own.position, others, crease));
+        let flat = around.sum(Bends, |[other], weight| flat_energy(p.bend, own.position, other.position, weight));
+        let curved = around.sum(Hinges, |[b, c, d], crease| {
+            crease.energy(p.bend, own.position, [b.position, c.position, d.position])
+        });
         flat * R::lit(0.5) + curved * R::lit(0.25)
     };
 }
@@ -318,18 +288,18 @@ impl Program for Cloth {
         let gust = 1.0 + 0.5 * Real::sin(std::f64::consts::PI * time);
         Parameters {
             dt: self.dt,
-            gravity: Vector3::new(0.0, 0.0, -self.gravity),
-            wind: Vector3::new(self.wind * gust, 0.0, 0.0),
-            drag: self.drag,
-            lambda: self.lambda,
-            mu: self.mu,
+            air: Air {
+                gravity: Vector3::new(0.0, 0.0, -self.gravity),
+                wind: Vector3::new(self.wind * gust, 0.0, 0.0),
+                drag: self.drag,
+            },
+            membrane: self.membrane,
             bend: self.bend,
             pressure: self.pressure * self.scene.outward,
             relaxation: self.relaxation,
             obstacles: Obstacles {
-                center: Vector3::from(self.scene.ball.0),
-                radius: self.scene.ball.1 + THICKNESS,
-                ground: THICKNESS,
+                ball: Sphere { center: Vector3::from(self.scene.ball.0), radius: self.scene.ball.1 + THICKNESS },
+                ground: Plane { normal: Vector3::z(), offset: THICKNESS },
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },
@@ -340,7 +310,7 @@ impl Program for Cloth {
         let points = self.scene.rest.clone();
         let point = move |v: u32| points[v as usize];
         stars.add(Triangles, mesh.triangles(), move |Incidence { vertices: [a, b, c], .. }| {
-            scene::rest_of([point(a), point(b), point(c)])
+            Panel::at_rest([point(a), point(b), point(c)])
         });
         let Bending { flat, curved } =
             if self.bend > 0.0 { Bending::of(mesh, &self.scene.rest) } else { Bending::default() };

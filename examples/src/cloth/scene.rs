@@ -1,10 +1,11 @@
 //! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
 
-use super::{ClothOptions, Crease, Pins, Rest};
+use super::{ClothOptions, Pins};
 use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
+use meshweft_physics::bending::Crease;
 use rayon::prelude::*;
 
 /// What does not change during a run.
@@ -130,27 +131,6 @@ fn pins(mesh: &Mesh, choice: Pins) -> Vec<bool> {
         }
     }
     pinned
-}
-
-/// Triangles flatter than this share of their first edge do nothing: their stiffness would grow without bound, and the
-/// sweeps would no longer converge.
-const FLATTEST: f64 = 1e-3;
-
-/// A triangle at rest seen from its first corner. One of hardly any area does nothing.
-pub(super) fn rest_of(corners: [[f64; 3]; 3]) -> Rest<f64> {
-    let [a, b, c] = corners;
-    let [a, b, c] = [Vector3::from(a), Vector3::from(b), Vector3::from(c)];
-    let (e1, e2) = (b - a, c - a);
-    // In the plane: e1 = (l, 0), e2 = (p, q).
-    let l = e1.norm();
-    let p = e1.dot(&e2) / l;
-    let q = (e2 - e1 * (p / l)).norm();
-    let inverse = Vector4::new(1.0 / l, -p / (l * q), 0.0, 1.0 / q);
-    if inverse.iter().all(|x| x.is_finite()) && q > FLATTEST * l && l > FLATTEST * q {
-        Rest { inverse, area: 0.5 * l * q }
-    } else {
-        Rest { inverse: Vector4::zeros(), area: 0.0 }
-    }
 }
 
 /// The largest weight of a hinge in units of the root of 3 over its area, a sum of two cotangents, with which it is added up: angles of half

@@ -6,11 +6,17 @@ use meshweft::{Real, record};
 record! {
     /// A symmetric 3×3 matrix.
     pub struct Symmetric<R> {
+        /// Row x, column x.
         xx: R,
+        /// Row y, column y.
         yy: R,
+        /// Row z, column z.
         zz: R,
+        /// Row x, column y.
         xy: R,
+        /// Row x, column z.
         xz: R,
+        /// Row y, column z.
         yz: R,
     }
 }
@@ -56,7 +62,13 @@ impl<R: Real> Symmetric<R> {
         }
     }
 
-    /// The solution `x` of `self x = b`, by cofactors; `self` is positive definite.
+    /// Solves `self x = b` for `x` by cofactors; `self` is positive definite.
+    ///
+    /// ```
+    /// use meshweft::nalgebra::Vector3;
+    /// use meshweft_physics::Symmetric;
+    /// assert_eq!(Symmetric::diagonal(4.0).solve(Vector3::new(8.0, 2.0, 0.0)), Vector3::new(2.0, 0.5, 0.0));
+    /// ```
     #[inline(always)]
     pub fn solve(self, b: Vector3<R>) -> Vector3<R> {
         let Symmetric { xx, yy, zz, xy, xz, yz } = self;

@@ -1,0 +1,536 @@
+//! Soft solids by vertex block descent: each step minimizes inertia plus elastic and contact energy, vertex by vertex in place, by one
+//! Newton step of each vertex's own 3×3 system a sweep.
+//!
+//! - Time: implicit Euler as a minimization. Chen, Liu, Yang and Yuksel, "Vertex block descent", SIGGRAPH 2024.
+//! - Elasticity: [`NeoHookean`] tets. Their energy is a convex quadratic function of any one vertex, whatever the shape of the tets, so
+//!   each update lowers it, also if they are inside out, and with steps too long by up to twice.
+//! - Contact with a ball, the ground and a lid: quadratic penalty with smoothed Coulomb friction. Solids do not touch each other yet.
+//! - Ends of a solid can be held, and turned or pulled.
+
+mod checks;
+mod scene;
+
+use anyhow::Result;
+use meshweft::nalgebra::Vector3;
+use meshweft::{
+    Given, Kernel, Length, Neighbors, Order, Program, Real, Stages, Stars, Update, kernels, record, stars, vertex,
+};
+use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Prop, Setting, Settings};
+use meshweft_mesh::Mesh;
+use meshweft_physics::{Air, Contact, NeoHookean, Plane, Sphere, System};
+use scene::Scene;
+use std::f64::consts::{PI, TAU};
+use std::sync::Arc;
+
+record! {
+    /// Numbers that all vertices read.
+    pub struct Parameters<R> {
+        /// Time step, s.
+        dt: R,
+        /// Gravity and air.
+        air: Air<R>,
+        /// What the solid is made of.
+        solid: NeoHookean<R>,
+        /// Share of the Newton step that is taken.
+        relaxation: R,
+        /// Where the ends are held.
+        grip: Grip<R>,
+        /// What the solid touches.
+        obstacles: Obstacles<R>,
+    }
+}
+
+record! {
+    /// How far the two ends have been moved, each the other way.
+    pub struct Grip<R> {
+        /// What the ends turn about: a point of a line along x, m.
+        center: Vector3<R>,
+        /// Cosine of the angle by which each end is turned.
+        cos: R,
+        /// Sine of that angle.
+        sin: R,
+        /// How far each end is pulled, m.
+        pull: R,
+    }
+}
+
+record! {
+    /// What the solid touches.
+    pub struct Obstacles<R> {
+        /// A ball on the ground.
+        ball: Sphere<R>,
+        /// The ground.
+        ground: Plane<R>,
+        /// A plate above, at the end of the step.
+        lid: Plane<R>,
+        /// How far the plate moves up in the step, m.
+        lift: R,
+        /// Coefficient of friction.
+        friction: R,
+    }
+}
+
+vertex! {
+    /// A vertex of the solid.
+    pub struct Node<R> {
+        /// Position, m.
+        shared position: Vector3<R>,
+        /// Where inertia alone would take the vertex, m; of a held one, its place at rest.
+        target: Vector3<R>,
+        /// Position at the start of the step, m.
+        before: Vector3<R>,
+        /// Velocity, m/s.
+        velocity: Vector3<R>,
+        /// Share of gravity that the last step's acceleration had: 1 falling freely, 0 at rest.
+        falling: R,
+        /// Mass, kg.
+        mass: R,
+        /// 1, or 0 where the vertex is held.
+        free: R,
+        /// By what share the edges around are longer than at rest, all together.
+        stretch: R,
+    }
+}
+
+record! {
+    /// An edge at rest.
+    pub struct Edge<R> {
+        /// Weight of linear finite elements, m.
+        weight: R,
+        /// Length, m.
+        length: R,
+    }
+}
+
+stars! {
+    /// Edges around a vertex.
+    pub Edges[1]: Edge<R>;
+    /// Tets around a vertex, with one over six times their volume at rest, 1/m³.
+    pub Tets[3]: R;
+}
+
+/// What is done to the solid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It falls on the ground.
+    Drop,
+    /// Its ends are turned, one each way, and back.
+    Twist,
+    /// Its ends are pulled apart, and back.
+    Stretch,
+    /// A lid presses it against the ground, and opens again.
+    Squeeze,
+}
+
+/// Settings of a soft solid; `SoftbodyOptions::default()` is what the command takes.
+///
+/// ```
+/// use meshweft_examples::softbody::{Act, SoftbodyOptions};
+/// let twisted = SoftbodyOptions { act: Act::Twist, ..SoftbodyOptions::default() };
+/// assert_eq!(twisted.gravity, 9.81);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoftbodyOptions {
+    /// What is done to it.
+    pub act: Act,
+    /// Time step, s.
+    pub dt: f64,
+    /// Sweeps a step.
+    pub rounds: usize,
+    /// Mass, kg/m³.
+    pub density: f64,
+    /// Young's modulus, N/m².
+    pub young: f64,
+    /// Poisson's ratio, 0 to 0.4999.
+    pub poisson: f64,
+    /// Acceleration downward, m/s².
+    pub gravity: f64,
+    /// By how much the ground slopes down along x, degrees.
+    pub slope: f64,
+    /// Rate at which the air slows it down, 1/s.
+    pub drag: f64,
+    /// Coefficient of friction.
+    pub friction: f64,
+    /// Share of each Newton step, below 2; `None` takes what suits the order.
+    pub relaxation: Option<f64>,
+    /// How many of it fall.
+    pub bodies: usize,
+    /// How far it is twisted (turns of each end), stretched (share of its length) or squeezed (share of its height); `None` takes 0.5, 1 or 0.6.
+    pub amount: Option<f64>,
+    /// Seconds from one state without load to the next.
+    pub period: f64,
+    /// Largest side, m; `None` keeps it, or makes it 1 m if out of 0.2 to 5 m.
+    pub size: Option<f64>,
+    /// Whether there are ball, ground and lid.
+    pub obstacles: Obstructed,
+    /// Whether y points up in the mesh, not z.
+    pub y_is_up: bool,
+}
+
+/// What there is to touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstructed {
+    /// The ground, a ball on it where something falls, and the lid that squeezes.
+    All,
+    /// No ball.
+    NoBall,
+    /// Nothing.
+    Nothing,
+}
+
+impl From<&Settings> for SoftbodyOptions {
+    fn from(settings: &Settings) -> SoftbodyOptions {
+        let number = |name| settings.number(name);
+        let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
+        SoftbodyOptions {
+            act: match settings.choice("scene") {
+                "twist" => Act::Twist,
+                "stretch" => Act::Stretch,
+                "squeeze" => Act::Squeeze,
+                _ => Act::Drop,
+            },
+            dt: number("dt"),
+            rounds: settings.count("rounds"),
+            density: number("density"),
+            young: number("young"),
+            poisson: number("poisson"),
+            gravity: number("gravity"),
+            slope: number("slope"),
+            drag: number("drag"),
+            friction: number("friction"),
+            relaxation: unless_zero("relaxation"),
+            bodies: settings.count("bodies"),
+            amount: unless_zero("amount"),
+            period: number("period"),
+            size: unless_zero("size"),
+            obstacles: match settings.choice("obstacles") {
+                "no-ball" => Obstructed::NoBall,
+                "none" => Obstructed::Nothing,
+                _ => Obstructed::All,
+            },
+            y_is_up: settings.choice("up") == "y",
+        }
+    }
+}
+
+impl Default for SoftbodyOptions {
+    fn default() -> SoftbodyOptions {
+        SoftbodyOptions::from(&Settings::new(Softbody::INFO.settings))
+    }
+}
+
+/// Soft solids.
+pub struct Softbody {
+    scene: Arc<Scene>,
+    options: SoftbodyOptions,
+    relaxation: f64,
+}
+
+impl Softbody {
+    /// Sets the scene. The mesh is scaled and moved; where several fall, it is made of as many copies. `order` is that of the sweeps.
+    ///
+    /// # Errors
+    /// A mesh without solid cells, or with none that has a volume; one that is too large for so many copies.
+    pub fn with(mesh: &mut Mesh, options: &SoftbodyOptions, order: Order) -> Result<Softbody> {
+        Ok(Softbody::tuned(Arc::new(Scene::set(mesh, options)?), options, order))
+    }
+
+    /// The scene with all else that decides about a step.
+    fn tuned(scene: Arc<Scene>, options: &SoftbodyOptions, order: Order) -> Softbody {
+        // Double-buffered, the four vertices of a tet move at the same time: half a step of each is the most that never overshoots.
+        let suited = if order.key.is_double_buffered() { 0.4 } else { OVERRELAXATION };
+        Softbody { scene, relaxation: options.relaxation.unwrap_or(suited), options: options.clone() }
+    }
+
+    /// How far the load has come, 0 to 1: smoothly to its full amount and back once a period.
+    fn load(&self, time: f64) -> f64 {
+        let half = Real::sin(PI * time / self.options.period);
+        self.options.amount.unwrap_or(match self.options.act {
+            Act::Drop => 0.0,
+            Act::Twist => 0.5,
+            Act::Stretch => 1.0,
+            Act::Squeeze => 0.6,
+        }) * half
+            * half
+    }
+
+    /// The height of the lid, m: out of reach where nothing is squeezed.
+    fn lid(&self, time: f64) -> f64 {
+        match self.options.act {
+            Act::Squeeze => self.scene.height * (1.0 - self.load(time)).max(0.0),
+            _ => 1e9,
+        }
+    }
+
+    fn has_contact(&self) -> bool {
+        matches!(self.options.act, Act::Drop | Act::Squeeze) && self.options.obstacles != Obstructed::Nothing
+    }
+}
+
+/// Share of the Newton step in sweeps in place.
+const OVERRELAXATION: f64 = 1.0;
+/// Contact stiffness over that of inertia and solid, per vertex.
+const CONTACT: f64 = 10.0;
+
+/// One Newton step of one vertex: of the solid alone, or with `CONTACT`.
+pub struct Solve<const CONTACT: bool>;
+
+impl<const CONTACT: bool> Kernel for Solve<CONTACT> {
+    const NAME: &'static str = if CONTACT { "Solve" } else { "SolveSolid" };
+}
+
+impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
+    #[inline(always)]
+    fn update<R: Real>(p: &Given<Softbody, R>, own: Node<R>, around: &impl Neighbors<Softbody, R>) -> Node<R> {
+        let inertia = own.mass / (p.dt * p.dt);
+        let resistance = inertia * p.air.resistance(p.dt);
+        let at = own.position;
+        let shear = around.sum(Edges, |[other], edge| ((other.position - at) * edge.weight, edge.weight));
+        let free_ratio = p.solid.free_ratio();
+        let tets = around.fold(Tets, System::at_rest(R::lit(0.0)), |sums, [b, c, d], inverse| {
+            NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
+        });
+        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) };
+        system = p.solid.add(system, shear, tets);
+        if TOUCHES {
+            let obstacles = &p.obstacles;
+            let contact = Contact {
+                stiffness: (inertia + p.solid.lambda * shear.1) * R::lit(CONTACT),
+                friction: obstacles.friction,
+                // Sliding slower than this is smoothed to sticking, m.
+                slip: p.dt * R::lit(1e-3),
+            };
+            let moved = at - own.before;
+            system = contact.add(system, obstacles.ball.touch(at), moved);
+            system = contact.add(system, obstacles.ground.touch(at), moved);
+            let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), obstacles.lift);
+            system = contact.add(system, obstacles.lid.touch(at), by_lid);
+        }
+        let step = system.solve() * (p.relaxation * own.free);
+        Node { position: at + step, ..own }
+    }
+}
+
+kernels! {
+    for Softbody: Node, Parameters;
+
+    /// Predicts where inertia, gravity and air take each vertex, and moves those that are held; the minimization starts where the last
+    /// step's acceleration would take it, so that what lies still starts where it is.
+    map Predict |p, own| {
+        let velocity = p.air.velocity(own.velocity, p.dt);
+        let start = own.position + (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
+        let Grip { center, cos, sin, pull } = p.grip;
+        let rest = own.target - center;
+        let side = R::select(rest.x.less(R::lit(0.0)), R::lit(-1.0), R::lit(1.0));
+        let turn = sin * side;
+        let held = Vector3::new(rest.x + pull * side, rest.y * cos - rest.z * turn, rest.y * turn + rest.z * cos) + center;
+        let is_free = R::lit(0.5).less(own.free);
+        let either = |free: Vector3<R>, held: Vector3<R>| free.zip_map(&held, |free, held| R::select(is_free, free, held));
+        Node {
+            position: either(start, held),
+            target: either(own.position + velocity * p.dt, own.target),
+            before: own.position,
+            ..own
+        }
+    };
+
+    use update Solve<true>;
+    use update Solve<false>;
+
+    /// The velocity that led from the start of the step to its end, and how far the solid is stretched around each vertex.
+    update Finish |p, own, around| {
+        let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
+        let acceleration = (velocity - own.velocity) * (R::lit(1.0) / p.dt);
+        let gravity = p.air.gravity;
+        // Without gravity nothing falls; a tiny square keeps the quotient finite.
+        let share = acceleration.dot(&gravity) / gravity.dot(&gravity).max(R::lit(1e-12));
+        let (now, rest) = around.sum(Edges, |[other], edge| ((other.position - own.position).length(), edge.length));
+        // A vertex without edges is as long as at rest.
+        let stretch = (now - rest) / rest.max(R::lit(1e-30));
+        Node { velocity, falling: share.max(R::lit(0.0)).min(R::lit(1.0)), stretch, ..own }
+    };
+
+    /// `½ m v²`.
+    sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
+
+    /// `-m g · x`.
+    sum Weight("potential energy", "J") |p, own, _| -own.mass * p.air.gravity.dot(&own.position);
+
+    /// Half of the energy of each edge, and a quarter of that of each tet.
+    sum Elastic("elastic energy", "J") |p, own, around| {
+        let at = own.position;
+        let edges = around.sum(Edges, |[other], edge| p.solid.edge_energy(at, other.position, edge.weight));
+        let tets = around.sum(Tets, |[b, c, d], inverse| {
+            p.solid.tet_energy(at, [b.position, c.position, d.position], inverse)
+        });
+        edges * R::lit(0.5) + tets * R::lit(0.25)
+    };
+
+    /// A quarter of the volume of each tet, negative inside out.
+    sum Volume("volume", "m³") |_, own, around| {
+        let sixfold = around.sum(Tets, |[b, c, d], _| {
+            (b.position - own.position).dot(&(c.position - b.position).cross(&(d.position - b.position)))
+        });
+        sixfold * R::lit(1.0 / 24.0)
+    };
+}
+
+impl Program for Softbody {
+    fn time_step(&self) -> f64 {
+        self.options.dt
+    }
+
+    fn parameters(&self, time: f64) -> Parameters<f64> {
+        let options = &self.options;
+        let end = time + options.dt;
+        let slope = options.slope * PI / 180.0;
+        let angle = if options.act == Act::Twist { TAU * self.load(end) } else { 0.0 };
+        let pull = if options.act == Act::Stretch { 0.5 * self.scene.length * self.load(end) } else { 0.0 };
+        let (center, radius) = self.scene.ball;
+        Parameters {
+            dt: options.dt,
+            air: Air {
+                gravity: Vector3::new(Real::sin(slope), 0.0, -Real::cos(slope)) * options.gravity,
+                wind: Vector3::zeros(),
+                drag: options.drag,
+            },
+            solid: NeoHookean::of(options.young, options.poisson),
+            relaxation: self.relaxation,
+            grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
+            obstacles: Obstacles {
+                ball: Sphere { center: Vector3::from(center), radius },
+                ground: Plane { normal: Vector3::z(), offset: 0.0 },
+                lid: Plane { normal: -Vector3::z(), offset: -self.lid(end) },
+                lift: self.lid(end) - self.lid(time),
+                friction: options.friction,
+            },
+        }
+    }
+
+    fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+        let scene = self.scene.clone();
+        stars.add_shared(Edges, self.scene.edges.clone(), move |i| scene.edge(i.element));
+        let scene = self.scene.clone();
+        stars.add_shared(Tets, self.scene.tets.clone(), move |i| scene.inverse(i.element));
+        Ok(())
+    }
+
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
+        let position = Vector3::from(mesh.points()[v as usize]);
+        let free = if self.scene.held[v as usize] { 0.0 } else { 1.0 };
+        Node {
+            position,
+            target: position,
+            before: position,
+            velocity: Vector3::zeros(),
+            falling: free,
+            mass: self.options.density * self.scene.volumes[v as usize],
+            free,
+            stretch: 0.0,
+        }
+    }
+
+    fn step(&self, stages: &mut Stages<Self>) {
+        stages.map(Predict);
+        match self.has_contact() {
+            true => stages.sweep(Solve::<true>, self.options.rounds),
+            false => stages.sweep(Solve::<false>, self.options.rounds),
+        }
+        stages.sweep(Finish, 1);
+    }
+}
+
+impl Example for Softbody {
+    const INFO: Info = Info {
+        name: "softbody",
+        about: "soft solids fall, or are twisted, stretched or squeezed (stable neo-Hookean tets, vertex block descent)",
+        mesh: "bar:41x11x11",
+        steps: 1200,
+        settings: &[
+            Setting {
+                name: "scene",
+                about: "what is done to it: it falls, its ends are turned or pulled, or a lid presses it to the ground",
+                kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
+            },
+            number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
+            number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
+            number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
+            number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
+            number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
+            number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
+            number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
+            number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
+            number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
+            number(
+                "relaxation",
+                "share of each Newton step; 0 takes 1, or 0.4 under the jacobi order",
+                0.0,
+                "",
+                [0.0, 1.99],
+            ),
+            number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
+            number(
+                "amount",
+                "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
+                0.0,
+                "",
+                [0.0, 100.0],
+            ),
+            number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
+            number(
+                "size",
+                "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
+                0.0,
+                "m",
+                [0.0, 1e6],
+            ),
+            Setting {
+                name: "obstacles",
+                about: "ground with a ball (drop) or a lid (squeeze)",
+                kind: Kind::Choice(&["all", "no-ball", "none"]),
+            },
+            Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
+        ],
+        ..Info::DEFAULT
+    };
+
+    fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Softbody> {
+        Softbody::with(mesh, &SoftbodyOptions::from(settings), order)
+    }
+
+    const LIVE: &'static [&'static str] =
+        &["dt", "young", "poisson", "gravity", "slope", "drag", "friction", "relaxation"];
+
+    fn change(&mut self, settings: &Settings, order: Order) -> Result<()> {
+        *self = Softbody::tuned(self.scene.clone(), &SoftbodyOptions::from(settings), order);
+        Ok(())
+    }
+
+    fn look(&self) -> Look {
+        let (center, radius) = self.scene.ball;
+        let mut props = vec![Prop::Ground { height: 0.0 }];
+        if radius > 0.0 && self.has_contact() {
+            props.push(Prop::Ball { center, radius });
+        }
+        Look {
+            positions: Some("position"),
+            color: Some("stretch"),
+            label: "stretch",
+            map: ColorMap::Coolwarm,
+            props,
+            ..Look::default()
+        }
+    }
+
+    fn note(&self) -> Option<String> {
+        self.scene.note()
+    }
+
+    fn checks() -> Result<Vec<Check>> {
+        checks::run()
+    }
+}
+
+const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
+    Setting { name, about, kind: Kind::Number { default, unit, range } }
+}

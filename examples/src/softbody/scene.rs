@@ -1,0 +1,229 @@
+//! The scene: where the solids are, what holds them, what they touch, and their shape at rest.
+
+use super::{Act, Edge, Obstructed, SoftbodyOptions};
+use anyhow::{Result, bail, ensure};
+use meshweft::nalgebra::{Rotation3, Vector3};
+use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh, parallel};
+use meshweft_physics::determinant;
+use std::sync::Arc;
+
+/// What does not change during a run.
+pub(super) struct Scene {
+    /// Positions at rest, shape [n × 3], m.
+    rest: Vec<[f64; 3]>,
+    /// Edges that carry a weight, and those weights, m.
+    pub(super) edges: Arc<Vec<[u32; 2]>>,
+    weights: Vec<f64>,
+    /// Tets of positive volume.
+    pub(super) tets: Arc<Vec<[u32; 4]>>,
+    /// Each vertex's share of the volume, m³.
+    pub(super) volumes: Vec<f64>,
+    /// Whether each vertex is held.
+    pub(super) held: Vec<bool>,
+    /// Center and radius of the ball, m.
+    pub(super) ball: ([f64; 3], f64),
+    /// Middle of the mesh, length along x and height, m.
+    pub(super) center: [f64; 3],
+    pub(super) length: f64,
+    pub(super) height: f64,
+    /// Tets of hardly any volume, which are no part of the solid.
+    flat: usize,
+    /// Points that are in no tet of the solid, which stay where they are.
+    stray: usize,
+}
+
+/// Tets that fill less than this share of a cube over their longest edge, times 6, are flat: their stiffness would drown that of all others.
+const FLATTEST: f64 = 1e-5;
+/// Share of the length at either end that is held.
+const END: f64 = 0.02;
+
+impl Scene {
+    /// Scales the mesh to the size asked for, places it, and picks what is held.
+    pub(super) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
+        if mesh.dimension() < 3 && !mesh.points().is_empty() {
+            let counts = mesh.cells().counts();
+            let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
+            let counts = if counts.is_empty() { "none".into() } else { counts.join(", ") };
+            bail!(
+                "softbody needs tets or other solid cells, but the cells of the mesh are {counts}: give a solid, such as bar:41x11x11"
+            );
+        }
+        if options.y_is_up {
+            mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
+        }
+        scale(mesh, options.size)?;
+        let [size, ball] = place(mesh, options)?;
+        let Shape { edges, weights, tets, volumes, flat } = Shape::of(mesh)?;
+        let [low, high] = mesh.bounds();
+        let pulled = matches!(options.act, Act::Twist | Act::Stretch);
+        let near = END * (high[0] - low[0]);
+        let is_end = |x: f64| pulled && (x - low[0] <= near || high[0] - x <= near);
+        let stray = volumes.iter().filter(|&&volume| volume <= 0.0).count();
+        let held = mesh.points().iter().zip(&volumes).map(|(p, &volume)| volume <= 0.0 || is_end(p[0])).collect();
+        let has_ball = options.act == Act::Drop && options.obstacles == Obstructed::All;
+        let radius = if has_ball { ball } else { 0.0 };
+        Ok(Scene {
+            rest: mesh.points().to_vec(),
+            edges: Arc::new(edges),
+            weights,
+            tets: Arc::new(tets),
+            volumes,
+            held,
+            // One that is not there is far below.
+            ball: ([0.0, 0.0, if has_ball { radius } else { -1e6 * size }], radius),
+            center: [0, 1, 2].map(|k| (low[k] + high[k]) / 2.0),
+            length: high[0] - low[0],
+            height: high[2] - low[2],
+            flat,
+            stray,
+        })
+    }
+
+    /// The data of an edge.
+    pub(super) fn edge(&self, edge: usize) -> Edge<f64> {
+        let [a, b] = self.edges[edge].map(|v| Vector3::from(self.rest[v as usize]));
+        Edge { weight: self.weights[edge], length: (b - a).norm() }
+    }
+
+    /// One over six times the volume of a tet, 1/m³.
+    pub(super) fn inverse(&self, tet: usize) -> f64 {
+        1.0 / determinant(self.tets[tet].map(|v| self.rest[v as usize]))
+    }
+
+    /// What was left out.
+    pub(super) fn note(&self) -> Option<String> {
+        let all = self.tets.len() + self.flat;
+        let flat =
+            (self.flat > 0).then(|| format!("{} of {all} tets have hardly any volume and are left out", self.flat));
+        let all = self.rest.len();
+        let stray =
+            (self.stray > 0).then(|| format!("{} of {all} points are in no tet and stay where they are", self.stray));
+        let both: Vec<String> = flat.into_iter().chain(stray).collect();
+        (!both.is_empty()).then(|| both.join("; "))
+    }
+}
+
+/// The extents of a mesh along the axes, m.
+fn extents(mesh: &Mesh) -> [f64; 3] {
+    let [low, high] = mesh.bounds();
+    [0, 1, 2].map(|k| high[k] - low[k])
+}
+
+/// Scales the mesh: its longest side is then `size`, if one is asked for, or what it was if that is of the order of a meter.
+fn scale(mesh: &mut Mesh, size: Option<f64>) -> Result<()> {
+    let longest = extents(mesh).into_iter().fold(0.0, f64::max);
+    let wanted = size.unwrap_or(if (0.2..=5.0).contains(&longest) { longest } else { 1.0 });
+    if longest > 0.0 && longest != wanted {
+        let scale = wanted / longest;
+        mesh.set_points(mesh.points().iter().map(|p| p.map(|x| x * scale)).collect())?;
+    }
+    Ok(())
+}
+
+/// Puts the middle of the mesh above the origin, with its lowest point at a height.
+fn settle(mesh: &mut Mesh, height: f64) -> Result<()> {
+    let [low, high] = mesh.bounds();
+    let shift = [-(low[0] + high[0]) / 2.0, -(low[1] + high[1]) / 2.0, height - low[2]];
+    mesh.set_points(mesh.points().iter().map(|p| [0, 1, 2].map(|k| p[k] + shift[k])).collect())?;
+    Ok(())
+}
+
+/// Places the mesh in its scene. Returns the longest side of one solid, and the radius of a ball that suits it.
+fn place(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<[f64; 2]> {
+    let extents = extents(mesh);
+    let size = Some(extents.into_iter().fold(0.0, f64::max)).filter(|&size| size > 0.0).unwrap_or(1.0);
+    let radius = 0.2 * size;
+    match options.act {
+        Act::Drop if options.slope == 0.0 => drop(mesh, options.bodies, size, 2.5 * radius)?,
+        // On a slope it starts at rest.
+        Act::Drop | Act::Squeeze => settle(mesh, 0.0)?,
+        Act::Twist | Act::Stretch => {
+            // The longest side along x. Axes take turns: a swap would turn the solid inside out.
+            let long = (0..3).find(|&k| extents[k] == size).unwrap_or(0);
+            mesh.set_points(mesh.points().iter().map(|p| [0, 1, 2].map(|k| p[(k + long) % 3])).collect())?;
+            settle(mesh, 0.3 * size)?;
+        }
+    }
+    Ok([size, radius])
+}
+
+/// Hangs copies of the mesh side by side along y, each tilted another way, the lowest at a height and the others higher.
+fn drop(mesh: &mut Mesh, bodies: usize, size: f64, height: f64) -> Result<()> {
+    let n = mesh.points().len();
+    let most = u32::MAX as usize / 4;
+    ensure!(
+        bodies.saturating_mul(n.max(mesh.cells().all_corners().len())) <= most,
+        "{bodies} bodies of {n} vertices are too many: at most {most} corners of cells in all"
+    );
+    let (mut points, mut cells) = (Vec::with_capacity(bodies * n), Cells::new());
+    let mut next = 0.0;
+    for body in 0..bodies {
+        // The middle one lies level above the ball.
+        let place = body as f64 - (bodies / 2) as f64;
+        let turn = Rotation3::from_axis_angle(&Vector3::y_axis(), 0.7 * place)
+            * Rotation3::from_axis_angle(&Vector3::x_axis(), 0.5 * place);
+        let turned: Vec<Vector3<f64>> = mesh.points().iter().map(|p| turn * Vector3::from(*p)).collect();
+        let bound =
+            |k: usize| turned.iter().fold([f64::MAX, f64::MIN], |[low, high], p| [low.min(p[k]), high.max(p[k])]);
+        let [x, y, z] = [0, 1, 2].map(bound);
+        let up = height + 0.1 * size * (place.abs() % 3.0);
+        let shift = Vector3::new(-(x[0] + x[1]) / 2.0, next - y[0], up - z[0]);
+        points.extend(turned.iter().map(|p| <[f64; 3]>::from(p + shift)));
+        for (kind, corners) in mesh.cells().iter() {
+            let corners: Vec<u32> = corners.iter().map(|&v| v + (body * n) as u32).collect();
+            cells.push(kind, &corners);
+        }
+        next += y[1] - y[0] + 0.1 * size;
+    }
+    let middle = (next - 0.1 * size) / 2.0;
+    points.iter_mut().for_each(|p| p[1] -= middle);
+    if bodies == 1 {
+        mesh.set_points(points)?;
+    } else {
+        *mesh = Mesh::new(points, cells)?;
+    }
+    Ok(())
+}
+
+/// The solid at rest.
+struct Shape {
+    edges: Vec<[u32; 2]>,
+    weights: Vec<f64>,
+    tets: Vec<[u32; 4]>,
+    volumes: Vec<f64>,
+    flat: usize,
+}
+
+impl Shape {
+    /// Tets inside out are turned around, flat ones left out.
+    fn of(mesh: &Mesh) -> Result<Shape> {
+        let (points, all) = (mesh.points(), mesh.tets());
+        let volume = |tet: &[u32; 4]| {
+            let corners = tet.map(|v| Vector3::from(points[v as usize]));
+            let longest = (0..6).map(|k| [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][k]);
+            let longest = longest.map(|(i, j)| (corners[i] - corners[j]).norm()).fold(0.0, f64::max);
+            (determinant(tet.map(|v| points[v as usize])), longest.powi(3))
+        };
+        let turned = parallel::collect(all.len(), |t| {
+            let [a, b, c, d] = all[t];
+            let (sixfold, cube) = volume(&all[t]);
+            let is_flat = !(sixfold.abs() > FLATTEST * cube && (1.0 / sixfold).is_finite());
+            if is_flat {
+                [a; 4]
+            } else if sixfold < 0.0 {
+                [a, b, d, c]
+            } else {
+                [a, b, c, d]
+            }
+        });
+        let tets: Vec<[u32; 4]> = turned.into_iter().filter(|tet| tet[0] != tet[1]).collect();
+        let flat = all.len() - tets.len();
+        ensure!(
+            !tets.is_empty() || points.is_empty(),
+            "none of the {flat} tets of the mesh has a volume: give a solid, such as bar:41x11x11"
+        );
+        let solid = Mesh::new(points.to_vec(), Cells::of(CellKind::Tet, tets.as_flattened().to_vec()))?;
+        let Laplacian { edges, weights, masses } = Laplacian::of(&solid)?;
+        Ok(Shape { edges, weights, tets, volumes: masses, flat })
+    }
+}
