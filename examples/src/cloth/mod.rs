@@ -16,11 +16,11 @@ mod solve;
 
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Incidence, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{Incidence, Order, Program, Real, Renewal, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
-use meshweft_physics::{Air, Membrane, Panel, Plane, Sphere};
+use meshweft_physics::{Air, Gap, Membrane, Moving, Panel, Plane, Sphere, Touching};
 use scene::{Bending, Scene};
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ record! {
         relaxation: R,
         /// Ball and ground.
         obstacles: Obstacles<R>,
+        /// How far from its guess a vertex may end, m.
+        freedom: R,
     }
 }
 
@@ -75,6 +77,8 @@ vertex! {
         mass: R,
         /// 1, or 0 where the vertex is pinned.
         free: R,
+        /// Where the sweeps of the step start, m.
+        guess: Vector3<R>,
     }
 }
 
@@ -85,6 +89,8 @@ stars! {
     pub Bends[1]: R;
     /// Curved and slender hinges around a vertex.
     pub Hinges[3]: Crease<R>;
+    /// What comes near in a step.
+    pub changing Gaps[3]: Gap<R>;
 }
 
 /// A piece of cloth.
@@ -102,6 +108,8 @@ pub struct Cloth {
     friction: f64,
     relaxation: f64,
     contact: bool,
+    /// What keeps it from passing through itself, if something does.
+    touching: Option<Arc<Touching>>,
 }
 
 /// What is held.
@@ -154,6 +162,8 @@ pub struct ClothOptions {
     pub pins: Pins,
     /// Whether there are a ball and a ground to fall on.
     pub obstacles: bool,
+    /// Whether it touches itself, and does not pass through.
+    pub touching: bool,
     /// Whether y points up in the mesh, not z.
     pub y_is_up: bool,
 }
@@ -182,6 +192,7 @@ impl From<&Settings> for ClothOptions {
                 _ => Pins::None,
             },
             obstacles: settings.choice("obstacles") != "none",
+            touching: settings.choice("touching") != "off",
             y_is_up: settings.choice("up") == "y",
         }
     }
@@ -199,7 +210,12 @@ impl Cloth {
     /// # Errors
     /// A mesh without triangles or quads.
     pub fn with(mesh: &mut Mesh, options: &ClothOptions, order: Order) -> Result<Cloth> {
-        Ok(Cloth::tuned(Arc::new(Scene::set(mesh, options)?), options, order))
+        let scene = Arc::new(Scene::set(mesh, options)?);
+        let touching = match options.touching {
+            true => Some(Arc::new(scene.touching(mesh)?)),
+            false => None,
+        };
+        Ok(Cloth { touching, ..Cloth::tuned(scene, options, order) })
     }
 
     /// The scene with all else that decides about a step.
@@ -221,6 +237,7 @@ impl Cloth {
             friction: options.friction,
             relaxation,
             contact: options.obstacles,
+            touching: None,
         }
     }
 }
@@ -242,9 +259,17 @@ kernels! {
         Node { position: start, target: own.position + velocity * step, before: own.position, ..own }
     };
 
-    use update solve::Solve<true, true>;
-    use update solve::Solve<true, false>;
-    use update solve::Solve<false, false>;
+    /// The same, where the sweeps start from a guess of where nothing passes through anything.
+    map Approach |p, own| {
+        let velocity = p.air.velocity(own.velocity, p.dt);
+        let target = own.position + velocity * (p.dt * own.free);
+        Node { position: own.guess, target, before: own.position, ..own }
+    };
+
+    use update solve::Solve<true, true, true>;
+    use update solve::Solve<true, true, false>;
+    use update solve::Solve<true, false, false>;
+    use update solve::Solve<false, false, false>;
 
     /// The velocity that led from the start of the step to its end.
     map Finish |p, own| {
@@ -303,6 +328,7 @@ impl Program for Cloth {
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },
+            freedom: self.touching.as_ref().map_or(0.0, |touching| touching.freedom()),
         }
     }
 
@@ -318,6 +344,30 @@ impl Program for Cloth {
         stars.add(Bends, pairs, move |i| weights[i.element]);
         let elements = curved.iter().map(|h| h.vertices).collect();
         stars.add(Hinges, elements, move |i| curved[i.element].seen_from(&i));
+        match self.touching {
+            Some(_) => stars.add_changing(Gaps),
+            None => stars.add(Gaps, Vec::new(), |_: Incidence<4>| unreachable!("there are none")),
+        }
+        Ok(())
+    }
+
+    fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
+        let Some(touching) = &self.touching else { return Ok(()) };
+        let gravity = Vector3::new(0.0, 0.0, -self.gravity);
+        let moving = |number: u32| {
+            let Node { position, velocity, falling, free, mass, .. } = renewal.vertex(number);
+            // Where Predict would start.
+            let to = position + (velocity + gravity * (self.dt * falling)) * (self.dt * free);
+            Moving { from: position.into(), to: to.into(), inverse_mass: free / mass }
+        };
+        let moving: Vec<Moving> = (0..renewal.vertices()).map(moving).collect();
+        let meshweft_physics::Approach { gaps, guess } = touching.approach(|v| renewal.number(v), &moving, self.dt)?;
+        renewal.set_field("guess", guess.into_flattened());
+        let elements = gaps.iter().map(|(gap, _)| gap.vertices).collect();
+        renewal.set(Gaps, elements, move |i: Incidence<4>| {
+            let (gap, repulsion) = gaps[i.element];
+            Gap::seen_from(&gap, &i, repulsion)
+        });
         Ok(())
     }
 
@@ -334,15 +384,20 @@ impl Program for Cloth {
             falling: free,
             mass: self.density * area,
             free,
+            guess: position,
         }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.map(Predict);
-        match (self.pressure > 0.0, self.bend > 0.0 || self.contact) {
-            (true, _) => stages.sweep(solve::Solve::<true, true>, self.rounds),
-            (false, true) => stages.sweep(solve::Solve::<true, false>, self.rounds),
-            (false, false) => stages.sweep(solve::Solve::<false, false>, self.rounds),
+        match self.touching {
+            Some(_) => stages.map(Approach),
+            None => stages.map(Predict),
+        }
+        match (self.touching.is_some(), self.pressure > 0.0, self.bend > 0.0 || self.contact) {
+            (true, ..) => stages.sweep(solve::Solve::<true, true, true>, self.rounds),
+            (_, true, _) => stages.sweep(solve::Solve::<true, true, false>, self.rounds),
+            (_, _, true) => stages.sweep(solve::Solve::<true, false, false>, self.rounds),
+            _ => stages.sweep(solve::Solve::<false, false, false>, self.rounds),
         }
         stages.map(Finish);
     }
@@ -398,6 +453,11 @@ impl Example for Cloth {
                 kind: Kind::Choice(&["corners", "side", "none"]),
             },
             Setting { name: "obstacles", about: "what it falls on", kind: Kind::Choice(&["ball-and-ground", "none"]) },
+            Setting {
+                name: "touching",
+                about: "whether it touches itself, or passes through",
+                kind: Kind::Choice(&["on", "off"]),
+            },
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],
         ..Info::DEFAULT
@@ -415,7 +475,7 @@ impl Example for Cloth {
         if (options.bend > 0.0) != (self.bend > 0.0) {
             bail!("bend cannot go from or to 0 while it runs: without bending a vertex has other neighbors");
         }
-        *self = Cloth::tuned(self.scene.clone(), &options, order);
+        *self = Cloth { touching: self.touching.take(), ..Cloth::tuned(self.scene.clone(), &options, order) };
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
 
-use super::{ClothOptions, Pins};
+use super::{ClothOptions, Pins, THICKNESS};
 use anyhow::{Result, bail};
 use meshweft::Incidence;
 use meshweft::nalgebra::{Vector3, Vector4};
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
+use meshweft_physics::Touching;
 use meshweft_physics::bending::Crease;
 use rayon::prelude::*;
 
@@ -64,6 +65,25 @@ impl Scene {
         let pinned = pins(mesh, options.pins);
         let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
         Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, left_out, outward })
+    }
+}
+
+impl Scene {
+    /// What keeps the cloth from passing through itself: a thickness that is no wider than 0.4 of the mean edge.
+    ///
+    /// # Errors
+    /// A mesh that cannot be a surface.
+    pub(super) fn touching(&self, mesh: &Mesh) -> Result<Touching> {
+        let triangles: Vec<[u32; 3]> =
+            mesh.triangles().into_iter().filter(|[a, b, c]| a != b && b != c && c != a).collect();
+        let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
+        let length = |[a, b]: [u32; 2]| {
+            let [a, b] = [a, b].map(|v| Vector3::from(self.rest[v as usize]));
+            (b - a).norm()
+        };
+        let mean = sides.map(length).sum::<f64>() / (3 * triangles.len()).max(1) as f64;
+        let thickness = THICKNESS.min(0.4 * mean);
+        Ok(Touching::new(self.rest.clone(), triangles, if thickness > 0.0 { thickness } else { THICKNESS })?)
     }
 }
 

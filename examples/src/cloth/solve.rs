@@ -1,21 +1,23 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
-use super::{Bends, Cloth, Hinges, Node, Triangles};
-use meshweft::{Given, Kernel, Neighbors, Real, Update};
+use super::{Bends, Cloth, Gaps, Hinges, Node, Triangles};
+use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::{Contact, System, bending};
 
-/// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and contact, or with `PRESSURE` besides.
-pub struct Solve<const WHOLE: bool, const PRESSURE: bool>;
+/// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and obstacles, with `PRESSURE` besides, or with gaps that
+/// stay open (`TOUCHING`).
+pub struct Solve<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool>;
 
-impl<const WHOLE: bool, const PRESSURE: bool> Kernel for Solve<WHOLE, PRESSURE> {
-    const NAME: &'static str = match (WHOLE, PRESSURE) {
-        (false, _) => "SolveMembrane",
-        (true, false) => "Solve",
-        (true, true) => "SolveBalloon",
+impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Kernel for Solve<WHOLE, PRESSURE, TOUCHING> {
+    const NAME: &'static str = match (WHOLE, PRESSURE, TOUCHING) {
+        (false, ..) => "SolveMembrane",
+        (true, false, _) => "Solve",
+        (true, true, false) => "SolveBalloon",
+        (true, true, true) => "SolveTouching",
     };
 }
 
-impl<const WHOLE: bool, const PRESSURE: bool> Update<Cloth> for Solve<WHOLE, PRESSURE> {
+impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Update<Cloth> for Solve<WHOLE, PRESSURE, TOUCHING> {
     #[inline(always)]
     fn update<R: Real>(p: &Given<Cloth, R>, own: Node<R>, around: &impl Neighbors<Cloth, R>) -> Node<R> {
         let inertia = own.mass / (p.dt * p.dt);
@@ -45,8 +47,25 @@ impl<const WHOLE: bool, const PRESSURE: bool> Update<Cloth> for Solve<WHOLE, PRE
             let moved = at - own.before;
             system = contact.add(system, obstacles.ball.touch(at), moved);
             system = contact.add(system, obstacles.ground.touch(at), moved);
+            if TOUCHING {
+                system = around.fold(Gaps, system, |system, [b, c, d], gap| {
+                    gap.add(&contact, system, at, [b.position, c.position, d.position])
+                });
+            }
         }
-        let step = system.solve() * (p.relaxation * own.free);
-        Node { position: at + step, ..own }
+        let to = at + system.solve() * (p.relaxation * own.free);
+        if !TOUCHING {
+            return Node { position: to, ..own };
+        }
+        // Gaps stay open: slid along them, near the way to the guess, and where that is not enough, as far as all allow.
+        let places = |[b, c, d]: [SharedOf<Cloth, R>; 3]| [b.position, c.position, d.position];
+        let to = around.fold(Gaps, to, |to, others, gap| gap.held(to, at, places(others)));
+        let way = own.guess - own.before;
+        let along = (to - own.before).dot(&way) / way.dot(&way).max(R::lit(1e-30));
+        let near = own.before + way * along.max(R::lit(0.0)).min(R::lit(1.0));
+        let far = to - near;
+        let to = near + far * (p.freedom / far.length().max(p.freedom));
+        let share = around.fold(Gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, places(others)));
+        Node { position: at + (to - at) * share, ..own }
     }
 }

@@ -23,6 +23,12 @@ impl<R: Real> Contact<R> {
     /// Adds an obstacle. `moved`: how far the vertex has moved since the step began, as the obstacle sees it, m.
     #[inline(always)]
     pub fn add(&self, system: System<R>, touch: Touch<R>, moved: Vector3<R>) -> System<R> {
+        self.add_share(system, touch, moved, R::lit(1.0))
+    }
+
+    /// Adds an obstacle that touches not the vertex but a point that moves by `share` of what the vertex moves.
+    #[inline(always)]
+    pub(super) fn add_share(&self, system: System<R>, touch: Touch<R>, moved: Vector3<R>, share: R) -> System<R> {
         let (zero, one) = (R::lit(0.0), R::lit(1.0));
         let Touch { normal, distance } = touch;
         let depth = -distance;
@@ -35,10 +41,14 @@ impl<R: Real> Contact<R> {
         let smoothed = (R::lit(2.0) - slide / self.slip) / self.slip;
         let rate = R::select(slide.less(self.slip), smoothed, one / slide.max(self.slip));
         let friction = self.friction * pressure * rate;
+        let squared = share * share;
         System {
-            force: system.force + normal * pressure - along * friction,
+            force: system.force + normal * (pressure * share) - along * (friction * share),
             // Friction acts in the tangent plane: I - n nᵀ.
-            hessian: system.hessian.plus_diagonal(friction).plus_outer(stiffness - friction, normal),
+            hessian: system
+                .hessian
+                .plus_diagonal(friction * squared)
+                .plus_outer((stiffness - friction) * squared, normal),
         }
     }
 

@@ -23,16 +23,20 @@
 mod air;
 pub mod bending;
 mod contact;
+mod gap;
 mod membrane;
 mod neo_hookean;
 mod obstacle;
 mod symmetric;
 mod system;
+mod touching;
 
 pub use air::Air;
 pub use contact::Contact;
+pub use gap::{Gap, Repulsion};
 pub use membrane::{Membrane, Panel};
 pub use neo_hookean::{NeoHookean, determinant};
 pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
 pub use symmetric::Symmetric;
 pub use system::System;
+pub use touching::{Approach, Moving, Touching};

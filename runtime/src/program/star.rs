@@ -187,7 +187,7 @@ impl StarPlan {
             shape,
             is_directed: false,
             is_searched: false,
-            changes: S::CHANGES,
+            changes: false,
             lists,
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),
@@ -244,12 +244,15 @@ pub(crate) fn own_first<const K: usize>(shape: CellKind, element: &[u32; K], cor
 #[derive(Default)]
 pub struct Stars {
     pub(crate) plans: Vec<StarPlan>,
+    /// Whether elements of changing stars are found anew.
+    pub(crate) renews: bool,
 }
 
 impl Stars {
     /// A star of edges without data.
     pub(crate) fn plain_edges(name: &'static str, edges: Vec<[u32; 2]>) -> Stars {
         Stars {
+            renews: false,
             plans: vec![StarPlan {
                 index: 0,
                 name,
@@ -374,7 +377,8 @@ impl Stars {
     pub fn add_changing<const N: usize, S: Star<N>>(&mut self, _star: S) {
         assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
         let elements: Vec<u32> = Vec::new();
-        self.plans.push(StarPlan::of::<N, S>(shape_of(N + 1), Box::new(elements), Box::new(|_, _, _| {})));
+        let plan = StarPlan::of::<N, S>(shape_of(N + 1), Box::new(elements), Box::new(|_, _, _| {}));
+        self.plans.push(StarPlan { changes: true, ..plan });
     }
 
     fn push<const N: usize, const K: usize, S: Star<N>>(
@@ -386,6 +390,11 @@ impl Stars {
     ) {
         assert!(K == N + 1, "an element of a star of {N} others has {} vertices", N + 1);
         assert!(shape.corners() == K, "a {} has {} corners, not {K}", shape.name(), shape.corners());
+        assert!(
+            !S::CHANGES || self.renews || elements.is_empty(),
+            "star {} is marked `changing`: its elements come by `Program::renew`",
+            S::NAME
+        );
         let data = Box::new(move |elements: &[u32], incidences: &[u32], out: &mut Vec<f64>| {
             let elements = elements.as_chunks::<K>().0;
             for &incidence in incidences {

@@ -311,12 +311,6 @@ fn stars<T: Number>(program: &dyn AnyProgram<T>, table: &Table<T>, mesh: &Mesh) 
         }));
     }
     check_elements(mesh.points().len(), &plans)?;
-    if let Some(plan) = plans.iter().find(|plan| plan.changes && !plan.elements().is_empty()) {
-        return Err(Error::Program(format!(
-            "star {} changes: `Program::renew` finds its elements, `Program::stars` adds it by `Stars::add_changing`",
-            plan.name
-        )));
-    }
     match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
         None => Ok(plans),
         Some((i, plan)) => Err(Error::Program(format!(

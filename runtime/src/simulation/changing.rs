@@ -42,7 +42,13 @@ impl Changing {
             kinds[k].encode::<f64>(kinds[k].decode(stored))
         };
         let vertices = order.len() as u32;
-        let found = Found { vertices, number: &number, real: &real, stars: Stars::default(), fields: Vec::new() };
+        let found = Found {
+            vertices,
+            number: &number,
+            real: &real,
+            stars: Stars { renews: true, ..Stars::default() },
+            fields: Vec::new(),
+        };
         let Found { stars, fields: values, .. } = program.renew(mesh, found)?;
         let domain = layout.renewed(&stars.plans)?;
         self.fields.clear();
