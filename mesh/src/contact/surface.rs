@@ -69,14 +69,18 @@ impl Surface {
     pub(super) fn check(&self, positions: &[[f64; 3]]) -> Result<()> {
         if positions.len() != self.rest.len() {
             let (given, wanted) = (positions.len(), self.rest.len());
-            return Err(Error::Invalid(format!("{given} positions for a surface of {wanted} vertices: give one for each")));
+            return Err(Error::Invalid(format!(
+                "{given} positions for a surface of {wanted} vertices: give one for each"
+            )));
         }
         let wrong = |&v: &u32| !positions[v as usize].iter().all(|x| x.abs() <= FARTHEST);
         match parallel::first(self.vertices.len(), |i| wrong(&self.vertices[i])) {
             Some(i) => {
                 let v = self.vertices[i];
                 let place = positions[v as usize];
-                Err(Error::Invalid(format!("vertex {v} is at {place:?}, which is not finite or beyond {FARTHEST:e}: use a smaller step")))
+                Err(Error::Invalid(format!(
+                    "vertex {v} is at {place:?}, which is not finite or beyond {FARTHEST:e}: use a smaller step"
+                )))
             }
             None => Ok(()),
         }

@@ -1,42 +1,43 @@
 //! A tree of boxes over primitives, eight children a node.
 //!
 //! It has no pointers: primitives are sorted along a curve through their middles, and each eight of them, and then of nodes, share a
-//! node. So it is made in the time of a sort and stays good whatever moves where. Boxes are in 32 bits, rounded outward.
+//! node. So it is made in the time of a sort, and made anew rather than fitted, which stays good whatever moves where. Boxes are in 32
+//! bits, rounded outward.
 
 use crate::order::Curve;
 use crate::parallel;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use wide::f32x8;
 
 /// Children of a node: as many as one vector of the CPU compares.
 const WIDTH: usize = 8;
-/// Nodes that are worth a piece of a parallel loop.
-const PIECE: usize = 128;
 
 /// A box, from its lowest to its highest corner.
 pub(super) type Bounds = [[f64; 3]; 2];
 
+/// The box around two boxes.
+#[inline(always)]
+pub(super) fn wider([a, b]: Bounds, [c, d]: Bounds) -> Bounds {
+    [[0, 1, 2].map(|k| a[k].min(c[k])), [0, 1, 2].map(|k| b[k].max(d[k]))]
+}
+
 /// The box of some points.
 #[inline(always)]
 pub(super) fn bounds<const K: usize>(points: [[f64; 3]; K]) -> Bounds {
-    let mut bounds = [points[0]; 2];
-    for p in &points[1..] {
-        for k in 0..3 {
-            bounds[0][k] = bounds[0][k].min(p[k]);
-            bounds[1][k] = bounds[1][k].max(p[k]);
-        }
-    }
-    bounds
+    points[1..].iter().fold([points[0]; 2], |bounds, &p| wider(bounds, [p; 2]))
 }
 
 /// The boxes of up to eight children, a coordinate after the other; those that are missing meet nothing.
 #[derive(Clone, Copy)]
 struct Node {
-    low: [[f32; WIDTH]; 3],
-    high: [[f32; WIDTH]; 3],
+    low: [f32x8; 3],
+    high: [f32x8; 3],
 }
 
 impl Default for Node {
     fn default() -> Node {
-        Node { low: [[f32::INFINITY; WIDTH]; 3], high: [[f32::NEG_INFINITY; WIDTH]; 3] }
+        Node { low: [f32x8::splat(f32::INFINITY); 3], high: [f32x8::splat(f32::NEG_INFINITY); 3] }
     }
 }
 
@@ -47,29 +48,27 @@ impl Node {
     /// A bit for each child whose box meets the other.
     #[inline(always)]
     fn meets(&self, [low, high]: Slot) -> u32 {
-        let mut hits = [0u32; WIDTH];
-        for i in 0..WIDTH {
-            let apart = |k: usize| (self.low[k][i] > high[k]) | (self.high[k][i] < low[k]);
-            hits[i] = u32::from(!(apart(0) | apart(1) | apart(2))) << i;
-        }
-        hits.iter().fold(0, |all, hit| all | hit)
+        let [x, y, z] =
+            [0, 1, 2].map(|k| self.low[k].simd_le(f32x8::splat(high[k])) & self.high[k].simd_ge(f32x8::splat(low[k])));
+        (x & y & z).to_bitmask()
     }
 
+    #[inline(always)]
     fn slot(&self, i: usize) -> Slot {
-        [self.low, self.high].map(|end| end.map(|row| row[i]))
+        [&self.low, &self.high].map(|end| [0, 1, 2].map(|k| end[k].as_array()[i]))
     }
 
     fn set(&mut self, i: usize, [low, high]: Slot) {
         for k in 0..3 {
-            (self.low[k][i], self.high[k][i]) = (low[k], high[k]);
+            (self.low[k].as_mut_array()[i], self.high[k].as_mut_array()[i]) = (low[k], high[k]);
         }
     }
 
     /// The box around all children.
     fn around(&self) -> Slot {
         [
-            self.low.map(|row| row.into_iter().fold(f32::INFINITY, f32::min)),
-            self.high.map(|row| row.into_iter().fold(f32::NEG_INFINITY, f32::max)),
+            self.low.map(|row| row.to_array().into_iter().fold(f32::INFINITY, f32::min)),
+            self.high.map(|row| row.to_array().into_iter().fold(f32::NEG_INFINITY, f32::max)),
         ]
     }
 }
@@ -95,19 +94,16 @@ pub(super) struct Tree {
     origin: [f64; 3],
 }
 
-/// Primitives `0..count` along a curve through the middles of their boxes.
-pub(super) fn order(count: usize, bounds: impl Fn(usize) -> Bounds + Sync) -> Vec<u32> {
-    let middles = parallel::collect(count, |i| {
-        let [low, high] = bounds(i);
-        std::array::from_fn(|k| low[k] + 0.5 * (high[k] - low[k]))
-    });
-    Curve::Hilbert.order(&middles).order().to_vec()
-}
-
 impl Tree {
-    /// The tree of primitives with the boxes `bounds`, each made larger by `margin` on all sides. `origin`: some point among
+    /// The tree of primitives `0..count` with the boxes `bounds`, each made larger by `margin` on all sides. `origin`: some point among
     /// them, the same for trees that are to be compared.
-    pub(super) fn new(items: Vec<u32>, bounds: impl Fn(usize) -> Bounds + Sync, margin: f64, origin: [f64; 3]) -> Tree {
+    pub(super) fn new(count: usize, bounds: &(dyn Fn(usize) -> Bounds + Sync), margin: f64, origin: [f64; 3]) -> Tree {
+        let middles = parallel::collect(count, |i| {
+            let [low, high] = bounds(i);
+            std::array::from_fn(|k| low[k] + 0.5 * (high[k] - low[k]))
+        });
+        // Hilbert's curve would make boxes a little better, but takes longer than the walk gains.
+        let items = Curve::Morton.order(&middles).order().to_vec();
         let mut lowest = vec![Node::default(); items.len().div_ceil(WIDTH)];
         parallel::fill(&mut lowest, |g| {
             let mut node = Node::default();
@@ -136,6 +132,7 @@ impl Tree {
 
     /// Calls `visit` for primitives of the lowest node `group` and those of `others` whose boxes meet. Where `others` is this tree
     /// itself, each pair comes once, in either order.
+    #[inline(always)]
     pub(super) fn meeting(&self, group: usize, others: &Tree, mut visit: impl FnMut(u32, u32)) {
         let itself = std::ptr::eq(self, others);
         let own = &self.levels[0][group];
@@ -152,22 +149,55 @@ impl Tree {
                     }
                     continue;
                 }
-                let later = if itself && index == group { (1 << i) - 1 } else { u32::MAX };
-                for j in bits(own.meets(node.slot(i)) & later) {
+                let earlier = if itself && index == group { (1 << i) - 1 } else { u32::MAX };
+                for j in bits(own.meets(node.slot(i)) & earlier) {
                     visit(self.items[WIDTH * group + j], others.items[child]);
                 }
             }
         }
     }
+
+    /// The least of what `squared` says of primitives, and the first primitive that has it: those are asked whose box may be as near to
+    /// `p`. `squared`: the squared distance of a primitive from `p`. None where nothing is less than infinitely far.
+    pub(super) fn nearest(&self, p: [f64; 3], mut squared: impl FnMut(u32) -> f64) -> Option<(f64, u32)> {
+        let p: [f64; 3] = std::array::from_fn(|k| p[k] - self.origin[k]);
+        let mut best = (f64::INFINITY, u32::MAX);
+        // Of numbers that are not negative, bits ascend as they do.
+        let mut queue = BinaryHeap::from([Reverse((0, self.levels.len() - 1, 0))]);
+        while let Some(Reverse((bound, level, index))) = queue.pop().filter(|next| next.0.0 <= best.0.to_bits()) {
+            let Some(node) = self.levels[level].get(index) else { continue };
+            for i in 0..WIDTH {
+                let child = WIDTH * index + i;
+                let [low, high] = node.slot(i);
+                let gap = |k: usize| (f64::from(low[k]) - p[k]).max(p[k] - f64::from(high[k])).max(0.0);
+                let bound =
+                    ((gap(0) * gap(0) + gap(1) * gap(1) + gap(2) * gap(2)) * (1.0 - 1e-12)).to_bits().max(bound);
+                if bound > best.0.to_bits() {
+                } else if level > 0 {
+                    queue.push(Reverse((bound, level - 1, child)));
+                } else if let Some(&item) = self.items.get(child) {
+                    let squared = squared(item);
+                    if squared < best.0 || (squared == best.0 && item < best.1) {
+                        best = (squared, item);
+                    }
+                }
+            }
+        }
+        (best.0 < f64::INFINITY).then_some(best)
+    }
 }
 
-/// The box in 32 bits, rounded outward. Rounding errs by half of 2^-23 of a number.
+/// The box in 32 bits, rounded outward. Rounding errs by half of 2^-23 of a number, and the distance of a primitive by less than 4e-15 of
+/// its length.
 #[inline(always)]
 fn outward([low, high]: Bounds, margin: f64, origin: [f64; 3]) -> Slot {
+    let longest = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let end = |p: [f64; 3], sign: f64| {
         std::array::from_fn(|k| {
-            let x = (p[k] - origin[k] + sign * margin).clamp(-1e38, 1e38);
-            (x + sign * (x.abs() * 2.5e-7 + 1e-38)) as f32
+            let x = p[k] - origin[k] + sign * (margin + 4e-15 * longest);
+            // What is beyond the largest number of 32 bits must not become a box of nothing.
+            let x = (x + sign * (x.abs() * 2.5e-7 + 1e-38)) as f32;
+            if sign < 0.0 { x.min(f32::MAX) } else { x.max(f32::MIN) }
         })
     };
     [end(low, -1.0), end(high, 1.0)]
