@@ -37,7 +37,8 @@ struct Node {
 
 impl Default for Node {
     fn default() -> Node {
-        Node { low: [f32x8::splat(f32::INFINITY); 3], high: [f32x8::splat(f32::NEG_INFINITY); 3] }
+        // No number: also a box without bounds does not meet it.
+        Node { low: [f32x8::splat(f32::NAN); 3], high: [f32x8::splat(f32::NAN); 3] }
     }
 }
 
