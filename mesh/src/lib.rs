@@ -9,6 +9,7 @@
 mod assembly;
 mod cell;
 mod coloring;
+pub mod contact;
 mod dual;
 mod edges;
 mod error;
