@@ -11,6 +11,7 @@
 //! - `twins`: the programs of the Python package, compiled.
 //! - `resume`: every example goes on from checkpoints, wherever.
 //! - `physics`: the acceptance tests of the examples.
+//! - `touching`: nothing passes through anything.
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `cli`: the command.
 //! - `tidy`: rules that the sources keep.
@@ -33,4 +34,5 @@ mod resume;
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]
 mod template;
 mod tidy;
+mod touching;
 mod twins;

@@ -259,7 +259,7 @@ kernels! {
         Node { position: start, target: own.position + velocity * step, before: own.position, ..own }
     };
 
-    /// The same, where the sweeps start from a guess of where nothing passes through anything.
+    /// The same, where the sweeps start from a guess by which nothing passes through anything. What is pinned goes on as fast as it does.
     map Approach |p, own| {
         let velocity = p.air.velocity(own.velocity, p.dt);
         let target = own.position + velocity * (p.dt * own.free);
@@ -300,6 +300,12 @@ kernels! {
             crease.energy(p.bend, own.position, [b.position, c.position, d.position])
         });
         flat * R::lit(0.5) + curved * R::lit(0.25)
+    };
+
+    /// The energy of gaps that are narrower than the cloth is thick, a quarter at each of their four vertices.
+    sum Touch("contact energy", "J") |_, own, around| {
+        let gaps = around.sum(Gaps, |[b, c, d], gap| gap.energy(own.position, [b.position, c.position, d.position]));
+        gaps * R::lit(0.25)
     };
 }
 
@@ -356,8 +362,8 @@ impl Program for Cloth {
         let gravity = Vector3::new(0.0, 0.0, -self.gravity);
         let moving = |number: u32| {
             let Node { position, velocity, falling, free, mass, .. } = renewal.vertex(number);
-            // Where Predict would start.
-            let to = position + (velocity + gravity * (self.dt * falling)) * (self.dt * free);
+            // Where Predict would start; what is pinned goes on as fast as it does.
+            let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
             Moving { from: position.into(), to: to.into(), inverse_mass: free / mass }
         };
         let moving: Vec<Moving> = (0..renewal.vertices()).map(moving).collect();

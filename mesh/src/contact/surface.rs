@@ -50,6 +50,11 @@ impl Surface {
         Ok(surface)
     }
 
+    /// The places of all vertices at rest.
+    pub fn rest(&self) -> &[[f64; 3]] {
+        &self.rest
+    }
+
     /// Its triangles, with ascending corners, ascending.
     pub fn triangles(&self) -> &[[u32; 3]] {
         &self.triangles

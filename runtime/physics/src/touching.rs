@@ -70,7 +70,7 @@ impl Touching {
             let mut rest = vec![[0.0; 3]; self.rest.len()];
             self.rest.iter().zip(0..).for_each(|(&place, v)| rest[number(v) as usize] = place);
             let triangles: Vec<[u32; 3]> = self.triangles.iter().map(|corners| corners.map(&number)).collect();
-            *known = Some(Finder::new(Surface::new(&rest, &triangles, &[], &[])?)?);
+            *known = Some(Finder::new(Surface::new(&rest, &triangles, &[], &[])?, 0.0)?);
         }
         let finder = known.as_mut().expect("it was just made");
         let from: Vec<[f64; 3]> = moving.iter().map(|vertex| vertex.from).collect();
