@@ -47,7 +47,7 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
         let mut found = Vec::new();
         for group in range {
             // Once there are too many it does not matter which.
-            let room = most.saturating_sub(count.load(Ordering::Relaxed));
+            let Some(room) = most.checked_sub(count.load(Ordering::Relaxed)) else { break };
             let before = found.len();
             sides.meeting(group, &faces, |i, j| {
                 let (edge, triangle) = (edges[i as usize], triangles[j as usize]);
@@ -61,8 +61,9 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
         found
     });
     if count.into_inner() > most {
-        let most = "more than {MOST} edges and triangles a vertex meet: nothing of this surface is whole";
-        return Err(Error::Invalid(most.replace("{MOST}", &MOST.to_string())));
+        return Err(Error::Invalid(format!(
+            "more than {MOST} edges and triangles a vertex meet: does the surface lie in one place?"
+        )));
     }
     let mut found = parallel::concat(parts);
     found.sort_unstable();

@@ -177,9 +177,9 @@ pub struct EdgeEdge {
 ///
 /// ```
 /// use meshweft_mesh::contact::point_triangle;
-/// let corners = [[0.0; 3], [3.0, 0.0, 0.0], [0.0, 3.0, 0.0]];
+/// let corners = [[0.0; 3], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]];
 /// let found = point_triangle([1.0, 1.0, 2.0], corners);
-/// assert_eq!((found.squared, found.weights), (4.0, [1.0 / 3.0; 3]));
+/// assert_eq!((found.squared, found.weights), (4.0, [0.5, 0.25, 0.25]));
 /// assert_eq!(point_triangle([-1.0, -1.0, 0.0], corners).weights, [1.0, 0.0, 0.0]);
 /// assert_eq!(point_triangle([1.0, 0.0, 0.0], [[0.0; 3]; 3]).squared, 1.0);
 /// ```

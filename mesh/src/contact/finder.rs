@@ -21,7 +21,8 @@ pub struct Contacts {
     pub vertex_triangle: Vec<[u32; 4]>,
     /// The ends of an edge, ascending, and those of a later one: shape [pairs × 4], in lexicographic order.
     pub edge_edge: Vec<[u32; 4]>,
-    /// The least distance of all pairs of which a vertex is a corner, also of those that are no contacts; at most the radius. Shape `[n]`.
+    /// The least distance of all pairs of which a vertex is a corner, also of those that are no contacts; at most the radius, which it is for vertices
+    /// that the surface does not have. Shape `[n]`.
     pub clearance: Vec<f64>,
 }
 
