@@ -69,7 +69,7 @@ fn layers(points: &[[f64; 3]], count: usize, distance: f64) -> Points {
                 (flat + 0.5 * distance * angle.sin(), 0.5 * distance * (1.0 - angle.cos()))
             }
         };
-        let across = if layer % 2 == 0 { along } else { flat - along };
+        let across = if layer.is_multiple_of(2) { along } else { flat - along };
         [across, y, layer as f64 * distance + height]
     };
     points.iter().map(place).collect()
@@ -220,6 +220,19 @@ fn layers_that_lie_on_each_other_at_rest_are_contacts_away_from_their_fold() {
         (gone(&all.vertex_triangle, &found.vertex_triangle), gone(&all.edge_edge, &found.edge_edge));
     assert!(vertex_triangle.iter().chain(&edge_edge).all(near_fold));
     assert!(!edge_edge.is_empty() && found.vertex_triangle.len() > 1000);
+}
+
+#[test]
+fn surfaces_that_lie_on_each_other_at_rest_are_contacts() {
+    let (points, triangles, edge) = sheet(9);
+    let above = points.iter().map(|p| [p[0] + 0.3 * edge, p[1] + 0.2 * edge, 0.1 * edge]);
+    let floor = [[-9.0, -9.0, -0.1 * edge], [9.0, -9.0, -0.1 * edge], [0.0, 20.0, -0.1 * edge]];
+    let rest: Points = points.iter().copied().chain(above).chain(floor).collect();
+    let upper = triangles.iter().map(|t| t.map(|v| v + 81));
+    let all: Vec<[u32; 3]> = triangles.iter().copied().chain(upper).chain([[162, 163, 164]]).collect();
+    let surface = Surface::new(&rest, &all, &[], &[]).unwrap();
+    let found = Finder::new(surface.clone(), 0.25 * edge).unwrap().find(&rest, 0.25 * edge).unwrap();
+    assert!(found == brute(&surface, &rest, 0.25 * edge) && found.vertex_triangle.len() > 250);
 }
 
 #[test]
