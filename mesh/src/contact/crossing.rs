@@ -13,7 +13,7 @@ type Point = [f64; 3];
 /// Finds all edges and triangles that share a point but no vertex, whether they cross or just touch: edge, then triangle, ascending.
 ///
 /// The answer is exact, by predicates without rounding: positions are what their bits say, edges have their ends and triangles their
-/// sides, and those without an extent are lines or points. Coordinates are to be 0 or of a size from 1e-70 to 1e70.
+/// sides, and those without an extent are lines or points. Coordinates are to be 0 or of a size from 1e-30 to 1e30.
 ///
 /// Two triangles without a common vertex meet if and only if this finds an edge of one that meets the other; so do two that have one vertex in
 /// common and meet elsewhere. Not found: two triangles with a common edge that are folded flat onto each other, and two rods that touch.
@@ -22,7 +22,7 @@ type Point = [f64; 3];
 /// floating-point arithmetic and fast robust geometric predicates" (1997).
 ///
 /// # Errors
-/// A position that is not finite or beyond 1e70, which names the vertex; more than 128 such pairs a vertex.
+/// A position that is not finite or beyond 1e30, which names the vertex; more than 128 such pairs a vertex.
 ///
 /// ```
 /// use meshweft_mesh::contact::{Surface, crossings};

@@ -69,7 +69,7 @@ impl Finder {
     /// less than 0.375 radii; else that of a walk, O(n log n), about ten times as much. In parallel. Memory: 20 bytes a pair nearby.
     ///
     /// # Errors
-    /// A position that is not finite or beyond 1e70, which names the vertex; a radius that is not in 1e-70 to 1e70; more than 128 pairs a
+    /// A position that is not finite or beyond 1e30, which names the vertex; a radius that is not in 1e-30 to 1e30; more than 128 pairs a
     /// vertex.
     ///
     /// ```

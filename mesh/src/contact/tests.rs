@@ -320,7 +320,7 @@ fn hostile_positions_give_errors_or_contacts() {
         place
     };
     refused(&mut finder, &at_seven(f64::NAN), edge, "vertex 7 is at [");
-    refused(&mut finder, &at_seven(-1e71), edge, "vertex 7 is at [");
+    refused(&mut finder, &at_seven(-1e31), edge, "vertex 7 is at [");
     refused(&mut finder, &points[1..], edge, "1599 positions for a surface of 1600 vertices");
     for radius in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(&mut finder, &points, radius, "the radius is");
@@ -330,7 +330,7 @@ fn hostile_positions_give_errors_or_contacts() {
     assert!(Finder::new(surface.clone(), 1.0).is_err() && Finder::new(surface.clone(), f64::NAN).is_err());
     assert!(crossings(&surface, &vec![[0.5; 3]; 1600]).unwrap_err().to_string().contains("more than 128 edges"));
 
-    for place in [at_seven(1e70), at_seven(-1e39), at_seven(1e20), points.iter().map(|p| p.map(|x| x * 1e68)).collect()]
+    for place in [at_seven(1e30), at_seven(-1e25), at_seven(1e20), points.iter().map(|p| p.map(|x| x * 1e29)).collect()]
     {
         assert!(finder.find(&place, 0.3 * edge).unwrap() == brute(&surface, &place, 0.3 * edge), "{:?}", place[7]);
         let crossing = crossings(&surface, &place).unwrap();
