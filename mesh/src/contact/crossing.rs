@@ -13,7 +13,7 @@ type Point = [f64; 3];
 /// Finds all edges and triangles that share a point but no vertex, whether they cross or just touch: edge, then triangle, ascending.
 ///
 /// The answer is exact, by predicates without rounding: positions are what their bits say, edges have their ends and triangles their
-/// sides, and those without an extent are lines or points. Coordinates are to be 0 or of a size from 1e-70 to 1e70.
+/// sides, and those without an extent are lines or points. Coordinates are to be 0 or of a size from 1e-30 to 1e30.
 ///
 /// Two triangles without a common vertex meet if and only if this finds an edge of one that meets the other; so do two that have one vertex in
 /// common and meet elsewhere. Not found: two triangles with a common edge that are folded flat onto each other, and two rods that touch.
@@ -22,7 +22,7 @@ type Point = [f64; 3];
 /// floating-point arithmetic and fast robust geometric predicates" (1997).
 ///
 /// # Errors
-/// A position that is not finite or beyond 1e70, which names the vertex; more than 128 such pairs a vertex.
+/// A position that is not finite or beyond 1e30, which names the vertex; more than 128 such pairs a vertex.
 ///
 /// ```
 /// use meshweft_mesh::contact::{Surface, crossings};
@@ -47,7 +47,7 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
         let mut found = Vec::new();
         for group in range {
             // Once there are too many it does not matter which.
-            let room = most.saturating_sub(count.load(Ordering::Relaxed));
+            let Some(room) = most.checked_sub(count.load(Ordering::Relaxed)) else { break };
             let before = found.len();
             sides.meeting(group, &faces, |i, j| {
                 let (edge, triangle) = (edges[i as usize], triangles[j as usize]);
@@ -61,8 +61,9 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
         found
     });
     if count.into_inner() > most {
-        let most = "more than {MOST} edges and triangles a vertex meet: nothing of this surface is whole";
-        return Err(Error::Invalid(most.replace("{MOST}", &MOST.to_string())));
+        return Err(Error::Invalid(format!(
+            "more than {MOST} edges and triangles a vertex meet: does the surface lie in one place?"
+        )));
     }
     let mut found = parallel::concat(parts);
     found.sort_unstable();

@@ -7,8 +7,8 @@
 use std::ops::{Add, Div, Mul, Sub};
 use wide::f64x8;
 
-/// Farther out products of four lengths could overflow.
-pub(super) const FARTHEST: f64 = 1e70;
+/// Farther out boxes in 32 bits would end, and products of several lengths overflow.
+pub(super) const FARTHEST: f64 = 1e30;
 
 type Point = [f64; 3];
 
@@ -172,14 +172,14 @@ pub struct EdgeEdge {
 
 /// Finds the point of the triangle `abc` that is closest to `p`.
 ///
-/// Coordinates: at most 1e70. A triangle without an area is its longest edge, one without any extent a point. For a triangle that is
+/// Coordinates: at most 1e30. A triangle without an area is its longest edge, one without any extent a point. For a triangle that is
 /// 1e-8 as high as long the distance may be too great by 1e-8 of the length.
 ///
 /// ```
 /// use meshweft_mesh::contact::point_triangle;
-/// let corners = [[0.0; 3], [3.0, 0.0, 0.0], [0.0, 3.0, 0.0]];
+/// let corners = [[0.0; 3], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]];
 /// let found = point_triangle([1.0, 1.0, 2.0], corners);
-/// assert_eq!((found.squared, found.weights), (4.0, [1.0 / 3.0; 3]));
+/// assert_eq!((found.squared, found.weights), (4.0, [0.5, 0.25, 0.25]));
 /// assert_eq!(point_triangle([-1.0, -1.0, 0.0], corners).weights, [1.0, 0.0, 0.0]);
 /// assert_eq!(point_triangle([1.0, 0.0, 0.0], [[0.0; 3]; 3]).squared, 1.0);
 /// ```
@@ -190,7 +190,7 @@ pub fn point_triangle(p: [f64; 3], corners: [[f64; 3]; 3]) -> PointTriangle {
 
 /// Finds the points of two edges that are closest to each other. Of parallel edges, some pair of closest points.
 ///
-/// Coordinates: at most 1e70. Source: Ericson, Real-Time Collision Detection (2005), 5.1.9; the first quotient is that of products of
+/// Coordinates: at most 1e30. Source: Ericson, Real-Time Collision Detection (2005), 5.1.9; the first quotient is that of products of
 /// vectors, which keeps its digits where edges are almost parallel.
 ///
 /// ```

@@ -21,7 +21,8 @@ pub struct Contacts {
     pub vertex_triangle: Vec<[u32; 4]>,
     /// The ends of an edge, ascending, and those of a later one: shape [pairs × 4], in lexicographic order.
     pub edge_edge: Vec<[u32; 4]>,
-    /// The least distance of all pairs of which a vertex is a corner, also of those that are no contacts; at most the radius. Shape `[n]`.
+    /// The least distance of all pairs of which a vertex is a corner, also of those that are no contacts; at most the radius, which it is for vertices
+    /// that the surface does not have. Shape `[n]`.
     pub clearance: Vec<f64>,
 }
 
@@ -68,7 +69,7 @@ impl Finder {
     /// less than 0.375 radii; else that of a walk, O(n log n), about ten times as much. In parallel. Memory: 20 bytes a pair nearby.
     ///
     /// # Errors
-    /// A position that is not finite or beyond 1e70, which names the vertex; a radius that is not in 1e-70 to 1e70; more than 128 pairs a
+    /// A position that is not finite or beyond 1e30, which names the vertex; a radius that is not in 1e-30 to 1e30; more than 128 pairs a
     /// vertex.
     ///
     /// ```

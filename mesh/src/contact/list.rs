@@ -162,7 +162,7 @@ impl Walk<'_> {
             let (mut lists, mut keys, mut pairs) = ([const { Vec::<(u64, f32)>::new() }; 2], Vec::new(), Vec::new());
             for group in range {
                 // Once there are too many it does not matter which.
-                let room = self.most.saturating_sub(self.count.load(Ordering::Relaxed));
+                let Some(room) = self.most.checked_sub(self.count.load(Ordering::Relaxed)) else { break };
                 let mut count = 0;
                 let mut measure = |keys: &mut Vec<u64>, pairs: &mut Pairs| {
                     distance::each::<EDGES>(pairs, self.positions, |i, squared| {
@@ -247,5 +247,35 @@ impl Filter<'_> {
             found
         });
         parallel::concat(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::generate;
+
+    #[test]
+    fn a_list_serves_until_something_has_moved_by_half_of_the_skin() {
+        let sheet = generate("sheet:9", 0).unwrap();
+        let surface = Surface::new(sheet.points(), &sheet.triangles(), &[], &[]).unwrap();
+        let list = List::new(&surface, sheet.points(), 0.05, 0.04, [&Pairs::new(); 2]).unwrap();
+        let nearest: Vec<AtomicU64> = sheet.points().iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let serves = |moved: f64, radius: f64| {
+            // All fall, which does not count, and two vertices move against each other.
+            let mut place: Vec<[f64; 3]> = sheet.points().iter().map(|p| [p[0], p[1], p[2] - 3.0]).collect();
+            place[3][0] += moved;
+            place[70][0] -= moved;
+            list.filter(&surface, &place, radius, &nearest).is_some()
+        };
+        assert!(serves(0.0, 0.05) && serves(0.0199, 0.05) && !serves(0.0201, 0.05));
+        assert!(serves(0.0299, 0.03) && !serves(0.0301, 0.03));
+        assert!(!serves(0.0, 0.1), "pairs are missing");
+        assert!(!serves(0.0, 0.02), "most pairs are of no use");
+        // Rounding is as much as the skin.
+        let mut far = sheet.points().to_vec();
+        far[0][0] = 1e7;
+        assert!(List::new(&surface, &far, 0.05, 0.04, [&Pairs::new(); 2]).is_none());
+        assert!(List::new(&surface, &far, 0.05, 0.0, [&Pairs::new(); 2]).is_some());
     }
 }

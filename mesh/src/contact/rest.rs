@@ -11,11 +11,34 @@ use std::collections::BinaryHeap;
 /// Vertices that a search visits at most: fine triangles beside a long edge would make it endless.
 const MOST: usize = 1 << 10;
 
+/// The least vertex that edges join each vertex to.
+fn pieces(vertices: usize, edges: &[[u32; 2]]) -> Vec<u32> {
+    fn least(above: &mut [u32], mut v: u32) -> u32 {
+        while above[v as usize] != v {
+            above[v as usize] = above[above[v as usize] as usize];
+            v = above[v as usize];
+        }
+        v
+    }
+    let mut above: Vec<u32> = (0..vertices as u32).collect();
+    for &[a, b] in edges {
+        let ends = [least(&mut above, a), least(&mut above, b)];
+        above[ends[0].max(ends[1]) as usize] = ends[0].min(ends[1]);
+    }
+    (0..vertices as u32).map(|v| least(&mut above, v)).collect()
+}
+
 /// Those of the pairs that a path of edges joins whose length at rest is at most twice the radius and the longest edge of the two.
 ///
 /// `sources`: how many vertices of a pair are those of its first part. `pairs`: ascending, and so is the result.
 pub(super) fn joined(surface: &Surface, sources: usize, pairs: &Pairs, radius: f64) -> Pairs {
     let Surface { rest, edges, .. } = surface;
+    let piece = pieces(rest.len(), edges);
+    let pairs: Pairs =
+        pairs.iter().filter(|pair| piece[pair[0] as usize] == piece[pair[3] as usize]).copied().collect();
+    if pairs.is_empty() {
+        return pairs;
+    }
     let (starts, neighbors) = group(rest.len(), edges.len(), |e| {
         let [a, b] = edges[e];
         [(a, b), (b, a)]

@@ -110,7 +110,7 @@ impl SignedDistance {
     /// toward it inside, the pseudonormal on it.
     ///
     /// Of several points of the surface that are as close, that of the first triangle counts. For a point that is not finite, or beyond
-    /// 1e70, nothing is a number. Cost O(log n) for most points.
+    /// 1e30, nothing is a number. Cost O(log n) for most points.
     pub fn at(&self, point: [f64; 3]) -> (f64, [f64; 3]) {
         let found = |t: u32| point_triangle(point, self.triangles[t as usize]);
         let finite = point.iter().all(|x| x.abs() <= FARTHEST);

@@ -37,8 +37,7 @@ struct Node {
 
 impl Default for Node {
     fn default() -> Node {
-        // No number: also a box without bounds does not meet it.
-        Node { low: [f32x8::splat(f32::NAN); 3], high: [f32x8::splat(f32::NAN); 3] }
+        Node { low: [f32x8::splat(f32::INFINITY); 3], high: [f32x8::splat(f32::NEG_INFINITY); 3] }
     }
 }
 
@@ -196,9 +195,7 @@ fn outward([low, high]: Bounds, margin: f64, origin: [f64; 3]) -> Slot {
     let end = |p: [f64; 3], sign: f64| {
         std::array::from_fn(|k| {
             let x = p[k] - origin[k] + sign * (margin + 4e-15 * longest);
-            // What is beyond the largest number of 32 bits must not become a box of nothing.
-            let x = (x + sign * (x.abs() * 2.5e-7 + 1e-38)) as f32;
-            if sign < 0.0 { x.min(f32::MAX) } else { x.max(f32::MIN) }
+            (x + sign * (x.abs() * 2.5e-7 + 1e-38)) as f32
         })
     };
     [end(low, -1.0), end(high, 1.0)]
