@@ -20,7 +20,7 @@ use meshweft::{Incidence, Order, Program, Real, Renewal, Stages, Stars, kernels,
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
-use meshweft_physics::{Air, Gap, Membrane, Moving, Panel, Plane, Sphere, Touching};
+use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
 use scene::{Bending, Scene};
 use std::sync::Arc;
 
@@ -57,6 +57,22 @@ record! {
         stiffness: R,
         /// Coefficient of friction.
         friction: R,
+    }
+}
+
+impl<R: Real> Obstacles<R> {
+    /// How contact pushes a vertex of a mass.
+    #[inline(always)]
+    fn contact(&self, mass: R, dt: R) -> Contact<R> {
+        // Sliding slower than this is smoothed to sticking, m.
+        let slip = dt * R::lit(1e-3);
+        Contact { stiffness: self.stiffness * (mass / (dt * dt)), friction: self.friction, slip }
+    }
+
+    /// Where a point is, as ball and ground see it.
+    #[inline(always)]
+    fn touch(&self, at: Vector3<R>) -> [Touch<R>; 2] {
+        [self.ball.touch(at), self.ground.touch(at)]
     }
 }
 
@@ -302,10 +318,12 @@ kernels! {
         flat * R::lit(0.5) + curved * R::lit(0.25)
     };
 
-    /// The energy of gaps that are narrower than the cloth is thick, a quarter at each of their four vertices.
-    sum Touch("contact energy", "J") |_, own, around| {
+    /// The energy of gaps that are narrower than the cloth is thick, a quarter at each of their four vertices, and of dents into obstacles.
+    sum Pressed("contact energy", "J") |p, own, around| {
         let gaps = around.sum(Gaps, |[b, c, d], gap| gap.energy(own.position, [b.position, c.position, d.position]));
-        gaps * R::lit(0.25)
+        let contact = p.obstacles.contact(own.mass, p.dt);
+        let [ball, ground] = p.obstacles.touch(own.position).map(|touch| contact.energy(touch));
+        gaps * R::lit(0.25) + ball + ground
     };
 }
 

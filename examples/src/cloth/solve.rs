@@ -2,7 +2,7 @@
 
 use super::{Bends, Cloth, Gaps, Hinges, Node, Triangles};
 use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
-use meshweft_physics::{Contact, System, bending};
+use meshweft_physics::{System, bending};
 
 /// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and obstacles, with `PRESSURE` besides, or with gaps that
 /// stay open (`TOUCHING`).
@@ -37,16 +37,9 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Update<Cloth
             system = around.fold(Hinges, system, |system, [b, c, d], crease| {
                 crease.add(p.bend, system, at, [b.position, c.position, d.position])
             });
-            let obstacles = &p.obstacles;
-            let contact = Contact {
-                stiffness: obstacles.stiffness * inertia,
-                friction: obstacles.friction,
-                // Sliding slower than this is smoothed to sticking, m.
-                slip: p.dt * R::lit(1e-3),
-            };
+            let contact = p.obstacles.contact(own.mass, p.dt);
             let moved = at - own.before;
-            system = contact.add(system, obstacles.ball.touch(at), moved);
-            system = contact.add(system, obstacles.ground.touch(at), moved);
+            system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));
             if TOUCHING {
                 system = around.fold(Gaps, system, |system, [b, c, d], gap| {
                     gap.add(&contact, system, at, [b.position, c.position, d.position])

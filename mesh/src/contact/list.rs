@@ -15,7 +15,7 @@ pub(super) const MOST: usize = 128;
 /// By how much a distance may come out too great, in lengths of the longest edge: see [`distance::point_triangle`].
 const ROUNDING: f64 = 1e-7;
 /// Elements that are worth a piece of a parallel loop.
-const PIECE: usize = 1 << 12;
+pub(super) const PIECE: usize = 1 << 12;
 /// Pairs that are measured at once: they stay in a first-level cache.
 const BATCH: usize = 256;
 
@@ -142,19 +142,6 @@ fn longest(edges: &[[u32; 2]], positions: &[[f64; 3]]) -> f64 {
 }
 
 impl Walk<'_> {
-    /// Vertex `i` and triangle `j` (`EDGES`: edges `i` and `j`): none where they share a vertex.
-    #[inline(always)]
-    fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> Option<[u32; 4]> {
-        let Surface { vertices, triangles, edges, .. } = self.surface;
-        if EDGES {
-            let [[a, b], [c, d]] = [edges[i as usize], edges[j as usize]];
-            (!((a == c) | (a == d) | (b == c) | (b == d))).then_some([a, b, c, d])
-        } else {
-            let (a, [b, c, d]) = (vertices[i as usize], triangles[j as usize]);
-            (!((a == b) | (a == c) | (a == d))).then_some([a, b, c, d])
-        }
-    }
-
     /// The pairs within reach of primitives whose boxes meet, in lexicographic order.
     fn candidates<const EDGES: bool>(&self, own: &Tree, others: &Tree, excluded: &Pairs) -> Candidates {
         let parts = parallel::map(parallel::ranges(own.groups(), BATCH), |range| {
@@ -177,7 +164,7 @@ impl Walk<'_> {
                 };
                 own.meeting(group, others, |i, j| {
                     let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    if let Some(pair) = self.pair::<EDGES>(i, j) {
+                    if let Some(pair) = self.surface.pair::<EDGES>(i, j) {
                         keys.push(u64::from(i) << 32 | u64::from(j));
                         pairs.push(pair);
                         if pairs.len() == BATCH {
@@ -201,7 +188,7 @@ impl Walk<'_> {
                 |bucket, candidates| {
                     bucket.sort_unstable_by_key(|found| found.0);
                     for (candidate, &(key, share)) in candidates.iter_mut().zip(&*bucket) {
-                        let pair = self.pair::<EDGES>((key >> 32) as u32, key as u32);
+                        let pair = self.surface.pair::<EDGES>((key >> 32) as u32, key as u32);
                         *candidate = (pair.expect("it shared no vertex before"), share);
                     }
                 },

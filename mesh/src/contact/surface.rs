@@ -70,6 +70,19 @@ impl Surface {
         &self.vertices
     }
 
+    /// Vertex `i` and triangle `j` (`EDGES`: edges `i` and `j`): none where they share a vertex.
+    #[inline(always)]
+    pub(super) fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> Option<[u32; 4]> {
+        let Surface { vertices, triangles, edges, .. } = self;
+        if EDGES {
+            let [[a, b], [c, d]] = [edges[i as usize], edges[j as usize]];
+            (!((a == c) | (a == d) | (b == c) | (b == d))).then_some([a, b, c, d])
+        } else {
+            let (a, [b, c, d]) = (vertices[i as usize], triangles[j as usize]);
+            (!((a == b) | (a == c) | (a == d))).then_some([a, b, c, d])
+        }
+    }
+
     /// Refuses positions with which nothing can be computed.
     pub(super) fn check(&self, positions: &[[f64; 3]]) -> Result<()> {
         if positions.len() != self.rest.len() {

@@ -83,7 +83,7 @@ pub(super) fn stack() -> Scene {
 
 pub(super) fn thrown() -> Scene {
     let curtain = piece(grid(30, 30, 0.025), |[x, y, _]| [0.0, x - 0.36, 1.0 - y]);
-    let ball = generate("ball:9", 1).unwrap();
+    let ball = generate("ball:9", 1).unwrap().skin();
     let points: Vec<[f64; 3]> = ball.points().iter().map(|p| p.map(|x| 0.12 * x)).collect();
     let mut ball = piece((points, ball.triangles()), |[x, y, z]| [x - 0.3, y, z + 0.6]);
     ball.velocity = [8.0, 0.0, 0.0];
@@ -108,8 +108,8 @@ pub(super) fn towel() -> Scene {
 
 /// A ribbon along an overhand knot: Shastri, "Polynomial representations of knots", 1992.
 pub(super) fn knot() -> Scene {
-    let (n, m) = (170, 3);
-    let curve = |t: f64| Vector3::new(t.powi(3) - 3.0 * t, t.powi(4) - 4.0 * t * t, t.powi(5) / 5.0 - 2.0 * t) * 0.07;
+    let (n, m) = (240, 3);
+    let curve = |t: f64| Vector3::new(t.powi(3) - 3.0 * t, t.powi(4) - 4.0 * t * t, t.powi(5) / 5.0 - 2.0 * t) * 0.12;
     // Places along the curve as far from each other as at rest.
     let fine: Vec<f64> = (0..=20_000).map(|i| -2.25 + 4.5 * f64::from(i) / 20_000.0).collect();
     let mut lengths = vec![0.0];
