@@ -15,6 +15,7 @@ const CASES: [Case; 6] = [
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ("softbody", "bar:9x4x4", &[]),
 ];
 
 /// All orders under which an example runs, with small tasks, so that every host has several.

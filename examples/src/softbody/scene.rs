@@ -227,3 +227,27 @@ impl Shape {
         Ok(Shape { edges, weights, tets, volumes: masses, flat })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Softbody, SoftbodyOptions};
+    use super::*;
+    use meshweft::{Order, Simulation};
+    use meshweft_mesh::generate::generate;
+
+    #[test]
+    fn a_solid_that_nothing_pulls_at_stays_as_it_is() {
+        for spec in ["bar:9x3x3", "ball:9", "box:5", "hexes:4"] {
+            let options =
+                SoftbodyOptions { gravity: 0.0, bodies: 2, obstacles: Obstructed::Nothing, ..Default::default() };
+            let mut mesh = generate(spec, 1).unwrap();
+            let softbody = Softbody::with(&mut mesh, &options, Order::default()).unwrap();
+            let mut run = Simulation::builder(mesh, softbody).precision::<f64>().build().unwrap();
+            let before = run.field("position").unwrap().values.to_vec();
+            (0..20).for_each(|_| run.step().unwrap());
+            let after = run.field("position").unwrap().values;
+            let most = before.iter().zip(&after[..]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(most < 1e-13, "{spec}: {most}");
+        }
+    }
+}

@@ -136,7 +136,7 @@ mod tests {
         for (f, turned) in
             [(Matrix3::new(1.2, 0.3, 0.0, -0.1, 0.8, 0.2, 0.0, 0.4, 1.5), 1.0), (-Matrix3::identity(), -1.0)]
         {
-            let j = f.determinant();
+            let j: f64 = f.determinant();
             assert_eq!(j.signum(), turned);
             let density = 0.5 * solid.mu * (f.norm_squared() - 3.0) - solid.mu * (j - 1.0)
                 + 0.5 * solid.lambda * (j - 1.0) * (j - 1.0);
