@@ -23,7 +23,7 @@ fn every_example_and_order_passes_the_audit_beside_the_oracle() {
                 run.step().unwrap();
             }
             let report = run.verdict().unwrap().expect("the run was audited");
-            let updates = run.rounds() as usize * mesh.points().len();
+            let updates = run.rounds() as usize * run.mesh().points().len();
             assert!(updates > 0 && report.contains(&format!("{updates} updates")), "{name} {order}: {report}");
         }
     }

@@ -8,7 +8,7 @@ use meshweft_command::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, is_tried, start};
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 7] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),

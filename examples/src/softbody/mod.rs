@@ -203,7 +203,7 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
             let nearest = touches[0].distance.min(touches[1].distance).min(touches[2].distance);
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
         }
-        let step = system.solve() * (relaxation * own.free);
+        let step = system.solve_scaled() * (relaxation * own.free);
         Node { position: at + step, ..own }
     }
 }
@@ -315,13 +315,15 @@ impl Program for Softbody {
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
         let free = if self.scene.held[v as usize] { 0.0 } else { 1.0 };
+        // A point without tets, which is held, weighs as much as a cubic centimeter.
+        let volume = Some(self.scene.volumes[v as usize]).filter(|&volume| volume > 0.0).unwrap_or(1e-6);
         Node {
             position,
             target: position,
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
-            mass: self.options.density * self.scene.volumes[v as usize],
+            mass: self.options.density * volume,
             free,
             stretch: 0.0,
         }
@@ -426,8 +428,9 @@ mod tests {
                 for order in Order::ALL {
                     let options = SoftbodyOptions { act, young, poisson, density, dt, rounds, ..base.clone() };
                     let most = farthest(&mut build("bar:9x3x3", &options, order), 40);
-                    // What falls for 40 s with steps of a second is slowed down by what it falls on.
-                    assert!(most < 30.0, "{act:?} {young} {poisson} {density} {dt} {rounds} {order}: {most} m");
+                    // No farther than it would fall: so far from the minimum, contact does not catch it at once.
+                    let fall = 4.0 + 0.5 * 9.81 * (41.0 * dt).powi(2);
+                    assert!(most < fall, "{act:?} {young} {poisson} {density} {dt} {rounds} {order}: {most} m");
                 }
             }
         }
@@ -457,7 +460,9 @@ mod tests {
             place(&mut run, shape);
             let most = farthest(&mut run, 1500);
             let (after, elastic) = (volume(&mut run), run.metric("elastic energy").unwrap());
-            println!("{name}: {most} m, volume {after} of {whole}, elastic {elastic}");
+            // Some tets may stay inside out among others that are not.
+            assert!(most < 2.0 && (after / whole - 1.0).abs() < 0.01, "{name}: {most} m, volume {after} of {whole}");
+            assert!(elastic < 1e-3 * floating.young * whole, "{name}: {elastic} J");
         }
         // In one place nothing pulls any way.
         let mut run = run();
@@ -482,7 +487,8 @@ mod tests {
         let mut run = Simulation::builder(mesh, softbody).build().unwrap();
         let before = run.vertex(5).unwrap().position;
         let whole = run.metric("volume").unwrap();
-        assert!((0..30).all(|_| run.step().is_ok()) && run.vertex(5).unwrap().position == before);
+        (0..30).for_each(|_| run.step().unwrap());
+        assert!((run.vertex(5).unwrap().position - before).norm() < 1e-6);
         assert!((run.metric("volume").unwrap() / whole - 1.0).abs() < 0.1);
 
         let error = with(vec![0, 1, 4, 2]).err().unwrap().to_string();
