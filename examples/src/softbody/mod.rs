@@ -34,7 +34,9 @@ record! {
         air: Air<R>,
         /// What the solid is made of.
         solid: NeoHookean<R>,
-        /// Share of the Newton step that is taken.
+        /// Time over which the solid's stiffness resists motion, s.
+        damping: R,
+        /// Share of the Newton step that is taken where nothing touches.
         relaxation: R,
         /// Where the ends are held.
         grip: Grip<R>,
@@ -183,8 +185,9 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
         let tets = around.fold(Tets, System::at_rest(R::lit(0.0)), |sums, [b, c, d], inverse| {
             NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
         });
-        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) };
-        system = p.solid.add(system, shear, tets);
+        let moved = at - own.before;
+        let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
+        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
         if TOUCHES {
             let obstacles = &p.obstacles;
             let contact = Contact {
@@ -193,7 +196,6 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
                 // Sliding slower than this is smoothed to sticking, m.
                 slip: p.dt * R::lit(1e-3),
             };
-            let moved = at - own.before;
             let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), obstacles.lift);
             let touches = [obstacles.ball.touch(at), obstacles.ground.touch(at), obstacles.lid.touch(at)];
             system = contact.add(system, touches[0], moved);
@@ -292,6 +294,7 @@ impl Program for Softbody {
                 drag: options.drag,
             },
             solid: NeoHookean::of(options.young, options.poisson),
+            damping: options.damping,
             relaxation: self.relaxation,
             grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
             obstacles: Obstacles {
@@ -354,7 +357,7 @@ impl Example for Softbody {
     }
 
     const LIVE: &'static [&'static str] =
-        &["dt", "young", "poisson", "gravity", "drag", "friction", "relaxation", "period"];
+        &["dt", "young", "poisson", "gravity", "damping", "drag", "friction", "relaxation", "period"];
 
     fn change(&mut self, settings: &Settings, order: Order) -> Result<()> {
         *self = Softbody::tuned(self.scene.clone(), &SoftbodyOptions::from(settings), order);

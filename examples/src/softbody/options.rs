@@ -36,6 +36,8 @@ pub struct SoftbodyOptions {
     pub young: f64,
     /// Poisson's ratio, 0 to 0.4999.
     pub poisson: f64,
+    /// Time over which its stiffness resists motion, s.
+    pub damping: f64,
     /// Acceleration downward, m/s².
     pub gravity: f64,
     /// By how much the ground slopes down along x, degrees.
@@ -87,6 +89,7 @@ impl From<&Settings> for SoftbodyOptions {
             density: number("density"),
             young: number("young"),
             poisson: number("poisson"),
+            damping: number("damping"),
             gravity: number("gravity"),
             slope: number("slope"),
             drag: number("drag"),
@@ -124,6 +127,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
     number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
     number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
+    number("damping", "time over which its stiffness resists motion, free flight too", 0.0, "s", [0.0, 1e3]),
     number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
     number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
     number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),

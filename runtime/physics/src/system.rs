@@ -45,9 +45,45 @@ impl<R: Real> System<R> {
     /// ```
     #[inline(always)]
     pub fn solve_scaled(self) -> Vector3<R> {
-        let Symmetric { xx, yy, zz, xy, xz, yz } = self.hessian;
-        let unit = R::lit(1.0) / (xx + yy + zz);
-        let (xx, yy, zz) = (xx * unit, yy * unit, zz * unit);
-        Symmetric { xx, yy, zz, xy: xy * unit, xz: xz * unit, yz: yz * unit }.solve(self.force * unit)
+        let unit = R::lit(1.0) / (self.hessian.xx + self.hessian.yy + self.hessian.zz);
+        self.hessian.scaled(unit).solve(self.force * unit)
+    }
+
+    /// Damps what has been added so far, in proportion to its stiffness. `share`: the damping time over the time step; `moved`: how far
+    /// the vertex has moved since the step began, m.
+    ///
+    /// Neighbors count as if they rested, so that damping slows down a free flight, too. Source: Chen, Liu, Yang and Yuksel, "Vertex block
+    /// descent", 2024.
+    ///
+    /// ```
+    /// use meshweft::nalgebra::Vector3;
+    /// use meshweft_physics::System;
+    /// let spring = System { force: Vector3::x(), ..System::at_rest(4.0) };
+    /// let damped = spring.damped(0.5, Vector3::x() * 0.1);
+    /// assert_eq!((damped.force.x, damped.hessian.xx), (1.0 - 0.5 * 4.0 * 0.1, 6.0));
+    /// ```
+    #[inline(always)]
+    pub fn damped(self, share: R, moved: Vector3<R>) -> Self {
+        System {
+            force: self.force - self.hessian.times(moved) * share,
+            hessian: self.hessian.scaled(R::lit(1.0) + share),
+        }
+    }
+
+    /// Both together.
+    #[inline(always)]
+    pub fn plus(self, other: Self) -> Self {
+        let (a, b) = (self.hessian, other.hessian);
+        System {
+            force: self.force + other.force,
+            hessian: Symmetric {
+                xx: a.xx + b.xx,
+                yy: a.yy + b.yy,
+                zz: a.zz + b.zz,
+                xy: a.xy + b.xy,
+                xz: a.xz + b.xz,
+                yz: a.yz + b.yz,
+            },
+        }
     }
 }
