@@ -10,13 +10,14 @@ use meshweft_mesh::generate::generate;
 type Set = &'static [(&'static str, &'static str)];
 
 /// Examples with settings that choose another of their programs, and a mesh.
-const CASES: [(&str, &str, Set); 6] = [
+const CASES: [(&str, &str, Set); 7] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:6", &[("method", "cg")]),
     ("heat", "box:6", &[("method", "explicit"), ("dt", "10")]),
     ("wave", "disk:10", &[]),
     ("spring", "box:7", &[]),
     ("cloth", "sheet:12", &[("wind", "3")]),
+    ("softbody", "bar:9x3x3", &[("scene", "squeeze")]),
 ];
 
 /// An example, and its settings before and after a change of all that can be changed.

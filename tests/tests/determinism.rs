@@ -30,6 +30,8 @@ const CASES: &[Case] = &[
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),
     ("cloth", "sphere:8", &[("bend", "0")]),
+    ("softbody", "bar:9x4x4", &[("dt", "0.02")]),
+    ("softbody", "ball:7", &[("scene", "twist"), ("period", "0.1")]),
 ];
 
 const STEPS: usize = 12;
@@ -203,6 +205,7 @@ const RECORDED: &[Case] = &[
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("cloth", "sheet:18x22", &[("dt", "0.02"), ("wind", "8"), ("stretch", "20")]),
+    ("softbody", "bar:13x4x4", &[("dt", "0.02"), ("young", "5e3")]),
 ];
 
 #[test]

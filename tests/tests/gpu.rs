@@ -24,6 +24,8 @@ const CASES: &[Case] = &[
     ("cloth", "sheet:18x22", &[("wind", "3")]),
     ("cloth", "sphere:8", &[("bend", "0")]),
     ("cloth", "sheet:12", &[("bend", "0"), ("obstacles", "none")]),
+    ("softbody", "bar:9x4x4", &[("bodies", "1")]),
+    ("softbody", "ball:7", &[("scene", "twist")]),
 ];
 
 #[test]

@@ -8,13 +8,14 @@ use meshweft_command::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, is_tried, start};
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 7] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),
+    ("softbody", "bar:9x4x4", &[]),
 ];
 
 /// All orders under which an example runs, with small tasks, so that every host has several.

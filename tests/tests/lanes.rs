@@ -7,6 +7,7 @@ use meshweft::{
 };
 use meshweft_examples::cloth::Cloth;
 use meshweft_examples::heat::{Heat, Implicit};
+use meshweft_examples::softbody::Softbody;
 use meshweft_examples::spring::Spring;
 use meshweft_examples::wave::Wave;
 use meshweft_tests::random;
@@ -152,6 +153,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Wave>(5);
     check::<Spring>(3);
     check::<Cloth>(9);
+    check::<Softbody>(8);
 }
 
 #[test]

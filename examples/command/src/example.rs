@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use meshweft::{Number, Order, Program};
 use meshweft_mesh::{Field, Mesh};
-use meshweft_picture::{ColorMap, Prop};
+use meshweft_picture::{ColorMap, Prop, Section};
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,8 @@ pub struct Look {
     pub map: ColorMap,
     /// Meters by which a flat mesh is raised where the color field is 1.
     pub lift: f64,
+    /// How solids are cut open unless the user says: [`Section::None`] for one whose shape is what matters.
+    pub section: Section,
     /// Things around the mesh.
     pub props: Vec<Prop>,
 }

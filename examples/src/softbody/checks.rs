@@ -1,8 +1,281 @@
-//! Acceptance.
+//! Acceptance: beams, shafts and slabs against elasticity, flight and friction against mechanics.
 
+use super::Softbody;
 use anyhow::Result;
-use meshweft_command::Check;
+use meshweft::nalgebra::{Matrix3, Rotation3, Vector3};
+use meshweft::{Order, Simulation};
+use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft_mesh::generate::generate;
+use std::f64::consts::PI;
+
+type Run = Simulation<Softbody, f64>;
 
 pub(super) fn run() -> Result<Vec<Check>> {
-    Ok(vec![])
+    let (moment, growth) = flight()?;
+    let (long, wide) = narrowed()?;
+    let (sliding, creeping) = (acceleration_on_slope(30.0, 0.3)?, speed_on_slope(20.0, 0.5)?);
+    let angle = PI / 6.0;
+    Ok(vec![
+        Check {
+            name: "largest distance from x = A X inside, where the boundary is there, box:6".into(),
+            measured: patch()?,
+            expected: 1e-9,
+            tolerance: Tolerance::AtMost,
+            unit: "m",
+            source: "the patch test: uniform strain is in equilibrium; Irons and Razzaque, 1972",
+        },
+        Check {
+            name: "deflection of a cantilever under its weight, bar:17x5x5 and 33x9x9, extrapolated".into(),
+            measured: extrapolated([deflection("bar:17x5x5")?, deflection("bar:33x9x9")?], [4.0, 8.0]),
+            expected: deflection_of_beam(),
+            tolerance: Tolerance::Relative(0.02),
+            unit: "m",
+            source: "Timoshenko's beam, w L⁴ / (8 E I) + w L² / (2 κ G A), with Cowper's κ = 10/12 for ν = 0, 1966",
+        },
+        Check {
+            name: "stiffness of a square bar against twist, K L / (G a⁴), bars of 4 and 8 widths, extrapolated".into(),
+            measured: 1.0
+                / extrapolated(
+                    [twist(["bar:33x9x9", "bar:65x9x9"])?, twist(["bar:49x13x13", "bar:97x13x13"])?],
+                    [8.0, 12.0],
+                ),
+            expected: 0.1406,
+            tolerance: Tolerance::Relative(0.01),
+            unit: "",
+            source: "Saint-Venant's torsion: Timoshenko and Goodier, Theory of Elasticity, 1970, section 109",
+        },
+        Check {
+            name: "width of a bar pulled to twice its length, share of that at rest, bar:33x9x9".into(),
+            measured: wide,
+            // The least of μ/2 (l² + 2 b² - 3) - μ (l b² - 1) + λ/2 (l b² - 1)², where λ = 5 μ for ν = 0.4.
+            expected: ((1.0 + 0.2 * (1.0 - 1.0 / long)) / long).sqrt(),
+            tolerance: Tolerance::Relative(0.005),
+            unit: "",
+            source: "least energy density: Smith, de Goes and Kim, 2018, equation 13, at stretches l, b, b",
+        },
+        Check {
+            name: "momentum lost in 200 steps of free flight, share, ball:9".into(),
+            measured: moment,
+            expected: 1e-9,
+            tolerance: Tolerance::AtMost,
+            unit: "",
+            source: "Newton's third law",
+        },
+        Check {
+            name: "largest growth of energy in a step of that flight, share of the start".into(),
+            measured: growth,
+            expected: 1e-9,
+            tolerance: Tolerance::AtMost,
+            unit: "",
+            source: "implicit Euler and steps to the least energy only take energy",
+        },
+        Check {
+            name: "acceleration down a slope of 30° with friction 0.3, box:5".into(),
+            measured: sliding,
+            expected: 9.81 * (angle.sin() - 0.3 * angle.cos()),
+            tolerance: Tolerance::Relative(0.01),
+            unit: "m/s²",
+            source: "Coulomb, 1785: g (sin α - μ cos α)",
+        },
+        Check {
+            name: "speed on a slope of 20° with friction 0.5, box:5".into(),
+            measured: creeping,
+            expected: 1e-3,
+            tolerance: Tolerance::AtMost,
+            unit: "m/s",
+            source: "it sticks where tan α < μ; friction is smoothed below 1 mm/s",
+        },
+    ])
+}
+
+/// A solid that floats without gravity or air unless set otherwise.
+fn build(spec: &str, set: &[(&str, &str)]) -> Result<Run> {
+    let mut settings = Settings::new(Softbody::INFO.settings);
+    let floating = [("bodies", "1"), ("gravity", "0"), ("drag", "0"), ("obstacles", "none"), ("young", "1e6")];
+    for (name, text) in floating.iter().chain(set) {
+        settings.set(Softbody::INFO.settings, name, text)?;
+    }
+    let mut mesh = generate(spec, 1)?;
+    let softbody = Softbody::new(&mut mesh, &settings, Order::default())?;
+    Ok(Simulation::builder(mesh, softbody).precision::<f64>().build()?)
+}
+
+/// Moves every vertex, and holds those there for which it says so.
+fn place(run: &mut Run, place: impl Fn(Vector3<f64>) -> (Vector3<f64>, bool)) -> Result<()> {
+    for v in 0..run.mesh().points().len() as u32 {
+        let mut node = run.vertex(v)?;
+        let (to, held) = place(node.position);
+        (node.position, node.target, node.before) = (to, to, to);
+        node.free = if held { 0.0 } else { 1.0 };
+        run.set_vertex(v, node)?;
+    }
+    Ok(())
+}
+
+fn steps(run: &mut Run, steps: usize) -> Result<()> {
+    (0..steps).try_for_each(|_| Ok(run.step()?))
+}
+
+fn metric(run: &mut Run, name: &str) -> Result<f64> {
+    Ok(run.metric(name)?)
+}
+
+/// What two meshes say of one without end: errors fall with the square of the spacing. `steps`: how many each has across.
+fn extrapolated([coarse, fine]: [f64; 2], steps: [f64; 2]) -> f64 {
+    let [coarser, finer] = steps.map(|steps| steps * steps);
+    (finer * fine - coarser * coarse) / (finer - coarser)
+}
+
+/// Air so thick that what is left of a swing after two seconds does not count.
+const STATIC: [(&str, &str); 3] = [("drag", "16"), ("dt", "0.005"), ("rounds", "20")];
+const STATIC_STEPS: usize = 400;
+
+fn patch() -> Result<f64> {
+    let mut run = build("box:6", &[("dt", "1"), ("rounds", "100"), ("drag", "10")])?;
+    let boundary = run.mesh().boundary();
+    let at: Vec<Vector3<f64>> = run.mesh().points().iter().map(|&p| p.into()).collect();
+    let strained = |x: Vector3<f64>| Matrix3::new(1.3, 0.2, 0.0, -0.1, 0.8, 0.1, 0.05, 0.3, 1.1) * x;
+    let inside = |x: Vector3<f64>| !boundary[at.iter().position(|&p| p == x).expect("it is one of them")];
+    // Those inside start where they were at rest.
+    place(&mut run, |x| if inside(x) { (x, false) } else { (strained(x), true) })?;
+    steps(&mut run, 20)?;
+    let places = run.field("position")?.values;
+    let off = |(place, &x): (&[f64], &Vector3<f64>)| (Vector3::from_column_slice(place) - strained(x)).norm();
+    Ok(places.chunks_exact(3).zip(&at).map(off).fold(0.0, f64::max))
+}
+
+/// Gravity so weak that a beam bends by a thousandth of its length.
+const WEAK: f64 = 0.04;
+
+fn deflection(spec: &str) -> Result<f64> {
+    let mut run = build(spec, &[("gravity", &WEAK.to_string()), ("poisson", "0"), STATIC[0], STATIC[1], STATIC[2]])?;
+    let [low, high] = run.mesh().bounds();
+    place(&mut run, |x| (x, x.x == low[0]))?;
+    let before = tip(&mut run, high[0])?;
+    steps(&mut run, STATIC_STEPS)?;
+    Ok(before - tip(&mut run, high[0])?)
+}
+
+/// The mean height of the vertices that were at this end.
+fn tip(run: &mut Run, end: f64) -> Result<f64> {
+    let is_end: Vec<bool> = run.mesh().points().iter().map(|p| p[0] == end).collect();
+    let places = run.field("position")?.values;
+    let heights: Vec<f64> = (0..is_end.len()).filter(|&v| is_end[v]).map(|v| places[3 * v + 2]).collect();
+    Ok(heights.iter().sum::<f64>() / heights.len() as f64)
+}
+
+fn deflection_of_beam() -> f64 {
+    let (young, width, weight) = (1e6, 0.25f64, 1000.0 * WEAK);
+    let (area, inertia) = (width * width, width.powi(4) / 12.0);
+    weight * area / (8.0 * young * inertia) + weight / (2.0 * (10.0 / 12.0) * (young / 2.0))
+}
+
+/// By how much the flexibility of bars against twist, `G a³ / K`, grows with their length over their width `a`: what holds their ends
+/// counts for both alike.
+fn twist(bars: [&str; 2]) -> Result<f64> {
+    let [short, long] = [flexibility(bars[0], 4.0)?, flexibility(bars[1], 8.0)?];
+    Ok((long - short) / 4.0)
+}
+
+fn flexibility(spec: &str, slenderness: f64) -> Result<f64> {
+    let mut run = build(spec, &[("poisson", "0.3"), STATIC[0], ("dt", "0.02"), ("rounds", "40")])?;
+    let ([low, high], center) = (run.mesh().bounds(), run.program().scene.center);
+    let (middle, half, angle) = (Vector3::from(center), (high[0] - low[0]) / 2.0, 0.02);
+    place(&mut run, |x| {
+        let turn = Rotation3::from_axis_angle(&Vector3::x_axis(), angle * (x - middle).x / half);
+        (middle + turn * (x - middle), x.x == low[0] || x.x == high[0])
+    })?;
+    steps(&mut run, 100)?;
+    let (shear, width) = (1e6 / 2.6, 1.0 / slenderness);
+    // The ends are turned by two angles against each other: the energy is K φ² / 2.
+    let stiffness = 2.0 * metric(&mut run, "elastic energy")? / (4.0 * angle * angle);
+    Ok(shear * width.powi(3) / stiffness)
+}
+
+/// How long and how wide the middle of a bar is, over what it is at rest, that is pulled to twice its length.
+fn narrowed() -> Result<(f64, f64)> {
+    let mut run = build("bar:33x9x9", &STATIC)?;
+    let ([low, high], center) = (run.mesh().bounds(), run.program().scene.center);
+    let middle = Vector3::from(center);
+    place(&mut run, |x| {
+        let from = x - middle;
+        let is_end = x.x == low[0] || x.x == high[0];
+        let narrow = if is_end { 1.0 } else { 0.8 };
+        (middle + Vector3::new(2.0 * from.x, narrow * from.y, narrow * from.z), is_end)
+    })?;
+    steps(&mut run, STATIC_STEPS)?;
+    // A cube in the middle of the bar, by the middles of its sides.
+    let side = |axis: usize, sign: f64| {
+        let at = middle + Vector3::ith(axis, sign * (high[1] - low[1]) / 2.0);
+        let near = |p: &[f64; 3]| (Vector3::from(*p) - at).norm() < 1e-9;
+        run.mesh().points().iter().position(near).expect("the cube has a vertex there") as u32
+    };
+    let extent = |axis: usize| -> Result<f64> {
+        let [low_side, high_side] = [side(axis, -1.0), side(axis, 1.0)];
+        Ok((run.vertex(high_side)?.position - run.vertex(low_side)?.position).norm() / (high[1] - low[1]))
+    };
+    Ok((extent(0)?, extent(1)?))
+}
+
+fn flight() -> Result<(f64, f64)> {
+    let mut run = build("ball:9", &[("rounds", "60"), ("young", "1e5")])?;
+    let middle = Vector3::from(run.program().scene.center);
+    for v in 0..run.mesh().points().len() as u32 {
+        let mut node = run.vertex(v)?;
+        let from = node.position - middle;
+        node.position = middle + Vector3::new(1.2 * from.x, 0.9 * from.y, from.z);
+        node.velocity = Vector3::new(1.0, 0.3, 0.0) + Vector3::new(0.0, 1.0, 2.0).cross(&from);
+        run.set_vertex(v, node)?;
+    }
+    let momentum = |run: &mut Run| -> Result<Vector3<f64>> {
+        let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
+        Ok(velocities.chunks_exact(3).zip(&masses).map(|(v, m)| Vector3::from_column_slice(v) * *m).sum())
+    };
+    let energy =
+        |run: &mut Run| Ok::<f64, anyhow::Error>(metric(run, "kinetic energy")? + metric(run, "elastic energy")?);
+    let (start, all) = (momentum(&mut run)?, energy(&mut run)?);
+    let (mut before, mut worst) = (all, f64::NEG_INFINITY);
+    for _ in 0..200 {
+        run.step()?;
+        let now = energy(&mut run)?;
+        worst = worst.max((now - before) / all);
+        before = now;
+    }
+    Ok(((momentum(&mut run)? - start).norm() / start.norm(), worst))
+}
+
+fn on_slope(degrees: f64, friction: f64) -> Result<Run> {
+    let (slope, friction) = (degrees.to_string(), friction.to_string());
+    let set = [
+        ("gravity", "9.81"),
+        ("slope", &*slope),
+        ("friction", &*friction),
+        ("obstacles", "no-ball"),
+        ("size", "0.2"),
+        ("rounds", "20"),
+    ];
+    let mut run = build("box:5", &set)?;
+    // Until it has settled.
+    steps(&mut run, 300)?;
+    Ok(run)
+}
+
+/// The velocity of the center of mass along the slope, m/s.
+fn speed(run: &mut Run) -> Result<f64> {
+    let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
+    let momentum: f64 = masses.iter().enumerate().map(|(v, m)| m * velocities[3 * v]).sum();
+    Ok(momentum / masses.iter().sum::<f64>())
+}
+
+fn acceleration_on_slope(degrees: f64, friction: f64) -> Result<f64> {
+    let mut run = on_slope(degrees, friction)?;
+    let (before, start) = (speed(&mut run)?, run.time());
+    steps(&mut run, 600)?;
+    Ok((speed(&mut run)? - before) / (run.time() - start))
+}
+
+fn speed_on_slope(degrees: f64, friction: f64) -> Result<f64> {
+    let mut run = on_slope(degrees, friction)?;
+    steps(&mut run, 300)?;
+    Ok(speed(&mut run)?.abs())
 }

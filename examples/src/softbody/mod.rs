@@ -8,6 +8,7 @@
 //! - Ends of a solid can be held, and turned or pulled.
 
 mod checks;
+mod options;
 mod scene;
 
 use anyhow::Result;
@@ -15,9 +16,11 @@ use meshweft::nalgebra::Vector3;
 use meshweft::{
     Given, Kernel, Length, Neighbors, Order, Program, Real, Stages, Stars, Update, kernels, record, stars, vertex,
 };
-use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Prop, Setting, Settings};
+use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::{Air, Contact, NeoHookean, Plane, Sphere, System};
+use options::SETTINGS;
+pub use options::{Act, Obstructed, SoftbodyOptions};
 use scene::Scene;
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
@@ -31,7 +34,9 @@ record! {
         air: Air<R>,
         /// What the solid is made of.
         solid: NeoHookean<R>,
-        /// Share of the Newton step that is taken.
+        /// Time over which the solid's stiffness resists motion, s.
+        damping: R,
+        /// Share of the Newton step that is taken where nothing touches.
         relaxation: R,
         /// Where the ends are held.
         grip: Grip<R>,
@@ -109,116 +114,6 @@ stars! {
     pub Tets[3]: R;
 }
 
-/// What is done to the solid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// It falls on the ground.
-    Drop,
-    /// Its ends are turned, one each way, and back.
-    Twist,
-    /// Its ends are pulled apart, and back.
-    Stretch,
-    /// A lid presses it against the ground, and opens again.
-    Squeeze,
-}
-
-/// Settings of a soft solid; `SoftbodyOptions::default()` is what the command takes.
-///
-/// ```
-/// use meshweft_examples::softbody::{Act, SoftbodyOptions};
-/// let twisted = SoftbodyOptions { act: Act::Twist, ..SoftbodyOptions::default() };
-/// assert_eq!(twisted.gravity, 9.81);
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct SoftbodyOptions {
-    /// What is done to it.
-    pub act: Act,
-    /// Time step, s.
-    pub dt: f64,
-    /// Sweeps a step.
-    pub rounds: usize,
-    /// Mass, kg/m³.
-    pub density: f64,
-    /// Young's modulus, N/m².
-    pub young: f64,
-    /// Poisson's ratio, 0 to 0.4999.
-    pub poisson: f64,
-    /// Acceleration downward, m/s².
-    pub gravity: f64,
-    /// By how much the ground slopes down along x, degrees.
-    pub slope: f64,
-    /// Rate at which the air slows it down, 1/s.
-    pub drag: f64,
-    /// Coefficient of friction.
-    pub friction: f64,
-    /// Share of each Newton step, below 2; `None` takes what suits the order.
-    pub relaxation: Option<f64>,
-    /// How many of it fall.
-    pub bodies: usize,
-    /// How far it is twisted (turns of each end), stretched (share of its length) or squeezed (share of its height); `None` takes 0.5, 1 or 0.6.
-    pub amount: Option<f64>,
-    /// Seconds from one state without load to the next.
-    pub period: f64,
-    /// Largest side, m; `None` keeps it, or makes it 1 m if out of 0.2 to 5 m.
-    pub size: Option<f64>,
-    /// Whether there are ball, ground and lid.
-    pub obstacles: Obstructed,
-    /// Whether y points up in the mesh, not z.
-    pub y_is_up: bool,
-}
-
-/// What there is to touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstructed {
-    /// The ground, a ball on it where something falls, and the lid that squeezes.
-    All,
-    /// No ball.
-    NoBall,
-    /// Nothing.
-    Nothing,
-}
-
-impl From<&Settings> for SoftbodyOptions {
-    fn from(settings: &Settings) -> SoftbodyOptions {
-        let number = |name| settings.number(name);
-        let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
-        SoftbodyOptions {
-            act: match settings.choice("scene") {
-                "twist" => Act::Twist,
-                "stretch" => Act::Stretch,
-                "squeeze" => Act::Squeeze,
-                _ => Act::Drop,
-            },
-            dt: number("dt"),
-            rounds: settings.count("rounds"),
-            density: number("density"),
-            young: number("young"),
-            poisson: number("poisson"),
-            gravity: number("gravity"),
-            slope: number("slope"),
-            drag: number("drag"),
-            friction: number("friction"),
-            relaxation: unless_zero("relaxation"),
-            bodies: settings.count("bodies"),
-            amount: unless_zero("amount"),
-            period: number("period"),
-            size: unless_zero("size"),
-            obstacles: match settings.choice("obstacles") {
-                "no-ball" => Obstructed::NoBall,
-                "none" => Obstructed::Nothing,
-                _ => Obstructed::All,
-            },
-            y_is_up: settings.choice("up") == "y",
-        }
-    }
-}
-
-impl Default for SoftbodyOptions {
-    fn default() -> SoftbodyOptions {
-        SoftbodyOptions::from(&Settings::new(Softbody::INFO.settings))
-    }
-}
-
 /// Soft solids.
 pub struct Softbody {
     scene: Arc<Scene>,
@@ -268,7 +163,7 @@ impl Softbody {
 }
 
 /// Share of the Newton step in sweeps in place.
-const OVERRELAXATION: f64 = 1.0;
+const OVERRELAXATION: f64 = 1.5;
 /// Contact stiffness over that of inertia and solid, per vertex.
 const CONTACT: f64 = 10.0;
 
@@ -284,14 +179,15 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
     fn update<R: Real>(p: &Given<Softbody, R>, own: Node<R>, around: &impl Neighbors<Softbody, R>) -> Node<R> {
         let inertia = own.mass / (p.dt * p.dt);
         let resistance = inertia * p.air.resistance(p.dt);
-        let at = own.position;
+        let (at, mut relaxation) = (own.position, p.relaxation);
         let shear = around.sum(Edges, |[other], edge| ((other.position - at) * edge.weight, edge.weight));
         let free_ratio = p.solid.free_ratio();
         let tets = around.fold(Tets, System::at_rest(R::lit(0.0)), |sums, [b, c, d], inverse| {
             NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
         });
-        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) };
-        system = p.solid.add(system, shear, tets);
+        let moved = at - own.before;
+        let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
+        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
         if TOUCHES {
             let obstacles = &p.obstacles;
             let contact = Contact {
@@ -300,13 +196,16 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
                 // Sliding slower than this is smoothed to sticking, m.
                 slip: p.dt * R::lit(1e-3),
             };
-            let moved = at - own.before;
-            system = contact.add(system, obstacles.ball.touch(at), moved);
-            system = contact.add(system, obstacles.ground.touch(at), moved);
             let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), obstacles.lift);
-            system = contact.add(system, obstacles.lid.touch(at), by_lid);
+            let touches = [obstacles.ball.touch(at), obstacles.ground.touch(at), obstacles.lid.touch(at)];
+            system = contact.add(system, touches[0], moved);
+            system = contact.add(system, touches[1], moved);
+            system = contact.add(system, touches[2], by_lid);
+            // More than the whole step would lift what lies off, again and again.
+            let nearest = touches[0].distance.min(touches[1].distance).min(touches[2].distance);
+            relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
         }
-        let step = system.solve() * (p.relaxation * own.free);
+        let step = system.solve_scaled() * (relaxation * own.free);
         Node { position: at + step, ..own }
     }
 }
@@ -395,6 +294,7 @@ impl Program for Softbody {
                 drag: options.drag,
             },
             solid: NeoHookean::of(options.young, options.poisson),
+            damping: options.damping,
             relaxation: self.relaxation,
             grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
             obstacles: Obstacles {
@@ -418,13 +318,15 @@ impl Program for Softbody {
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
         let free = if self.scene.held[v as usize] { 0.0 } else { 1.0 };
+        // A point without tets, which is held, weighs as much as a cubic centimeter.
+        let volume = Some(self.scene.volumes[v as usize]).filter(|&volume| volume > 0.0).unwrap_or(1e-6);
         Node {
             position,
             target: position,
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
-            mass: self.options.density * self.scene.volumes[v as usize],
+            mass: self.options.density * volume,
             free,
             stretch: 0.0,
         }
@@ -446,51 +348,7 @@ impl Example for Softbody {
         about: "soft solids fall, or are twisted, stretched or squeezed (stable neo-Hookean tets, vertex block descent)",
         mesh: "bar:41x11x11",
         steps: 1200,
-        settings: &[
-            Setting {
-                name: "scene",
-                about: "what is done to it: it falls, its ends are turned or pulled, or a lid presses it to the ground",
-                kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
-            },
-            number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
-            number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
-            number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
-            number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
-            number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
-            number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
-            number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
-            number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
-            number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
-            number(
-                "relaxation",
-                "share of each Newton step; 0 takes 1, or 0.4 under the jacobi order",
-                0.0,
-                "",
-                [0.0, 1.99],
-            ),
-            number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
-            number(
-                "amount",
-                "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
-                0.0,
-                "",
-                [0.0, 100.0],
-            ),
-            number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
-            number(
-                "size",
-                "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
-                0.0,
-                "m",
-                [0.0, 1e6],
-            ),
-            Setting {
-                name: "obstacles",
-                about: "ground with a ball (drop) or a lid (squeeze)",
-                kind: Kind::Choice(&["all", "no-ball", "none"]),
-            },
-            Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
-        ],
+        settings: SETTINGS,
         ..Info::DEFAULT
     };
 
@@ -499,7 +357,7 @@ impl Example for Softbody {
     }
 
     const LIVE: &'static [&'static str] =
-        &["dt", "young", "poisson", "gravity", "slope", "drag", "friction", "relaxation"];
+        &["dt", "young", "poisson", "gravity", "damping", "drag", "friction", "relaxation", "period"];
 
     fn change(&mut self, settings: &Settings, order: Order) -> Result<()> {
         *self = Softbody::tuned(self.scene.clone(), &SoftbodyOptions::from(settings), order);
@@ -518,6 +376,7 @@ impl Example for Softbody {
             label: "stretch",
             map: ColorMap::Coolwarm,
             props,
+            section: Section::None,
             ..Look::default()
         }
     }
@@ -531,6 +390,118 @@ impl Example for Softbody {
     }
 }
 
-const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
-    Setting { name, about, kind: Kind::Number { default, unit, range } }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use meshweft::Simulation;
+    use meshweft_mesh::generate::generate;
+    use meshweft_mesh::{CellKind, Cells};
+
+    fn build(spec: &str, options: &SoftbodyOptions, order: Order) -> Simulation<Softbody, f32> {
+        let mut mesh = generate(spec, 1).unwrap();
+        let softbody = Softbody::with(&mut mesh, options, order).unwrap();
+        Simulation::builder(mesh, softbody).order(order).build().unwrap()
+    }
+
+    /// The farthest that a vertex is from the origin after so many steps; a number that is not finite would stop them.
+    fn farthest(run: &mut Simulation<Softbody, f32>, steps: usize) -> f64 {
+        (0..steps).for_each(|_| run.step().unwrap());
+        run.field("position").unwrap().values.iter().fold(0.0, |most, x| most.max(x.abs()))
+    }
+
+    /// Moves every vertex.
+    fn place(run: &mut Simulation<Softbody, f32>, to: impl Fn(usize, Vector3<f64>) -> Vector3<f64>) {
+        let points = run.mesh().points().to_vec();
+        let moved: Vec<f64> = (0..).zip(points).flat_map(|(v, p)| <[f64; 3]>::from(to(v, p.into()))).collect();
+        run.set_field("position", &moved).unwrap();
+    }
+
+    #[test]
+    fn no_stiffness_mass_step_or_order_makes_a_scene_explode() {
+        let scenes = [Act::Drop, Act::Twist, Act::Stretch, Act::Squeeze];
+        let base = SoftbodyOptions { bodies: 2, period: 0.2, ..SoftbodyOptions::default() };
+        for (young, poisson, density, dt, rounds) in [
+            (1e12, 0.4999, 1e-3, 1.0 / 600.0, 10),
+            (1e-3, 0.0, 1e6, 1.0 / 600.0, 10),
+            (4e4, 0.4, 1000.0, 1.0, 1),
+            (1e9, 0.4999, 1000.0, 0.1, 3),
+            (4e4, 0.4, 1000.0, 1e-6, 2),
+        ] {
+            for act in scenes {
+                for order in Order::ALL {
+                    let options = SoftbodyOptions { act, young, poisson, density, dt, rounds, ..base.clone() };
+                    let most = farthest(&mut build("bar:9x3x3", &options, order), 40);
+                    // No farther than it would fall: so far from the minimum, contact does not catch it at once.
+                    let fall = 4.0 + 0.5 * 9.81 * (41.0 * dt).powi(2);
+                    assert!(most < fall, "{act:?} {young} {poisson} {density} {dt} {rounds} {order}: {most} m");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn solids_come_back_from_shapes_that_are_none() {
+        let floating = SoftbodyOptions {
+            gravity: 0.0,
+            bodies: 1,
+            obstacles: Obstructed::Nothing,
+            drag: 2.0,
+            ..SoftbodyOptions::default()
+        };
+        let run = || build("box:6", &floating, Order::default());
+        let volume = |run: &mut Simulation<Softbody, f32>| run.metric("volume").unwrap();
+        let whole = volume(&mut run());
+        // Squeezed flat, turned inside out, and scattered.
+        let scatter = |v: usize, k: usize| ((v * [7919, 104_729, 1_299_709][k]) % 1009) as f64 / 1009.0;
+        let shapes: [(&str, &dyn Fn(usize, Vector3<f64>) -> Vector3<f64>); 3] = [
+            ("flat", &|_, x| Vector3::new(x.x, x.y, 1e-3 * x.z)),
+            ("inside out", &|_, x| Vector3::new(x.x, x.y, -x.z)),
+            ("scattered", &|v, _| Vector3::from_fn(|k, _| scatter(v, k))),
+        ];
+        for (name, shape) in shapes {
+            let mut run = run();
+            place(&mut run, shape);
+            let most = farthest(&mut run, 1500);
+            let (after, elastic) = (volume(&mut run), run.metric("elastic energy").unwrap());
+            // Some tets may stay inside out among others that are not.
+            assert!(most < 2.0 && (after / whole - 1.0).abs() < 0.01, "{name}: {most} m, volume {after} of {whole}");
+            assert!(elastic < 1e-3 * floating.young * whole, "{name}: {elastic} J");
+        }
+        // In one place nothing pulls any way.
+        let mut run = run();
+        place(&mut run, |_, _| Vector3::new(0.5, 0.5, 0.5));
+        assert!(farthest(&mut run, 20) <= 0.5);
+    }
+
+    #[test]
+    fn tets_without_volume_and_points_without_tets_are_left_out_with_a_word() {
+        let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [3.0; 3]];
+        let mesh = |tets: Vec<u32>| Mesh::new(points.clone(), Cells::of(CellKind::Tet, tets)).unwrap();
+        let options = SoftbodyOptions { bodies: 1, size: Some(1.0), ..SoftbodyOptions::default() };
+        let with = |tets: Vec<u32>| {
+            let mut mesh = mesh(tets);
+            Softbody::with(&mut mesh, &options, Order::default()).map(|softbody| (mesh, softbody))
+        };
+        // The second is inside out, which is put right; the third is flat.
+        let (mesh, softbody) = with(vec![0, 1, 2, 3, 1, 2, 4, 3, 0, 1, 4, 2]).unwrap();
+        let note =
+            "1 of 3 tets have hardly any volume and are left out; 1 of 6 points are in no tet and stay where they are";
+        assert_eq!(softbody.note().unwrap(), note);
+        let mut run = Simulation::builder(mesh, softbody).build().unwrap();
+        let before = run.vertex(5).unwrap().position;
+        let whole = run.metric("volume").unwrap();
+        (0..30).for_each(|_| run.step().unwrap());
+        assert!((run.vertex(5).unwrap().position - before).norm() < 1e-6);
+        assert!((run.metric("volume").unwrap() / whole - 1.0).abs() < 0.1);
+
+        let error = with(vec![0, 1, 4, 2]).err().unwrap().to_string();
+        assert!(error.contains("none of the 1 tets of the mesh has a volume"), "{error}");
+        let mut surface = generate("sheet:5", 1).unwrap();
+        let error = Softbody::with(&mut surface, &options, Order::default()).err().unwrap().to_string();
+        assert!(error.contains("but the cells of the mesh are 32 of kind triangle: give a solid"), "{error}");
+        let many = SoftbodyOptions { bodies: 1_000_000, ..options.clone() };
+        let error =
+            Softbody::with(&mut generate("box:9", 1).unwrap(), &many, Order::default()).err().unwrap().to_string();
+        assert!(error.contains("too many"), "{error}");
+    }
 }

@@ -1,6 +1,5 @@
 //! Solids of tets that resist shear and change of volume, also turned inside out.
 
-use super::symmetric::Symmetric;
 use super::system::System;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Real, record};
@@ -59,23 +58,14 @@ impl<R: Real> NeoHookean<R> {
         System { force: sums.force + across * (ratio - free_ratio), hessian: sums.hessian.plus_outer(inverse, across) }
     }
 
-    /// Adds what a solid pulls a vertex with. `pull` and `weight`: the sums over edges of `w (x - at)` and of `w`, m; `tets`: what
+    /// What a solid pulls a vertex with. `pull` and `weight`: the sums over edges of `w (x - at)` and of `w`, m; `tets`: what
     /// [`NeoHookean::gather`] made of its tets.
     #[inline(always)]
-    pub fn add(&self, system: System<R>, (pull, weight): (Vector3<R>, R), tets: System<R>) -> System<R> {
+    pub fn system(&self, (pull, weight): (Vector3<R>, R), tets: System<R>) -> System<R> {
         let sixth = self.lambda * R::lit(1.0 / 6.0);
-        let Symmetric { xx, yy, zz, xy, xz, yz } = system.hessian.plus_diagonal(self.mu * weight);
-        let more = tets.hessian;
         System {
-            force: system.force + (pull * self.mu + tets.force * sixth),
-            hessian: Symmetric {
-                xx: xx + more.xx * sixth,
-                yy: yy + more.yy * sixth,
-                zz: zz + more.zz * sixth,
-                xy: xy + more.xy * sixth,
-                xz: xz + more.xz * sixth,
-                yz: yz + more.yz * sixth,
-            },
+            force: pull * self.mu + tets.force * sixth,
+            hessian: tets.hessian.scaled(sixth).plus_diagonal(self.mu * weight),
         }
     }
 
@@ -136,7 +126,7 @@ mod tests {
         for (f, turned) in
             [(Matrix3::new(1.2, 0.3, 0.0, -0.1, 0.8, 0.2, 0.0, 0.4, 1.5), 1.0), (-Matrix3::identity(), -1.0)]
         {
-            let j = f.determinant();
+            let j: f64 = f.determinant();
             assert_eq!(j.signum(), turned);
             let density = 0.5 * solid.mu * (f.norm_squared() - 3.0) - solid.mu * (j - 1.0)
                 + 0.5 * solid.lambda * (j - 1.0) * (j - 1.0);
@@ -156,7 +146,7 @@ mod tests {
             _ => sum,
         };
         let shear = edges().iter().fold((Vector3::zeros(), 0.0), of_edges);
-        let system = solid.add(System::at_rest(0.0), shear, tets);
+        let system = solid.system(shear, tets);
         let total = |x: Vector3<f64>| energy(&solid, [x, others[0], others[1], others[2]]);
         let least = at + system.solve();
         for axis in 0..3 {

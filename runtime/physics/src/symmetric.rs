@@ -62,6 +62,20 @@ impl<R: Real> Symmetric<R> {
         }
     }
 
+    /// All entries times `s`.
+    #[inline(always)]
+    pub fn scaled(self, s: R) -> Self {
+        let Symmetric { xx, yy, zz, xy, xz, yz } = self;
+        Symmetric { xx: xx * s, yy: yy * s, zz: zz * s, xy: xy * s, xz: xz * s, yz: yz * s }
+    }
+
+    /// The product with a vector.
+    #[inline(always)]
+    pub fn times(self, a: Vector3<R>) -> Vector3<R> {
+        let Symmetric { xx, yy, zz, xy, xz, yz } = self;
+        Vector3::new(xx * a.x + xy * a.y + xz * a.z, xy * a.x + yy * a.y + yz * a.z, xz * a.x + yz * a.y + zz * a.z)
+    }
+
     /// Solves `self x = b` for `x` by cofactors; `self` is positive definite.
     ///
     /// ```
@@ -91,11 +105,7 @@ mod tests {
     fn solving_undoes_multiplying() {
         let a = Symmetric::diagonal(2.0f64).plus_outer(3.0, Vector3::new(1.0, -2.0, 0.5)).plus_diagonal(0.25);
         let x = Vector3::new(0.3, -1.0, 2.0);
-        let b = Vector3::new(
-            a.xx * x.x + a.xy * x.y + a.xz * x.z,
-            a.xy * x.x + a.yy * x.y + a.yz * x.z,
-            a.xz * x.x + a.yz * x.y + a.zz * x.z,
-        );
-        assert!((a.solve(b) - x).norm() < 1e-14);
+        assert!((a.solve(a.times(x)) - x).norm() < 1e-14);
+        assert!((a.times(x) - (x * 2.25 + Vector3::new(1.0, -2.0, 0.5) * 3.0 * 3.3)).norm() < 1e-14);
     }
 }

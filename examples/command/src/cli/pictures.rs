@@ -25,9 +25,10 @@ pub(super) struct Pictures {
     /// meshes from where they are seen whole]
     #[arg(long, value_name = "SIDE|AROUND,ABOVE", value_parser = camera, allow_hyphen_values = true, help_heading = HEADING)]
     camera: Option<[f64; 2]>,
-    /// How solids are cut open toward the camera, so that the picture shows what is inside
-    #[arg(long, value_parser = one_of(SECTIONS), default_value = "quarter", value_name = "PART", help_heading = HEADING)]
-    section: Section,
+    /// How solids are cut open toward the camera, so that the picture shows what is inside [default: quarter, but what
+    /// the example says]
+    #[arg(long, value_parser = one_of(SECTIONS), value_name = "PART", help_heading = HEADING)]
+    section: Option<Section>,
     /// The field that gives the color: one of the state, or of the points or cells of the mesh file (of cells, its mean around each
     /// vertex), vectors by their length; none for a plain color [default: of the example]
     #[arg(long, alias = "colour", value_name = "FIELD", help_heading = HEADING)]

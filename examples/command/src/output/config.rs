@@ -39,8 +39,8 @@ pub struct Style {
     /// Where the camera stands, as [`Camera::seen_from`](meshweft_picture::Camera::seen_from) takes it; `None` is the view of
     /// [`Camera::framing`](meshweft_picture::Camera::framing).
     pub view: Option<[f64; 2]>,
-    /// How solids are cut open toward the camera.
-    pub section: Section,
+    /// How solids are cut open toward the camera; `None` is as the look says.
+    pub section: Option<Section>,
     /// The field that gives the color: of the state, or of the points or the cells of the mesh; `none` is a plain color. `None` is
     /// that of the look.
     pub color: Option<String>,
@@ -50,7 +50,7 @@ impl Default for Style {
     fn default() -> Style {
         let picture = Size { width: 1280, height: 960 };
         let film = Size { width: 640, height: 480 };
-        Style { picture, film, view: None, section: Section::default(), color: None }
+        Style { picture, film, view: None, section: None, color: None }
     }
 }
 

@@ -100,7 +100,7 @@ impl Film {
         let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
-        let Skin { mut triangles, mut faces, cuts } = Skin::of(mesh, style.section, toward);
+        let Skin { mut triangles, mut faces, cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
         let mut edges = mesh.cells().corners_of(CellKind::Edge).as_chunks().0.to_vec();
         if edges.len() > MOST_EDGES {
             edges.clear();

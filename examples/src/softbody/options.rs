@@ -1,0 +1,162 @@
+//! What can be set.
+
+use meshweft_command::{Kind, Setting, Settings};
+
+/// What is done to the solid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It falls on the ground.
+    Drop,
+    /// Its ends are turned, one each way, and back.
+    Twist,
+    /// Its ends are pulled apart, and back.
+    Stretch,
+    /// A lid presses it against the ground, and opens again.
+    Squeeze,
+}
+
+/// Settings of a soft solid; `SoftbodyOptions::default()` is what the command takes.
+///
+/// ```
+/// use meshweft_examples::softbody::{Act, SoftbodyOptions};
+/// let twisted = SoftbodyOptions { act: Act::Twist, ..SoftbodyOptions::default() };
+/// assert_eq!(twisted.gravity, 9.81);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoftbodyOptions {
+    /// What is done to it.
+    pub act: Act,
+    /// Time step, s.
+    pub dt: f64,
+    /// Sweeps a step.
+    pub rounds: usize,
+    /// Mass, kg/m³.
+    pub density: f64,
+    /// Young's modulus, N/m².
+    pub young: f64,
+    /// Poisson's ratio, 0 to 0.4999.
+    pub poisson: f64,
+    /// Time over which its stiffness resists motion, s.
+    pub damping: f64,
+    /// Acceleration downward, m/s².
+    pub gravity: f64,
+    /// By how much the ground slopes down along x, degrees.
+    pub slope: f64,
+    /// Rate at which the air slows it down, 1/s.
+    pub drag: f64,
+    /// Coefficient of friction.
+    pub friction: f64,
+    /// Share of each Newton step, below 2; `None` takes what suits the order.
+    pub relaxation: Option<f64>,
+    /// How many of it fall.
+    pub bodies: usize,
+    /// How far it is twisted (turns of each end), stretched (share of its length) or squeezed (share of its height); `None` takes 0.5, 1 or 0.6.
+    pub amount: Option<f64>,
+    /// Seconds from one state without load to the next.
+    pub period: f64,
+    /// Largest side, m; `None` keeps it, or makes it 1 m if out of 0.2 to 5 m.
+    pub size: Option<f64>,
+    /// Whether there are ball, ground and lid.
+    pub obstacles: Obstructed,
+    /// Whether y points up in the mesh, not z.
+    pub y_is_up: bool,
+}
+
+/// What there is to touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstructed {
+    /// The ground, a ball on it where something falls, and the lid that squeezes.
+    All,
+    /// No ball.
+    NoBall,
+    /// Nothing.
+    Nothing,
+}
+
+impl From<&Settings> for SoftbodyOptions {
+    fn from(settings: &Settings) -> SoftbodyOptions {
+        let number = |name| settings.number(name);
+        let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
+        SoftbodyOptions {
+            act: match settings.choice("scene") {
+                "twist" => Act::Twist,
+                "stretch" => Act::Stretch,
+                "squeeze" => Act::Squeeze,
+                _ => Act::Drop,
+            },
+            dt: number("dt"),
+            rounds: settings.count("rounds"),
+            density: number("density"),
+            young: number("young"),
+            poisson: number("poisson"),
+            damping: number("damping"),
+            gravity: number("gravity"),
+            slope: number("slope"),
+            drag: number("drag"),
+            friction: number("friction"),
+            relaxation: unless_zero("relaxation"),
+            bodies: settings.count("bodies"),
+            amount: unless_zero("amount"),
+            period: number("period"),
+            size: unless_zero("size"),
+            obstacles: match settings.choice("obstacles") {
+                "no-ball" => Obstructed::NoBall,
+                "none" => Obstructed::Nothing,
+                _ => Obstructed::All,
+            },
+            y_is_up: settings.choice("up") == "y",
+        }
+    }
+}
+
+impl Default for SoftbodyOptions {
+    fn default() -> SoftbodyOptions {
+        SoftbodyOptions::from(&Settings::new(SETTINGS))
+    }
+}
+
+/// The same on the command line.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "scene",
+        about: "what is done to it: it falls, its ends are turned or pulled, or a lid presses it to the ground",
+        kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
+    },
+    number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
+    number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
+    number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
+    number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
+    number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
+    number("damping", "time over which its stiffness resists motion, free flight too", 0.0, "s", [0.0, 1e3]),
+    number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
+    number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
+    number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
+    number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
+    number(
+        "relaxation",
+        "share of each Newton step where nothing touches; 0 takes 1.5, or 0.4 under the jacobi order",
+        0.0,
+        "",
+        [0.0, 1.99],
+    ),
+    number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
+    number(
+        "amount",
+        "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
+        0.0,
+        "",
+        [0.0, 100.0],
+    ),
+    number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
+    number("size", "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m", 0.0, "m", [0.0, 1e6]),
+    Setting {
+        name: "obstacles",
+        about: "ground with a ball (drop) or a lid (squeeze)",
+        kind: Kind::Choice(&["all", "no-ball", "none"]),
+    },
+    Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
+];
+
+const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
+    Setting { name, about, kind: Kind::Number { default, unit, range } }
+}
