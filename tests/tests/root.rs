@@ -12,6 +12,7 @@
 //! - `resume`: every example goes on from checkpoints, wherever.
 //! - `physics`: the acceptance tests of the examples.
 //! - `embed`: a program of one's own in a loop of one's own.
+//! - `ensembles`: copies of every example beside each other.
 //! - `cli`: the command.
 //! - `tidy`: rules that the sources keep.
 
@@ -20,6 +21,7 @@ mod audit;
 mod cli;
 mod determinism;
 mod embed;
+mod ensembles;
 mod extremes;
 #[cfg(feature = "gpu")]
 mod gpu;

@@ -207,3 +207,193 @@ fn hand_out<I: Send, R: Send, E>(
     });
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Backend, Simulation};
+    use super::*;
+    use crate::number::Number;
+    use crate::program::{Incidence, Program, Stages, Stars};
+    use crate::{Mesh, kernels, record, stars, vertex};
+    use meshweft_mesh::generate::generate;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    vertex! { struct Point<R> { shared heat: R, noise: R } }
+    record! { struct Rate<R> { rate: R } }
+    record! { struct Clock<R> { hottest: R, rounds: R } }
+    stars! { Edges[1]: R; }
+
+    /// Spreads until the hottest vertex is cool enough, with a reduction, a loop, globals and random numbers.
+    #[derive(Clone)]
+    struct Spreading {
+        rate: f64,
+        weight: f64,
+        fixed: u32,
+    }
+
+    kernels! {
+        for Spreading: Point, Rate, Clock;
+        map Shake |p, own| Point { noise: p.uniform(3), ..own };
+        update Spread |p, own, around| {
+            let flow = around.sum(Edges, |[other], weight| (other.heat - own.heat) * weight);
+            Point { heat: own.heat + p.rate * flow + own.noise * R::lit(1e-3), ..own }
+        };
+        max Hottest("hottest", "K") |_, own, _| own.heat;
+        sum Heat("heat", "J") |_, own, _| own.heat;
+        scalar Count |p| Clock { rounds: p.globals.rounds + R::lit(1.0), ..p.globals };
+        test Cool |p| p.globals.hottest.less(R::lit(3.5));
+    }
+
+    impl Program for Spreading {
+        fn parameters(&self, _: f64) -> Rate<f64> {
+            Rate { rate: self.rate }
+        }
+        fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
+            let weight = self.weight;
+            stars.add(Edges, mesh.edges(), move |_: Incidence<2>| weight);
+            Ok(())
+        }
+        fn initial(&self, _: &Mesh, v: u32) -> Point<f64> {
+            Point { heat: f64::from(v % 5), noise: 0.0 }
+        }
+        fn fixed(&self, _: &Mesh, v: u32) -> bool {
+            v == self.fixed
+        }
+        fn globals(&self) -> Clock<f64> {
+            Clock { hottest: 4.0, rounds: 0.0 }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.map(Shake);
+            stages.until(Cool, 5, |stages| {
+                stages.sweep(Spread, 1);
+                stages.reduce(Hottest, |g| &mut g.hottest);
+                stages.scalar(Count);
+            });
+        }
+    }
+
+    const PLAIN: Spreading = Spreading { rate: 0.1, weight: 1.0, fixed: 0 };
+
+    fn mesh() -> Mesh {
+        generate("sheet:24", 1).unwrap()
+    }
+
+    fn have_the_bits_of_runs_alone<T: Number>() {
+        // Some differ in what is planned, too.
+        let program = |k: usize| Spreading {
+            rate: 0.02 * (1 + k) as f64,
+            weight: if k % 4 == 3 { 0.5 } else { 1.0 },
+            fixed: (k / 5) as u32,
+        };
+        let alone = |k: usize| {
+            let builder = Simulation::builder(mesh(), program(k)).backend(Backend::Cpu { threads: 2 });
+            let mut alone = builder.precision::<T>().build().unwrap();
+            (0..7).for_each(|_| alone.step().unwrap());
+            (alone.digest().unwrap(), alone.metrics().unwrap(), alone.globals().unwrap().rounds)
+        };
+        let alone: Vec<_> = (0..9).map(alone).collect();
+        assert!(alone.windows(2).all(|pair| pair[0].0 != pair[1].0), "all differ");
+        for threads in [1, 2, 3] {
+            let build =
+                |k, plans: &Plans| Simulation::builder(mesh(), program(k)).precision::<T>().one_of(plans).build();
+            let mut ensemble = Ensemble::build(9, threads, build).unwrap();
+            assert_eq!((ensemble.threads(), ensemble.copies()[8].threads()), (threads, 1));
+            // In visits of several lengths.
+            [1, 4, 2].into_iter().for_each(|steps| ensemble.step(steps).unwrap());
+            let read = |_, copy: &mut Simulation<Spreading, T>| {
+                (copy.digest().unwrap(), copy.metrics().unwrap(), copy.globals().unwrap().rounds)
+            };
+            assert_eq!(ensemble.each(read), alone, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn copies_have_the_bits_of_runs_alone_on_any_number_of_threads() {
+        have_the_bits_of_runs_alone::<f32>();
+        have_the_bits_of_runs_alone::<f64>();
+    }
+
+    #[test]
+    fn what_is_planned_is_shared_where_it_is_the_same_and_only_there() {
+        let plans = Plans::default();
+        let build = |program: Spreading, mesh| Simulation::builder(mesh, program).one_of(&plans);
+        let first = build(PLAIN, mesh()).build().unwrap();
+        let is_shared = |other: &dyn AnySimulation| std::ptr::eq(first.schedule(), other.schedule());
+        let softer = build(Spreading { rate: 0.3, ..PLAIN }, mesh()).build().unwrap();
+        assert!(is_shared(&*softer) && std::ptr::eq(first.mesh(), softer.mesh()));
+        // The same plan on points elsewhere.
+        let mut moved = mesh();
+        moved.set_points(moved.points().iter().map(|p| p.map(|x| 2.0 * x)).collect()).unwrap();
+        let moved = build(PLAIN, moved).build().unwrap();
+        assert!(is_shared(&*moved) && !std::ptr::eq(first.mesh(), moved.mesh()));
+        let double = build(PLAIN, mesh()).precision::<f64>().build().unwrap();
+        // Each of another cause.
+        let others = [
+            build(Spreading { weight: 2.0, ..PLAIN }, mesh()).build().unwrap(),
+            build(Spreading { fixed: 1, ..PLAIN }, mesh()).build().unwrap(),
+            build(PLAIN, generate("sheet:24x23", 1).unwrap()).build().unwrap(),
+            build(PLAIN, mesh()).order(crate::Order::COLOR).build().unwrap(),
+            build(PLAIN, mesh()).order_by(u64::from).build().unwrap(),
+            build(PLAIN, mesh()).backend(Backend::Serial).build().unwrap(),
+        ];
+        assert!(!is_shared(&*double) && others.iter().all(|other| !is_shared(&**other)));
+        let watched = build(PLAIN, mesh()).audit(true).build().unwrap();
+        assert!(watched.audit().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_copy_that_fails_is_named_and_the_others_go_on() {
+        let rate = |k: usize| if k % 3 == 1 { 1e30 } else { 0.1 };
+        let build = |k: usize, plans: &Plans| {
+            Simulation::builder(mesh(), Spreading { rate: rate(k), ..PLAIN }).one_of(plans).build()
+        };
+        let mut ensemble = Ensemble::build(6, 2, build).unwrap();
+        let error = ensemble.step(9).unwrap_err();
+        assert!(
+            matches!(&error, Error::Copy { copy: 1, error } if matches!(**error, Error::Diverged { .. })),
+            "{error}"
+        );
+        assert!(error.to_string().starts_with("copy 1: the run diverged: "), "{error}");
+        let steps: Vec<u64> = ensemble.copies().iter().map(|copy| copy.steps()).collect();
+        assert!(steps[1] < 9 && steps[1] == steps[4], "{steps:?}");
+        assert_eq!([steps[0], steps[2], steps[3], steps[5]], [9; 4]);
+        // Copies can be mended one by one.
+        ensemble.copies_mut()[1].program_mut().rate = 0.1;
+    }
+
+    #[test]
+    fn an_ensemble_ends_at_the_first_copy_that_cannot_be_built_and_at_a_panic() {
+        let build = |k: usize, plans: &Plans| match k {
+            3.. => Err(Error::Invalid(format!("no {k}"))),
+            _ => Ok(Simulation::builder(mesh(), PLAIN).one_of(plans).build()?.into_any()),
+        };
+        for threads in [1, 3] {
+            assert_eq!(Ensemble::build(1_000_000_000, threads, build).err().unwrap().to_string(), "no 3");
+            let mut taken = Vec::new();
+            let result = sweep(
+                1_000_000_000,
+                threads,
+                |k, _| 2 * k,
+                |k, twice| {
+                    taken.push((k, twice));
+                    if k < 4 { Ok(()) } else { Err(Error::Invalid("enough".into())) }
+                },
+            );
+            assert_eq!(
+                (result.unwrap_err().to_string(), taken),
+                ("enough".into(), vec![(0, 0), (1, 2), (2, 4), (3, 6), (4, 8)])
+            );
+            let mut ensemble = Ensemble::build(3, threads, build).unwrap();
+            let visit = |k, copy: &mut Box<dyn AnySimulation>| {
+                assert!(k != 1, "as it was told");
+                copy.step().unwrap();
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| ensemble.each(visit))).is_err());
+            ensemble.step(1).unwrap();
+            assert_eq!(ensemble.copies()[1].steps(), 1);
+        }
+        let says = |copies, threads| Ensemble::build(copies, threads, build).err().unwrap().to_string();
+        assert_eq!(says(0, 1), "an ensemble of no copies: take 1 or more");
+        assert_eq!(says(1, 5000), "5000 threads are more than 4096");
+    }
+}

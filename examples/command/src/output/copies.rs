@@ -75,6 +75,14 @@ impl Record {
     }
 }
 
+#[cfg(test)]
+impl Record {
+    /// The film alone.
+    pub(super) fn into_film(self) -> Option<Film> {
+        self.film
+    }
+}
+
 /// A copy that is done.
 pub(crate) struct Ended {
     /// What was varied.

@@ -84,3 +84,59 @@ impl Film {
         Ok(Some(all))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Style;
+    use crate::output::copies::Record;
+    use crate::template::Diffusion;
+    use crate::{Entry, Options, Settings};
+    use meshweft_mesh::generate::generate;
+
+    #[test]
+    fn films_lie_on_a_grid_and_a_shorter_one_stays_at_its_last_frame() {
+        let (folder, entry) = (tempfile::tempdir().unwrap(), Entry::of::<Diffusion>());
+        let config = Config {
+            folder: folder.path().to_owned(),
+            name: entry.info.name,
+            steps: 3,
+            every: 1,
+            state_every: 1,
+            pictures: true,
+            pieces: false,
+            style: Style::default(),
+            threads: 1,
+            resumable: false,
+        };
+        let film = |steps: u64| {
+            let mesh = generate("sheet:5", 1).unwrap();
+            let mut run = entry.start(mesh, &Settings::new(entry.info.settings), &Options::default()).unwrap();
+            let mut record = Record::new(&config, &run, true, Some(1)).unwrap();
+            record.look(&mut run, false).unwrap();
+            for _ in 0..steps {
+                run.step().unwrap();
+                record.look(&mut run, false).unwrap();
+            }
+            record.into_film().unwrap()
+        };
+        let mut single = film(3);
+        let films = vec![film(3), film(1), film(3)];
+        let mut all = Film::side_by_side(&config, "three".into(), films).unwrap().unwrap();
+        let own = single.places();
+        assert_eq!((all.places(), all.times.len(), all.triangles.len()), (3 * own, 4, 3 * single.triangles.len()));
+        let (first, count) = (single.triangles[1], single.triangles.len());
+        assert_eq!(all.triangles[count + 1], first.map(|v| v + own as u32));
+        assert_eq!(all.caption(0.0), "three  t = 0 s");
+        let (numbers, alone) = (all.read(3).unwrap(), [1, 3].map(|frame| single.read(frame).unwrap()));
+        let (points, colors) = numbers.split_at(9 * own);
+        // Beside each other, then in the next row toward the camera.
+        let at = |copy: usize| -> [f64; 3] { points[3 * copy * own..][..3].try_into().unwrap() };
+        let [a, b, c] = [0, 1, 2].map(at);
+        assert!(b[0] - a[0] > 1.1 && b[1..] == a[1..] && a[1] - c[1] > 1.1 && c[0] == a[0], "{a:?} {b:?} {c:?}");
+        let color = |numbers: &[f64]| numbers[numbers.len() - own..].to_vec();
+        assert_eq!(colors, [color(&alone[1]), color(&alone[0]), color(&alone[1])].concat());
+        assert_ne!(color(&alone[0]), color(&alone[1]));
+        assert!(Film::side_by_side(&config, "none".into(), Vec::new()).unwrap().is_none());
+    }
+}
