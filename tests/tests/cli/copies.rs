@@ -21,7 +21,7 @@ fn the_row_of_a_copy_is_what_a_run_alone_with_its_settings_comes_to() {
     let (folder, alone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let cloth = ["run", "cloth", "--mesh", "sheet:8", "--steps", "12", "--no-pictures", "--quiet", "--json", "--out"];
     let path = folder.path().to_str().unwrap();
-    let vary = ["--vary", "stretch=100:2000:log", "--vary", "pins=corners,none", "--copies", "5", "--every", "5"];
+    let vary = ["--vary", "stretch=100:2000:log", "--vary", "pins=corners,side", "--copies", "5", "--every", "5"];
     for (threads, precision) in [("1", "f32"), ("2", "f64"), ("3", "f32")] {
         let how = ["--threads", threads, "--precision", precision];
         let report = json(&[&cloth[..], &[path], &vary, &how].concat());
@@ -30,7 +30,7 @@ fn the_row_of_a_copy_is_what_a_run_alone_with_its_settings_comes_to() {
         let table = rows(&folder.path().join("cloth.csv"));
         assert_eq!(table.0[..5], ["copy", "stretch", "pins", "steps", "time_s"]);
         assert_eq!(column(&table, "copy"), ["0", "1", "2", "3", "4"]);
-        assert_eq!(column(&table, "pins"), ["corners", "none", "corners", "none", "corners"]);
+        assert_eq!(column(&table, "pins"), ["corners", "side", "corners", "side", "corners"]);
         let stretch = column(&table, "stretch");
         assert_eq!((stretch[0], stretch[4], table.1.len()), ("100", "2000", 5));
         let (digests, mut seen) = (column(&table, "digest"), Vec::new());
@@ -159,7 +159,11 @@ fn copies_that_cannot_be_are_refused_before_anything_is_written() {
         (&["--vary", "rounds=-5:1e9", "--copies", "3"], "out of range"),
         (&["--vary", "no.csv"], "no.csv: write NAME=VALUES, or the name of a CSV file"),
         (&["--vary", "seed=1,2", "--mesh", &file], "part.obj is no generator"),
-        (&["--copies", "2", "--mesh", "sheet:100000", "--threads", "64"], "of memory"),
+        (&["--copies", "2", "--mesh", "sheet:40000"], "sheet:40000: setting up a run needs at least"),
+        (
+            &["--vary", "seed=1,2", "--mesh", "random:300000000", "--threads", "2"],
+            "random:300000000, 2 at a time: setting up",
+        ),
         (&["--copies", "2", "--backend", "gpu"], "take --backend cpu"),
         (&["--copies", "2", "--backend", "auto"], "take --backend cpu"),
         (&["--copies", "2", "--processes", "2"], "leave out --processes, --hosts and --workers"),

@@ -3,24 +3,26 @@
 //! A copy is built, takes all of its steps and is gone before the thread that did it takes the next: it stays in that core's cache, and memory
 //! does not grow with the number of copies. What is kept of each is a row of a table.
 
+mod report;
+
 use super::console::{Console, Outcome};
-use super::goal::Goal;
+use super::goal::{Condition, Goal};
 use super::memory::SET_UP;
-use super::options::Plan;
+use super::meshes;
+use super::options::{Plan, Problem};
+use super::pictures::Pictures;
 use super::programs::Programs;
 use super::progress::Progress;
-use super::run::Arguments;
 use super::signals::Signals;
 use super::vary::{Axis, SEED, Variation};
-use super::{meshes, text};
 use crate::output::copies::{self, Ended, Record, is_shown};
 use crate::output::{self, Config};
-use crate::{Check, Options};
+use crate::{Check, Options, Run};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use meshweft::{Backend, Error, Metric, Plans, sweep};
+use meshweft::{Backend, Error, Plans, sweep};
 use meshweft_mesh::{Mesh, generate};
-use serde_json::{Map, Value, json};
+use report::{Report, Sum};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -52,9 +54,24 @@ impl Copies {
     }
 }
 
+/// What is wanted of copies: the options of a run that they have, too.
+pub(super) struct Wanted<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) copies: &'a Copies,
+    pub(super) pictures: &'a Pictures,
+    pub(super) folder: PathBuf,
+    pub(super) steps: Option<u64>,
+    pub(super) until: Option<f64>,
+    pub(super) stop: Option<&'a Condition>,
+    pub(super) every: Option<u64>,
+    pub(super) verify: bool,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+}
+
 /// A scene that is to be run many times.
 struct Scene<'a> {
-    arguments: &'a Arguments,
+    wanted: &'a Wanted<'a>,
     plan: Plan,
     variation: Variation,
     /// Unless each copy has its own.
@@ -69,41 +86,25 @@ struct Done {
     ended: Ended,
     built_s: f64,
     updates: f64,
-    /// A check that failed.
-    failed: Option<Check>,
-}
-
-/// What all copies came to.
-#[derive(Default)]
-struct Sum {
-    copies: usize,
-    steps: u64,
-    updates: f64,
-    /// Seconds of all threads.
-    built_s: f64,
-    stepped_s: f64,
-    /// Copies that did not come to their end, and that failed a check.
-    diverged: usize,
-    failed: usize,
-    /// By name: the unit, the least, the sum and the greatest of those that did, and how many these are.
-    metrics: Vec<(Metric, [f64; 3], usize)>,
+    /// Whether it failed a check.
+    failed: bool,
 }
 
 /// Runs all copies.
-pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Console) -> Result<Outcome> {
-    arguments.problem.check_here()?;
-    let folder = arguments.folder()?;
-    output::check(&folder)?;
-    let scene = Scene::new(arguments, programs, console)?;
+pub(super) fn run(wanted: &Wanted, programs: &Programs, console: &mut Console) -> Result<Outcome> {
+    wanted.problem.check_here()?;
+    let folder = &wanted.folder;
+    output::check(folder)?;
+    let scene = Scene::new(wanted, programs, console)?;
     let names = scene.variation.names().map(str::to_string).collect();
     let mut output = copies::Copies::create(scene.config.clone(), names)?;
     console.signals.make_stoppable();
     let (copies, signals) = (scene.variation.copies, console.signals.clone());
-    let mut progress = Progress::new(0..copies as u64, u64::MAX, "copy", arguments.quiet, console);
+    let mut progress = Progress::new(0..copies as u64, u64::MAX, "copy", wanted.quiet, console);
     let (mut sum, mut stopped, clock) = (Sum::default(), false, Instant::now());
     let outcome = sweep(
         copies,
-        arguments.problem.threads(),
+        wanted.problem.threads(),
         |copy, plans| scene.run(copy, plans, &signals),
         |copy, done| {
             let Some(done) = done.with_context(|| scene.name(copy))? else {
@@ -131,10 +132,18 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
         );
     }
     let count = signals.count();
+    let clock = Instant::now();
     let files = output.finish(copies, &mut || signals.count() == count)?;
-    let report =
-        Report { scene: &scene, sum: &sum, wall, files, stopped_by: stopped_by.map(|signal| signal.to_string()) };
-    match arguments.json {
+    let drawing = clock.elapsed();
+    let report = Report {
+        scene: &scene,
+        sum: &sum,
+        wall,
+        drawing,
+        files,
+        stopped_by: stopped_by.map(|signal| signal.to_string()),
+    };
+    match wanted.json {
         true => report.print_json(console)?,
         false => report.print(console)?,
     }
@@ -146,9 +155,9 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
 }
 
 impl<'a> Scene<'a> {
-    fn new(arguments: &'a Arguments, programs: &Programs, console: &mut Console) -> Result<Scene<'a>> {
-        let plan = arguments.problem.plan(programs, arguments.verify)?;
-        let Copies { copies, vary } = &arguments.copies;
+    fn new(wanted: &'a Wanted<'a>, programs: &Programs, console: &mut Console) -> Result<Scene<'a>> {
+        let plan = wanted.problem.plan(programs, wanted.verify)?;
+        let Copies { copies, vary } = wanted.copies;
         let variation = Variation::new(vary, *copies, plan.seed, plan.entry.info.settings)?;
         let name = plan.mesh.to_string_lossy();
         let mut mesh = None;
@@ -165,26 +174,26 @@ impl<'a> Scene<'a> {
             mesh = Some(opened);
             size
         };
-        let threads = match arguments.problem.threads() {
+        let threads = match wanted.problem.threads() {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
         let at_once = threads.min(variation.copies);
         SET_UP.check_times(&format!("{name}, {at_once} at a time"), size, at_once)?;
         let config = Config {
-            folder: arguments.folder()?,
+            folder: wanted.folder.clone(),
             name: plan.entry.info.name,
             steps: 0,
             every: 1,
             state_every: 1,
-            pictures: !arguments.pictures.no_pictures,
+            pictures: !wanted.pictures.no_pictures,
             pieces: false,
-            style: arguments.pictures.style(),
-            threads: arguments.problem.threads(),
+            style: wanted.pictures.style(),
+            threads: wanted.problem.threads(),
             resumable: false,
         };
-        let (vertices, steps) = (size.vertices, arguments.steps.unwrap_or(plan.entry.info.steps as u64));
-        Ok(Scene { arguments, plan, variation, mesh, config, vertices, steps })
+        let (vertices, steps) = (size.vertices, wanted.steps.unwrap_or(plan.entry.info.steps as u64));
+        Ok(Scene { wanted, plan, variation, mesh, config, vertices, steps })
     }
 
     /// What a copy is called in messages.
@@ -202,7 +211,7 @@ impl<'a> Scene<'a> {
         if signals.count() > 0 {
             return Ok(None);
         }
-        let Scene { arguments, plan, variation, .. } = self;
+        let Scene { wanted, plan, variation, .. } = self;
         let clock = Instant::now();
         let (mut settings, mut seed) = (plan.settings.clone(), plan.seed);
         variation.apply(copy, &mut settings, &mut seed)?;
@@ -216,45 +225,28 @@ impl<'a> Scene<'a> {
         };
         let options = Options { plans: Some(plans.clone()), backend, ..plan.options.clone() };
         let mut run = plan.entry.start(mesh, &settings, &options)?;
-        let goal = Goal::new(self.steps, arguments.until, arguments.stop.clone(), &mut run)?;
+        let goal = Goal::new(self.steps, wanted.until, wanted.stop.cloned(), &mut run)?;
         let built_s = clock.elapsed().as_secs_f64();
         let config = Config { steps: goal.steps, ..self.config.clone() };
         let shown = is_shown(copy, variation.copies, self.vertices);
-        let mut record = Record::new(&config, &run, shown, arguments.every)?;
+        let mut record = Record::new(&config, &run, shown, wanted.every)?;
         let mut metrics = run.metrics()?;
         record.look(&mut run, false)?;
-        let (mut stepped, mut met, mut error) = (Duration::ZERO, false, None);
-        while !met && !goal.is_reached(&run) {
-            if signals.count() > 0 {
-                return Ok(None);
-            }
-            let clock = Instant::now();
-            let result = run.step();
-            stepped += clock.elapsed();
-            if let Err(failed) = result {
-                // What its settings have led to is a result like any other.
-                match failed.downcast_ref() {
-                    Some(Error::Diverged { .. } | Error::Global { .. }) => error = Some(failed.to_string()),
-                    _ => return Err(failed),
-                }
-                break;
-            }
-            record.look(&mut run, false)?;
-            met = goal.is_met(&mut run)?;
-        }
-        let mut failed = None;
-        if error.is_none() {
+        let Some((stepped, mut error)) = advance(&mut run, &goal, &mut record, signals)? else { return Ok(None) };
+        let mut failed = false;
+        if error.is_some() {
+            metrics.iter_mut().for_each(|metric| metric.value = f64::NAN);
+        } else {
             record.look(&mut run, true)?;
             metrics = run.metrics()?;
-            if arguments.verify {
+            if wanted.verify {
                 run.verdict()?;
-                failed = run.judge()?.into_iter().find(|check| !check.passes());
-                error = failed
-                    .as_ref()
-                    .map(|check| format!("failed: {} is {}, not {}", check.name, check.measured, check.expected));
+                let check = run.judge()?.into_iter().find(|check| !check.passes());
+                failed = check.is_some();
+                let said =
+                    |check: Check| format!("failed: {} is {}, not {}", check.name, check.measured, check.expected);
+                error = check.map(said);
             }
-        } else {
-            metrics.iter_mut().for_each(|metric| metric.value = f64::NAN);
         }
         let updates = run.rounds() as f64 * run.mesh().points().len() as f64;
         let ended = Ended {
@@ -271,141 +263,33 @@ impl<'a> Scene<'a> {
     }
 }
 
-impl Sum {
-    fn add(&mut self, done: &Done) {
-        let ended = &done.ended;
-        self.copies += 1;
-        self.steps += ended.steps;
-        self.updates += done.updates;
-        self.built_s += done.built_s;
-        self.stepped_s += ended.stepped_s;
-        self.failed += usize::from(done.failed.is_some());
-        self.diverged += usize::from(ended.error.is_some() && done.failed.is_none());
-        for metric in &ended.metrics {
-            let known = self.metrics.iter().position(|(known, ..)| known.name == metric.name);
-            let known = known.unwrap_or_else(|| {
-                self.metrics.push((*metric, [f64::INFINITY, 0.0, f64::NEG_INFINITY], 0));
-                self.metrics.len() - 1
-            });
-            let (_, [least, sum, most], count) = &mut self.metrics[known];
-            if metric.value.is_finite() {
-                (*least, *sum, *most) = (least.min(metric.value), *sum + metric.value, most.max(metric.value));
-                *count += 1;
-            }
+/// Takes the steps of a copy. Returns the time that they took, and what ended them if it diverged; none if a signal came.
+///
+/// # Errors
+/// One that other copies would have, too.
+fn advance(
+    run: &mut Run,
+    goal: &Goal,
+    record: &mut Record,
+    signals: &Signals,
+) -> Result<Option<(Duration, Option<String>)>> {
+    let (mut stepped, mut met) = (Duration::ZERO, false);
+    while !met && !goal.is_reached(run) {
+        if signals.count() > 0 {
+            return Ok(None);
         }
-    }
-}
-
-/// What there is to say of an ensemble that is done.
-struct Report<'a> {
-    scene: &'a Scene<'a>,
-    sum: &'a Sum,
-    wall: Duration,
-    files: Vec<PathBuf>,
-    stopped_by: Option<String>,
-}
-
-impl Report<'_> {
-    /// Least, mean and greatest of a measured quantity; none where no copy came to its end.
-    fn of_metric((_, [least, sum, most], count): &(Metric, [f64; 3], usize)) -> Option<[f64; 3]> {
-        (*count > 0).then(|| [*least, sum / *count as f64, *most])
-    }
-
-    fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let wanted = self.scene.arguments.problem.threads();
-        if wanted == 0 { cores() } else { wanted }.min(self.scene.variation.copies)
-    }
-
-    /// Settings that are the same in all copies.
-    fn fixed(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let Scene { plan, variation, .. } = self.scene;
-        plan.settings.iter().filter(|(name, _)| !variation.names().any(|varied| varied == *name))
-    }
-
-    fn print_json(&self, console: &mut Console) -> Result<()> {
-        let Report { scene: Scene { plan, variation, vertices, .. }, sum, wall, files, stopped_by } = self;
-        let wall_s = wall.as_secs_f64();
-        let metrics = sum.metrics.iter().map(|all| {
-            let [least, mean, most] = Report::of_metric(all).map_or([None; 3], |numbers| numbers.map(Some));
-            (all.0.name.to_string(), json!({ "unit": all.0.unit, "least": least, "mean": mean, "most": most }))
-        });
-        let report = json!({
-            "example": plan.entry.info.name,
-            "mesh": plan.mesh.to_string_lossy(),
-            "vertices": vertices,
-            "copies": sum.copies,
-            "of_copies": variation.copies,
-            "varied": variation.names().collect::<Vec<_>>(),
-            "settings": self.fixed().map(|(name, value)| (name.to_string(), value.into())).collect::<Map<String, Value>>(),
-            "order": plan.options.order.resolved(plan.options.backend.grain(*vertices)).to_string(),
-            "backend": plan.backend(),
-            "threads": self.threads(),
-            "precision": plan.precision(),
-            "seed": plan.seed,
-            "steps": sum.steps,
-            "wall_s": wall_s,
-            "built_s": sum.built_s,
-            "stepped_s": sum.stepped_s,
-            "updates_per_s": if sum.updates > 0.0 { sum.updates / wall_s } else { 0.0 },
-            "diverged": sum.diverged,
-            "failed": sum.failed,
-            "metrics": metrics.collect::<Map<String, Value>>(),
-            "stopped_by": stopped_by,
-            "files": files,
-        });
-        Ok(writeln!(console.out, "{report}")?)
-    }
-
-    fn print(&self, console: &mut Console) -> Result<()> {
-        let Report { scene: Scene { plan, variation, vertices, .. }, sum, wall, files, stopped_by } = self;
-        let of = match stopped_by {
-            Some(_) => format!(" of {}: stopped", text::count(variation.copies)),
-            None => String::new(),
-        };
-        let varied = match variation.names().collect::<Vec<_>>().join(", ") {
-            names if names.is_empty() => String::new(),
-            names => format!(", by {names}"),
-        };
-        let order = plan.options.order.resolved(plan.options.backend.grain(*vertices));
-        let settings: Vec<String> = self.fixed().map(|(name, value)| format!("{name}={value}")).collect();
-        let [built, stepped] = [sum.built_s, sum.stepped_s].map(text::seconds);
-        let rate = text::rate(sum.updates / wall.as_secs_f64().max(f64::MIN_POSITIVE), "updates");
-        let threads = text::counted(self.threads(), "thread", "threads");
-        let mut rows = vec![
-            ("example", format!("{}  {}", plan.entry.info.name, settings.join(" "))),
-            ("copies", format!("{}{of}{varied}", text::count(sum.copies))),
-            ("mesh", format!("{}: {} vertices", plan.mesh.to_string_lossy(), text::count(*vertices))),
-            ("order", order.to_string()),
-            ("backend", format!("{}, {threads}, {}", plan.backend(), plan.precision())),
-            ("steps", format!("{} of all copies", text::count(sum.steps as usize))),
-            ("wall", format!("{} for all, {rate}", text::seconds(wall.as_secs_f64()))),
-            ("work", format!("{built} of all threads to set up, {stepped} for the steps")),
-        ];
-        if sum.diverged > 0 {
-            rows.push(("diverged", format!("{}: see the column error", text::counted(sum.diverged, "copy", "copies"))));
+        let clock = Instant::now();
+        let result = run.step();
+        stepped += clock.elapsed();
+        if let Err(error) = result {
+            // What its settings have led to is a result like any other.
+            return match error.downcast_ref() {
+                Some(Error::Diverged { .. } | Error::Global { .. }) => Ok(Some((stepped, Some(error.to_string())))),
+                _ => Err(error),
+            };
         }
-        if self.scene.arguments.verify {
-            let passed = sum.copies - sum.diverged - sum.failed;
-            rows.push((
-                "verified",
-                format!(
-                    "{} equal the serial oracle bit for bit; {} failed a check",
-                    text::counted(passed + sum.failed, "copy", "copies"),
-                    sum.failed
-                ),
-            ));
-        }
-        text::pairs(console.out, &rows)?;
-        let mut rows = vec![["", "least", "mean", "most", "unit"].map(str::to_string).to_vec()];
-        for all in &sum.metrics {
-            let numbers =
-                Report::of_metric(all).map_or(["-"; 3].map(str::to_string), |numbers| numbers.map(text::number));
-            rows.push([vec![all.0.name.to_string()], numbers.to_vec(), vec![all.0.unit.to_string()]].concat());
-        }
-        writeln!(console.out)?;
-        text::table(console.out, &rows)?;
-        let files = files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("  ");
-        Ok(writeln!(console.out, "\nwrote {files}")?)
+        record.look(run, false)?;
+        met = goal.is_met(run)?;
     }
+    Ok(Some((stepped, None)))
 }

@@ -3,7 +3,7 @@
 use super::changes::{Change, Changes};
 use super::checkpoints::{Checkpoints, Every, Resumed};
 use super::console::{Console, Outcome};
-use super::ensemble::{self, Copies};
+use super::ensemble::{self, Copies, Wanted};
 use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, at_least};
@@ -35,25 +35,25 @@ pub(super) struct Arguments {
     pub(super) problem: Problem,
     /// Time steps [default: see `meshweft list`]
     #[arg(long, value_name = "N", value_parser = at_least::<0>, overrides_with = "until")]
-    pub(super) steps: Option<u64>,
+    steps: Option<u64>,
     /// Instead of --steps: simulated seconds; the first step at which they have passed is the last
     #[arg(long, value_name = "SECONDS", value_parser = goal::time, overrides_with = "steps")]
-    pub(super) until: Option<f64>,
+    until: Option<f64>,
     /// Stop before, after the first step at which a measured quantity is below or above a bound, as in --stop 'energy<0.5'.
     /// What is measured is in the table that a run prints. Measuring takes about a pass over the mesh after each step
     #[arg(long, value_name = "NAME<VALUE")]
-    pub(super) stop: Option<Condition>,
+    stop: Option<Condition>,
     /// Folder for what the run writes; files of an earlier run in it are replaced [default: out/EXAMPLE]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Steps from one saved state and frame of the film to the next [default: about 60 frames a run, and as many
     /// states as fit into 256 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
-    pub(super) every: Option<u64>,
+    every: Option<u64>,
     #[command(flatten)]
-    pub(super) copies: Copies,
+    copies: Copies,
     #[command(flatten)]
-    pub(super) pictures: Pictures,
+    pictures: Pictures,
     /// Let each host write its own piece of every state, as .vtu, and index them as .pvtu: the state is never gathered, so there
     /// are no pictures, and of several hosts no digest. Where hosts share no disk, copy the pieces beside the .pvtu
     #[arg(long)]
@@ -65,7 +65,7 @@ pub(super) struct Arguments {
     /// Run the serial oracle beside it, compare every bit after every step, and watch the order of all updates; judge what
     /// came out by the properties that it must have, where the example knows some
     #[arg(long)]
-    pub(super) verify: bool,
+    verify: bool,
     /// File for a timeline of all threads of all hosts, in Chrome's trace event format: open it in https://ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
@@ -79,10 +79,10 @@ pub(super) struct Arguments {
     view: Option<SocketAddr>,
     /// Print one JSON object instead of the table
     #[arg(long)]
-    pub(super) json: bool,
+    json: bool,
     /// Show no progress
     #[arg(long)]
-    pub(super) quiet: bool,
+    quiet: bool,
     /// Those of them that were given, as words.
     #[arg(skip)]
     words: Vec<String>,
@@ -129,11 +129,28 @@ impl Arguments {
         }
     }
 
+    /// What is wanted of copies.
+    fn wanted(&self) -> Result<Wanted<'_>> {
+        Ok(Wanted {
+            problem: &self.problem,
+            copies: &self.copies,
+            pictures: &self.pictures,
+            folder: self.folder()?,
+            steps: self.steps,
+            until: self.until,
+            stop: self.stop.as_ref(),
+            every: self.every,
+            verify: self.verify,
+            json: self.json,
+            quiet: self.quiet,
+        })
+    }
+
     /// The folder for what the run writes.
     ///
     /// # Errors
     /// None is stated, and no example is named.
-    pub(super) fn folder(&self) -> Result<PathBuf> {
+    fn folder(&self) -> Result<PathBuf> {
         match &self.out {
             Some(folder) => Ok(folder.clone()),
             None => Ok(["out", self.problem.named()?].iter().collect()),
@@ -233,7 +250,7 @@ pub(super) fn resume(
 
 fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, console: &mut Console) -> Result<Outcome> {
     if arguments.copies.is_asked_for() {
-        return ensemble::run(arguments, programs, console);
+        return ensemble::run(&arguments.wanted()?, programs, console);
     }
     #[cfg(feature = "cluster")]
     if let Some(worker) = arguments.problem.worker()? {
