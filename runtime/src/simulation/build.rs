@@ -209,8 +209,10 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
                 layout.number();
             }
             let laid = Laid { mesh, layout: Arc::new(layout), edges };
-            plans.iter().for_each(|(plans, key)| plans.keep(*key, &laid));
-            laid
+            match &plans {
+                Some((plans, key)) => plans.keep(key, laid),
+                None => laid,
+            }
         }
     };
     let Laid { mesh, layout, edges } = laid;

@@ -86,12 +86,15 @@ impl Plans {
         Some(Laid { mesh: if known.mesh == *mesh { known.mesh } else { mesh.clone() }, ..known })
     }
 
-    /// Keeps a layout.
-    pub(super) fn keep(&self, key: Key, laid: &Laid) {
-        let layouts = &mut self.known().layouts;
-        if layouts.len() < MOST {
-            layouts.entry(key).or_insert_with(|| laid.clone());
+    /// Keeps a layout, unless another copy has kept the same meanwhile: that one is the one to use.
+    pub(super) fn keep(&self, key: &Key, laid: Laid) -> Laid {
+        let mut known = self.known();
+        let is_full = known.layouts.len() >= MOST;
+        if !is_full && !known.layouts.contains_key(key) {
+            known.layouts.insert(*key, laid.clone());
         }
+        drop(known);
+        self.laid(key, &laid.mesh).unwrap_or(laid)
     }
 }
 
