@@ -161,8 +161,8 @@ fn copies_that_cannot_be_are_refused_before_anything_is_written() {
         (&["--vary", "seed=1,2", "--mesh", &file], "part.obj is no generator"),
         // More than any machine has, and nothing of it is made.
         (
-            &["--vary", "seed=1:5000:5000", "--mesh", "random:200000000", "--threads", "4000"],
-            "random:200000000, 4000 at a time: setting up a run needs at least",
+            &["--vary", "seed=1:5000:5000", "--mesh", "random:100000000", "--threads", "4000"],
+            "random:100000000, 4000 at a time: setting up a run needs at least",
         ),
         (&["--copies", "2", "--backend", "gpu"], "take --backend cpu"),
         (&["--copies", "2", "--backend", "auto"], "take --backend cpu"),
