@@ -96,6 +96,12 @@ pub(super) fn run(wanted: &Wanted, programs: &Programs, console: &mut Console) -
     let folder = &wanted.folder;
     output::check(folder)?;
     let scene = Scene::new(wanted, programs, console)?;
+    // What is wrong with all copies is found before anything of another run is touched.
+    let (first, _) = scene.start(0, &Plans::default()).with_context(|| scene.name(0))?;
+    if let Some(note) = first.note() {
+        writeln!(console.err, "{}: {note}", scene.config.name)?;
+    }
+    drop(first);
     let names = scene.variation.names().map(str::to_string).collect();
     let mut output = copies::Copies::create(scene.config.clone(), names)?;
     console.signals.make_stoppable();
@@ -203,16 +209,9 @@ impl<'a> Scene<'a> {
         format!("copy {copy}{}", values.collect::<String>())
     }
 
-    /// Runs a copy from start to end; none if a signal came.
-    ///
-    /// # Errors
-    /// One that is no property of its settings alone: another copy would have it, too.
-    fn run(&self, copy: usize, plans: &Plans, signals: &Signals) -> Result<Option<Done>> {
-        if signals.count() > 0 {
-            return Ok(None);
-        }
+    /// Builds a copy.
+    fn start(&self, copy: usize, plans: &Plans) -> Result<(Run, Goal)> {
         let Scene { wanted, plan, variation, .. } = self;
-        let clock = Instant::now();
         let (mut settings, mut seed) = (plan.settings.clone(), plan.seed);
         variation.apply(copy, &mut settings, &mut seed)?;
         let mesh = match &self.mesh {
@@ -226,6 +225,20 @@ impl<'a> Scene<'a> {
         let options = Options { plans: Some(plans.clone()), backend, ..plan.options.clone() };
         let mut run = plan.entry.start(mesh, &settings, &options)?;
         let goal = Goal::new(self.steps, wanted.until, wanted.stop.cloned(), &mut run)?;
+        Ok((run, goal))
+    }
+
+    /// Runs a copy from start to end; none if a signal came.
+    ///
+    /// # Errors
+    /// One that is no property of its settings alone: another copy would have it, too.
+    fn run(&self, copy: usize, plans: &Plans, signals: &Signals) -> Result<Option<Done>> {
+        if signals.count() > 0 {
+            return Ok(None);
+        }
+        let Scene { wanted, variation, .. } = self;
+        let clock = Instant::now();
+        let (mut run, goal) = self.start(copy, plans)?;
         let built_s = clock.elapsed().as_secs_f64();
         let config = Config { steps: goal.steps, ..self.config.clone() };
         let shown = is_shown(copy, variation.copies, self.vertices);
