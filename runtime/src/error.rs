@@ -65,6 +65,15 @@ pub enum Error {
         /// The step, counted from 1.
         step: u64,
     },
+    /// A copy of an ensemble failed; the others went on.
+    #[error("copy {copy}: {error}")]
+    Copy {
+        /// The copy, counted from 0.
+        copy: usize,
+        /// What became of it.
+        #[source]
+        error: Box<Error>,
+    },
     /// Two runs that must agree do not.
     #[error("{field}[{component}] of vertex {vertex} differs after step {step}: {left:e} here, {right:e} there")]
     Mismatch {

@@ -42,8 +42,8 @@ pub use program::{
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;
 pub use simulation::{
-    AnySimulation, AuditReport, Backend, Builder, Checkpoint, FieldView, GpuCounters, Metric, Saved, Simd, Simulation,
-    Snapshot,
+    AnySimulation, AuditReport, Backend, Builder, Checkpoint, Ensemble, FieldView, GpuCounters, Metric, Plans, Saved,
+    Simd, Simulation, Snapshot, sweep,
 };
 
 pub use meshweft_mesh as mesh;

@@ -9,8 +9,10 @@ mod builder;
 mod changing;
 mod checkpoint;
 mod core;
+mod ensemble;
 mod fields;
 mod pieces;
+mod plans;
 #[cfg(test)]
 mod robust;
 mod saved;
@@ -29,9 +31,11 @@ pub use any::AnySimulation;
 pub use backend::{Backend, Simd};
 pub use builder::Builder;
 pub use checkpoint::Checkpoint;
+pub use ensemble::{Ensemble, sweep};
 #[cfg(feature = "gpu")]
 pub use fields::DeviceField;
 pub use fields::FieldView;
+pub use plans::Plans;
 pub use saved::Saved;
 pub use snapshot::Snapshot;
 use std::fmt;

@@ -18,7 +18,7 @@ pub(crate) fn runs(set: &[(&str, &str)], order: Order) -> bool {
 }
 
 /// Examples with a mesh of a few blocks each and a setting that takes the other path, if there is one.
-const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "hexes:7", &[]),

@@ -13,6 +13,7 @@
 //! - `physics`: the acceptance tests of the examples.
 //! - `touching`: nothing passes through anything.
 //! - `embed`: a program of one's own in a loop of one's own.
+//! - `ensembles`: copies of every example beside each other.
 //! - `cli`: the command.
 //! - `tidy`: rules that the sources keep.
 
@@ -21,6 +22,7 @@ mod audit;
 mod cli;
 mod determinism;
 mod embed;
+mod ensembles;
 mod extremes;
 #[cfg(feature = "gpu")]
 mod gpu;

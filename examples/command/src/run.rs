@@ -4,7 +4,7 @@ use crate::example::{Check, Column, Example, Look, Precision, find, magnitude};
 use crate::oracle::Oracle;
 use crate::settings::Settings;
 use anyhow::{Result, bail};
-use meshweft::{AnySimulation, Backend, Builder, Checkpoint, Order, Placement, Simd, Simulation};
+use meshweft::{AnySimulation, Backend, Builder, Checkpoint, Order, Placement, Plans, Simd, Simulation};
 use meshweft_mesh::{Field, Mesh};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -27,6 +27,8 @@ pub struct Options {
     pub timeline: bool,
     /// Whether kernels are interpreted, for tests: see [`Builder::tapes`].
     pub tapes: bool,
+    /// What it shares with others that run beside it: see [`Builder::one_of`].
+    pub plans: Option<Plans>,
 }
 
 /// A run of some example: its simulation, how it is drawn and judged, and the oracle beside it, if it has one.
@@ -75,7 +77,11 @@ pub(crate) fn make<P: Example>(mut mesh: Mesh, settings: &Settings, options: &Op
 /// All but the precision.
 pub(crate) fn configure<P: Example>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
     let builder = Simulation::builder(mesh, program).backend(options.backend.clone());
-    builder.order(options.order).simd(options.simd).tapes(options.tapes)
+    let builder = builder.order(options.order).simd(options.simd).tapes(options.tapes);
+    match &options.plans {
+        Some(plans) => builder.one_of(plans),
+        None => builder,
+    }
 }
 
 impl Run {

@@ -3,6 +3,7 @@
 use super::changing::Changing;
 use super::checkpoint::Identity;
 use super::core::{Clock, Core, Health, Typed};
+use super::plans::{self, Laid, Plans, Traces};
 use super::{Backend, Simd};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::trace::{self, Traced};
 use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_schedule::{Key, Order, Schedule};
 use meshweft_shaders::{Physics, Scalar};
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::{Arc, Once};
 use std::time::Instant;
 
@@ -31,19 +32,23 @@ pub(super) struct Config {
     pub(super) timeline: bool,
     pub(super) tapes: bool,
     pub(super) key: Option<OwnKey>,
+    /// What it shares with others that are built beside it.
+    pub(super) plans: Option<Plans>,
 }
 
 impl Config {
     pub(super) fn of(mesh: Mesh) -> Config {
         let (backend, simd) = Default::default();
-        Config { mesh, order: None, backend, simd, audit: false, timeline: false, tapes: false, key: None }
+        Config { mesh, order: None, backend, simd, audit: false, timeline: false, tapes: false, key: None, plans: None }
     }
 }
 
 /// A simulation before it is built.
 pub(super) struct Plan<T> {
     pub(super) program: Box<dyn AnyProgram<T>>,
-    pub(super) table: Table<T>,
+    pub(super) table: Arc<Table<T>>,
+    /// What decides about the table: the types of program and number; none of a program that is data.
+    pub(super) kind: Option<TypeId>,
     pub(super) config: Config,
 }
 
@@ -97,17 +102,27 @@ struct Outline {
 
 impl Outline {
     fn of<T: Number>(plan: &mut Plan<T>, scalar: Scalar) -> Result<Outline> {
-        let Plan { program, table, config } = plan;
-        let mut stars = stars(&**program, table, &config.mesh)?;
+        let Plan { program, table, kind, config } = plan;
+        let (tapes, mut stars) = (config.tapes, stars(&**program, table, &config.mesh)?);
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
         let physics = trace::physics(&table.records, &shapes, scalar);
-        let traced = table.trace(&physics, &shapes)?;
-        if config.tapes {
-            if stars.iter().any(|plan| plan.changes) {
-                return Err(Error::Program("kernels that look along stars that change cannot run as tapes".into()));
-            }
-            table.interpret(&shapes)?;
+        if tapes && stars.iter().any(|plan| plan.changes) {
+            return Err(Error::Program("kernels that look along stars that change cannot run as tapes".into()));
         }
+        let trace = |table: &mut Arc<Table<T>>| {
+            let table = Arc::get_mut(table).expect("a table that is not traced has no other owner");
+            let traced = table.trace(&physics, &shapes)?;
+            if tapes {
+                table.interpret(&shapes)?;
+            }
+            Ok(traced)
+        };
+        let traced = match (&config.plans, *kind) {
+            (Some(plans), Some(program)) => {
+                plans.traced(Traces { program, stars: shapes.clone(), tapes }, table, trace)?
+            }
+            _ => trace(table)?,
+        };
         stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
         Ok(Outline { stars, physics, traced })
     }
@@ -122,7 +137,7 @@ fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     /// Vertices of a group: what most GPUs run in lockstep.
     const WIDTH: usize = 32;
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>()?)?;
-    let Plan { program, table, config: Config { mesh, order, key, .. } } = plan;
+    let Plan { program, table, config: Config { mesh, order, key, .. }, .. } = plan;
     let backend = Backend::Gpu { adapter: 0 };
     let order = order.unwrap_or_else(|| backend.order());
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
@@ -143,9 +158,12 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     meshweft_mesh::start_threads()?;
     advise(&plan.config.backend);
     let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
-    let Plan { program, table, config } = plan;
-    let Config { mesh, order, backend, simd, audit, timeline, key, tapes: _ } = config;
-    let (order, table) = (order.unwrap_or_else(|| backend.order()), Arc::new(table));
+    let Plan { program, table, config, .. } = plan;
+    let Config { mesh, order, mut backend, simd, audit, timeline, key, plans, tapes: _ } = config;
+    if let (Backend::Cpu { threads: threads @ 0 }, Some(_)) = (&mut backend, &plans) {
+        *threads = 1;
+    }
+    let (order, mesh) = (order.unwrap_or_else(|| backend.order()), Arc::new(mesh));
     program.step(StageList::new::<T>(table.ids(), false)).finish()?;
     let changing = Changing::new(stars.iter().any(|plan| plan.changes));
     if changing.is_there && !matches!(backend, Backend::Serial | Backend::Cpu { .. }) {
@@ -154,13 +172,6 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     lap("stars", &mut setup);
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     lap("number", &mut setup);
-    let graph = data_graph(&numbers, &stars)?;
-    lap("graph", &mut setup);
-    let schedule = Schedule::new(&graph, order, backend.grain(numbers.len()))?;
-    let edges = graph.directed_edges();
-    let audit = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
-    drop(graph);
-    lap("schedule", &mut setup);
     let device = match &backend {
         &Backend::Gpu { adapter } => {
             let device = Device::open(adapter)?;
@@ -181,17 +192,43 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         false if backend.has_gpus() => Forms::Tables,
         false => Forms::Any,
     };
-    let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape(&table, width), forms)?;
-    layout.fix(|v| program.fixed(&mesh, v));
-    if traced.iter().any(|kernel| kernel.reads_vertex) {
-        layout.number();
-    }
-    let layout = Arc::new(layout);
+    let (shape, grain) = (shape(&table, width), backend.grain(numbers.len()));
+    let is_numbered = traced.iter().any(|kernel| kernel.reads_vertex);
+    // An audit needs the graph, which is not kept.
+    let plans = plans.filter(|_| !audit).map(|plans| {
+        let how = format!("{} {order} {grain} {shape:?} {forms:?} {is_numbered}", T::NAME);
+        let key = plans::key(&how, &numbers, &stars, |v| program.fixed(&mesh, v));
+        (plans, key)
+    });
+    let mut watch = None;
+    let laid = match plans.as_ref().and_then(|(plans, key)| plans.laid(key, &mesh)) {
+        Some(laid) => laid,
+        None => {
+            let graph = data_graph(&numbers, &stars)?;
+            lap("graph", &mut setup);
+            let schedule = Schedule::new(&graph, order, grain)?;
+            let edges = graph.directed_edges();
+            watch = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
+            drop(graph);
+            lap("schedule", &mut setup);
+            let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape, forms)?;
+            layout.fix(|v| program.fixed(&mesh, v));
+            if is_numbered {
+                layout.number();
+            }
+            let laid = Laid { mesh, layout: Arc::new(layout), edges };
+            match &plans {
+                Some((plans, key)) => plans.keep(key, laid),
+                None => laid,
+            }
+        }
+    };
+    let Laid { mesh, layout, edges } = laid;
     lap("layout", &mut setup);
     let state = State::new(layout.slots(), layout.shape, |slot, reals| {
         program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32), reals);
     });
-    let (globals, mesh) = (program.globals(), Arc::new(mesh));
+    let (globals, audit) = (program.globals(), watch);
     let timeline = timeline.then(|| Arc::new(Timeline::new(MOST)));
     let engine: Box<dyn Engine<T>> = match (device, &backend) {
         #[cfg(feature = "cluster")]

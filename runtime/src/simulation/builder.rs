@@ -1,6 +1,7 @@
 //! The typed face of what builds a simulation.
 
 use super::build::{self, Config, Plan};
+use super::plans::Plans;
 use super::{AnySimulation, Backend, Checkpoint, Simd, Simulation};
 use crate::engine::Table;
 use crate::error::Result;
@@ -10,8 +11,10 @@ use crate::program::Program;
 use crate::tapes::TapeProgram;
 use meshweft_mesh::Mesh;
 use meshweft_schedule::{Key, Order};
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Settings of a simulation before it is built. See [`Simulation::builder`].
 pub struct Builder<P, T> {
@@ -42,8 +45,8 @@ impl<T: Number> Builder<TapeProgram, T> {
     /// # Errors
     /// Those of that, and values of the program that do not fit each other.
     pub fn start(self) -> Result<Box<dyn AnySimulation>> {
-        let table = self.program.table()?;
-        Ok(build::start(Plan::<T> { program: Box::new(self.program), table, config: self.config })?)
+        let table = Arc::new(self.program.table()?);
+        Ok(build::start(Plan::<T> { program: Box::new(self.program), table, kind: None, config: self.config })?)
     }
 }
 
@@ -129,6 +132,24 @@ impl<P, T: Number> Builder<P, T> {
         self
     }
 
+    /// Builds it as one of many that run beside each other, such as the copies of an [`Ensemble`](crate::Ensemble): what it has in
+    /// common with those before it is planned once, and it takes one thread where no other number is asked for, that of whoever steps
+    /// it. No result depends on it.
+    ///
+    /// ```
+    /// # use meshweft::{Plans, Simulation, mesh::generate::generate, toy::Mixing};
+    /// let plans = Plans::default();
+    /// let build = || Simulation::builder(generate("sheet:9", 1).unwrap(), Mixing).one_of(&plans).build();
+    /// let (first, second) = (build()?, build()?);
+    /// assert_eq!(second.threads(), 1);
+    /// assert!(std::ptr::eq(first.schedule(), second.schedule()));
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn one_of(mut self, plans: &Plans) -> Self {
+        self.config.plans = Some(plans.clone());
+        self
+    }
+
     /// Sets the precision of the state and of all arithmetic.
     pub fn precision<U: Number>(self) -> Builder<P, U> {
         Builder { program: self.program, config: self.config, precision: PhantomData }
@@ -173,6 +194,7 @@ impl<P: Program, T: Number> Builder<P, T> {
     }
 
     fn plan(self) -> Plan<T> {
-        Plan { program: Box::new(self.program), table: Table::of::<P>(), config: self.config }
+        let (table, kind) = (Arc::new(Table::of::<P>()), Some(TypeId::of::<(P, T)>()));
+        Plan { program: Box::new(self.program), table, kind, config: self.config }
     }
 }

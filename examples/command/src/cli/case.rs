@@ -100,6 +100,12 @@ impl File<'_> {
                 (ArgAction::SetTrue, DeValue::Boolean(true)) => words.push(format!("--{key}")),
                 (ArgAction::SetTrue, DeValue::Boolean(false)) => {}
                 (ArgAction::SetTrue, _) => return Err(self.error(Some(span), &format!("{key} is true or false"))),
+                (ArgAction::Append, DeValue::Table(settings)) if key == "vary" => {
+                    for (name, values) in settings {
+                        let values = self.plain(values.get_ref(), name.span())?;
+                        words.push(format!("--vary={}={values}", name.get_ref()));
+                    }
+                }
                 (ArgAction::Append, DeValue::Table(settings)) => {
                     let own = || table.get("example").and_then(|value| value.get_ref().as_str());
                     words.extend(self.settings(settings, example.or_else(own))?);

@@ -33,6 +33,14 @@ impl Cost {
         self.check_within(name, self.bytes(size.vertices, size.corners), free_memory())
     }
 
+    /// The same for as many at a time.
+    ///
+    /// # Errors
+    /// As [`Cost::check`].
+    pub(super) fn check_times(self, name: &str, size: Size, times: usize) -> Result<()> {
+        self.check_within(name, self.bytes(size.vertices, size.corners).saturating_mul(times), free_memory())
+    }
+
     /// The same for a mesh that is there.
     ///
     /// # Errors

@@ -148,6 +148,23 @@ impl Problem {
         self.compress
     }
 
+    /// Checks that updates run on the cores of this machine alone, before anybody is waited for.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(super) fn check_here(&self) -> Result<()> {
+        if !matches!(self.backend, Place::Serial | Place::Cpu) {
+            bail!("copies run on the cores of this machine, each on one: take --backend cpu");
+        }
+        #[cfg(feature = "cluster")]
+        if self.launch.is_asked_for() || Cluster::rank()?.is_some() {
+            bail!(
+                "copies run on the cores of this machine: leave out --processes, --hosts and --workers, and start no ranks"
+            );
+        }
+        Ok(())
+    }
+
     /// The name of the example, which must be there.
     ///
     /// # Errors
@@ -183,6 +200,7 @@ impl Problem {
             verify,
             timeline: false,
             tapes: false,
+            plans: None,
         };
         let mesh = self.mesh.clone().unwrap_or_else(|| entry.info.mesh.into());
         Ok(Plan {

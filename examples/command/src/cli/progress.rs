@@ -59,7 +59,7 @@ impl Progress {
         }
         let pace = self.pace.rate().zip(self.pace.left()).map(|(rate, left)| {
             let rate = text::number((rate * 100.0).round() / 100.0);
-            format!(", {rate} {}s/s, {} left", self.what, text::seconds(left))
+            format!(", {rate} {}/s, {} left", several(self.what), text::seconds(left))
         });
         let Some(pace) = pace else { return };
         let (what, total) = (self.what, self.range.end);
@@ -85,8 +85,13 @@ impl Progress {
     }
 }
 
+/// More than one of something.
+fn several(what: &str) -> String {
+    what.strip_suffix('y').map_or_else(|| format!("{what}s"), |stem| format!("{stem}ies"))
+}
+
 fn bar(total: u64, what: &str) -> ProgressBar {
-    let template = format!("{{wide_bar}} {{pos}} of {{len}} {what}s{{msg}}");
+    let template = format!("{{wide_bar}} {{pos}} of {{len}} {}{{msg}}", several(what));
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total).with_style(style.progress_chars("=> ")).with_finish(ProgressFinish::AndClear)
 }

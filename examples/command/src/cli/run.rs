@@ -3,6 +3,7 @@
 use super::changes::{Change, Changes};
 use super::checkpoints::{Checkpoints, Every, Resumed};
 use super::console::{Console, Outcome};
+use super::ensemble::{self, Copies, Wanted};
 use super::goal::{self, Condition, Goal};
 use super::hosts::{self, SpeedUp};
 use super::options::{Plan, Problem, at_least};
@@ -49,6 +50,8 @@ pub(super) struct Arguments {
     /// states as fit into 256 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
+    #[command(flatten)]
+    copies: Copies,
     #[command(flatten)]
     pictures: Pictures,
     /// Let each host write its own piece of every state, as .vtu, and index them as .pvtu: the state is never gathered, so there
@@ -100,6 +103,7 @@ Examples:
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
   meshweft run EXAMPLE --view                                      in a page of the browser, while it goes on
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
+  meshweft run EXAMPLE --copies 1000 --vary dt=1e-4:1e-2:log       a thousand copies, each with a time step of its own
   meshweft resume out/EXAMPLE                                      goes on where it was stopped
 
 A case file; `meshweft list` shows the settings of each example:
@@ -123,6 +127,23 @@ impl Arguments {
         {
             self.problem.launch.keep_key(&folder);
         }
+    }
+
+    /// What is wanted of copies.
+    fn wanted(&self) -> Result<Wanted<'_>> {
+        Ok(Wanted {
+            problem: &self.problem,
+            copies: &self.copies,
+            pictures: &self.pictures,
+            folder: self.folder()?,
+            steps: self.steps,
+            until: self.until,
+            stop: self.stop.as_ref(),
+            every: self.every,
+            verify: self.verify,
+            json: self.json,
+            quiet: self.quiet,
+        })
     }
 
     /// The folder for what the run writes.
@@ -228,6 +249,9 @@ pub(super) fn resume(
 }
 
 fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, console: &mut Console) -> Result<Outcome> {
+    if arguments.copies.is_asked_for() {
+        return ensemble::run(&arguments.wanted()?, programs, console);
+    }
     #[cfg(feature = "cluster")]
     if let Some(worker) = arguments.problem.worker()? {
         return super::worker::as_rank(worker.folder(arguments.folder()?), programs, console);

@@ -57,7 +57,7 @@ impl Default for Style {
 /// The file for the frames of a film beside checkpoints.
 pub(super) const FRAMES_FILE: &str = "frames";
 /// Frames of a film and lines of a history unless the user says how many.
-const FRAMES: u64 = 60;
+pub(super) const FRAMES: u64 = 60;
 /// Bytes of a series unless the user says how many states: each holds the whole mesh, so that a disk is soon full.
 const SERIES_BYTES: u64 = 256 << 20;
 

@@ -4,6 +4,8 @@
 //! checkpoints of a run that may go on in another. Drawing starts when all of them are known: the view fits every place that the mesh goes to, and one scale of colors suits the
 //! whole run.
 
+mod beside;
+
 use super::config::{Config, Style};
 use super::frame::Frame;
 use crate::example::{find, magnitude};
@@ -28,7 +30,9 @@ const MOST_EDGES: usize = 3_000_000;
 
 /// The frames of a run, and what is drawn of its mesh.
 pub(super) struct Film {
-    name: &'static str,
+    name: String,
+    /// Whether its frames have a time.
+    has_time: bool,
     look: Look,
     style: Style,
     color: Color,
@@ -51,6 +55,7 @@ pub(super) struct Film {
 }
 
 /// What the mesh is colored by.
+#[derive(Clone)]
 enum Color {
     Plain,
     /// A field of the state.
@@ -127,11 +132,12 @@ impl Film {
             eprintln!("warning: pictures are to show something else than before: the film begins here");
         }
         let file = file(config, !times.is_empty())?;
-        let bounds = look.props.iter().fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], with_prop);
         let moves = look.positions.is_some() || look.lift != 0.0;
-        let (name, still, kept, ranges) = (config.name, None, Vec::new(), Vec::new());
+        let (name, still, kept, ranges) = (config.name.to_string(), None, Vec::new(), Vec::new());
         let mut film = Film {
             name,
+            has_time: true,
+            bounds: Film::around(&look),
             look,
             style,
             color,
@@ -144,12 +150,16 @@ impl Film {
             file,
             shows,
             times: kept,
-            bounds,
             ranges,
         };
         film.still = (!moves).then(|| film.points(mesh.points()));
         film.find(times)?;
         Ok(film)
+    }
+
+    /// What holds all that is around the mesh.
+    fn around(look: &Look) -> [[f64; 3]; 2] {
+        look.props.iter().fold([[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]], with_prop)
     }
 
     /// Takes in the first frames of the file, if all of them are there.
@@ -353,6 +363,9 @@ impl Film {
 
     /// The name and the time, with the same number of decimals in all frames so that the text stands still.
     fn caption(&self, time: f64) -> String {
+        if !self.has_time {
+            return self.name.clone();
+        }
         let end = self.times.last().copied().unwrap_or(0.0);
         let time = match end {
             0.0 => "0".to_string(),

@@ -21,6 +21,7 @@
 //! for them, and the scale of colors and the view can fit all of it.
 
 mod config;
+pub(crate) mod copies;
 mod film;
 mod frame;
 mod history;
@@ -28,7 +29,7 @@ mod lock;
 mod series;
 mod vertices;
 
-use crate::Run;
+use crate::{Column, Run};
 use anyhow::{Context, Result, bail};
 pub use config::{Config, Style, checkpoints};
 use film::Film;
@@ -164,18 +165,8 @@ impl Output {
             }
             None => false,
         };
-        let clear = || {
-            remove_earlier(folder, name, is_kept)?;
-            if !goes_on {
-                Checkpoint::remove_all(&config.checkpoints())?;
-                let _ = std::fs::remove_file(config.checkpoints().join(config::FRAMES_FILE));
-                let _ = std::fs::remove_dir(config.checkpoints());
-            }
-            if lock.is_held() { io::sweep(folder) } else { Ok(()) }
-        };
-        clear().with_context(|| format!("cannot clear the folder {}", folder.display()))?;
-        let [low, high] = run.mesh().bounds();
-        let has_place = low != high || run.mesh().points().len() == 1;
+        clear(&config, &lock, goes_on, is_kept)?;
+        let has_place = has_place(run);
         let is_there = |file: &&(f64, String)| is_ours(name, &file.1) && folder.join(&file.1).is_file();
         let files = left.series.iter().filter(is_there).cloned().collect();
         let series = (has_place || config.pieces).then(|| Series::new(&config, run, files));
@@ -269,10 +260,7 @@ impl Output {
         let fields = state()?;
         let frame = Frame { moment, points: run.points(&fields)?, fields };
         if let Some(film) = self.film.as_mut().filter(|_| film) {
-            match run.table().iter().any(|column| column.nothing.is_some()) {
-                true => film.push(&frame.drawable(run.table()))?,
-                false => film.push(&frame)?,
-            }
+            show(film, &frame, run.table())?;
         }
         match &mut self.series {
             Some(all) if series => all.push(frame),
@@ -402,6 +390,36 @@ impl Output {
     }
 }
 
+/// Whether a mesh has something to be shown: not all of its points lie at one place.
+fn has_place(run: &Run) -> bool {
+    let [low, high] = run.mesh().bounds();
+    low != high || run.mesh().points().len() == 1
+}
+
+/// Adds a frame to a film.
+fn show(film: &mut Film, frame: &Frame, columns: &[Column]) -> Result<()> {
+    match columns.iter().any(|column| column.nothing.is_some()) {
+        true => film.push(&frame.drawable(columns)),
+        false => film.push(frame),
+    }
+}
+
+/// Removes what an earlier run has left in a folder, but the files that are kept, and with them its checkpoints where it is gone on with; and
+/// what killed ones have left.
+fn clear(config: &Config, lock: &Lock, goes_on: bool, is_kept: impl Fn(&str) -> bool) -> Result<()> {
+    let folder = &config.folder;
+    let clear = || {
+        remove_earlier(folder, config.name, is_kept)?;
+        if !goes_on {
+            Checkpoint::remove_all(&config.checkpoints())?;
+            let _ = std::fs::remove_file(config.checkpoints().join(config::FRAMES_FILE));
+            let _ = std::fs::remove_dir(config.checkpoints());
+        }
+        if lock.is_held() { io::sweep(folder) } else { Ok(()) }
+    };
+    clear().with_context(|| format!("cannot clear the folder {}", folder.display()))
+}
+
 /// Whether that is the name of a file of a series.
 fn is_ours(name: &str, file: &str) -> bool {
     let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
@@ -413,7 +431,8 @@ fn is_ours(name: &str, file: &str) -> bool {
 
 /// Removes the files of an earlier run but those that are kept, the index before what it names.
 fn remove_earlier(folder: &Path, name: &str, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
-    let mut files = ["pvd", "csv", "changes.csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
+    let mut files =
+        ["pvd", "csv", "changes.csv", "history.csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
     for entry in std::fs::read_dir(folder)? {
         files.extend(entry?.file_name().into_string().ok().filter(|file| is_ours(name, file)));
     }
@@ -439,6 +458,7 @@ mod tests {
             "flow.gif",
             "flow.csv",
             "flow.changes.csv",
+            "flow.history.csv",
             "flow_000000.vtu",
             "flow_1000000.vtu",
             "flow_000000.pvtu",
