@@ -52,11 +52,11 @@ struct Walk<'a> {
 
 /// Those of some candidates that are closer than the radius.
 pub(super) struct Filter<'a> {
-    pub(super) positions: &'a [[f64; 3]],
-    pub(super) squared_radius: f64,
+    positions: &'a [[f64; 3]],
+    squared_radius: f64,
     /// The bits of the least squared distance of each vertex so far: those of numbers that are not negative ascend as they do, so threads
     /// can take the least of them in any order.
-    pub(super) nearest: &'a [AtomicU64],
+    nearest: &'a [AtomicU64],
     /// Candidates that were farther apart cannot be.
     share: f32,
 }
