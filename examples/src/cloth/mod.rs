@@ -20,7 +20,7 @@ use meshweft::{Incidence, Order, Program, Real, Stages, Stars, kernels, record, 
 use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
-use meshweft_physics::{Air, Membrane, Panel, Plane, Sphere};
+use meshweft_physics::{Air, Membrane, Panel, Sphere};
 use scene::{Bending, Scene};
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ record! {
     pub struct Obstacles<R> {
         /// The ball with the thickness of the cloth.
         ball: Sphere<R>,
-        /// The ground with the thickness of the cloth.
-        ground: Plane<R>,
+        /// Height of the ground with the thickness of the cloth, m.
+        ground: R,
         /// Stiffness of contact: this times mass over time step squared, per vertex.
         stiffness: R,
         /// Coefficient of friction.
@@ -299,7 +299,7 @@ impl Program for Cloth {
             relaxation: self.relaxation,
             obstacles: Obstacles {
                 ball: Sphere { center: Vector3::from(self.scene.ball.0), radius: self.scene.ball.1 + THICKNESS },
-                ground: Plane { normal: Vector3::z(), offset: THICKNESS },
+                ground: THICKNESS,
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },

@@ -1,8 +1,9 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Bends, Cloth, Hinges, Node, Triangles};
+use meshweft::nalgebra::Vector3;
 use meshweft::{Given, Kernel, Neighbors, Real, Update};
-use meshweft_physics::{Contact, System, bending};
+use meshweft_physics::{Contact, Plane, System, bending};
 
 /// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and contact, or with `PRESSURE` besides.
 pub struct Solve<const WHOLE: bool, const PRESSURE: bool>;
@@ -42,9 +43,11 @@ impl<const WHOLE: bool, const PRESSURE: bool> Update<Cloth> for Solve<WHOLE, PRE
                 // Sliding slower than this is smoothed to sticking, m.
                 slip: p.dt * R::lit(1e-3),
             };
+            let (zero, one) = (R::lit(0.0), R::lit(1.0));
+            let ground = Plane { normal: Vector3::new(zero, zero, one), offset: obstacles.ground };
             let moved = at - own.before;
             system = contact.add(system, obstacles.ball.touch(at), moved);
-            system = contact.add(system, obstacles.ground.touch(at), moved);
+            system = contact.add(system, ground.touch(at), moved);
         }
         let step = system.solve() * (p.relaxation * own.free);
         Node { position: at + step, ..own }
