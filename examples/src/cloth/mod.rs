@@ -51,8 +51,8 @@ record! {
     pub struct Obstacles<R> {
         /// The ball with the thickness of the cloth.
         ball: Sphere<R>,
-        /// The ground with the thickness of the cloth.
-        ground: Plane<R>,
+        /// Height of the ground with the thickness of the cloth, m.
+        ground: R,
         /// Stiffness of contact: this times mass over time step squared, per vertex.
         stiffness: R,
         /// Coefficient of friction.
@@ -72,7 +72,8 @@ impl<R: Real> Obstacles<R> {
     /// Where a point is, as ball and ground see it.
     #[inline(always)]
     fn touch(&self, at: Vector3<R>) -> [Touch<R>; 2] {
-        [self.ball.touch(at), self.ground.touch(at)]
+        let ground = Plane { normal: Vector3::new(R::lit(0.0), R::lit(0.0), R::lit(1.0)), offset: self.ground };
+        [self.ball.touch(at), ground.touch(at)]
     }
 }
 
@@ -348,7 +349,7 @@ impl Program for Cloth {
             relaxation: self.relaxation,
             obstacles: Obstacles {
                 ball: Sphere { center: Vector3::from(self.scene.ball.0), radius: self.scene.ball.1 + THICKNESS },
-                ground: Plane { normal: Vector3::z(), offset: THICKNESS },
+                ground: THICKNESS,
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },

@@ -42,12 +42,12 @@ const GAP: f64 = 0.06;
 impl Scene {
     /// Scales the mesh to the size asked for, places it, and picks what is held.
     pub(super) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
-        if mesh.dimension() < 3 && !mesh.points().is_empty() {
+        if matches!(mesh.dimension(), 1 | 2) {
             let counts = mesh.cells().counts();
             let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
-            let counts = if counts.is_empty() { "none".into() } else { counts.join(", ") };
             bail!(
-                "softbody needs tets or other solid cells, but the cells of the mesh are {counts}: give a solid, such as bar:41x11x11"
+                "softbody needs tets or other solid cells, but the cells of the mesh are {}: give a solid, such as bar:41x11x11",
+                counts.join(", ")
             );
         }
         if options.y_is_up {
@@ -220,10 +220,6 @@ impl Shape {
         });
         let tets: Vec<[u32; 4]> = turned.into_iter().filter(|tet| tet[0] != tet[1]).collect();
         let flat = all.len() - tets.len();
-        ensure!(
-            !tets.is_empty() || points.is_empty(),
-            "none of the {flat} tets of the mesh has a volume: give a solid, such as bar:41x11x11"
-        );
         let solid = Mesh::new(points.to_vec(), Cells::of(CellKind::Tet, tets.as_flattened().to_vec()))?;
         let Laplacian { edges, weights, masses } = Laplacian::of(&solid)?;
         Ok(Shape { edges, weights, tets, volumes: masses, flat })
