@@ -209,7 +209,7 @@ impl From<&Settings> for ClothOptions {
                 _ => Pins::None,
             },
             obstacles: settings.choice("obstacles") != "none",
-            touching: settings.choice("touching") != "off",
+            touching: settings.choice("touching") == "on",
             y_is_up: settings.choice("up") == "y",
         }
     }
@@ -481,7 +481,7 @@ impl Example for Cloth {
             Setting {
                 name: "touching",
                 about: "whether it touches itself, or passes through",
-                kind: Kind::Choice(&["on", "off"]),
+                kind: Kind::Choice(&["off", "on"]),
             },
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],

@@ -28,6 +28,7 @@ mod ell;
 mod incidences;
 mod opened;
 mod packed;
+mod renewal;
 mod rows;
 #[cfg(feature = "cluster")]
 mod share;

@@ -28,7 +28,7 @@ struct Piece {
 }
 
 fn options() -> ClothOptions {
-    ClothOptions { obstacles: false, pins: Pins::None, drag: 0.5, ..ClothOptions::default() }
+    ClothOptions { obstacles: false, touching: true, pins: Pins::None, drag: 0.5, ..ClothOptions::default() }
 }
 
 /// A grid of `n` × `m` vertices, `h` apart.

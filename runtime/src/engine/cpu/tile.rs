@@ -4,7 +4,8 @@ use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
 use crate::layout::{
-    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
+    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, QUADS, Row, Tile, WideRows, gather_rows, scatter_rows,
+    shared_stride,
 };
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number, array};
@@ -320,7 +321,13 @@ impl<L: Lanes> Lookup<L> for Far<'_, L::Scalar> {
     #[inline(always)]
     fn records<S: Record<L>>(&self, slots: &[u32]) -> S {
         let stride = shared_stride(S::LEN);
-        S::build(|k| self.reals(slots, stride, k))
+        if S::LEN > QUADS {
+            return S::build(|k| self.reals(slots, stride, k));
+        }
+        // Put together before the record is: the compiler inlines the closure of a record only while it is small.
+        let mut reals = [L::lit(0.0); QUADS];
+        (0..S::LEN).for_each(|k| reals[k] = self.reals(slots, stride, k));
+        S::build(|k| reals[k])
     }
 
     #[inline(always)]

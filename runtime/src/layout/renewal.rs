@@ -1,0 +1,111 @@
+//! The domain with other elements of changing stars.
+
+use super::changing::Changing;
+use super::ell::Ell;
+use super::incidences::{Incidences, Names, Whole};
+use super::{Domain, Layout, Tile, check_elements};
+use crate::error::Result;
+use crate::program::StarPlan;
+use meshweft_mesh::{Graph, Permutation, parallel};
+use std::sync::Arc;
+
+impl Layout {
+    /// The domain with these elements of changing stars, whose vertices go by their numbers along the curve.
+    ///
+    /// Cost O(vertices + elements), in parallel.
+    ///
+    /// # Errors
+    /// An element of a vertex that does not exist; data that are not finite.
+    pub(crate) fn renewed(&self, plans: &[StarPlan]) -> Result<Domain> {
+        check_elements(self.places.len(), plans)?;
+        let plans: Vec<&StarPlan> = plans.iter().filter(|plan| !plan.elements().is_empty()).collect();
+        let order = self.schedule.permutation();
+        let numbers = Permutation::identity(if plans.is_empty() { 0 } else { self.places.len() });
+        let names = Names { places: order, curve: &numbers, slots: &self.slots, along_curve: &self.along_curve };
+        let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, order)).collect::<Result<_>>()?;
+        let found = parallel::map(&self.tiles, |tile| self.around(tile, &stars, names));
+        let mut joined: Vec<[u32; 2]> = Vec::new();
+        let mut tiles = self.tiles.clone();
+        for (tile, around) in tiles.iter_mut().zip(found) {
+            let Some((changing, tasks)) = around? else { continue };
+            tile.changing = Some(Arc::new(changing));
+            joined.extend(tasks);
+        }
+        let known = |pair: &[u32; 2]| self.graph.neighbors(pair[0]).binary_search(&pair[1]).is_ok();
+        joined.retain(|pair| !known(pair));
+        let tasks = self.graph.len() as u32;
+        joined.extend((0..tasks).flat_map(|t| self.graph.predecessors(t).iter().map(move |&u| [u, t])));
+        Ok(self.domain.with(tiles, Graph::from_edges(tasks as usize, &joined)?))
+    }
+
+    /// What changing stars hold around the vertices of a tile, and pairs of tasks that this joins; none if that is nothing.
+    fn around(&self, tile: &Tile, stars: &[Whole], names: Names) -> Result<Option<(Changing, Vec<[u32; 2]>)>> {
+        let own = tile.own();
+        let places = &self.place_of()[own.clone()];
+        let range = places[0]..places[places.len() - 1] + 1;
+        let has_some = |star: &&Whole| {
+            let starts = star.starts();
+            starts[range.start as usize] < starts[range.end as usize]
+        };
+        if !stars.iter().any(|star| has_some(&star)) {
+            return Ok(None);
+        }
+        let width = if tile.is_wide() { self.width } else { 1 };
+        let places = &places[..tile.updated()];
+        let mut changing = Changing::nothing(self.stars.len(), self.precision);
+        let mut joined = Vec::new();
+        let task = self.task_of(own.start as u32);
+        let mut rows = Incidences::default();
+        for star in stars.iter().filter(has_some) {
+            rows.fill(star, range.clone(), names);
+            let source = star.source(&rows, names);
+            let ell = Ell::new(&source, places, (width, self.precision), |slot| slot);
+            if !ell.data.is_finite(&source.plan.kinds, width) {
+                return Err(super::not_finite(source.plan, self.precision));
+            }
+            for place in range.clone() {
+                source.others(place, |u| {
+                    if !own.contains(&(u as usize)) {
+                        let other = self.task_of(u);
+                        if other != task && joined.last() != Some(&[task.min(other), task.max(other)]) {
+                            joined.push([task.min(other), task.max(other)]);
+                        }
+                    }
+                });
+            }
+            changing.stars[source.plan.index] = ell;
+        }
+        joined.sort_unstable();
+        joined.dedup();
+        if width > 1 {
+            changing.take_turns(places, own.start, width);
+        }
+        Ok(Some((changing, joined)))
+    }
+
+    /// The task of a slot.
+    fn task_of(&self, slot: u32) -> u32 {
+        let tile = self.tiles.partition_point(|tile| tile.slots.end <= slot) as u32;
+        self.tasks.partition_point(|&first| first <= tile) as u32 - 1
+    }
+}
+
+impl Domain {
+    /// The places of vertices that elements of changing stars join, in pairs.
+    pub(crate) fn changing_pairs(&self) -> Vec<[u32; 2]> {
+        let mut pairs = Vec::new();
+        for tile in &self.tiles {
+            let Some(changing) = &tile.changing else { continue };
+            let width = if tile.is_wide() { self.width } else { 1 };
+            for ell in changing.stars.iter().filter(|ell| !ell.columns.is_empty()) {
+                for group in 0..ell.columns.len() - 1 {
+                    ell.each_other(group, width, |lane, slot| {
+                        let own = tile.slots.start as usize + group * width + lane;
+                        pairs.push([own, slot as usize].map(|slot| self.place_of[slot]));
+                    });
+                }
+            }
+        }
+        pairs
+    }
+}
