@@ -7,7 +7,9 @@
 //!   curvature kept for curved meshes.
 //! - Air inside a closed surface pushes outward with one pressure: a balloon.
 //! - Contact with a ball and the ground: quadratic penalty with smoothed Coulomb friction (Li et al., "Incremental
-//!   potential contact", 2020, section 5). There is no contact of the cloth with itself.
+//!   potential contact", 2020, section 5).
+//! - Contact with itself, if asked for: gaps between what comes near in a step repel likewise, and stay open
+//!   ([`separate`](meshweft_mesh::contact::separate)).
 //! - Air: a force toward the wind, taken implicitly in the prediction.
 
 mod checks;

@@ -131,7 +131,7 @@ pub trait Program: Kernels {
     ///     fn initial(&self, mesh: &Mesh, v: u32) -> Bead<f64> { Bead { x: mesh.points()[v as usize][0], touches: 0.0 } }
     ///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Move, 1) }
     /// }
-    /// let mesh = Mesh::from_points(vec![[0.0; 3], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]])?;
+    /// let mesh = Mesh::new(vec![[0.0; 3], [0.5, 0.0, 0.0], [1.0, 0.0, 0.0]], meshweft::mesh::Cells::new())?;
     /// let mut run = Simulation::builder(mesh, Beads).build()?;
     /// run.step()?;
     /// assert_eq!(run.field("touches")?.values, [0.0, 0.0, 0.0]);
