@@ -414,6 +414,9 @@ mod tests {
         run.field("position").unwrap().values.iter().fold(0.0, |most, x| most.max(x.abs()))
     }
 
+    /// Where a vertex is put, by its number and place.
+    type Shape<'a> = dyn Fn(usize, Vector3<f64>) -> Vector3<f64> + 'a;
+
     /// Moves every vertex.
     fn place(run: &mut Simulation<Softbody, f32>, to: impl Fn(usize, Vector3<f64>) -> Vector3<f64>) {
         let points = run.mesh().points().to_vec();
@@ -459,7 +462,7 @@ mod tests {
         let whole = volume(&mut run());
         // Squeezed flat, turned inside out, and scattered.
         let scatter = |v: usize, k: usize| ((v * [7919, 104_729, 1_299_709][k]) % 1009) as f64 / 1009.0;
-        let shapes: [(&str, &dyn Fn(usize, Vector3<f64>) -> Vector3<f64>); 3] = [
+        let shapes: [(&str, &Shape<'_>); 3] = [
             ("flat", &|_, x| Vector3::new(x.x, x.y, 1e-3 * x.z)),
             ("inside out", &|_, x| Vector3::new(x.x, x.y, -x.z)),
             ("scattered", &|v, _| Vector3::from_fn(|k, _| scatter(v, k))),
