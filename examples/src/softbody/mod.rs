@@ -32,6 +32,8 @@ record! {
         dt: R,
         /// Gravity and air.
         air: Air<R>,
+        /// The farthest that a vertex is put ahead before the first sweep, m.
+        reach: R,
         /// What the solid is made of.
         solid: NeoHookean<R>,
         /// Time over which the solid's stiffness resists motion, s.
@@ -205,7 +207,7 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
             let nearest = touches[0].distance.min(touches[1].distance).min(touches[2].distance);
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
         }
-        let step = system.solve_scaled() * (relaxation * own.free);
+        let step = system.solve_robustly() * (relaxation * own.free);
         Node { position: at + step, ..own }
     }
 }
@@ -217,7 +219,9 @@ kernels! {
     /// step's acceleration would take it, so that what lies still starts where it is.
     map Predict |p, own| {
         let velocity = p.air.velocity(own.velocity, p.dt);
-        let start = own.position + (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
+        let way = (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
+        // Ways longer than the solid would tear it apart before the first sweep.
+        let start = own.position + way * (p.reach / way.length().max(p.reach)).min(R::lit(1.0));
         let Grip { center, cos, sin, pull } = p.grip;
         let rest = own.target - center;
         let side = R::select(rest.x.less(R::lit(0.0)), R::lit(-1.0), R::lit(1.0));
@@ -293,6 +297,7 @@ impl Program for Softbody {
                 wind: Vector3::zeros(),
                 drag: options.drag,
             },
+            reach: self.scene.length.max(self.scene.height).max(1e-3),
             solid: NeoHookean::of(options.young, options.poisson),
             damping: options.damping,
             relaxation: self.relaxation,
@@ -409,6 +414,9 @@ mod tests {
         run.field("position").unwrap().values.iter().fold(0.0, |most, x| most.max(x.abs()))
     }
 
+    /// Where a vertex is put, by its number and place.
+    type Shape<'a> = dyn Fn(usize, Vector3<f64>) -> Vector3<f64> + 'a;
+
     /// Moves every vertex.
     fn place(run: &mut Simulation<Softbody, f32>, to: impl Fn(usize, Vector3<f64>) -> Vector3<f64>) {
         let points = run.mesh().points().to_vec();
@@ -454,7 +462,7 @@ mod tests {
         let whole = volume(&mut run());
         // Squeezed flat, turned inside out, and scattered.
         let scatter = |v: usize, k: usize| ((v * [7919, 104_729, 1_299_709][k]) % 1009) as f64 / 1009.0;
-        let shapes: [(&str, &dyn Fn(usize, Vector3<f64>) -> Vector3<f64>); 3] = [
+        let shapes: [(&str, &Shape<'_>); 3] = [
             ("flat", &|_, x| Vector3::new(x.x, x.y, 1e-3 * x.z)),
             ("inside out", &|_, x| Vector3::new(x.x, x.y, -x.z)),
             ("scattered", &|v, _| Vector3::from_fn(|k, _| scatter(v, k))),

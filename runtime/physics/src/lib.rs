@@ -7,7 +7,7 @@
 //! use meshweft::nalgebra::Vector3;
 //! use meshweft_physics::{Contact, Plane, System};
 //! // A vertex of 2 kg a millimeter inside the ground, held by nothing else.
-//! let (at, inertia) = (Vector3::new(0.3, 0.1, -1e-3), 2.0);
+//! let (at, inertia) = (Vector3::new(0.3, 0.1, -1e-3), 2.0_f64);
 //! let ground = Plane { normal: Vector3::z(), offset: 0.0 };
 //! let contact = Contact { stiffness: 100.0 * inertia, friction: 0.4, slip: 1e-6 };
 //! let step = contact.add(System::at_rest(inertia), ground.touch(at), Vector3::zeros()).solve();

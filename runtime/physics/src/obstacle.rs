@@ -84,7 +84,7 @@ impl<R: Real> Cuboid<R> {
     /// ```
     /// use meshweft::nalgebra::Vector3;
     /// use meshweft_physics::Cuboid;
-    /// let table = Cuboid { center: Vector3::zeros(), half: Vector3::new(2.0, 1.0, 0.5), rounding: 0.1 };
+    /// let table = Cuboid { center: Vector3::zeros(), half: Vector3::new(2.0, 1.0, 0.5), rounding: 0.1_f64 };
     /// let inside = table.touch(Vector3::new(1.0, 0.3, -0.4));
     /// assert!((inside.distance + 0.2).abs() < 1e-15 && inside.normal == -Vector3::z());
     /// assert_eq!(table.touch(Vector3::new(2.0 + 3.0, 1.0 + 4.0, 0.0)).distance, 4.9);

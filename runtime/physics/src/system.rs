@@ -34,19 +34,35 @@ impl<R: Real> System<R> {
         self.hessian.solve(self.force)
     }
 
-    /// The same in units of its own stiffness, for any that is above 0: in 32 bits the determinant of one above 10¹² N/m would be
-    /// infinite.
+    /// The same for any stiffness above 0, of whatever size and however much larger in some directions than in others: in units of its
+    /// own, by elimination. Pivots below what 32 bits tell from 0 are raised, which makes the step shorter.
     ///
     /// ```
     /// use meshweft::nalgebra::Vector3;
     /// use meshweft_physics::System;
-    /// let steel = System { force: Vector3::x() * 1e20_f32, ..System::at_rest(1e22) };
-    /// assert!(steel.solve().x.is_nan() && (steel.solve_scaled().x - 0.01).abs() < 1e-8);
+    /// let stiff = System::at_rest(1.0_f32);
+    /// let hessian = stiff.hessian.plus_outer(1e22, Vector3::new(0.5, 0.7, 0.3));
+    /// let steel = System { force: Vector3::new(0.5, 0.7, 0.3) * 1e20, hessian };
+    /// assert!(!steel.solve().x.is_finite());
+    /// assert!((steel.solve_robustly().dot(&Vector3::new(0.5, 0.7, 0.3)) - 0.01).abs() < 1e-4);
     /// ```
     #[inline(always)]
-    pub fn solve_scaled(self) -> Vector3<R> {
-        let unit = R::lit(1.0) / (self.hessian.xx + self.hessian.yy + self.hessian.zz);
-        self.hessian.scaled(unit).solve(self.force * unit)
+    pub fn solve_robustly(self) -> Vector3<R> {
+        let (one, least) = (R::lit(1.0), R::lit(3e-7));
+        let unit = one / (self.hessian.xx + self.hessian.yy + self.hessian.zz);
+        let (h, force) = (self.hessian.scaled(unit), self.force * unit);
+        let pivot = |x: R| one / x.max(least);
+        // The factors L D Lᵀ.
+        let px = pivot(h.xx);
+        let (yx, zx) = (h.xy * px, h.xz * px);
+        let py = pivot(h.yy - yx * h.xy);
+        let across = h.yz - yx * h.xz;
+        let zy = across * py;
+        let pz = pivot(h.zz - zx * h.xz - zy * across);
+        let y = force.y - yx * force.x;
+        let z = (force.z - zx * force.x - zy * y) * pz;
+        let y = y * py - zy * z;
+        Vector3::new(force.x * px - yx * y - zx * z, y, z)
     }
 
     /// Damps what has been added so far, in proportion to its stiffness. `share`: the damping time over the time step; `moved`: how far
@@ -85,5 +101,18 @@ impl<R: Real> System<R> {
                 yz: a.yz + b.yz,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elimination_solves_what_cofactors_solve() {
+        let along = Vector3::new(0.3, -0.8, 0.5);
+        let hessian = Symmetric::diagonal(0.2f64).plus_outer(3.0, along).plus_outer(0.4, Vector3::new(1.0, 0.2, -0.1));
+        let system = System { force: Vector3::new(1.0, 2.0, -3.0), hessian };
+        assert!((system.solve() - system.solve_robustly()).norm() < 1e-13);
     }
 }
