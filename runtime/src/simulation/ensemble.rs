@@ -102,7 +102,7 @@ impl<S: DerefMut<Target = dyn AnySimulation> + Send> Ensemble<S> {
             results.push(result);
             Ok::<_, Infallible>(())
         };
-        let Ok(()) = hand_out(&self.pool, self.copies.iter_mut(), |k, copy| visit(k, copy), take);
+        let Ok(()) = hand_out(&self.pool, self.copies.iter_mut(), visit, take);
         results
     }
 
