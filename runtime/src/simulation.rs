@@ -20,6 +20,7 @@ mod snapshot;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;
+mod vertices;
 mod workload;
 
 use self::core::Typed;

@@ -8,6 +8,7 @@ use super::fields::DeviceField;
 use super::fields::{FieldView, read_part, read_parts};
 use super::saved::Saved;
 use super::snapshot::{self, Snapshot};
+use super::vertices::Vertices;
 use super::{AuditReport, GpuCounters, Metric};
 use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
@@ -282,21 +283,17 @@ impl<T: Number> Core<T> {
             Ok(state) => state,
             Err(error) => return Some(error),
         };
-        let kinds = self.fields.kinds();
-        let is_plain = kinds.iter().all(|&kind| kind == Kind::Real);
-        if !(is_plain && state.is_finite()) {
-            for v in 0..self.vertices() {
-                let slot = self.layout.slot(v);
-                let is_fault = |&k: &usize| kinds[k] == Kind::Real && !state.real(slot, k).finite();
-                if let Some(k) = (0..kinds.len()).find(is_fault) {
-                    let (field, value) = (self.fields.name(k).0.into(), state.real(slot, k).to_f64());
-                    return Some(Error::Diverged { vertex: v, step, field, value });
-                }
-            }
+        if let Some(fault) = self.by_vertex(state).fault(step) {
+            return Some(fault);
         }
         let globals = self.engine.globals().ok()?;
         let (name, value) = self.table.records.globals.first_not_finite(&globals)?;
         Some(Error::Global { name: name.into(), step, value })
+    }
+
+    /// A state vertex by vertex.
+    fn by_vertex<'a>(&'a self, state: View<'a, T>) -> Vertices<'a, T> {
+        Vertices { state, layout: &self.layout, fields: &self.fields }
     }
 
     /// The number of a part's first real, and the part.
@@ -475,6 +472,8 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn program_mut(&mut self) -> &mut dyn Any {
+        // Elements may depend on what is changed.
+        self.changing.is_stale = true;
         &mut *self.program
     }
 
@@ -594,41 +593,13 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn digest(&self) -> Result<String> {
-        let (state, kinds) = (self.reals()?, self.fields.kinds());
-        let mut hasher = blake3::Hasher::new();
-        let mut bytes = Vec::new();
-        for v in 0..self.vertices() {
-            let slot = self.layout.slot(v);
-            for (k, &kind) in kinds.iter().enumerate() {
-                bytes.extend_from_slice(&bits(kind, state.real(slot, k)).to_le_bytes()[..T::BYTES]);
-            }
-            if bytes.len() >= 1 << 16 {
-                hasher.update(&bytes);
-                bytes.clear();
-            }
-        }
-        hasher.update(&bytes);
-        Ok(hasher.finalize().to_hex().to_string())
+        Ok(self.by_vertex(self.reals()?).digest())
     }
 
     fn compare(&self, other: &(dyn AnySimulation + 'static)) -> Result<()> {
         let other: &dyn Any = other;
         let other: &Core<T> = other.downcast_ref().expect("runs in one precision");
-        assert_eq!(self.vertices(), other.vertices(), "runs on one mesh");
-        let (states, kinds) = ([self.reals()?, other.reals()?], self.fields.kinds());
-        for v in 0..self.vertices() {
-            let slots = [self.layout.slot(v), other.layout.slot(v)];
-            for (k, &kind) in kinds.iter().enumerate() {
-                let [left, right] = [0, 1].map(|i| states[i].real(slots[i], k));
-                if bits(kind, left) != bits(kind, right) {
-                    let (field, component) = self.fields.name(k);
-                    let [left, right] = [left, right].map(|x| kind.decode(x));
-                    let (field, step) = (field.into(), self.steps());
-                    return Err(Error::Mismatch { vertex: v, step, field, component, left, right });
-                }
-            }
-        }
-        Ok(())
+        self.by_vertex(self.reals()?).compare(&other.by_vertex(other.reals()?), self.steps())
     }
 
     fn audit(&self) -> Result<Option<AuditReport>> {
@@ -736,13 +707,5 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn write_timeline(&mut self, out: &mut dyn Write) -> Result<u64> {
         self.events(out)
-    }
-}
-
-/// The bits that decide whether two values are the same.
-fn bits<T: Number>(kind: Kind, x: T) -> u64 {
-    match kind {
-        Kind::Real => x.canonical_bits(),
-        Kind::Integer => u64::from((kind.decode(x) as i32).cast_unsigned()),
     }
 }
