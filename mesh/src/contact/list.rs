@@ -71,8 +71,7 @@ impl List {
         skin: f64,
         excluded: [&Pairs; 2],
     ) -> Option<List> {
-        let Surface { vertices, triangles, edges, .. } = surface;
-        let at = |v: u32| positions[v as usize];
+        let Surface { vertices, edges, .. } = surface;
         // Without a skin a list is used at once, where it was made.
         let longest = if skin > 0.0 { longest(edges, positions) } else { 0.0 };
         let (reach, error) = (radius + skin, ROUNDING * longest);
@@ -82,10 +81,7 @@ impl List {
         // Without a skin pairs are those that are filtered, to the last bit.
         let squared_reach = if skin > 0.0 { (reach + error) * (reach + error) } else { radius * radius };
         let margin = 0.5 * (reach + error);
-        let origin = vertices.first().map_or([0.0; 3], |&v| at(v));
-        let points = Tree::new(vertices.len(), &|i| tree::bounds([at(vertices[i])]), margin, origin);
-        let faces = Tree::new(triangles.len(), &|i| tree::bounds(triangles[i].map(at)), margin, origin);
-        let sides = Tree::new(edges.len(), &|i| tree::bounds(edges[i].map(at)), margin, origin);
+        let [points, faces, sides] = surface.trees(&|v| [positions[v as usize]; 2], margin);
         let most = MOST * vertices.len();
         let walk = Walk { surface, positions, reach, error, squared_reach, count: AtomicUsize::new(0), most };
         let vertex_triangle = walk.candidates::<false>(&points, &faces, excluded[0]);

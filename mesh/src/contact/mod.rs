@@ -2,6 +2,7 @@
 //!
 //! A [`Surface`] says what may touch. A [`Finder`] finds all pairs of a vertex and a triangle, and of two edges, that are closer than
 //! a radius, and how far each vertex may move without passing through anything. [`crossings`] judges whether something did, exactly.
+//! [`separate`] does the same for a step that is known in advance: which gaps must stay open, whatever else moves how far.
 //! [`SignedDistance`] says how far a point is from a closed surface, and on which side.
 //!
 //! # How far a vertex may move
@@ -37,7 +38,7 @@
 //!
 //! # What this does not do
 //!
-//! It finds no pairs of a loose point and a rod, nor of two points: both pass each other in space. It knows no velocities.
+//! It finds no pairs of a loose point and a rod, nor of two points: both pass each other in space. Only [`separate`] knows of motion.
 //!
 //! ```
 //! use meshweft_mesh::{contact::{Finder, Surface, crossings}, generate::generate};

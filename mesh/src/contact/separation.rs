@@ -36,7 +36,7 @@ const LEFT: f64 = 0.1;
 /// How often vertices are held back before all are.
 const TRIES: usize = 6;
 
-/// Closer than this is no direction, m.
+/// Closer than this is no direction.
 const TOUCHING: f64 = 1e-12;
 
 /// Whoever moves vertices in 32 bits misses a limit by some 2^-24 of the coordinates: this share of them must be left in any case.
@@ -63,9 +63,10 @@ pub struct Gap {
     /// The closest points at the start are at `Σ weight × position` of those above and below: positive above, negative below, either side sums
     /// to 1. So with the positions of the start `Σ weight × position = distance × normal`.
     pub weights: [f64; 4],
-    /// The distance at the start.
+    /// The distance at the start, in units of the coordinates.
     pub distance: f64,
-    /// How far those above must be from those below along the normal when the step ends, unless they are nearer at the start.
+    /// How far those above must be from those below along the normal when the step ends, unless they are nearer at the start; in the same
+    /// units.
     pub least: f64,
 }
 
@@ -93,6 +94,8 @@ struct Look<'a> {
 }
 
 /// Finds what can come closer than `reach` while vertices go from `from` to anywhere on the way to `to`.
+///
+/// `from`, `to`: shape `[n × 3]`; `reach`: above 0, in the same units.
 ///
 /// Pairs that touch at the start already have no gap. The result depends on the positions alone. Cost: as [`Finder::find`] where all
 /// moves slowly, else that of a walk, O(n log n).
@@ -181,16 +184,8 @@ impl Look<'_> {
 
     /// The gaps among all pairs, in any order.
     fn walk(&self) -> Vec<Gap> {
-        let Surface { vertices, triangles, edges, .. } = self.surface;
-        let swept = |v: u32| [self.from[v as usize], self.to[v as usize]];
-        let margin = 0.5 * self.reach * (1.0 + 1e-6);
-        let origin = vertices.first().map_or([0.0; 3], |&v| self.from[v as usize]);
-        let box_of = |corners: &[u32]| {
-            corners.iter().map(|&v| tree::bounds(swept(v))).reduce(tree::wider).expect("an element has corners")
-        };
-        let points = Tree::new(vertices.len(), &|i| box_of(&[vertices[i]]), margin, origin);
-        let faces = Tree::new(triangles.len(), &|i| box_of(&triangles[i]), margin, origin);
-        let sides = Tree::new(edges.len(), &|i| box_of(&edges[i]), margin, origin);
+        let swept = |v: u32| tree::bounds([self.from[v as usize], self.to[v as usize]]);
+        let [points, faces, sides] = self.surface.trees(&swept, 0.5 * self.reach * (1.0 + 1e-6));
         [self.meeting::<false>(&points, &faces), self.meeting::<true>(&sides, &sides)].concat()
     }
 

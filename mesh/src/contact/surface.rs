@@ -1,6 +1,7 @@
 //! What may touch: triangles, edges and vertices, and their shape at rest.
 
 use super::distance::FARTHEST;
+use super::tree::{self, Bounds, Tree};
 use crate::error::{Error, Result};
 use crate::parallel;
 use rayon::prelude::*;
@@ -68,6 +69,18 @@ impl Surface {
     /// Its vertices, ascending.
     pub fn vertices(&self) -> &[u32] {
         &self.vertices
+    }
+
+    /// Trees of its vertices, triangles and edges, with boxes that are `margin` larger on all sides. `bounds`: the box of a vertex.
+    pub(super) fn trees(&self, bounds: &(dyn Fn(u32) -> Bounds + Sync), margin: f64) -> [Tree; 3] {
+        let origin = self.vertices.first().map_or([0.0; 3], |&v| bounds(v)[0]);
+        let around =
+            |corners: &[u32]| corners.iter().map(|&v| bounds(v)).reduce(tree::wider).expect("an element has corners");
+        [
+            Tree::new(self.vertices.len(), &|i| bounds(self.vertices[i]), margin, origin),
+            Tree::new(self.triangles.len(), &|i| around(&self.triangles[i]), margin, origin),
+            Tree::new(self.edges.len(), &|i| around(&self.edges[i]), margin, origin),
+        ]
     }
 
     /// Vertex `i` and triangle `j` (`EDGES`: edges `i` and `j`): none where they share a vertex.
