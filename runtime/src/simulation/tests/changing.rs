@@ -248,3 +248,21 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
         }
     }
 }
+
+#[test]
+fn a_measure_before_a_change_of_the_program_changes_nothing() {
+    let edges = (1..40).map(|v| [v - 1, v]).collect::<Vec<_>>();
+    let digest = |is_measured: bool| {
+        let program = Joining { edges: edges.clone(), rare: 5, rules: [Rule::InOrder; 2] };
+        let mesh = Mesh::from_graph(40, edges.clone()).unwrap();
+        let mut run = Simulation::builder(mesh, program).precision::<Int>().build().unwrap();
+        run.step().unwrap();
+        if is_measured {
+            run.measure(Top).unwrap();
+        }
+        run.program_mut().rare = 2;
+        run.step().unwrap();
+        run.digest().unwrap()
+    };
+    assert_eq!(digest(true), digest(false));
+}
