@@ -15,6 +15,25 @@ pub struct Setting {
     pub kind: Kind,
 }
 
+impl Setting {
+    /// A number: its unit, empty for a pure one, and the smallest and the largest that it may be.
+    ///
+    /// ```
+    /// use meshweft_command::{Setting, Settings};
+    /// const KNOWN: &[Setting] = &[Setting::number("dt", "time step", 0.01, "s", [1e-6, 1.0])];
+    /// assert_eq!(Settings::new(KNOWN).number("dt"), 0.01);
+    /// ```
+    pub const fn number(
+        name: &'static str,
+        about: &'static str,
+        default: f64,
+        unit: &'static str,
+        range: [f64; 2],
+    ) -> Setting {
+        Setting { name, about, kind: Kind::Number { default, unit, range } }
+    }
+}
+
 /// What a setting may be.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {

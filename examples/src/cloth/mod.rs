@@ -293,10 +293,7 @@ kernels! {
     /// The velocity that led from the start of the step to its end.
     map Finish |p, own| {
         let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
-        let acceleration = (velocity - own.velocity) * (R::lit(1.0) / p.dt);
-        // Without gravity nothing falls; a tiny square keeps the quotient finite.
-        let share = acceleration.dot(&p.air.gravity) / p.air.gravity.dot(&p.air.gravity).max(R::lit(1e-12));
-        Node { velocity, falling: share.max(R::lit(0.0)).min(R::lit(1.0)), ..own }
+        Node { velocity, falling: p.air.falling(own.velocity, velocity, p.dt), ..own }
     };
 
     /// `½ m v²`.
@@ -437,37 +434,37 @@ impl Example for Cloth {
         mesh: "sheet:80x80",
         steps: 1200,
         settings: &[
-            number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
-            number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
-            number("density", "mass of the cloth", 0.3, "kg/m²", [1e-6, 1e6]),
-            number(
+            Setting::number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
+            Setting::number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
+            Setting::number("density", "mass of the cloth", 0.3, "kg/m²", [1e-6, 1e6]),
+            Setting::number(
                 "stretch",
                 "stiffness against stretching: Young's modulus times thickness",
                 200.0,
                 "N/m",
                 [0.0, 1e9],
             ),
-            number("poisson", "how much it narrows when stretched", 0.3, "", [0.0, 0.49]),
-            number("bend", "stiffness against bending; 0 leaves it out", 2e-5, "N m", [0.0, 1e3]),
-            number(
+            Setting::number("poisson", "how much it narrows when stretched", 0.3, "", [0.0, 0.49]),
+            Setting::number("bend", "stiffness against bending; 0 leaves it out", 2e-5, "N m", [0.0, 1e3]),
+            Setting::number(
                 "pressure",
                 "of the air in a closed surface; negative takes 30 if the mesh is closed",
                 -1.0,
                 "N/m²",
                 [-1.0, 1e9],
             ),
-            number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
-            number("wind", "speed of the wind along x, with gusts", 0.0, "m/s", [-1e3, 1e3]),
-            number("drag", "rate at which the air takes the cloth along", 0.5, "1/s", [0.0, 1e6]),
-            number("friction", "coefficient of friction with ball and ground", 0.4, "", [0.0, 10.0]),
-            number(
+            Setting::number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
+            Setting::number("wind", "speed of the wind along x, with gusts", 0.0, "m/s", [-1e3, 1e3]),
+            Setting::number("drag", "rate at which the air takes the cloth along", 0.5, "1/s", [0.0, 1e6]),
+            Setting::number("friction", "coefficient of friction with ball and ground", 0.4, "", [0.0, 10.0]),
+            Setting::number(
                 "relaxation",
                 "share of each Newton step; 0 takes 1, or 0.4 under the jacobi order",
                 0.0,
                 "",
                 [0.0, 1.0],
             ),
-            number(
+            Setting::number(
                 "size",
                 "largest side of the scene's mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
                 0.0,
@@ -525,10 +522,6 @@ impl Example for Cloth {
     fn checks() -> Result<Vec<Check>> {
         checks::run()
     }
-}
-
-const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
-    Setting { name, about, kind: Kind::Number { default, unit, range } }
 }
 
 #[cfg(test)]

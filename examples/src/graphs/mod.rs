@@ -31,11 +31,13 @@ const DIRECTED: Setting = Setting {
     kind: Kind::Choice(&["false", "true"]),
 };
 
-const SOURCE: Setting = Setting {
-    name: "source",
-    about: "the vertex to start from, as the file calls it; -1 is the one with most edges",
-    kind: Kind::Number { default: -1.0, unit: "", range: [-1.0, 9.007_199_254_740_992e15] },
-};
+const SOURCE: Setting = Setting::number(
+    "source",
+    "the vertex to start from, as the file calls it; -1 is the one with most edges",
+    -1.0,
+    "",
+    [-1.0, 9.007_199_254_740_992e15],
+);
 
 fn is_directed(settings: &Settings) -> bool {
     settings.choice("directed") == "true"

@@ -145,21 +145,15 @@ impl Example for PageRank {
                 about: "whether edges count by the weights of the file, if it has some",
                 kind: Kind::Choice(&["true", "false"]),
             },
-            Setting {
-                name: "damping",
-                about: "chance to follow an edge instead of a jump",
-                kind: Kind::Number { default: 0.85, unit: "", range: [0.0, 1.0] },
-            },
-            Setting {
-                name: "tolerance",
-                about: "the sum of all changes in a round at which it stops; in f32 ranks do not settle below some 1e-7",
-                kind: Kind::Number { default: 1e-10, unit: "", range: [0.0, 2.0] },
-            },
-            Setting {
-                name: "rounds",
-                about: "rounds a step, at most",
-                kind: Kind::Number { default: 1000.0, unit: "", range: [1.0, 1e6] },
-            },
+            Setting::number("damping", "chance to follow an edge instead of a jump", 0.85, "", [0.0, 1.0]),
+            Setting::number(
+                "tolerance",
+                "the sum of all changes in a round at which it stops; in f32 ranks do not settle below some 1e-7",
+                1e-10,
+                "",
+                [0.0, 2.0],
+            ),
+            Setting::number("rounds", "rounds a step, at most", 1000.0, "", [1.0, 1e6]),
         ],
     };
 

@@ -224,36 +224,24 @@ impl Example for Heat {
                 about: "implicit Euler relaxed in place, by conjugate gradients or by Chebyshev iteration, or explicit Euler",
                 kind: Kind::Choice(&["relaxation", "explicit", "cg", "chebyshev"]),
             },
-            Setting {
-                name: "diffusivity",
-                about: "how fast heat spreads; 9.7e-5 is aluminum",
-                kind: Kind::Number { default: 9.7e-5, unit: "m²/s", range: [1e-12, 1e6] },
-            },
-            Setting {
-                name: "dt",
-                about: "time step; 0 takes 5 times (implicit) or 0.9 times (explicit) the explicit limit",
-                kind: Kind::Number { default: 0.0, unit: "s", range: [0.0, 1e12] },
-            },
-            Setting {
-                name: "rounds",
-                about: "sweeps or iterations a step; for cg the most",
-                kind: Kind::Number { default: 10.0, unit: "", range: [1.0, 1e6] },
-            },
-            Setting {
-                name: "factor",
-                about: "by how much more than Gauss–Seidel a relaxation moves; 0 takes what suits dt",
-                kind: Kind::Number { default: 1.0, unit: "", range: [0.0, 1.999] },
-            },
-            Setting {
-                name: "tolerance",
-                about: "residual at which cg stops, over the first",
-                kind: Kind::Number { default: 1e-6, unit: "", range: [0.0, 1.0] },
-            },
-            Setting {
-                name: "cold",
-                about: "temperature far from the hot spot",
-                kind: Kind::Number { default: 300.0, unit: "K", range: [0.0, 1e6] },
-            },
+            Setting::number("diffusivity", "how fast heat spreads; 9.7e-5 is aluminum", 9.7e-5, "m²/s", [1e-12, 1e6]),
+            Setting::number(
+                "dt",
+                "time step; 0 takes 5 times (implicit) or 0.9 times (explicit) the explicit limit",
+                0.0,
+                "s",
+                [0.0, 1e12],
+            ),
+            Setting::number("rounds", "sweeps or iterations a step; for cg the most", 10.0, "", [1.0, 1e6]),
+            Setting::number(
+                "factor",
+                "by how much more than Gauss–Seidel a relaxation moves; 0 takes what suits dt",
+                1.0,
+                "",
+                [0.0, 1.999],
+            ),
+            Setting::number("tolerance", "residual at which cg stops, over the first", 1e-6, "", [0.0, 1.0]),
+            Setting::number("cold", "temperature far from the hot spot", 300.0, "K", [0.0, 1e6]),
         ],
         ..Info::DEFAULT
     };

@@ -3,7 +3,8 @@
 //!
 //! - Time: implicit Euler as a minimization. Chen, Liu, Yang and Yuksel, "Vertex block descent", SIGGRAPH 2024.
 //! - Elasticity: [`NeoHookean`] tets. Their energy is a convex quadratic function of any one vertex, whatever the shape of the tets, so
-//!   each update lowers it, also if they are inside out, and with steps too long by up to twice.
+//!   in a sweep in place each update lowers it with that of inertia, also if they are inside out, and with steps too long by up to twice.
+//!   Where something touches this is not so: friction has no energy.
 //! - Contact with a ball, the ground and a lid: quadratic penalty with smoothed Coulomb friction. Solids do not touch each other yet.
 //! - Ends of a solid can be held, and turned or pulled.
 
@@ -243,14 +244,11 @@ kernels! {
     /// The velocity that led from the start of the step to its end, and how far the solid is stretched around each vertex.
     update Finish |p, own, around| {
         let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
-        let acceleration = (velocity - own.velocity) * (R::lit(1.0) / p.dt);
-        let gravity = p.air.gravity;
-        // Without gravity nothing falls; a tiny square keeps the quotient finite.
-        let share = acceleration.dot(&gravity) / gravity.dot(&gravity).max(R::lit(1e-12));
+        let falling = p.air.falling(own.velocity, velocity, p.dt);
         let (now, rest) = around.sum(Edges, |[other], edge| ((other.position - own.position).length(), edge.length));
         // A vertex without edges is as long as at rest.
         let stretch = (now - rest) / rest.max(R::lit(1e-30));
-        Node { velocity, falling: share.max(R::lit(0.0)).min(R::lit(1.0)), stretch, ..own }
+        Node { velocity, falling, stretch, ..own }
     };
 
     /// `½ m v²`.

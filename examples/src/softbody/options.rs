@@ -122,33 +122,39 @@ pub(super) const SETTINGS: &[Setting] = &[
         about: "what is done to it: it falls, its ends are turned or pulled, or a lid presses it to the ground",
         kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
     },
-    number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
-    number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
-    number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
-    number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
-    number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
-    number("damping", "time over which its stiffness resists motion, free flight too", 0.0, "s", [0.0, 1e3]),
-    number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
-    number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
-    number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
-    number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
-    number(
+    Setting::number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
+    Setting::number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
+    Setting::number("density", "mass", 1000.0, "kg/m³", [1e-3, 1e6]),
+    Setting::number("young", "stiffness: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
+    Setting::number("poisson", "how much it narrows when stretched", 0.4, "", [0.0, 0.4999]),
+    Setting::number("damping", "time over which its stiffness resists motion, free flight too", 0.0, "s", [0.0, 1e3]),
+    Setting::number("gravity", "acceleration downward", 9.81, "m/s²", [-1e3, 1e3]),
+    Setting::number("slope", "by how much the ground slopes down along x", 0.0, "degrees", [-90.0, 90.0]),
+    Setting::number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
+    Setting::number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
+    Setting::number(
         "relaxation",
         "share of each Newton step where nothing touches; 0 takes 1.5, or 0.4 under the jacobi order",
         0.0,
         "",
         [0.0, 1.99],
     ),
-    number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
-    number(
+    Setting::number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
+    Setting::number(
         "amount",
         "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
         0.0,
         "",
         [0.0, 100.0],
     ),
-    number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
-    number("size", "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m", 0.0, "m", [0.0, 1e6]),
+    Setting::number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
+    Setting::number(
+        "size",
+        "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
+        0.0,
+        "m",
+        [0.0, 1e6],
+    ),
     Setting {
         name: "obstacles",
         about: "ground with a ball (drop) or a lid (squeeze)",
@@ -156,7 +162,3 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
 ];
-
-const fn number(name: &'static str, about: &'static str, default: f64, unit: &'static str, range: [f64; 2]) -> Setting {
-    Setting { name, about, kind: Kind::Number { default, unit, range } }
-}

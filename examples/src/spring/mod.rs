@@ -12,7 +12,7 @@ mod checks;
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Length, Program, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, Example, Info, Kind, Look, Setting, Settings};
+use meshweft_command::{Check, Example, Info, Look, Setting, Settings};
 use meshweft_mesh::{Mesh, mean_edge_length};
 use std::sync::Arc;
 
@@ -148,16 +148,8 @@ impl Example for Spring {
         mesh: "box:32",
         steps: 400,
         settings: &[
-            Setting {
-                name: "dt",
-                about: "time step; above about 0.5 it diverges",
-                kind: Kind::Number { default: 0.1, unit: "s", range: [1e-9, 1e9] },
-            },
-            Setting {
-                name: "damping",
-                about: "rate at which velocities fade",
-                kind: Kind::Number { default: 1.0, unit: "1/s", range: [0.0, 1e9] },
-            },
+            Setting::number("dt", "time step; above about 0.5 it diverges", 0.1, "s", [1e-9, 1e9]),
+            Setting::number("damping", "rate at which velocities fade", 1.0, "1/s", [0.0, 1e9]),
         ],
         ..Info::DEFAULT
     };

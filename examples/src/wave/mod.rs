@@ -7,7 +7,7 @@ mod checks;
 
 use anyhow::Result;
 use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Setting, Settings};
+use meshweft_command::{Check, ColorMap, Example, Info, Look, Setting, Settings};
 use meshweft_mesh::{Laplacian, Mesh};
 use std::sync::Arc;
 
@@ -191,26 +191,10 @@ impl Example for Wave {
         mesh: "disk:80",
         steps: 600,
         settings: &[
-            Setting {
-                name: "speed",
-                about: "wave speed",
-                kind: Kind::Number { default: 1.0, unit: "m/s", range: [1e-9, 1e9] },
-            },
-            Setting {
-                name: "damping",
-                about: "rate at which velocities fade",
-                kind: Kind::Number { default: 0.0, unit: "1/s", range: [0.0, 1e9] },
-            },
-            Setting {
-                name: "dt",
-                about: "time step; 0 takes half the stability limit",
-                kind: Kind::Number { default: 0.0, unit: "s", range: [0.0, 1e12] },
-            },
-            Setting {
-                name: "height",
-                about: "height of the bump at the start",
-                kind: Kind::Number { default: 0.1, unit: "m", range: [-1e6, 1e6] },
-            },
+            Setting::number("speed", "wave speed", 1.0, "m/s", [1e-9, 1e9]),
+            Setting::number("damping", "rate at which velocities fade", 0.0, "1/s", [0.0, 1e9]),
+            Setting::number("dt", "time step; 0 takes half the stability limit", 0.0, "s", [0.0, 1e12]),
+            Setting::number("height", "height of the bump at the start", 0.1, "m", [-1e6, 1e6]),
         ],
         ..Info::DEFAULT
     };

@@ -35,4 +35,23 @@ impl<R: Real> Air<R> {
     pub fn resistance(&self, dt: R) -> R {
         R::lit(1.0) + self.drag * dt
     }
+
+    /// The share of gravity that the acceleration of a step had: 1 falling freely, 0 at rest. `before`, `after`: velocities, m/s; `dt`: s.
+    ///
+    /// It is what the next step is likely to begin with: a good start for its sweeps.
+    ///
+    /// ```
+    /// use meshweft::nalgebra::Vector3;
+    /// use meshweft_physics::Air;
+    /// let air = Air { gravity: Vector3::z() * -10.0, wind: Vector3::zeros(), drag: 0.0 };
+    /// assert_eq!(air.falling(Vector3::zeros(), Vector3::z() * -1.0, 0.2), 0.5);
+    /// assert_eq!(air.falling(Vector3::zeros(), Vector3::z(), 0.2), 0.0);
+    /// ```
+    #[inline(always)]
+    pub fn falling(&self, before: Vector3<R>, after: Vector3<R>, dt: R) -> R {
+        let acceleration = (after - before) * (R::lit(1.0) / dt);
+        // Without gravity nothing falls; a tiny square keeps the quotient finite.
+        let share = acceleration.dot(&self.gravity) / self.gravity.dot(&self.gravity).max(R::lit(1e-12));
+        share.max(R::lit(0.0)).min(R::lit(1.0))
+    }
 }
