@@ -114,6 +114,7 @@ fn random_scenes() {
         Some(seed) => seed..seed + 1,
         None => 0..of_environment("MESHWEFT_SCENES").unwrap_or(100),
     };
+    let (mut tried, all) = (0, seeds.end - seeds.start);
     for seed in seeds {
         let mut random = Random::new(seed);
         let scene = scenes::random(seed, &mut random);
@@ -124,6 +125,8 @@ fn random_scenes() {
         if !crossings(&run.surface, &run.places()).unwrap().is_empty() {
             continue;
         }
+        tried += 1;
         (0..12).for_each(|_| run.step());
     }
+    assert!(2 * tried >= all, "only {tried} of {all} begin apart");
 }
