@@ -266,3 +266,55 @@ fn a_measure_before_a_change_of_the_program_changes_nothing() {
     };
     assert_eq!(digest(true), digest(false));
 }
+
+vertex! { pub struct Lamp<R> { shared most: R, ticks: R } }
+stars! { changing Wire[1]; }
+
+/// The first vertex counts; by the count two others are joined for a step, around which nothing has changed.
+#[derive(Clone)]
+struct Switching;
+
+kernels! {
+    for Switching: Lamp;
+    map Tick |_, own| Lamp { ticks: R::select(R::lit(0.0).less(own.ticks), own.ticks + R::lit(1.0), own.ticks), ..own };
+    quiet update Brighten |_, own, around| Lamp {
+        most: around.fold(Wire, own.most, |most, [other], ()| most.max(other.most)),
+        ..own
+    };
+}
+
+impl Program for Switching {
+    fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+        stars.add_changing(Wire);
+        Ok(())
+    }
+    fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> Result<()> {
+        let (count, n) = (renewal.vertex(0).ticks as u32, renewal.vertices());
+        renewal.set(Wire, vec![[7 * count % n, (7 * count + 13) % n]], |_| ());
+        Ok(())
+    }
+    fn initial(&self, _: &Mesh, v: u32) -> Lamp<f64> {
+        Lamp { most: f64::from(v * 37 % 101), ticks: if v == 0 { 1.0 } else { 0.0 } }
+    }
+    fn step(&self, stages: &mut Stages<Self>) {
+        stages.map(Tick);
+        stages.sweep(Brighten, 3);
+    }
+}
+
+#[test]
+fn a_quiet_update_is_made_where_an_element_has_come() {
+    let run = |backend: Backend| {
+        let mesh = Mesh::from_graph(101, Vec::new()).unwrap();
+        let builder = Simulation::builder(mesh, Switching).order(Order::blocked(4)).backend(backend);
+        let mut run = builder.precision::<Int>().build().unwrap();
+        (0..60).for_each(|_| run.step().unwrap());
+        run
+    };
+    let expected = run(Backend::Serial).digest().unwrap();
+    for threads in [1, 2] {
+        let run = run(Backend::Cpu { threads });
+        assert_eq!(run.digest().unwrap(), expected);
+        assert!(run.updates_left_out() > 1000, "{}", run.updates_left_out());
+    }
+}
