@@ -259,12 +259,19 @@ impl<T: Number> Core<T> {
     ///
     /// # Errors
     /// Before it does so, that of a step which is still under way.
-    fn go_back(&mut self, steps: u64, time: f64, globals: &[T], set: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn go_back(
+        &mut self,
+        steps: u64,
+        time: f64,
+        (globals, elements): (&[T], &[T]),
+        set: &mut dyn FnMut(ViewMut<'_, T>),
+    ) -> Result<()> {
         if matches!(self.health, Health::Well) && self.engine.settle()?.non_finite {
             self.look()?;
         }
         self.changing.is_stale = true;
         self.engine.edit(set)?;
+        self.set_element_reals(elements);
         self.engine.set_globals(globals)?;
         self.clock = Clock { steps, time, ..Clock::default() };
         if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
@@ -293,6 +300,9 @@ impl<T: Number> Core<T> {
                     return Some(Error::Diverged { vertex: v, step, field, value });
                 }
             }
+        }
+        if let Some(error) = self.find_element_fault(step) {
+            return Some(error);
         }
         let globals = self.engine.globals().ok()?;
         let (name, value) = self.table.records.globals.first_not_finite(&globals)?;
@@ -323,7 +333,9 @@ impl<T: Number> Core<T> {
 
     pub(super) fn state_bytes(&self) -> usize {
         let shape = self.layout.shape;
-        self.layout.slots() * (shared_stride(shape.shared) + shape.private) * T::BYTES
+        let elements = |elements: &Layout| elements.slots() * elements.shape.private;
+        let vertices = self.layout.slots() * (shared_stride(shape.shared) + shape.private);
+        (vertices + self.layout.elements.values().map(elements).sum::<usize>()) * T::BYTES
     }
 
     fn facts(&self) -> crate::engine::Facts {
@@ -332,7 +344,7 @@ impl<T: Number> Core<T> {
 }
 
 /// The number of the first real of a part, and the part.
-fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
+pub(super) fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
     fields.locate(name).map_err(|known| Error::Invalid(format!("unknown {what} {known}")))
 }
 
@@ -495,6 +507,10 @@ impl<T: Number> AnySimulation for Core<T> {
         Ok(read_part(self.reals()?, &self.layout, first, part))
     }
 
+    fn element_field(&self, star: &str, name: &str) -> Result<Field> {
+        self.read_element(star, name)
+    }
+
     fn state(&self) -> Result<Vec<Field>> {
         Ok(read_parts(self.reals()?, &self.layout, &self.fields.0))
     }
@@ -515,7 +531,7 @@ impl<T: Number> AnySimulation for Core<T> {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.wait()?;
         let Clock { steps, time, .. } = self.clock;
-        let moment = Moment { steps, time, globals: self.engine.globals()? };
+        let moment = Moment { steps, time, globals: self.engine.globals()?, elements: self.element_reals() };
         let coming = match self.engine.remote() {
             Some(hosts) => hosts.snapshot()?,
             None => None,
@@ -538,8 +554,10 @@ impl<T: Number> AnySimulation for Core<T> {
         from.check(&self.identity)?;
         let (reals, layout) = (self.fields.len(), self.layout.clone());
         let globals = from.globals(self.table.globals.len())?;
-        let state: Vec<T> = from.state(layout.along_curve.len() * reals)?;
-        self.go_back(from.steps(), from.time(), &globals, &mut |mut view| {
+        let vertices = layout.along_curve.len() * reals;
+        let state: Vec<T> = from.state(vertices + self.element_len())?;
+        let (state, elements) = state.split_at(vertices);
+        self.go_back(from.steps(), from.time(), (&globals, elements), &mut |mut view| {
             for (i, &slot) in layout.along_curve.iter().enumerate() {
                 for slot in layout.with_padding(slot as usize) {
                     (0..reals).for_each(|k| view.set(slot, k, state[i * reals + k]));
@@ -552,15 +570,17 @@ impl<T: Number> AnySimulation for Core<T> {
         self.wait()?;
         let (state, reals) = (self.reals()?, self.fields.len());
         let slots = (0..self.vertices()).map(|v| self.layout.slot(v));
-        let reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
+        let mut reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
+        reals.extend(self.element_reals());
         Ok(Saved::new(&reals, &self.engine.globals()?, self.clock.steps, self.clock.time))
     }
 
     fn restore(&mut self, saved: &Saved) -> Result<()> {
         let (vertices, reals) = (self.vertices() as usize, self.fields.len());
-        let (state, globals) = saved.reals::<T>([vertices, reals], self.table.globals.len())?;
+        let lengths = [vertices * reals, self.element_len()];
+        let ([state, elements], globals) = saved.reals::<T>(lengths, self.table.globals.len())?;
         let layout = self.layout.clone();
-        self.go_back(saved.steps(), saved.time(), &globals, &mut |mut view| {
+        self.go_back(saved.steps(), saved.time(), (&globals, &elements), &mut |mut view| {
             for v in 0..vertices {
                 for slot in layout.slots_of(v as u32) {
                     (0..reals).for_each(|k| view.set(slot, k, state[v * reals + k]));
@@ -606,6 +626,9 @@ impl<T: Number> AnySimulation for Core<T> {
                 hasher.update(&bytes);
                 bytes.clear();
             }
+        }
+        for (x, kind) in self.element_reals().into_iter().zip(self.element_kinds()) {
+            bytes.extend_from_slice(&bits(kind, x).to_le_bytes()[..T::BYTES]);
         }
         hasher.update(&bytes);
         Ok(hasher.finalize().to_hex().to_string())
