@@ -25,7 +25,7 @@ use crate::layout::{Lookup, QUADS, Shape, State, View, ViewMut, gather_rows, sca
 use crate::number::lanes::{pick_slots, prefetch};
 use crate::number::{Lanes, Number, Real, array};
 use crate::program::Record;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
 use std::sync::OnceLock;
 #[cfg(any(test, debug_assertions))]
@@ -381,20 +381,36 @@ impl<T: Number> Cells<'_, T> {
     #[inline(always)]
     pub(super) fn take<L: Lanes<Scalar = T>, S: Record<L>>(&self, slots: &[u32]) -> S {
         let (slots, stride) = (&slots[..L::WIDTH], shared_stride(S::LEN));
-        let real = |k: usize| {
-            // SAFETY: only this thread updates the slots now (module documentation).
-            L::from_fn(|lane| unsafe { *self.source[slots[lane] as usize * stride + k].0.get() })
-        };
-        S::build(|k| {
-            own::<L, S>(k);
-            real(k)
-        })
+        self.hold(slots, stride);
+        if stride <= 2 || stride > QUADS {
+            return S::build(|k| {
+                own::<L, S>(k);
+                // SAFETY: only this thread updates the slots now (module documentation).
+                L::from_fn(|lane| unsafe { *self.target[slots[lane] as usize * stride + k].0.get() })
+            });
+        }
+        let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+        for quad in 0..stride / 4 {
+            // SAFETY: the slots are there, and only this thread updates them now (module documentation).
+            quads[quad] = L::take_quads(|lane| unsafe { self.quad(slots[lane], stride, quad) });
+        }
+        S::build(|k| quads[k / 4][k % 4])
     }
 
     /// Writes it; the same slot twice gets the same.
     #[inline(always)]
     pub(super) fn put_each<L: Lanes<Scalar = T>, S: Record<L>>(&self, slots: &[u32], shared: S) {
         let (slots, stride) = (&slots[..L::WIDTH], shared_stride(S::LEN));
+        self.hold(slots, stride);
+        if stride > 2 && stride <= QUADS {
+            let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+            shared.each(|k, x| quads[k / 4][k % 4] = x);
+            for quad in 0..stride / 4 {
+                // SAFETY: the slots are there, and only this thread updates them now (module documentation).
+                L::put_quads(quads[quad], |lane| unsafe { self.quad(slots[lane], stride, quad) });
+            }
+            return;
+        }
         shared.each(|k, x| {
             own::<L, S>(k);
             let mut lanes = [T::from_f64(0.0); 16];
@@ -404,6 +420,23 @@ impl<T: Number> Cells<'_, T> {
                 unsafe { *self.target[slot as usize * stride + k].0.get() = lanes[lane] }
             }
         });
+    }
+
+    /// Asserts that the target has some slots, in one comparison for all.
+    #[inline(always)]
+    fn hold(&self, slots: &[u32], stride: usize) {
+        let end = (self.target.len() / stride.max(1)).min(u32::MAX as usize) as u32;
+        assert!(slots.iter().fold(true, |all, &slot| all & (slot < end)), "a corner has a slot");
+    }
+
+    /// Four reals of a slot that only this thread updates now.
+    ///
+    /// # Safety
+    /// [`Cells::hold`] has found the slot, and `quad` is below a quarter of the stride.
+    #[inline(always)]
+    unsafe fn quad(&self, slot: u32, stride: usize, quad: usize) -> &[Cell<T>; 4] {
+        // SAFETY: by the caller's promise; `Turn<T>` and `Cell<T>` have the layout of `UnsafeCell<T>`.
+        unsafe { &*self.target.as_ptr().add(slot as usize * stride + 4 * quad).cast() }
     }
 
     /// Gives padding the shared state of the slot before it.
