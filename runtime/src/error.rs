@@ -104,6 +104,22 @@ pub enum Error {
         /// The value of the other.
         right: f64,
     },
+    /// Two runs that must agree do not in the state of an element that is projected.
+    #[error("{field} of element {element} of star {star} differs after step {step}: {left:e} here, {right:e} there")]
+    ElementMismatch {
+        /// The star.
+        star: String,
+        /// The element, in the order in which they were added.
+        element: u32,
+        /// The step after which they were compared, counted from 1.
+        step: u64,
+        /// The part of its state.
+        field: String,
+        /// The value of the one.
+        left: f64,
+        /// The value of the other.
+        right: f64,
+    },
 }
 
 impl From<meshweft_checkpoint::Error> for Error {

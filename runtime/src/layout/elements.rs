@@ -32,13 +32,14 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Layout {
-    /// The layout of the elements of a star among these vertices. `is_fixed`: of vertices of the mesh.
+    /// The layout of the elements of a star among these vertices, and which of them share a corner, by their places in the order.
+    /// `is_fixed`: of vertices of the mesh.
     ///
     /// Cost O(pairs of elements that share a corner), and sorts.
     ///
     /// # Errors
     /// An element that repeats a vertex; more pairs than memory is lent for.
-    pub(crate) fn of_elements(&self, plan: &Plan, is_fixed: impl Fn(u32) -> bool + Sync) -> Result<Layout> {
+    pub(crate) fn of_elements(&self, plan: &Plan, is_fixed: impl Fn(u32) -> bool + Sync) -> Result<(Layout, Graph)> {
         let &Plan { star, curve, order, grain, shape, is_numbered } = plan;
         let (graph, numbers) = graph_of(star, curve)?;
         let schedule = Schedule::new(&graph, order, grain)?;
@@ -75,7 +76,8 @@ impl Layout {
         if is_numbered {
             layout.number();
         }
-        Ok(layout)
+        let graph = graph.permuted(layout.schedule.permutation());
+        Ok((layout, graph))
     }
 
     /// Lays out the elements in the slots of a span.

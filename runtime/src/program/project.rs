@@ -59,6 +59,9 @@ pub type StateOf<E, R> = <E as Elements>::State<R>;
 ///         let x = Vector3::y() * -0.125 * f64::from(v);
 ///         Bead { x, inverse_mass: if v == 0 { 0.0 } else { 2.0 }, before: x }
 ///     }
+///     fn fixed(&self, _: &Mesh, v: u32) -> bool {
+///         v == 0
+///     }
 ///     fn step(&self, stages: &mut Stages<Self>) {
 ///         stages.map(Fall);
 ///         stages.project(Reset, 1);

@@ -16,6 +16,7 @@ use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_schedule::{Key, Order, Schedule};
 use meshweft_shaders::{Physics, Scalar};
 use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
 use std::time::Instant;
 
@@ -210,7 +211,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
             lap("graph", &mut setup);
             let schedule = Schedule::new(&graph, order, grain)?;
             let edges = graph.directed_edges();
-            watch = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
+            let watched = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
             drop(graph);
             lap("schedule", &mut setup);
             let is_fixed = |v| program.fixed(&mesh, v);
@@ -219,14 +220,17 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
             if is_numbered {
                 layout.number();
             }
+            let mut graphs = BTreeMap::new();
             for (&index, state) in &table.projected {
                 let star = &stars[index];
                 let grain = backend.grain(star.elements().len() / star.corners);
                 let shape = Shape { width, shared: 0, private: state.len() };
                 let plan = ElementPlan { star, curve: &numbers, order, grain, shape, is_numbered };
-                let elements = layout.of_elements(&plan, is_fixed)?;
+                let (elements, graph) = layout.of_elements(&plan, is_fixed)?;
                 layout.add_elements(index, elements);
+                graphs.insert(index, graph);
             }
+            watch = watched.map(|watched| Arc::new(watched.with_elements(graphs)));
             drop(stars);
             let laid = Laid { mesh, layout: Arc::new(layout), edges };
             match &plans {

@@ -651,7 +651,7 @@ impl<T: Number> AnySimulation for Core<T> {
                 }
             }
         }
-        Ok(())
+        self.compare_elements(other)
     }
 
     fn audit(&self) -> Result<Option<AuditReport>> {
@@ -664,6 +664,9 @@ impl<T: Number> AnySimulation for Core<T> {
         if let Some((place, count)) = audit.miscounted(rounds as u32) {
             let v = name(place as u32);
             return Err(Error::Internal(format!("vertex {v} was updated {count} times in {rounds} rounds")));
+        }
+        for (&star, elements) in &audit.elements {
+            self.check_elements(star, elements)?;
         }
         let updates = rounds * u64::from(self.vertices());
         let relations = 2 * swept * self.edges as u64;
@@ -763,7 +766,7 @@ impl<T: Number> AnySimulation for Core<T> {
 }
 
 /// The bits that decide whether two values are the same.
-fn bits<T: Number>(kind: Kind, x: T) -> u64 {
+pub(super) fn bits<T: Number>(kind: Kind, x: T) -> u64 {
     match kind {
         Kind::Real => x.canonical_bits(),
         Kind::Integer => u64::from((kind.decode(x) as i32).cast_unsigned()),

@@ -1,7 +1,8 @@
 //! The state of elements that are projected.
 
-use super::core::{Core, locate};
+use super::core::{Core, bits, locate};
 use super::fields::read_part;
+use crate::engine::Audit;
 use crate::error::{Error, Result};
 use crate::number::{Kind, Number};
 use meshweft_mesh::Field;
@@ -61,6 +62,54 @@ impl<T: Number> Core<T> {
             }
         }
         None
+    }
+
+    /// Compares the state of elements with that of another run, bit for bit.
+    ///
+    /// # Errors
+    /// The first element and part that differ.
+    ///
+    /// # Panics
+    /// If the runs have different numbers of elements.
+    pub(super) fn compare_elements(&self, other: &Core<T>) -> Result<()> {
+        let states = [self, other].map(Core::element_reals);
+        assert_eq!(states[0].len(), states[1].len(), "runs of the same elements");
+        let mut reals = states[0].iter().zip(&states[1]);
+        for (&star, fields) in &self.table.projected {
+            for element in 0..self.layout.elements[&star].places.len() as u32 {
+                for ((k, kind), (&left, &right)) in fields.kinds().into_iter().enumerate().zip(reals.by_ref()) {
+                    if bits(kind, left) != bits(kind, right) {
+                        let (star, field) = (self.layout.stars[star].name.clone(), fields.name(k).0.into());
+                        let (step, [left, right]) = (self.clock.steps, [left, right].map(|x| kind.decode(x)));
+                        return Err(Error::ElementMismatch { star, element, step, field, left, right });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the elements of a star were projected once a round and in order.
+    ///
+    /// # Errors
+    /// They were not.
+    pub(super) fn check_elements(&self, star: usize, audit: &Audit) -> Result<()> {
+        let (name, elements) = (&self.layout.stars[star].name, &self.layout.elements[&star]);
+        let of = |place: u32| elements.vertex_at(place);
+        if let Some((v, u)) = audit.breach() {
+            let [v, u] = [v, u].map(of);
+            return Err(Error::Internal(format!("elements {v} and {u} of star {name} were projected out of order")));
+        }
+        let rounds = audit.rounds();
+        match audit.miscounted(rounds) {
+            None => Ok(()),
+            Some((place, count)) => {
+                let element = of(place as u32);
+                Err(Error::Internal(format!(
+                    "element {element} of star {name} was projected {count} times in {rounds} rounds"
+                )))
+            }
+        }
     }
 
     /// One part of the state of the elements of a star.

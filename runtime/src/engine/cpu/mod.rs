@@ -128,7 +128,7 @@ impl<T: Number> Cpu<T> {
                 memory: Arc::new(Memory::new(state)),
                 vertices: Some(memory.clone()),
                 policy: Policy::new(elements, wanted),
-                audit: None,
+                audit: audit.as_ref().and_then(|audit| audit.elements.get(&star).cloned()),
                 border: None,
                 timeline: None,
             };
@@ -275,7 +275,11 @@ impl<T: Number> Walker<T> for Cpu<T> {
         let kind = kind([pass.kernel as u64, u64::MAX, pass.rounds.into()]);
         let (threads, spin) = (self.team.threads(), self.team.spin());
         let legs = Legs::new(vec![pass], self.current, self.epochs);
-        let walk = Arc::new(Walk::new(self.elements[&star].clone(), (legs, None), None, threads, spin));
+        let ground = self.elements[&star].clone();
+        if let Some(audit) = &ground.audit {
+            audit.expect(legs.rounds);
+        }
+        let walk = Arc::new(Walk::new(ground, (legs, None), None, threads, spin));
         self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) });
         self.epochs = walk.end();
         // SAFETY: the walk is over, and the engine is borrowed mutably.

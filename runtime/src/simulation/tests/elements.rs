@@ -275,6 +275,12 @@ fn the_state_of_elements_is_saved_and_written_and_counts_in_digests() {
         resumed.set_field(name, &values).unwrap();
     }
     assert_ne!(resumed.digest().unwrap(), digest);
+    resumed.set_field("word", &run.field("word").unwrap().values).unwrap();
+    resumed.set_field("most", &run.field("most").unwrap().values).unwrap();
+    match run.compare(&resumed).unwrap_err() {
+        Error::ElementMismatch { element: 0, step: 2, star, .. } => assert_eq!(star, "Knots"),
+        other => panic!("{other}"),
+    }
     assert!(resumed.element_field("Braids", "hash").unwrap_err().to_string().contains("hash"));
     assert!(resumed.element_field("Knot", "hash").unwrap_err().to_string().contains("no elements"));
 }
