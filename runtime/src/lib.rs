@@ -37,8 +37,8 @@ pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{
     Combine, Corners, CornersOf, Elements, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part,
-    Program, Project, Record, Reduce, Relax, Renewal, Scalar, SharedOf, Stages, Star, Stars, StateOf, Test, Update,
-    Vertex, VertexOf,
+    Program, Project, Projected, Record, Reduce, Relax, Renewal, Scalar, SharedOf, Stages, Star, Stars, StateOf, Test,
+    Update, Vertex, VertexOf,
 };
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;

@@ -269,7 +269,7 @@ macro_rules! kernels {
                 $corners: $crate::CornersOf<$program, $star, R>,
                 $own: $crate::StateOf<$star, R>,
                 $data: <$star as $crate::Elements>::Data<R>,
-            ) -> ($crate::CornersOf<$program, $star, R>, $crate::StateOf<$star, R>) {
+            ) -> $crate::Projected<$program, $star, R> {
                 $(let [$($setting),+] = given.settings();)?
                 let $p = given;
                 $body

@@ -31,7 +31,7 @@ pub use given::Given;
 pub(crate) use given::{Uniform, hold};
 pub use kernel::{Combine, Kernel, Map, Reduce, Scalar, Test, Update};
 pub use list::KernelList;
-pub use project::{CornersOf, Project, StateOf};
+pub use project::{CornersOf, Project, Projected, StateOf};
 pub use record::Vertex;
 pub(crate) use record::{integers, leaves, push};
 pub(crate) use records::{Fields, Records, lengths};

@@ -7,6 +7,8 @@ use crate::number::Real;
 pub type CornersOf<P, E, R> = <E as Elements>::Corners<SharedOf<P, R>>;
 /// The state of an element of the star `E`.
 pub type StateOf<E, R> = <E as Elements>::State<R>;
+/// Both.
+pub type Projected<P, E, R> = (CornersOf<P, E, R>, StateOf<E, R>);
 
 /// What an element does with its own corners, in place: constraints that are satisfied one after the other.
 /// [`kernels!`](crate::kernels) writes it as `project`.
@@ -92,5 +94,5 @@ pub trait Project<P: Kernels>: Kernel {
         corners: CornersOf<P, Self::Along, R>,
         own: StateOf<Self::Along, R>,
         data: <Self::Along as Elements>::Data<R>,
-    ) -> (CornersOf<P, Self::Along, R>, StateOf<Self::Along, R>);
+    ) -> Projected<P, Self::Along, R>;
 }

@@ -1,11 +1,12 @@
 //! Elements that move their corners, on random graphs: every engine has the bits of the definition, written out here once more.
 
-use crate::number::Int;
+use crate::number::{Int, Length, Number};
 use crate::program::{Incidence, Stars};
 use crate::{
     Backend, Error, Mesh, Program, Result, Simd, Simulation, Stages, kernels, mesh::Graph, record, stars, vertex,
 };
 use meshweft_schedule::{Order, Schedule};
+use nalgebra::Vector3;
 use std::sync::Arc;
 
 stars! {
@@ -338,4 +339,60 @@ fn an_element_that_is_not_finite_stops_the_run() {
             other => panic!("{other}"),
         }
     }
+}
+
+stars! { Links[1]: R => Pull<R>; }
+vertex! { pub struct Ball<R> { shared x: Vector3<R>, shared inverse_mass: R } }
+struct Net(Vec<[u32; 2]>);
+kernels! {
+    for Net: Ball;
+    project Stretch(Links) |_, [mut a, mut b], own, length| {
+        let (d, soft) = (b.x - a.x, R::lit(0.25));
+        let now = d.length();
+        let more = (length - now - soft * own.pull) / (a.inverse_mass + b.inverse_mass + soft);
+        let pull = d * (more / now);
+        a.x -= pull * a.inverse_mass;
+        b.x += pull * b.inverse_mass;
+        ([a, b], Pull { pull: own.pull + more })
+    };
+}
+impl Program for Net {
+    fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+        stars.add(Links, self.0.clone(), |i: Incidence<2>| 0.5 + 0.01 * (i.element % 7) as f64);
+        Ok(())
+    }
+    fn initial(&self, _: &Mesh, v: u32) -> Ball<f64> {
+        let turn = |by: u32| f64::from(v * by % 1009) / 500.0;
+        Ball { x: Vector3::new(turn(7), turn(31), turn(57)), inverse_mass: 1.0 + turn(3) }
+    }
+    fn fixed(&self, _: &Mesh, v: u32) -> bool {
+        is_fixed(11, v)
+    }
+    fn step(&self, stages: &mut Stages<Self>) {
+        stages.project(Stretch, 3);
+    }
+}
+
+/// Records of four reals go through registers another way than those of two.
+fn check_reals<T: Number>() {
+    let links = weaving(300, &mut random(21)).knots;
+    let digest = |order: Order, backend: Backend, simd: Simd| {
+        let mesh = Mesh::from_graph(300, links.to_vec()).unwrap();
+        let builder = Simulation::builder(mesh, Net(links.to_vec())).order(order).backend(backend).simd(simd);
+        let mut run = builder.precision::<T>().build().unwrap();
+        (0..4).for_each(|_| run.step().unwrap());
+        run.digest().unwrap()
+    };
+    for order in [Order::COLOR, Order::blocked(64), Order::PRIORITY_DAG] {
+        let expected = digest(order, Backend::Serial, Simd::Off);
+        for (threads, simd) in [(1, Simd::Off), (1, Simd::Bits256), (2, Simd::Bits512)] {
+            assert_eq!(digest(order, Backend::Cpu { threads }, simd), expected, "{order} {threads} {simd:?}");
+        }
+    }
+}
+
+#[test]
+fn reals_of_every_width_have_the_bits_of_the_oracle() {
+    check_reals::<f32>();
+    check_reals::<f64>();
 }
