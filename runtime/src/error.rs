@@ -49,6 +49,20 @@ pub enum Error {
         /// The value: infinite or NaN.
         value: f64,
     },
+    /// The state of an element that is projected is no longer finite.
+    #[error("the run diverged: {field} of element {element} of star {star} is {value} after step {step}")]
+    Element {
+        /// The star.
+        star: String,
+        /// The element, in the order in which they were added.
+        element: u32,
+        /// The step that produced it, counted from 1.
+        step: u64,
+        /// The part of its state.
+        field: String,
+        /// The value: infinite or NaN.
+        value: f64,
+    },
     /// A global is no longer finite.
     #[error("the run diverged: global {name} is {value} after step {step}; guard quotients whose divisor may vanish")]
     Global {
@@ -85,6 +99,22 @@ pub enum Error {
         field: String,
         /// The component of that part.
         component: usize,
+        /// The value of the one.
+        left: f64,
+        /// The value of the other.
+        right: f64,
+    },
+    /// Two runs that must agree do not in the state of an element that is projected.
+    #[error("{field} of element {element} of star {star} differs after step {step}: {left:e} here, {right:e} there")]
+    ElementMismatch {
+        /// The star.
+        star: String,
+        /// The element, in the order in which they were added.
+        element: u32,
+        /// The step after which they were compared, counted from 1.
+        step: u64,
+        /// The part of its state.
+        field: String,
         /// The value of the one.
         left: f64,
         /// The value of the other.

@@ -36,8 +36,9 @@ pub use gpu::{Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};
 pub use piece::Placement;
 pub use program::{
-    Combine, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part, Program, Record, Reduce, Relax,
-    Renewal, Scalar, SharedOf, Stages, Star, Stars, Test, Update, Vertex, VertexOf,
+    Combine, Corners, CornersOf, Elements, Given, Incidence, Kernel, KernelList, Kernels, Kind, Map, Neighbors, Part,
+    Program, Project, Projected, Record, Reduce, Relax, Renewal, Scalar, SharedOf, Stages, Star, Stars, StateOf, Test,
+    Update, Vertex, VertexOf,
 };
 #[cfg(feature = "gpu")]
 pub use simulation::DeviceField;

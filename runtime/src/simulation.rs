@@ -9,6 +9,7 @@ mod builder;
 mod changing;
 mod checkpoint;
 mod core;
+mod elements;
 mod ensemble;
 mod fields;
 mod pieces;

@@ -22,6 +22,8 @@ pub(crate) fn draw(outer: u32, i: usize) -> u32 {
 pub(crate) enum Stage {
     /// Updates every vertex, `rounds` times.
     Update { kernel: usize, settings: Settings, rule: Rule, rounds: u32 },
+    /// Projects every element of the kernel's star, `rounds` times.
+    Project { kernel: usize, settings: Settings, rounds: u32 },
     /// Measures every vertex and writes the combination into real `into` of the globals.
     Reduce { kernel: usize, settings: Settings, into: usize },
     /// Computes new globals.
@@ -33,10 +35,11 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// One round of an update that reads neighbors, one iteration of a loop whatever its test says; of all else nothing.
+    /// One round of an update that reads neighbors or of a projection, one iteration of a loop whatever its test says; of all else nothing.
     pub(crate) fn once(self) -> Vec<Stage> {
         let one = |stage| match stage {
             Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
+            Stage::Project { kernel, settings, .. } => vec![Stage::Project { kernel, settings, rounds: 1 }],
             Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],
             Stage::Until { .. } => stage.once(),
             Stage::Reduce { .. } | Stage::Scalar { .. } => vec![stage],

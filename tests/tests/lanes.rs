@@ -2,8 +2,8 @@
 
 use meshweft::lanes::{F32x8, F32x16, F64x4, F64x8};
 use meshweft::{
-    Given, KernelList, Kernels, Lanes, Map, Neighbors, Number, Real, Record, Reduce, Scalar as ScalarKernel, SharedOf,
-    Star, Test, Update, Vertex, VertexOf,
+    Corners, Given, KernelList, Kernels, Lanes, Map, Neighbors, Number, Project, Real, Record, Reduce,
+    Scalar as ScalarKernel, SharedOf, Star, Test, Update, Vertex, VertexOf,
 };
 use meshweft_examples::cloth::Cloth;
 use meshweft_examples::heat::{Heat, Implicit};
@@ -94,6 +94,15 @@ fn measure<P: Kernels, K: Reduce<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
     vec![K::measure(&given(s), own::<P, R, S>(s), &Around(s))]
 }
 
+fn project<P: Kernels, K: Project<P>, R: Real, S: Source<R>>(s: S) -> Vec<R> {
+    let corners = Corners::build(|k| s.record(10 + k as u64));
+    let (corners, own) = K::project(&given(s), corners, s.record(PRIVATE), s.record(19));
+    let mut out = Vec::new();
+    corners.as_ref().iter().for_each(|corner| corner.each(|_, x| out.push(x)));
+    own.each(|_, x| out.push(x));
+    out
+}
+
 /// Compares lanes with scalars.
 macro_rules! compare {
     ($name:expr, $f:ident) => {{
@@ -129,6 +138,10 @@ impl<P: Kernels> KernelList<P> for Conformance {
     }
     fn update<K: Update<P>>(&mut self) {
         compare!(K::NAME, update);
+        self.kernels += 1;
+    }
+    fn project<K: Project<P>>(&mut self) {
+        compare!(K::NAME, project);
         self.kernels += 1;
     }
     fn reduce<K: Reduce<P>>(&mut self) {

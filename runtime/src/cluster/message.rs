@@ -293,6 +293,7 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
         let (kind, kernel, settings, number) = match stage {
             &Stage::Update { kernel, settings, rounds, .. } => (UPDATE, kernel, settings, rounds),
             &Stage::Fixpoint { kernel, settings, most } => (FIXPOINT, kernel, settings, most),
+            Stage::Project { .. } => unreachable!("projections are refused when a simulation is built"),
             &Stage::Reduce { kernel, settings, into } => (REDUCE, kernel, settings, into as u32),
             &Stage::Scalar { kernel, settings } => (SCALAR, kernel, settings, 0),
             Stage::Until { test, settings, most, .. } => (UNTIL, *test, *settings, *most),

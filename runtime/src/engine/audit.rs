@@ -2,8 +2,9 @@
 
 use meshweft_mesh::Graph;
 use meshweft_schedule::Rule;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Counts the updates of every vertex, and checks at each update that the neighbors stand where the order wants them
 /// [C7]: those before the vertex have been updated once more than it, those after it as often.
@@ -15,13 +16,40 @@ pub(crate) struct Audit {
     counts: Vec<AtomicU32>,
     /// The first breach: neighbor + 1 in the upper half, vertex in the lower; 0 for none.
     breach: AtomicU64,
+    /// Rounds of projections that were asked for, if it watches elements.
+    rounds: AtomicU32,
+    /// By star, those of elements that are projected.
+    pub(crate) elements: BTreeMap<usize, Arc<Audit>>,
 }
 
 impl Audit {
     pub(crate) fn new(graph: Graph) -> Audit {
         let counts = (0..graph.len()).map(|_| AtomicU32::new(0)).collect();
         let changing = RwLock::new(joined(graph.len(), &[]));
-        Audit { graph, changing, counts, breach: AtomicU64::new(0) }
+        Audit {
+            graph,
+            changing,
+            counts,
+            breach: AtomicU64::new(0),
+            rounds: AtomicU32::new(0),
+            elements: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one for the elements of each star that are projected, of a graph that is numbered likewise.
+    pub(crate) fn with_elements(self, graphs: BTreeMap<usize, Graph>) -> Audit {
+        let elements = graphs.into_iter().map(|(star, graph)| (star, Arc::new(Audit::new(graph)))).collect();
+        Audit { elements, ..self }
+    }
+
+    /// Elements will be projected in so many rounds more.
+    pub(crate) fn expect(&self, rounds: u32) {
+        self.rounds.fetch_add(rounds, Ordering::AcqRel);
+    }
+
+    /// Rounds in which elements were to be projected so far.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds.load(Ordering::Acquire)
     }
 
     /// Replaces what changing stars join: pairs of places in the order.
@@ -32,6 +60,7 @@ impl Audit {
     /// Sets all counts, after a walk that panicked in the middle.
     pub(crate) fn recount(&self, rounds: u32) {
         self.counts.iter().for_each(|count| count.store(rounds, Ordering::Release));
+        self.elements.values().for_each(|elements| elements.recount(elements.rounds()));
     }
 
     /// Called before the update of some vertices without an edge between them.

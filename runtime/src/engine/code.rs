@@ -86,6 +86,9 @@ pub(crate) enum Code<T> {
     /// Of a map or an update: for one vertex, and for a tile; whether it may be left out where nothing has changed; of a relaxation, its
     /// fixed point.
     Vertex { one: UpdateOne<T>, tile: UpdateTile<T>, is_quiet: bool, relax: Option<Relaxation<T>> },
+    /// Of a projection: the star whose elements it projects; for one element, the new reals of its corners and then its own; for a tile of
+    /// elements.
+    Project { star: usize, one: UpdateOne<T>, tile: UpdateTile<T> },
     /// Of a measure: how values are combined; how far it looks; that of one vertex; those of a tile.
     Measure { how: Combine, sight: Sight, one: MeasureOne<T>, tile: MeasureTile<T> },
     /// New globals.
@@ -104,7 +107,7 @@ impl<T> Code<T> {
     }
 }
 
-/// An update of all vertices, some rounds of it.
+/// An update of all vertices, or a projection of all elements of a star, some rounds of it.
 #[derive(Clone)]
 pub(crate) struct Pass<T> {
     /// The number of its kernel.

@@ -2,7 +2,7 @@
 
 use super::code::{Code, Compiled, Relaxation, Sight, is_built};
 use super::cpu::tile::Visit;
-use super::cpu::{relaxation, taped, tile};
+use super::cpu::{elements, relaxation, taped, tile};
 use super::one;
 use super::taped::Taped;
 use crate::error::{Error, Result};
@@ -11,11 +11,12 @@ use crate::layout::Tile;
 use crate::number::Lanes;
 use crate::number::{Int, Number, Widest};
 use crate::program::{
-    Given, Kernel, KernelId, KernelList, Kernels, Kind, Map, Record, Records, Reduce, Relax, Scalar, Star, StarShape,
-    Test, Uniform, Update, lengths,
+    Elements, Fields, Given, Kernel, KernelId, KernelList, Kernels, Kind, Map, Project, Record, Records, Reduce, Relax,
+    Scalar, Star, StarShape, Test, Uniform, Update, lengths,
 };
 use crate::trace::{self, Expr, Formula, Id, Role, Script, Tape, Traced};
 use meshweft_shaders::Physics;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Table<T> {
     pub(crate) globals: Vec<Kind>,
     /// Stars along which something relaxes.
     pub(crate) relaxed: Vec<usize>,
+    /// Stars whose elements are projected, with what those have as state.
+    pub(crate) projected: BTreeMap<usize, Fields>,
     /// All of it as bytes, for hosts that have never seen it; empty if it is compiled.
     pub(crate) data: Arc<[u8]>,
 }
@@ -51,7 +54,8 @@ impl<T: Number> Table<T> {
         };
         let kernels = kernels.enumerate().map(compile).collect::<Result<_>>()?;
         let globals = records.globals.kinds();
-        Ok(Table { program, records, kernels, globals, relaxed: Vec::new(), data: Arc::default() })
+        let (relaxed, projected) = Default::default();
+        Ok(Table { program, records, kernels, globals, relaxed, projected, data: Arc::default() })
     }
 
     pub(crate) fn of<P: Kernels>() -> Table<T> {
@@ -65,7 +69,8 @@ impl<T: Number> Table<T> {
         ];
         let records = Records::of::<P, T>(&others);
         let (globals, program) = (records.globals.kinds(), std::any::type_name::<P>());
-        let table = Table { program, records, kernels: Vec::new(), globals, relaxed: Vec::new(), data: Arc::default() };
+        let (kernels, (relaxed, projected)) = Default::default();
+        let table = Table { program, records, kernels, globals, relaxed, projected, data: Arc::default() };
         let mut list = List { table, program: PhantomData::<P> };
         P::list(&mut list);
         list.table
@@ -95,9 +100,15 @@ impl<T: Number> Table<T> {
     /// Runs all kernels as tapes from here on. After [`Table::trace`].
     ///
     /// # Errors
-    /// A kernel with more values at a time than an interpreter has registers.
+    /// A kernel with more values at a time than an interpreter has registers, or one that projects elements.
     pub(crate) fn interpret(&mut self, stars: &[StarShape]) -> Result<()> {
         for kernel in &mut self.kernels {
+            if kernel.script.role == Role::Project {
+                return Err(Error::Program(format!(
+                    "kernel {} projects elements and cannot run as a tape",
+                    kernel.name
+                )));
+            }
             let (tape, outputs) = kernel.script.tape(stars);
             let taped = taped(kernel.name, kernel.script.role, &tape, &outputs, &self.records)?;
             kernel.code = taped_code(taped, kernel.script.role, kernel.code.sight());
@@ -129,14 +140,14 @@ impl<T: Number> Table<T> {
 
 /// A function of tiles, for each number of lanes that kernels are compiled for.
 macro_rules! by_width {
-    ($what:ident, $p:ty, $t:ty, $k:ty, |$visit:ident $(, $more:ident)*|) => {
+    ($of:ident, $what:ident, $p:ty, $t:ty, $k:ty, |$visit:ident $(, $more:ident)*|) => {
         Arc::new(|$visit: &Visit<$t> $(, $more: by_width!(@ $more, $t))*| {
             #[cfg(any(test, feature = "all-widths"))]
             if $visit.domain.width == <crate::number::Other<$t> as Lanes>::WIDTH {
-                return tile::$what::<$p, $t, $k, crate::number::Other<$t>>($visit $(, $more)*);
+                return $of::$what::<$p, $t, $k, crate::number::Other<$t>>($visit $(, $more)*);
             }
             debug_assert!(is_built::<$t>($visit.domain.width), "kernels are compiled for other groups");
-            tile::$what::<$p, $t, $k, Widest<$t>>($visit $(, $more)*)
+            $of::$what::<$p, $t, $k, Widest<$t>>($visit $(, $more)*)
         })
     };
     (@ tile, $t:ty) => { &Tile };
@@ -179,6 +190,7 @@ fn taped_code<T: Number>(kernel: Arc<Taped>, role: Role, sight: Sight) -> Code<T
             is_quiet,
             relax: None,
         },
+        Role::Project => unreachable!("a projection is no tape"),
         Role::Measure(how) => Code::Measure {
             how,
             sight,
@@ -201,7 +213,7 @@ impl<P: Kernels, T: Number> List<P, T> {
     }
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
-        let (one, tile) = (Arc::new(one::update::<P, T, K>), by_width!(update, P, T, K, |visit, tile|));
+        let (one, tile) = (Arc::new(one::update::<P, T, K>), by_width!(tile, update, P, T, K, |visit, tile|));
         let code = Code::Vertex { one, tile, is_quiet: K::QUIET, relax };
         self.push::<K>(None, script, code);
     }
@@ -209,7 +221,7 @@ impl<P: Kernels, T: Number> List<P, T> {
 
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
-        let (one, tile) = (Arc::new(one::map::<P, T, K>), by_width!(map, P, T, K, |visit, tile|));
+        let (one, tile) = (Arc::new(one::map::<P, T, K>), by_width!(tile, map, P, T, K, |visit, tile|));
         let code = Code::Vertex { one, tile, is_quiet: false, relax: None };
         self.push::<K>(None, Script::map::<P, K>(), code);
     }
@@ -230,12 +242,19 @@ impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
         self.table.relaxed.push(star);
     }
 
+    fn project<K: Project<P>>(&mut self) {
+        let star = <K::Along as Elements>::INDEX;
+        let (one, tile) = (Arc::new(one::project::<P, T, K>), by_width!(elements, project, P, T, K, |visit, tile|));
+        self.push::<K>(None, Script::project::<P, K>(), Code::Project { star, one, tile });
+        self.table.projected.insert(star, Fields::of::<<K::Along as Elements>::State<T>, T>());
+    }
+
     fn reduce<K: Reduce<P>>(&mut self) {
         let code = Code::Measure {
             how: K::COMBINE,
             sight: Sight::Around,
             one: Arc::new(one::measure::<P, T, K>),
-            tile: by_width!(measure, P, T, K, |visit, tile, values|),
+            tile: by_width!(tile, measure, P, T, K, |visit, tile, values|),
         };
         self.push::<K>(K::METRIC, Script::measure::<P, K>(), code);
     }

@@ -33,6 +33,14 @@ pub(crate) trait Walker<T: Number>: Store<T> {
         Ok((non_finite.is_none(), bits(self.view()?) != before))
     }
 
+    /// Projects the elements of a star. Tells whether all came out finite.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn project(&mut self, _star: usize, _pass: Pass<T>) -> Result<bool> {
+        unreachable!("a backend that projects no elements is refused when a simulation is built");
+    }
+
     /// Whether something holds on any host.
     ///
     /// # Errors
@@ -178,6 +186,14 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         self.walker.change(edit)
     }
 
+    fn elements(&self, star: usize) -> View<'_, T> {
+        self.walker.elements(star)
+    }
+
+    fn edit_elements(&mut self, star: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
+        self.walker.change_elements(star, edit);
+    }
+
     fn globals(&self) -> Result<Vec<T>> {
         Ok(self.globals.clone())
     }
@@ -229,6 +245,15 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
                     let (rounds, finite) = self.engine.walker.fixpoint(pass, most)?;
                     self.engine.progress.rounds += u64::from(rounds);
                     if !finite {
+                        self.note_non_finite(self.number);
+                    }
+                }
+                &Stage::Project { kernel, settings, rounds } => {
+                    self.flush()?;
+                    let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
+                    let Code::Project { star, .. } = code else { unreachable!("only projections project") };
+                    let pass = Pass { kernel, code, rule: Rule::InOrder, rounds, uniform };
+                    if !self.engine.walker.project(star, pass)? {
                         self.note_non_finite(self.number);
                     }
                 }

@@ -77,6 +77,16 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     /// Changes the state.
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
 
+    /// The state of the elements of a star after all steps. Only an engine whose backend was found to project them is asked.
+    fn elements(&self, _star: usize) -> View<'_, T> {
+        unreachable!("a backend that projects no elements is refused when a simulation is built");
+    }
+
+    /// Changes it.
+    fn edit_elements(&mut self, _star: usize, _edit: &mut dyn FnMut(ViewMut<'_, T>)) {
+        unreachable!("a backend that projects no elements is refused when a simulation is built");
+    }
+
     /// The globals after all steps.
     fn globals(&self) -> Result<Vec<T>>;
 

@@ -4,7 +4,8 @@ use super::taped::{Machine, Single, Taped};
 use crate::layout::{Changing, Ell, Form, OpenEll, Opened, Row, Tile, View};
 use crate::number::Number;
 use crate::program::{
-    Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf, hold,
+    Corners, Given, Kernels, Map, PrivateOf, Project, Record, Reduce, SharedOf, StateOf, Uniform, Update, Vertex,
+    VertexOf, hold,
 };
 
 /// What the update of one vertex reads.
@@ -13,6 +14,8 @@ pub(crate) struct One<'a, T> {
     /// Which vertex of the tile.
     pub(super) i: usize,
     pub(super) state: View<'a, T>,
+    /// That of all vertices: another, if it is an element that is updated.
+    pub(super) vertices: View<'a, T>,
     pub(super) uniform: &'a Uniform<T>,
     /// Of the stage.
     pub(super) round: u32,
@@ -65,6 +68,19 @@ pub(super) fn update<P: Kernels, T: Number, K: Update<P>>(one: &One<T>, reals: &
 /// The same of a map.
 pub(super) fn map<P: Kernels, T: Number, K: Map<P>>(one: &One<T>, reals: &mut Vec<T>) -> bool {
     push::<P, T>(K::map(&one.given::<P>(), one.own::<P>()), reals)
+}
+
+/// The new shared reals of the corners of one element, then its own, and whether they are finite.
+pub(super) fn project<P: Kernels, T: Number, K: Project<P>>(one: &One<T>, reals: &mut Vec<T>) -> bool {
+    let [opened, _] = one.opened();
+    let star = &opened.stars()[0];
+    let corners = Corners::build(|k| one.vertices.shared::<SharedOf<P, T>>(star.others(one.i, k, 1)[0] as usize));
+    let own = one.state.private::<StateOf<K::Along, T>>(one.slot());
+    let data = Record::build(|k| star.data(one.i, k, 1)[0]);
+    let (corners, own) = K::project(&one.given::<P>(), corners, own, data);
+    corners.as_ref().iter().for_each(|corner| corner.each(|_, x| reals.push(x)));
+    own.each(|_, x| reals.push(x));
+    corners.as_ref().iter().fold(own.probe(), |probe, corner| probe + corner.probe()).finite()
 }
 
 /// What a measure says of one vertex.

@@ -10,17 +10,22 @@ use crate::error::Result;
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use meshweft_schedule::Rule;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Runs every update by itself, in the order of the schedule.
 pub(crate) struct Serial<T> {
     pub(super) domain: Arc<Domain>,
     state: State<T>,
+    /// By star, the state of elements that are projected.
+    elements: BTreeMap<usize, State<T>>,
 }
 
 impl<T: Number> Serial<T> {
     pub(crate) fn new(domain: Arc<Domain>, state: State<T>) -> Serial<T> {
-        Serial { domain, state }
+        let zeros = |elements: &Domain| State::zeros(elements.slots(), elements.shape);
+        let elements = domain.elements.iter().map(|(&star, elements)| (star, zeros(elements))).collect();
+        Serial { domain, state, elements }
     }
 }
 
@@ -32,6 +37,14 @@ impl<T: Number> Store<T> for Serial<T> {
     fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
         change(self.state.view_mut());
         Ok(())
+    }
+
+    fn elements(&self, star: usize) -> View<'_, T> {
+        self.elements[&star].view()
+    }
+
+    fn change_elements(&mut self, star: usize, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+        change(self.elements.get_mut(&star).expect("its elements are projected").view_mut());
     }
 }
 
@@ -46,7 +59,8 @@ impl<T: Number> Walker<T> for Serial<T> {
                 self.domain.clone().each_vertex(rule == Rule::Backward, |tile, i| {
                     reals.clear();
                     let slot = tile.own().start + i;
-                    finite &= one(&One { tile, i, state: self.state.view(), uniform: &uniform, round }, &mut reals);
+                    let state = self.state.view();
+                    finite &= one(&One { tile, i, state, vertices: state, uniform: &uniform, round }, &mut reals);
                     if tile.fixed(slot..slot + 1).is_none() {
                         self.state.set(slot, &reals, next.as_mut());
                     }
@@ -58,11 +72,38 @@ impl<T: Number> Walker<T> for Serial<T> {
         Ok(non_finite)
     }
 
+    fn project(&mut self, star: usize, pass: Pass<T>) -> Result<bool> {
+        let Pass { code: Code::Project { one, .. }, rounds, uniform, .. } = pass else {
+            unreachable!("only projections project")
+        };
+        let (domain, shared) = (self.domain.elements[&star].clone(), self.state.shape.shared);
+        let (mut finite, mut reals) = (true, Vec::new());
+        let Serial { state: vertices, elements, .. } = self;
+        let state = elements.get_mut(&star).expect("its elements are projected");
+        for round in 0..rounds {
+            domain.each_vertex(false, |tile, i| {
+                reals.clear();
+                let (own, corners) = (tile.own().start + i, tile.corners(i));
+                let (state_now, vertices_now) = (state.view(), vertices.view());
+                let element = One { tile, i, state: state_now, vertices: vertices_now, uniform: &uniform, round };
+                finite &= one(&element, &mut reals);
+                for (k, &slot) in corners.iter().enumerate() {
+                    if tile.fixed_corners(i, corners.len(), 1).is_none_or(|fixed| !fixed[k]) {
+                        vertices.set_shared(slot as usize, &reals[k * shared..][..shared]);
+                    }
+                }
+                state.set(own, &reals[corners.len() * shared..], None);
+            });
+        }
+        Ok(finite)
+    }
+
     fn reduce(&mut self, Measure { code, uniform, .. }: Measure<T>) -> Result<Reduction> {
         let Code::Measure { how, one: measure, .. } = code else { unreachable!("only measures measure") };
         let mut values = Vec::with_capacity(self.state.len);
         self.domain.each_vertex(false, |tile, i| {
-            values.push(measure(&One { tile, i, state: self.state.view(), uniform: &uniform, round: 0 }).to_f64());
+            let state = self.state.view();
+            values.push(measure(&One { tile, i, state, vertices: state, uniform: &uniform, round: 0 }).to_f64());
         });
         Ok(Reduction::of(how, &self.domain, &|slot| values[slot]))
     }

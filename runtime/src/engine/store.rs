@@ -19,6 +19,16 @@ pub(crate) trait Store<T: Number>: Send + Sync {
     /// The device was lost.
     fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
 
+    /// The state of the elements of a star that are projected.
+    fn elements(&self, _star: usize) -> View<'_, T> {
+        unreachable!("a backend that projects no elements is refused when a simulation is built");
+    }
+
+    /// Changes it.
+    fn change_elements(&mut self, _star: usize, _change: &mut dyn FnMut(ViewMut<'_, T>)) {
+        unreachable!("a backend that projects no elements is refused when a simulation is built");
+    }
+
     /// Does `work(i)` for all `i` below `count`, in any order, on as many threads as it has. `kind` tells it from other work.
     fn each(&mut self, _kind: u64, count: usize, work: Arc<dyn Fn(usize) + Send + Sync>) {
         (0..count).for_each(|i| work(i));

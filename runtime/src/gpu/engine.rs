@@ -289,6 +289,7 @@ impl Work {
                     self.update(scene, kernel, &settings, (rule, rounds))?;
                 }
                 &Stage::Fixpoint { kernel, settings, most } => self.fixpoint(scene, kernel, &settings, most)?,
+                Stage::Project { .. } => unreachable!("projections are refused when a simulation is built"),
                 &Stage::Reduce { kernel, settings, into } => self.reduce(scene, kernel, &settings, into)?,
                 &Stage::Scalar { kernel, settings } => {
                     let given = self.given(scene, &settings, false)?;

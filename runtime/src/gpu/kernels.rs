@@ -51,6 +51,7 @@ impl Kernel {
             Role::Map => entries(Rule::Alone, false).collect(),
             Role::Update { .. } if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
             Role::Update { .. } => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
+            Role::Project => unreachable!("projections are refused when a simulation is built"),
             Role::Measure(_) => entries(Rule::AtOnce, false).collect(),
             // What has no vertex is computed where the host does.
             Role::Scalar | Role::Test if domain.share.is_some() => Vec::new(),

@@ -506,7 +506,7 @@ mod by_hand {
         let schedule = Schedule::new(&graph, order, 64).unwrap();
         let shape = Shape { width: device.width(), shared: 1, private: 1 };
         let layout =
-            Arc::new(Layout::new(schedule, &numbers, stars.plans, Precision::F32, shape, Forms::Tables).unwrap());
+            Arc::new(Layout::new(schedule, &numbers, &stars.plans, Precision::F32, shape, Forms::Tables).unwrap());
         let state = State::of(layout.slots(), shape.width, |slot| {
             let start = Count.initial(mesh, layout.vertex_at(layout.place(slot) as u32));
             Counted { count: start.count as f32, from: 0.0 }.split()

@@ -5,6 +5,7 @@ use crate::number::Precision;
 use crate::program::StarShape;
 use meshweft_mesh::{Graph, parallel};
 use meshweft_schedule::{Order, depths, waves};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) struct Domain {
     pub(crate) depths: Vec<u32>,
     /// What makes it a share; none of a whole mesh.
     pub(crate) share: Option<Share>,
+    /// Stars whose elements are projected: those as the vertices of a domain of their own, which name its corners by slots of this one.
+    pub(crate) elements: BTreeMap<usize, Arc<Domain>>,
 }
 
 /// What a share of a mesh knows of the rest.
@@ -85,6 +88,7 @@ impl Domain {
             place_of: self.place_of.clone(),
             along_curve: self.along_curve.clone(),
             share: None,
+            elements: self.elements.clone(),
             ..*self
         }
     }
@@ -114,6 +118,11 @@ impl Domain {
         let places = slots.map(|slot| self.place(slot));
         let before = std::iter::once(usize::MAX).chain(places.clone());
         places.zip(before).filter(|(own, before)| own != before).map(|(own, _)| own)
+    }
+
+    /// Slots of padding: each repeats the one before it.
+    pub(crate) fn padding(&self) -> Vec<u32> {
+        (1..self.slots()).filter(|&slot| self.place(slot) == self.place(slot - 1)).map(|slot| slot as u32).collect()
     }
 
     /// Vertices of the whole mesh.

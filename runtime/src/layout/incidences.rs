@@ -23,6 +23,7 @@ macro_rules! by_corners {
         }
     };
 }
+pub(super) use by_corners;
 
 /// What names the vertices of a mesh.
 #[derive(Clone, Copy)]

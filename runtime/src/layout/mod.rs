@@ -17,6 +17,8 @@
 //!
 //! Vertices with far more neighbors than the others of their group would leave lanes idle: they form tiles of **rows**, one vertex
 //! after the other, that name neighbors by slot. The oracle's layout consists of rows alone.
+//!
+//! Elements that are [projected](crate::Project) are the vertices of a layout of their own (`elements.rs`).
 
 #[cfg(feature = "cluster")]
 mod blocks;
@@ -24,6 +26,7 @@ mod changing;
 mod cut;
 mod data;
 mod domain;
+mod elements;
 mod ell;
 mod incidences;
 mod opened;
@@ -46,6 +49,7 @@ pub(crate) use data::Data;
 pub(crate) use domain::Domain;
 #[cfg(feature = "cluster")]
 pub(crate) use domain::Share;
+pub(crate) use elements::Plan as ElementPlan;
 pub(crate) use ell::{Ell, OpenEll};
 pub(crate) use opened::Opened;
 pub(crate) use rows::Row;
@@ -64,6 +68,7 @@ use cut::{Cut, Span};
 use incidences::{Incidences, Names, Source, Whole};
 use meshweft_mesh::{Graph, Permutation, parallel};
 use meshweft_schedule::Schedule;
+use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,6 +91,8 @@ pub(crate) struct Layout {
     slots: Vec<u32>,
     /// Stars along which nothing but relaxations looks, where vertices are laid out one by one.
     pub(crate) searched: Vec<usize>,
+    /// Stars whose elements are projected: those as the vertices of a layout of their own.
+    pub(crate) elements: BTreeMap<usize, Layout>,
 }
 
 impl Deref for Layout {
@@ -135,7 +142,7 @@ impl Layout {
     pub(crate) fn new(
         schedule: Schedule,
         curve: &Permutation,
-        plans: Vec<StarPlan>,
+        plans: &[StarPlan],
         precision: Precision,
         shape: Shape,
         forms: Forms,
@@ -157,7 +164,7 @@ impl Layout {
         }));
         let tasks = tasks.into_iter().map(|span| ends[span as usize]).collect();
         let tiles: Vec<Tile> = built.into_iter().flatten().collect();
-        if let Some(star) = parallel::map(&tiles, |tile| tile.non_finite(&plans, width)).into_iter().flatten().next() {
+        if let Some(star) = parallel::map(&tiles, |tile| tile.non_finite(plans, width)).into_iter().flatten().next() {
             return Err(not_finite(&plans[star], precision));
         }
         let run = |&place: &u32| slots.get(place as usize).copied().unwrap_or(place_of.len() as u32);
@@ -175,11 +182,12 @@ impl Layout {
             along_curve: slot_of,
             depths: schedule.depths(),
             share: None,
+            elements: BTreeMap::new(),
         };
         let domain = Arc::new(domain);
         let is_plain = domain.tiles.iter().all(|tile| matches!(tile.form, Form::Rows { .. }));
         let searched = plans.iter().filter(|plan| is_plain && plan.is_searched).map(|plan| plan.index).collect();
-        Ok(Layout { schedule, domain, places, slots, searched })
+        Ok(Layout { schedule, domain, places, slots, searched, elements: BTreeMap::new() })
     }
 
     /// The slot of vertex `v` of the mesh.
@@ -222,10 +230,18 @@ impl Layout {
         });
     }
 
-    /// Bytes of the rows of all stars and of the names of vertices.
+    /// Takes the layout of the elements of a star, which are projected.
+    pub(crate) fn add_elements(&mut self, star: usize, elements: Layout) {
+        let domain = Arc::get_mut(&mut self.domain).expect("nobody walks a domain that is being made");
+        domain.elements.insert(star, elements.domain.clone());
+        self.elements.insert(star, elements);
+    }
+
+    /// Bytes of the rows of all stars and of the names of vertices, and of elements that are projected.
     pub(crate) fn bytes(&self) -> usize {
         let names = (2 * self.places.len() + self.slots.len() + self.slots()) * 4;
-        self.round_bytes() + names + self.tiles.len() * size_of::<Tile>()
+        let own = self.round_bytes() + names + self.tiles.len() * size_of::<Tile>();
+        own + self.elements.values().map(Layout::bytes).sum::<usize>()
     }
 }
 

@@ -13,6 +13,7 @@ use super::packed::Packed;
 use super::{Ell, Form, Layout, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Which host owns which tasks of a layout, and which vertices of others it reads.
@@ -212,6 +213,7 @@ impl<'a> Shares<'a> {
             along_curve: along.iter().map(|pair| pair.1).collect(),
             depths: names.iter().map(|&t| whole.depths[t as usize]).collect(),
             share: Some(share),
+            elements: BTreeMap::new(),
         }
     }
 

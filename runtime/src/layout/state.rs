@@ -113,6 +113,12 @@ impl<T: Number> State<T> {
         ViewMut { shape: self.shape, shared: &mut self.shared, private: &mut self.private }
     }
 
+    /// Replaces the shared reals of a slot.
+    pub(crate) fn set_shared(&mut self, slot: usize, reals: &[T]) {
+        let at = self.shape.shared_index(slot, 0);
+        self.shared[at..at + reals.len()].copy_from_slice(reals);
+    }
+
     /// Replaces the reals of a slot, shared ones first; shared ones in `next` if there is one.
     pub(crate) fn set(&mut self, slot: usize, reals: &[T], next: Option<&mut Vec<T>>) {
         let shape = self.shape;

@@ -19,7 +19,7 @@ const REUSE: usize = 8;
 pub(crate) struct Tile {
     /// The slots of its vertices: whole groups.
     pub(crate) slots: Range<u32>,
-    /// Which slots keep their state; empty if none does.
+    /// Which slots keep their state, or of elements which corners, as [`Ell::others`] lie; empty if none does.
     pub(super) fixed: Vec<bool>,
     /// Numbers of the slots along the curve; empty if no kernel asks for them.
     pub(super) numbers: Vec<u32>,
@@ -142,6 +142,13 @@ impl Tile {
         }
     }
 
+    /// The slots of the corners of element `i`, of a tile of elements one by one.
+    pub(crate) fn corners(&self, i: usize) -> &[u32] {
+        let Form::Rows { stars, .. } = &self.form else { unreachable!("the elements lie one by one") };
+        let corners = stars[0].shape.0;
+        &stars[0].others[i * corners..][..corners]
+    }
+
     /// Its slots.
     #[inline(always)]
     pub(crate) fn own(&self) -> Range<usize> {
@@ -155,6 +162,16 @@ impl Tile {
             None
         } else {
             Some(&self.fixed[self.within(slots)]).filter(|fixed| fixed.contains(&true))
+        }
+    }
+
+    /// Which corners of the elements of a group keep their state: corner after corner, `lanes` each; none if none of them does.
+    #[inline(always)]
+    pub(crate) fn fixed_corners(&self, group: usize, corners: usize, lanes: usize) -> Option<&[bool]> {
+        if self.fixed.is_empty() {
+            None
+        } else {
+            Some(&self.fixed[group * corners * lanes..][..corners * lanes]).filter(|fixed| fixed.contains(&true))
         }
     }
 

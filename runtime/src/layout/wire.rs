@@ -15,6 +15,7 @@ use crate::program::StarShape;
 use bytemuck::{Pod, Zeroable};
 use meshweft_mesh::Graph;
 use meshweft_schedule::{Key, Order};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::ops::Range;
 
@@ -184,6 +185,7 @@ impl Domain {
             along_curve,
             depths,
             share,
+            elements: BTreeMap::new(),
         };
         match domain.fault() {
             None => Ok(domain),

@@ -6,6 +6,7 @@ use super::precision::{Lanes, TABLE, holds};
 use super::real::Real;
 use super::sealed::Sealed;
 use num_traits::{One, Zero};
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
@@ -278,5 +279,14 @@ impl<const N: usize> Lanes for Ints<N> {
                 rows[4 * (scale * i + offset) + k] = quad.0[i];
             }
         }
+    }
+    #[inline(always)]
+    fn take_quads<'a>(row: impl Fn(usize) -> &'a [Cell<Int>; 4]) -> [Self; 4] {
+        let column = |k: usize| Self::from_fn(|i| row(i)[k].get());
+        [column(0), column(1), column(2), column(3)]
+    }
+    #[inline(always)]
+    fn put_quads<'a>(quads: [Self; 4], row: impl Fn(usize) -> &'a [Cell<Int>; 4]) {
+        (0..N).for_each(|i| (0..4).for_each(|k| row(i)[k].set(quads[k].0[i])));
     }
 }

@@ -22,6 +22,7 @@ use super::precision::holds;
 use super::real::Real;
 use super::sealed::Sealed;
 use num_traits::{One, Zero};
+use std::cell::Cell;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
 // SAFETY: an `Int` is nothing but its `i32`, of which every bit pattern is a number.
@@ -235,6 +236,18 @@ macro_rules! lanes {
                 // SAFETY: a lane is below the width, so its quad lies in the rows by the assertion.
                 let [$name(a), $name(b), $name(c), $name(d)] = packs;
                 unsafe { $quads::store([a, b, c, d], |i| quads.add(i * scale + offset)) }
+            }
+            #[inline(always)]
+            fn take_quads<'a>(row: impl Fn(usize) -> &'a [Cell<$float>; 4]) -> [Self; 4] {
+                // SAFETY: cells lie as their numbers do, and nobody writes to these meanwhile: they are of this thread.
+                let [a, b, c, d] = unsafe { $quads::load(|i| std::ptr::from_ref(row(i)).cast()) };
+                [$name(a), $name(b), $name(c), $name(d)]
+            }
+            #[inline(always)]
+            fn put_quads<'a>(packs: [Self; 4], row: impl Fn(usize) -> &'a [Cell<$float>; 4]) {
+                let [$name(a), $name(b), $name(c), $name(d)] = packs;
+                // SAFETY: cells lie as their numbers do, and may be written through a shared reference by their thread.
+                unsafe { $quads::store([a, b, c, d], |i| std::ptr::from_ref(row(i)).cast_mut().cast()) }
             }
         }
     };

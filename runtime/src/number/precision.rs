@@ -3,6 +3,7 @@
 
 use super::int::Int;
 use super::real::Real;
+use std::cell::Cell;
 
 /// A plain number: what state is stored as.
 #[diagnostic::on_unimplemented(
@@ -162,6 +163,14 @@ pub trait Lanes: Real {
     /// As there.
     #[doc(hidden)]
     fn store_quads(quads: [Self; 4], rows: &mut [Self::Scalar], scale: usize, offset: usize);
+
+    /// The four numbers that lie at `row(i)` for every lane `i`.
+    #[doc(hidden)]
+    fn take_quads<'a>(row: impl Fn(usize) -> &'a [Cell<Self::Scalar>; 4]) -> [Self; 4];
+
+    /// Writes them. Lanes that share a row have the same numbers.
+    #[doc(hidden)]
+    fn put_quads<'a>(quads: [Self; 4], row: impl Fn(usize) -> &'a [Cell<Self::Scalar>; 4]);
 }
 
 /// Whether `offset` is below `scale` and a slice has `rows` times `scale` numbers. What does not fit into a `usize` is longer

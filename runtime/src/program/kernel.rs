@@ -111,6 +111,8 @@ impl Combine {
 ///   reads the step nor draws random numbers
 /// - `relax NAME(Star: R) { held |own| key; offer |p, from, edge| key; take |p, own, offer, from| new; }`, by which a vertex takes the
 ///   least that its neighbors offer, where that is less than what it holds ([`Relax`](crate::Relax))
+/// - `project NAME(Star) |p, corners, state, data| (corners, state);`, by which elements move their corners in place, one after the
+///   other ([`Project`](crate::Project))
 /// - `sum NAME("label", "unit") |p, own, around| real;`, also `min` and `max`; without a label it is no metric. One
 ///   that looks at no neighbors is measured while vertices that have just been updated are still in a cache
 /// - `scalar NAME |p| globals;`
@@ -254,6 +256,26 @@ macro_rules! kernels {
             }
         }
         $crate::kernels! { @ ($program, $($records),*) [$($list)* relax $name;] $($rest)* }
+    };
+    (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* project $name:ident $([$($setting:ident),+])?
+        ($star:ident) |$p:pat_param, $corners:pat_param, $own:pat_param, $data:pat_param| $body:expr; $($rest:tt)*) => {
+        $crate::kernels! { @kernel $(#[$meta])* $name [$($($setting),+)?] }
+        impl $crate::Project<$program> for $name {
+            type Along = $star;
+
+            #[inline(always)]
+            fn project<R: $crate::Real>(
+                given: &$crate::Given<$program, R>,
+                $corners: $crate::CornersOf<$program, $star, R>,
+                $own: $crate::StateOf<$star, R>,
+                $data: <$star as $crate::Elements>::Data<R>,
+            ) -> $crate::Projected<$program, $star, R> {
+                $(let [$($setting),+] = given.settings();)?
+                let $p = given;
+                $body
+            }
+        }
+        $crate::kernels! { @ ($program, $($records),*) [$($list)* project $name;] $($rest)* }
     };
     (@ ($program:ty, $($records:ty),*) [$($list:tt)*] $(#[$meta:meta])* scalar $name:ident $([$($setting:ident),+])?
         |$p:pat_param| $body:expr; $($rest:tt)*) => {

@@ -1,6 +1,6 @@
 //! The kernels of a program, one after the other.
 
-use super::{Kernels, Map, Reduce, Relax, Scalar, Test, Update};
+use super::{Kernels, Map, Project, Reduce, Relax, Scalar, Test, Update};
 
 /// Receives the kernels of a program, each once.
 pub trait KernelList<P: Kernels> {
@@ -12,6 +12,8 @@ pub trait KernelList<P: Kernels> {
     fn relax<K: Relax<P>>(&mut self) {
         self.update::<K>();
     }
+    /// A projection of elements.
+    fn project<K: Project<P>>(&mut self);
     /// A measure.
     fn reduce<K: Reduce<P>>(&mut self);
     /// A computation of globals.

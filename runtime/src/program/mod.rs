@@ -7,7 +7,8 @@
 //! - A **star** ([`stars!`](crate::stars)) is what lies around a vertex: edges (one other vertex each), triangles (two), tets
 //!   or bending pairs (three), up to hexes (seven), each incident element with a record of data.
 //! - **Kernels** ([`kernels!`](crate::kernels)) are the formulas. A [`Map`] changes each vertex by itself; an [`Update`] also
-//!   reads the neighbors; a [`Reduce`] measures; a [`Scalar`] computes on what was measured, and a [`Test`] decides by it.
+//!   reads the neighbors; a [`Project`] moves the corners of one element after the other; a [`Reduce`] measures; a [`Scalar`]
+//!   computes on what was measured, and a [`Test`] decides by it.
 //! - A **step** is a short list of stages over those kernels, recorded by [`Stages`](crate::Stages).
 //!
 //! Kernels are pure functions that return the new value, so a program cannot race and needs no `unsafe`.
@@ -16,6 +17,7 @@ mod any;
 mod given;
 mod kernel;
 mod list;
+mod project;
 mod record;
 mod records;
 mod relax;
@@ -29,6 +31,7 @@ pub use given::Given;
 pub(crate) use given::{Uniform, hold};
 pub use kernel::{Combine, Kernel, Map, Reduce, Scalar, Test, Update};
 pub use list::KernelList;
+pub use project::{CornersOf, Project, Projected, StateOf};
 pub use record::Vertex;
 pub(crate) use record::{integers, leaves, push};
 pub(crate) use records::{Fields, Records, lengths};
@@ -41,7 +44,7 @@ pub use renewal::Renewal;
 pub use stages::Stages;
 pub(crate) use stages::{KernelId, Named, StageList, settings_of};
 pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
-pub use star::{Incidence, Neighbors, Star, Stars};
+pub use star::{Corners, Elements, Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;
 use crate::number::Real;

@@ -19,7 +19,7 @@ pub(crate) struct Records {
 }
 
 impl Fields {
-    fn of<A: Record<T>, T: Number>() -> Fields {
+    pub(crate) fn of<A: Record<T>, T: Number>() -> Fields {
         Fields(A::parts(""))
     }
 

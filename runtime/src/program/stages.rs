@@ -1,6 +1,6 @@
 //! Records the stages of a step.
 
-use super::{Kernel, Kernels, Map, Record, Reduce, Scalar, Test, Update};
+use super::{Kernel, Kernels, Map, Project, Record, Reduce, Scalar, Test, Update};
 use crate::error::{Error, Result};
 use crate::number::{Number, Precision};
 use crate::step::{Settings, Stage};
@@ -94,6 +94,12 @@ impl<P: Kernels> Stages<P> {
         self.list.fixpoint(Named::of(&kernel), K::QUIET, most);
     }
 
+    /// Projects every element of the kernel's star `rounds` times in place, one after the other in the order of the schedule.
+    /// [`Project`] says which that is.
+    pub fn project<K: Project<P>>(&mut self, kernel: K, rounds: usize) {
+        self.list.project(Named::of(&kernel), rounds);
+    }
+
     /// Measures every vertex and writes the combination into a global: `stages.reduce(Residual, |g| &mut g.residual)`.
     pub fn reduce<K: Reduce<P>>(
         &mut self,
@@ -165,6 +171,15 @@ impl StageList {
         {
             let most = self.rounds(most);
             self.stages.push(Stage::Fixpoint { kernel, settings, most });
+        }
+    }
+
+    pub(crate) fn project(&mut self, kernel: Named, rounds: usize) {
+        if let Some((kernel, settings)) = self.find(&kernel)
+            && rounds > 0
+        {
+            let rounds = self.rounds(rounds);
+            self.stages.push(Stage::Project { kernel, settings, rounds });
         }
     }
 

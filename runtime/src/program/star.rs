@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// Declares the stars of a program: each a name, how many *other* vertices an incident element has (1 an edge, 2 a triangle,
 /// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out). The elements of a
-/// star that is marked `changing` are found anew before each step: see [`Program::renew`](crate::Program::renew).
+/// star that is marked `changing` are found anew before each step: see [`Program::renew`](crate::Program::renew). Elements that are
+/// [projected](crate::Project) may have state of their own, whose record stands behind `=>`.
 ///
 /// ```
 /// use meshweft::{Real, Star, record, stars};
@@ -22,6 +23,8 @@ use std::sync::Arc;
 ///     pub Triangles[2]: Rest<R>;
 ///     /// Vertices that are close by at the moment.
 ///     pub changing Close[1];
+///     /// Rods that remember what they have pulled with.
+///     pub Rods[1]: R => R;
 /// }
 /// assert_eq!((<Triangles as Star<2>>::INDEX, <Triangles as Star<2>>::NAME), (1, "Triangles"));
 /// assert!(<Close as Star<1>>::CHANGES && !<Springs as Star<1>>::CHANGES);
@@ -30,15 +33,15 @@ use std::sync::Arc;
 macro_rules! stars {
     (@ ($index:expr)) => {};
     (@ ($index:expr) $(#[$meta:meta])* $vis:vis changing $name:ident[$others:literal] $(: $data:ty)?; $($rest:tt)*) => {
-        $crate::stars! { @star ($index, true, $(#[$meta])* $vis $name[$others] $(: $data)?) $($rest)* }
+        $crate::stars! { @star ($index, true, $(#[$meta])* $vis $name[$others]) ($($data)?) () $($rest)* }
     };
-    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal] $(: $data:ty)?; $($rest:tt)*) => {
-        $crate::stars! { @star ($index, false, $(#[$meta])* $vis $name[$others] $(: $data)?) $($rest)* }
+    (@ ($index:expr) $(#[$meta:meta])* $vis:vis $name:ident[$others:literal] $(: $data:ty)? $(=> $state:ty)?; $($rest:tt)*) => {
+        $crate::stars! { @star ($index, false, $(#[$meta])* $vis $name[$others]) ($($data)?) ($($state)?) $($rest)* }
     };
-    (@star ($index:expr, $changes:literal, $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]) $($rest:tt)*) => {
-        $crate::stars! { @star ($index, $changes, $(#[$meta])* $vis $name[$others]: ()) $($rest)* }
-    };
-    (@star ($index:expr, $changes:literal, $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]: $data:ty) $($rest:tt)*) => {
+    (@star $star:tt () $state:tt $($rest:tt)*) => { $crate::stars! { @star $star (()) $state $($rest)* } };
+    (@star $star:tt $data:tt () $($rest:tt)*) => { $crate::stars! { @star $star $data (()) $($rest)* } };
+    (@star ($index:expr, $changes:literal, $(#[$meta:meta])* $vis:vis $name:ident[$others:literal]) ($data:ty) ($state:ty)
+        $($rest:tt)*) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         $vis struct $name;
@@ -48,6 +51,14 @@ macro_rules! stars {
             const NAME: &'static str = stringify!($name);
             const CHANGES: bool = $changes;
             type Data<R: $crate::Real> = $data;
+        }
+
+        impl $crate::Elements for $name {
+            const INDEX: usize = $index;
+            const NAME: &'static str = stringify!($name);
+            type Corners<A: Copy> = [A; $others + 1];
+            type Data<R: $crate::Real> = $data;
+            type State<R: $crate::Real> = $state;
         }
 
         $crate::stars! { @ ($index + 1) $($rest)* }
@@ -65,6 +76,41 @@ pub trait Star<const N: usize>: Send + Sync + 'static {
     const CHANGES: bool = false;
     /// The data of one incident element as its vertex sees it.
     type Data<R: Real>: Record<R>;
+}
+
+/// The elements of a star as a whole, which are [projected](crate::Project) one after the other. [`stars!`](crate::stars) writes it.
+pub trait Elements: Send + Sync + 'static {
+    /// The rank of the star among those of the program, from 0.
+    const INDEX: usize;
+    /// Its name.
+    const NAME: &'static str;
+    /// What there is one of for each corner: an array.
+    type Corners<A: Copy>: Corners<A>;
+    /// The data of an element, as its first corner sees it.
+    type Data<R: Real>: Record<R>;
+    /// The state of an element.
+    type State<R: Real>: Record<R>;
+}
+
+/// An array with one place for each corner of an element.
+pub trait Corners<A>: Copy + AsRef<[A]> {
+    /// Corners of an element.
+    const LEN: usize;
+
+    /// Place `k` is `corner(k)`.
+    fn build(corner: impl FnMut(usize) -> A) -> Self;
+}
+
+impl<A: Copy, const K: usize> Corners<A> for [A; K] {
+    const LEN: usize = K;
+
+    #[inline(always)]
+    fn build(mut corner: impl FnMut(usize) -> A) -> Self {
+        // As `number::array` does it.
+        let mut corners = [corner(0); K];
+        (1..K).for_each(|k| corners[k] = corner(k));
+        corners
+    }
 }
 
 /// The neighbors of the vertex that is updated.
@@ -199,6 +245,11 @@ impl StarPlan {
     /// The corners, element after element.
     pub(crate) fn elements(&self) -> &[u32] {
         (*self.lists).as_ref()
+    }
+
+    /// The first corner that an element is around.
+    pub(crate) fn first_corner(&self) -> usize {
+        if self.is_directed { self.corners - 1 } else { 0 }
     }
 
     /// Whether an element is around the vertex at that corner of it.

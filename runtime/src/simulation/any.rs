@@ -100,6 +100,13 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// An unknown name; the message lists those there are.
     fn field(&self, name: &str) -> Result<Field>;
 
+    /// Reads one part of the state of elements that are [projected](crate::Project), in the order in which the program added them to
+    /// their star: shape [elements × components]. The example of [`Project`](crate::Project) does.
+    ///
+    /// # Errors
+    /// An unknown name; a star whose elements are not projected; a kernel that panicked.
+    fn element_field(&self, star: &str, name: &str) -> Result<Field>;
+
     /// Reads all parts of the state, each as [`AnySimulation::field`] does.
     ///
     /// # Errors
@@ -239,7 +246,8 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
 
     /// BLAKE3 of the whole state in the order of the mesh's vertices, as 64 hexadecimal digits.
     ///
-    /// Every real as little-endian bits, shared state before private; both zeros count as one value.
+    /// Every real as little-endian bits, shared state before private, then the state of elements that are projected; both zeros count as
+    /// one value.
     ///
     /// # Errors
     /// A GPU that failed, or a kernel that panicked.

@@ -8,7 +8,7 @@ use super::{Backend, Simd};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Device, Shader};
-use crate::layout::{Forms, Layout, Shape, State, check_elements, data_graph, degrees};
+use crate::layout::{ElementPlan, Forms, Layout, Shape, State, check_elements, data_graph, degrees};
 use crate::number::{Int, Number};
 use crate::program::{AnyProgram, StageList, StarPlan, StarShape, Stars};
 use crate::trace::{self, Traced};
@@ -16,6 +16,7 @@ use meshweft_mesh::{Curve, Mesh, Permutation};
 use meshweft_schedule::{Key, Order, Schedule};
 use meshweft_shaders::{Physics, Scalar};
 use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
 use std::time::Instant;
 
@@ -143,7 +144,7 @@ fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     let kernels = gpu::sources(traced)?;
     let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
-    let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape(&table, WIDTH), Forms::Tables)?;
+    let mut layout = Layout::new(schedule, &numbers, &stars, T::PRECISION, shape(&table, WIDTH), Forms::Tables)?;
     layout.fix(|v| program.fixed(&mesh, v));
     gpu::shaders(&kernels, &layout, &physics)
 }
@@ -169,6 +170,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     if changing.is_there && !matches!(backend, Backend::Serial | Backend::Cpu { .. }) {
         return Err(Error::Program("stars that change need cores of this machine: take the backend `cpu`".into()));
     }
+    check_projections(&table, &stars, order, &backend)?;
     lap("stars", &mut setup);
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     lap("number", &mut setup);
@@ -196,7 +198,8 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     let is_numbered = traced.iter().any(|kernel| kernel.reads_vertex);
     // An audit needs the graph, which is not kept.
     let plans = plans.filter(|_| !audit).map(|plans| {
-        let how = format!("{} {order} {grain} {shape:?} {forms:?} {is_numbered}", T::NAME);
+        let projected = &table.projected;
+        let how = format!("{} {order} {grain} {shape:?} {forms:?} {is_numbered} {projected:?}", T::NAME);
         let key = plans::key(&how, &numbers, &stars, |v| program.fixed(&mesh, v));
         (plans, key)
     });
@@ -208,14 +211,27 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
             lap("graph", &mut setup);
             let schedule = Schedule::new(&graph, order, grain)?;
             let edges = graph.directed_edges();
-            watch = audit.then(|| Arc::new(Audit::new(graph.permuted(schedule.permutation()))));
+            let watched = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
             drop(graph);
             lap("schedule", &mut setup);
-            let mut layout = Layout::new(schedule, &numbers, stars, T::PRECISION, shape, forms)?;
-            layout.fix(|v| program.fixed(&mesh, v));
+            let is_fixed = |v| program.fixed(&mesh, v);
+            let mut layout = Layout::new(schedule, &numbers, &stars, T::PRECISION, shape, forms)?;
+            layout.fix(is_fixed);
             if is_numbered {
                 layout.number();
             }
+            let mut graphs = BTreeMap::new();
+            for (&index, state) in &table.projected {
+                let star = &stars[index];
+                let grain = backend.grain(star.elements().len() / star.corners);
+                let shape = Shape { width, shared: 0, private: state.len() };
+                let plan = ElementPlan { star, curve: &numbers, order, grain, shape, is_numbered };
+                let (elements, graph) = layout.of_elements(&plan, is_fixed)?;
+                layout.add_elements(index, elements);
+                graphs.insert(index, graph);
+            }
+            watch = watched.map(|watched| Arc::new(watched.with_elements(graphs)));
+            drop(stars);
             let laid = Laid { mesh, layout: Arc::new(layout), edges };
             match &plans {
                 Some((plans, key)) => plans.keep(key, laid),
@@ -276,6 +292,29 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     };
     check_start(&core)?;
     Ok(core)
+}
+
+/// Refuses projections that nothing here can run.
+///
+/// # Errors
+/// Stars that change, an order without an order, a backend other than cores of this machine.
+fn check_projections<T>(table: &Table<T>, stars: &[StarPlan], order: Order, backend: &Backend) -> Result<()> {
+    let Some((&star, _)) = table.projected.iter().next() else { return Ok(()) };
+    let name = stars[star].name;
+    if !matches!(backend, Backend::Serial | Backend::Cpu { .. }) {
+        return Err(Error::Program(format!(
+            "elements of star {name} are projected, which needs cores of this machine: take the backend `cpu`"
+        )));
+    }
+    if order.key.is_double_buffered() {
+        return Err(Error::Program(format!(
+            "elements of star {name} are projected one after the other, which order {order} does not say: take another order"
+        )));
+    }
+    match table.projected.keys().map(|&star| &stars[star]).find(|star| star.changes) {
+        Some(star) => Err(Error::Program(format!("star {} changes: its elements cannot be projected", star.name))),
+        None => Ok(()),
+    }
 }
 
 /// Says once, on standard error, what a build loses on this processor: nobody would find out by themselves. `MESHWEFT_ADVICE=off` is

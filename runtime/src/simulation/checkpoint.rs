@@ -103,7 +103,7 @@ impl Checkpoint {
         Ok(bytemuck::pod_collect_to_vec(&bits))
     }
 
-    /// The reals of all vertices along the curve, of which there must be so many.
+    /// The reals of all vertices along the curve and then of elements, of which there must be so many.
     ///
     /// # Errors
     /// There are not, or they cannot be read any more.
@@ -219,9 +219,11 @@ pub(super) struct Moment<T> {
     pub(super) steps: u64,
     pub(super) time: f64,
     pub(super) globals: Vec<T>,
+    /// Reals of the elements that are projected.
+    pub(super) elements: Vec<T>,
 }
 
-/// Writes a checkpoint: vertices along the curve, the reals of each together.
+/// Writes a checkpoint: vertices along the curve, the reals of each together, and then elements.
 pub(super) fn write<T: Number>(
     folder: &Path,
     identity: &Identity,
@@ -232,6 +234,7 @@ pub(super) fn write<T: Number>(
     let reals = state.shape.shared + state.shape.private;
     let slots = &identity.layout.along_curve;
     let each = (SHARD / (reals * T::BYTES).max(1)).max(1);
+    let vertices = slots.len().div_ceil(each);
     let globals: Vec<String> =
         bytemuck::cast_slice(&moment.globals).iter().map(|byte: &u8| format!("{byte:02x}")).collect();
     let mut facts = identity.facts();
@@ -239,7 +242,10 @@ pub(super) fn write<T: Number>(
     facts.extend(own.map(|(name, value)| (name.to_string(), value)));
     facts.push(("note".into(), note.into()));
     let fill = |shard: u64, out: &mut dyn Write| -> io::Result<()> {
-        let slots = slots.chunks(each).nth(shard as usize).unwrap_or_default();
+        let Some(slots) = slots.chunks(each).nth(shard as usize) else {
+            let elements = moment.elements.chunks(SHARD / T::BYTES).nth(shard as usize - vertices);
+            return out.write_all(bytemuck::cast_slice::<T, u8>(elements.unwrap_or_default()));
+        };
         let mut values = Vec::with_capacity(reals * 1024);
         for slots in slots.chunks(1024) {
             values.clear();
@@ -248,7 +254,8 @@ pub(super) fn write<T: Number>(
         }
         Ok(())
     };
-    meshweft_checkpoint::write(folder, facts, slots.len().div_ceil(each) as u64, fill)?;
+    let shards = vertices + moment.elements.len().div_ceil(SHARD / T::BYTES);
+    meshweft_checkpoint::write(folder, facts, shards as u64, fill)?;
     Ok(())
 }
 

@@ -30,6 +30,7 @@ use meshweft_model::Workload;
 use meshweft_schedule::Schedule;
 use std::any::Any;
 use std::io::Write;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -260,12 +261,19 @@ impl<T: Number> Core<T> {
     ///
     /// # Errors
     /// Before it does so, that of a step which is still under way.
-    fn go_back(&mut self, steps: u64, time: f64, globals: &[T], set: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn go_back(
+        &mut self,
+        steps: u64,
+        time: f64,
+        (globals, elements): (&[T], &[T]),
+        set: &mut dyn FnMut(ViewMut<'_, T>),
+    ) -> Result<()> {
         if matches!(self.health, Health::Well) && self.engine.settle()?.non_finite {
             self.look()?;
         }
         self.changing.is_stale = true;
         self.engine.edit(set)?;
+        self.set_element_reals(elements);
         self.engine.set_globals(globals)?;
         self.clock = Clock { steps, time, ..Clock::default() };
         if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
@@ -283,7 +291,8 @@ impl<T: Number> Core<T> {
             Ok(state) => state,
             Err(error) => return Some(error),
         };
-        if let Some(fault) = self.by_vertex(state).fault(step) {
+        let mut parts = iter::once(self.by_vertex(state)).chain(self.by_element());
+        if let Some(fault) = parts.find_map(|part| part.fault(step)) {
             return Some(fault);
         }
         let globals = self.engine.globals().ok()?;
@@ -293,7 +302,7 @@ impl<T: Number> Core<T> {
 
     /// A state vertex by vertex.
     fn by_vertex<'a>(&'a self, state: View<'a, T>) -> Vertices<'a, T> {
-        Vertices { state, layout: &self.layout, fields: &self.fields }
+        Vertices { star: None, state, layout: &self.layout, fields: &self.fields }
     }
 
     /// The number of a part's first real, and the part.
@@ -320,7 +329,9 @@ impl<T: Number> Core<T> {
 
     pub(super) fn state_bytes(&self) -> usize {
         let shape = self.layout.shape;
-        self.layout.slots() * (shared_stride(shape.shared) + shape.private) * T::BYTES
+        let elements = |elements: &Layout| elements.slots() * elements.shape.private;
+        let vertices = self.layout.slots() * (shared_stride(shape.shared) + shape.private);
+        (vertices + self.layout.elements.values().map(elements).sum::<usize>()) * T::BYTES
     }
 
     fn facts(&self) -> crate::engine::Facts {
@@ -329,7 +340,7 @@ impl<T: Number> Core<T> {
 }
 
 /// The number of the first real of a part, and the part.
-fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
+pub(super) fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(usize, &'a Part)> {
     fields.locate(name).map_err(|known| Error::Invalid(format!("unknown {what} {known}")))
 }
 
@@ -494,6 +505,10 @@ impl<T: Number> AnySimulation for Core<T> {
         Ok(read_part(self.reals()?, &self.layout, first, part))
     }
 
+    fn element_field(&self, star: &str, name: &str) -> Result<Field> {
+        self.read_element(star, name)
+    }
+
     fn state(&self) -> Result<Vec<Field>> {
         Ok(read_parts(self.reals()?, &self.layout, &self.fields.0))
     }
@@ -514,7 +529,7 @@ impl<T: Number> AnySimulation for Core<T> {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.wait()?;
         let Clock { steps, time, .. } = self.clock;
-        let moment = Moment { steps, time, globals: self.engine.globals()? };
+        let moment = Moment { steps, time, globals: self.engine.globals()?, elements: self.element_reals() };
         let coming = match self.engine.remote() {
             Some(hosts) => hosts.snapshot()?,
             None => None,
@@ -537,8 +552,10 @@ impl<T: Number> AnySimulation for Core<T> {
         from.check(&self.identity)?;
         let (reals, layout) = (self.fields.len(), self.layout.clone());
         let globals = from.globals(self.table.globals.len())?;
-        let state: Vec<T> = from.state(layout.along_curve.len() * reals)?;
-        self.go_back(from.steps(), from.time(), &globals, &mut |mut view| {
+        let vertices = layout.along_curve.len() * reals;
+        let state: Vec<T> = from.state(vertices + self.element_len())?;
+        let (state, elements) = state.split_at(vertices);
+        self.go_back(from.steps(), from.time(), (&globals, elements), &mut |mut view| {
             for (i, &slot) in layout.along_curve.iter().enumerate() {
                 for slot in layout.with_padding(slot as usize) {
                     (0..reals).for_each(|k| view.set(slot, k, state[i * reals + k]));
@@ -551,15 +568,17 @@ impl<T: Number> AnySimulation for Core<T> {
         self.wait()?;
         let (state, reals) = (self.reals()?, self.fields.len());
         let slots = (0..self.vertices()).map(|v| self.layout.slot(v));
-        let reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
+        let mut reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
+        reals.extend(self.element_reals());
         Ok(Saved::new(&reals, &self.engine.globals()?, self.clock.steps, self.clock.time))
     }
 
     fn restore(&mut self, saved: &Saved) -> Result<()> {
         let (vertices, reals) = (self.vertices() as usize, self.fields.len());
-        let (state, globals) = saved.reals::<T>([vertices, reals], self.table.globals.len())?;
+        let lengths = [vertices * reals, self.element_len()];
+        let ([state, elements], globals) = saved.reals::<T>(lengths, self.table.globals.len())?;
         let layout = self.layout.clone();
-        self.go_back(saved.steps(), saved.time(), &globals, &mut |mut view| {
+        self.go_back(saved.steps(), saved.time(), (&globals, &elements), &mut |mut view| {
             for v in 0..vertices {
                 for slot in layout.slots_of(v as u32) {
                     (0..reals).for_each(|k| view.set(slot, k, state[v * reals + k]));
@@ -593,13 +612,17 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn digest(&self) -> Result<String> {
-        Ok(self.by_vertex(self.reals()?).digest())
+        let mut hasher = blake3::Hasher::new();
+        self.by_vertex(self.reals()?).hash(&mut hasher);
+        self.by_element().for_each(|elements| elements.hash(&mut hasher));
+        Ok(hasher.finalize().to_hex().to_string())
     }
 
     fn compare(&self, other: &(dyn AnySimulation + 'static)) -> Result<()> {
         let other: &dyn Any = other;
         let other: &Core<T> = other.downcast_ref().expect("runs in one precision");
-        self.by_vertex(self.reals()?).compare(&other.by_vertex(other.reals()?), self.steps())
+        self.by_vertex(self.reals()?).compare(&other.by_vertex(other.reals()?), self.steps())?;
+        self.by_element().zip(other.by_element()).try_for_each(|(one, other)| one.compare(&other, self.steps()))
     }
 
     fn audit(&self) -> Result<Option<AuditReport>> {
@@ -612,6 +635,9 @@ impl<T: Number> AnySimulation for Core<T> {
         if let Some((place, count)) = audit.miscounted(rounds as u32) {
             let v = name(place as u32);
             return Err(Error::Internal(format!("vertex {v} was updated {count} times in {rounds} rounds")));
+        }
+        for (&star, elements) in &audit.elements {
+            self.check_elements(star, elements)?;
         }
         let updates = rounds * u64::from(self.vertices());
         let relations = 2 * swept * self.edges as u64;

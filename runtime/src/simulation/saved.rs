@@ -9,7 +9,7 @@ use crate::number::Number;
 pub struct Saved {
     /// The word for its precision.
     precision: &'static str,
-    /// Bits of the reals of all vertices in the order of the mesh, shared ones first.
+    /// Bits of the reals of all vertices in the order of the mesh, shared ones first, and then of elements.
     reals: Vec<u8>,
     globals: Vec<u8>,
     steps: u64,
@@ -32,11 +32,15 @@ impl Saved {
         self.time
     }
 
-    /// The reals of `vertices` × `reals`, and the globals.
+    /// The reals of vertices and of elements, of which there must be so many, and the globals.
     ///
     /// # Errors
     /// It is of another simulation.
-    pub(super) fn reals<T: Number>(&self, [vertices, reals]: [usize; 2], globals: usize) -> Result<(Vec<T>, Vec<T>)> {
+    pub(super) fn reals<T: Number>(
+        &self,
+        [vertices, elements]: [usize; 2],
+        globals: usize,
+    ) -> Result<([Vec<T>; 2], Vec<T>)> {
         if self.precision != T::NAME {
             let (given, own) = (self.precision, T::NAME);
             return Err(Error::Invalid(format!(
@@ -44,11 +48,13 @@ impl Saved {
             )));
         }
         let given = self.reals.len() / T::BYTES;
-        if given != vertices * reals || self.globals.len() != globals * T::BYTES {
+        if given != vertices + elements || self.globals.len() != globals * T::BYTES {
             return Err(Error::Invalid(format!(
-                "the saved state has {given} reals, but this simulation has {vertices} × {reals}: it is of another one"
+                "the saved state has {given} reals, but this simulation has {}: it is of another one",
+                vertices + elements
             )));
         }
-        Ok((bytemuck::pod_collect_to_vec(&self.reals), bytemuck::pod_collect_to_vec(&self.globals)))
+        let (vertices, elements) = self.reals.split_at(vertices * T::BYTES);
+        Ok(([vertices, elements].map(bytemuck::pod_collect_to_vec), bytemuck::pod_collect_to_vec(&self.globals)))
     }
 }

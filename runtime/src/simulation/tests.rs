@@ -1,6 +1,7 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 mod changing;
+mod elements;
 
 use super::*;
 use crate::conformance::orders;

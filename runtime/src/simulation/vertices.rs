@@ -5,8 +5,11 @@ use crate::layout::{Layout, View};
 use crate::number::{Kind, Number};
 use crate::program::Fields;
 
-/// A state vertex by vertex, in the order of the mesh, whatever the order in which it lies.
+/// A state vertex by vertex, in the order of the mesh, whatever the order in which it lies. Or one of elements that are projected,
+/// which are the vertices of a layout of their own, in the order in which they were added.
 pub(super) struct Vertices<'a, T> {
+    /// The star whose elements they are.
+    pub(super) star: Option<&'a str>,
     pub(super) state: View<'a, T>,
     pub(super) layout: &'a Layout,
     /// Its parts, shared ones first.
@@ -20,7 +23,7 @@ impl<T: Number> Vertices<'_, T> {
 
     /// The error of the first vertex that is not finite after `step`. Cost O(reals), in parallel where all are finite.
     pub(super) fn fault(&self, step: u64) -> Option<Error> {
-        let Vertices { state, layout, fields } = self;
+        let Vertices { star, state, layout, fields } = self;
         let kinds = fields.kinds();
         if kinds.iter().all(|&kind| kind == Kind::Real) && state.is_finite() {
             return None;
@@ -30,14 +33,16 @@ impl<T: Number> Vertices<'_, T> {
             let is_fault = |&k: &usize| kinds[k] == Kind::Real && !state.real(slot, k).finite();
             let k = (0..kinds.len()).find(is_fault)?;
             let (field, value) = (fields.name(k).0.into(), state.real(slot, k).to_f64());
-            Some(Error::Diverged { vertex: v, step, field, value })
+            Some(match star.map(str::to_owned) {
+                None => Error::Diverged { vertex: v, step, field, value },
+                Some(star) => Error::Element { star, element: v, step, field, value },
+            })
         })
     }
 
-    /// BLAKE3 of all values, in hexadecimal digits.
-    pub(super) fn digest(&self) -> String {
+    /// Hashes all values.
+    pub(super) fn hash(&self, hasher: &mut blake3::Hasher) {
         let kinds = self.fields.kinds();
-        let mut hasher = blake3::Hasher::new();
         let mut bytes = Vec::new();
         for v in 0..self.count() {
             let slot = self.layout.slot(v);
@@ -50,7 +55,6 @@ impl<T: Number> Vertices<'_, T> {
             }
         }
         hasher.update(&bytes);
-        hasher.finalize().to_hex().to_string()
     }
 
     /// Compares it with another of the same mesh and program, both after `step`.
@@ -65,8 +69,11 @@ impl<T: Number> Vertices<'_, T> {
                 let [left, right] = [self, other].map(|of| of.state.real(of.layout.slot(v), k));
                 if bits(kind, left) != bits(kind, right) {
                     let (field, component) = self.fields.name(k);
-                    let [left, right] = [left, right].map(|x| kind.decode(x));
-                    return Err(Error::Mismatch { vertex: v, step, field: field.into(), component, left, right });
+                    let (field, [left, right]) = (field.into(), [left, right].map(|x| kind.decode(x)));
+                    return Err(match self.star.map(str::to_owned) {
+                        None => Error::Mismatch { vertex: v, step, field, component, left, right },
+                        Some(star) => Error::ElementMismatch { star, element: v, step, field, left, right },
+                    });
                 }
             }
         }

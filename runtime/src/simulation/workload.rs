@@ -135,7 +135,7 @@ impl Steps {
                     let walk = self.open.get_or_insert(Passes { rule, rounds: 0 });
                     walk.rounds += rounds;
                 }
-                Stage::Reduce { .. } => self.flush(),
+                Stage::Reduce { .. } | Stage::Project { .. } => self.flush(),
                 Stage::Fixpoint { .. } => {
                     self.flush();
                     self.open = Some(Passes { rule: Rule::AtOnce, rounds: 1 });

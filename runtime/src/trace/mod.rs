@@ -21,8 +21,8 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Given, Kernels, Kind, Map, Neighbors, Part, Record, Records, Reduce, Relax, Scalar, SharedOf, Star,
-    StarShape, Test, Update, Vertex, VertexOf,
+    Combine, Corners, Elements, Given, Kernels, Kind, Map, Neighbors, Part, Project, Record, Records, Reduce, Relax,
+    Scalar, SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 
@@ -82,6 +82,7 @@ type Takes = fn(&Recorder) -> (usize, bool);
 pub(crate) enum Role {
     Map,
     Update { is_quiet: bool },
+    Project,
     Measure(Combine),
     Scalar,
     Test,
@@ -113,6 +114,10 @@ impl Script {
 
     pub(crate) fn relax<P: Kernels, K: Relax<P>>() -> Script {
         Script { takes: Some(takes::<P, K>), ..Script::update::<P, K>() }
+    }
+
+    pub(crate) fn project<P: Kernels, K: Project<P>>() -> Script {
+        Script::new(K::NAME, Role::Project, projected::<P, K>)
     }
 
     pub(crate) fn measure<P: Kernels, K: Reduce<P>>() -> Script {
@@ -275,6 +280,7 @@ fn body(tape: &Tape, physics: &Physics, role: Role, outputs: &[Id]) -> Result<Bo
     let write = |result: &dyn Fn(&[String]) -> String| Writer::new(tape, physics, outputs).body(outputs, result);
     match role {
         Role::Map | Role::Update { .. } => update(tape, physics, outputs, write),
+        Role::Project => Err("it projects elements one after the other, as only cores of this machine do".into()),
         Role::Measure(how) => Ok(Body::measure(write(&|outputs| outputs[0].clone())?, how == Combine::Sum)),
         Role::Scalar => Ok(Body::scalar(write(&|reals| physics.globals.build(|k| reals[k].clone()))?)),
         Role::Test => Ok(Body::test(write(&|outputs| outputs[0].clone())?)),
@@ -360,6 +366,26 @@ fn along<P: Kernels, K: Relax<P>, A>(
             zero
         });
     found.into_inner().expect("a recorder calls the closure of a fold")
+}
+
+/// What a projection comes to: the shared state of all corners, then that of the element.
+fn projected<P: Kernels, K: Project<P>>(recorder: &Recorder) -> Vec<Id> {
+    /// The array of corners of an element of `E`, on symbols.
+    type Symbols<P, E> = <E as Elements>::Corners<SharedOf<P, Expr>>;
+    let corners = <Symbols<P, K::Along> as Corners<_>>::LEN;
+    let (index, name) = (K::Along::INDEX, K::Along::NAME);
+    let [shared, state, reals] = [
+        <SharedOf<P, Expr>>::LEN,
+        <<K::Along as Elements>::State<Expr>>::LEN,
+        <<K::Along as Elements>::Data<Expr>>::LEN,
+    ];
+    recorder.look(Looked { index, name, others: corners - 1, reals });
+    // No shader is written of it, so symbols need no more than to be told apart.
+    let part = |of: Input, first: usize| move |k: usize| put(Node::Input(of, first + k));
+    let corners = Corners::build(|corner| Record::build(part(Input::Shared, corner * shared)));
+    let (own, data) = (Record::build(part(Input::Private, 0)), Record::build(part(Input::Private, state)));
+    let (corners, own) = K::project(&given(), corners, own, data);
+    corners.as_ref().iter().flat_map(ids).chain(ids(&own)).collect()
 }
 
 /// A vertex, shared reals first.

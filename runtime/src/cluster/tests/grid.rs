@@ -145,7 +145,7 @@ fn check<T: Number>(seed: u64, faults: Option<Faults>) {
     let laid_out = |width, is_cut| {
         let shape = Shape { width, shared: 3, private: 2 };
         let (plans, forms) = (plans(&edges, has_ties, is_cut), if is_cut { Forms::Rows } else { Forms::Tables });
-        let mut layout = Layout::new(schedule.clone(), &numbers, plans, T::PRECISION, shape, forms).unwrap();
+        let mut layout = Layout::new(schedule.clone(), &numbers, &plans, T::PRECISION, shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;

@@ -12,6 +12,8 @@
 //! any other vertex is read and written in place by the one thread that has its tile, or that it was listed by.
 //! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
 //! ([`Arrivals`](super::border::Arrivals)); the share that says which slots those are was checked when it was read.
+//! Elements that are projected are tasks in a schedule of their own, of the graph that joins those that share a corner: so while one
+//! is, nobody else reads or writes its corners.
 //! Between walks only the engine's owner reaches the state: a thread that comes late to a walk finds no task left, and
 //! touches nothing.
 //!
@@ -25,7 +27,7 @@ use crate::layout::{Lookup, QUADS, Shape, State, View, ViewMut, gather_rows, sca
 use crate::number::lanes::{pick_slots, prefetch};
 use crate::number::{Lanes, Number, Real, array};
 use crate::program::Record;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ops::Range;
 use std::sync::OnceLock;
 #[cfg(any(test, debug_assertions))]
@@ -291,6 +293,25 @@ impl<T: Number> Cells<'_, T> {
         let _ = slots;
     }
 
+    /// Marks the corners of some elements as being updated by this thread; the same one twice in sequence is one. Nothing in a release
+    /// build.
+    #[inline(always)]
+    pub(super) fn begin_each(&self, slots: &[u32]) {
+        #[cfg(any(test, debug_assertions))]
+        slots.chunk_by(|a, b| a == b).for_each(|same| self.begin(same[0] as usize..same[0] as usize + 1));
+        #[cfg(not(any(test, debug_assertions)))]
+        let _ = slots;
+    }
+
+    /// Takes back the marks. Nothing in a release build.
+    #[inline(always)]
+    pub(super) fn end_each(&self, slots: &[u32]) {
+        #[cfg(any(test, debug_assertions))]
+        slots.iter().for_each(|&slot| self.end(slot as usize..slot as usize + 1));
+        #[cfg(not(any(test, debug_assertions)))]
+        let _ = slots;
+    }
+
     /// Checks that a slot that is read is not being written. Nothing in a release build.
     #[inline(always)]
     fn at_rest(&self, slot: usize) {
@@ -318,15 +339,21 @@ impl<T: Number> Cells<'_, T> {
         (((slot >> self.bits) * Q::LEN + k) << self.bits) + (slot & ((1 << self.bits) - 1))
     }
 
-    /// The state of `slot`, which belongs to the task of this thread.
+    /// The shared state of `slot`, which belongs to the task of this thread.
     #[inline(always)]
-    pub(super) fn look<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
+    pub(super) fn look_shared<S: Record<T>>(&self, slot: usize) -> S {
         let at = slot * shared_stride(S::LEN);
-        let shared = S::build(|k| {
+        S::build(|k| {
             own::<T, S>(k);
             // SAFETY: only this thread runs the task of `slot` now (module documentation).
             unsafe { *self.source[at + k].0.get() }
-        });
+        })
+    }
+
+    /// The state of `slot`, which belongs to the task of this thread.
+    #[inline(always)]
+    pub(super) fn look<S: Record<T>, Q: Record<T>>(&self, slot: usize) -> (S, Q) {
+        let shared = self.look_shared(slot);
         let private = Q::build(|k| {
             // SAFETY: as above; private state is reached through its slot alone.
             unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() }
@@ -341,6 +368,91 @@ impl<T: Number> Cells<'_, T> {
         self.look(slot)
     }
 
+    /// Writes the shared state of a slot that only this thread updates now.
+    #[inline(always)]
+    pub(super) fn store_one<S: Record<T>>(&self, slot: usize, shared: S) {
+        let at = slot * shared_stride(S::LEN);
+        shared.each(|k, x| {
+            own::<T, S>(k);
+            // SAFETY: only this thread updates `slot` now, and no neighbor reads it (module documentation).
+            unsafe { *self.target[at + k].0.get() = x }
+        });
+    }
+
+    /// The shared state of some slots that only this thread updates now.
+    #[inline(always)]
+    pub(super) fn take<L: Lanes<Scalar = T>, S: Record<L>>(&self, slots: &[u32]) -> S {
+        let (slots, stride) = (&slots[..L::WIDTH], shared_stride(S::LEN));
+        self.hold(slots, stride);
+        if stride <= 2 || stride > QUADS {
+            return S::build(|k| {
+                own::<L, S>(k);
+                // SAFETY: only this thread updates the slots now (module documentation).
+                L::from_fn(|lane| unsafe { *self.target[slots[lane] as usize * stride + k].0.get() })
+            });
+        }
+        let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+        for quad in 0..stride / 4 {
+            // SAFETY: the slots are there, and only this thread updates them now (module documentation).
+            quads[quad] = L::take_quads(|lane| unsafe { self.quad(slots[lane], stride, quad) });
+        }
+        S::build(|k| quads[k / 4][k % 4])
+    }
+
+    /// Writes it; the same slot twice gets the same.
+    #[inline(always)]
+    pub(super) fn put_each<L: Lanes<Scalar = T>, S: Record<L>>(&self, slots: &[u32], shared: S) {
+        let (slots, stride) = (&slots[..L::WIDTH], shared_stride(S::LEN));
+        self.hold(slots, stride);
+        if stride > 2 && stride <= QUADS {
+            let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+            shared.each(|k, x| quads[k / 4][k % 4] = x);
+            for quad in 0..stride / 4 {
+                // SAFETY: the slots are there, and only this thread updates them now (module documentation).
+                L::put_quads(quads[quad], |lane| unsafe { self.quad(slots[lane], stride, quad) });
+            }
+            return;
+        }
+        shared.each(|k, x| {
+            own::<L, S>(k);
+            let mut lanes = [T::from_f64(0.0); 16];
+            x.store(&mut lanes);
+            for (lane, &slot) in slots.iter().enumerate() {
+                // SAFETY: only this thread updates the slots now, and nobody else reads them (module documentation).
+                unsafe { *self.target[slot as usize * stride + k].0.get() = lanes[lane] }
+            }
+        });
+    }
+
+    /// Asserts that the target has some slots, in one comparison for all.
+    #[inline(always)]
+    fn hold(&self, slots: &[u32], stride: usize) {
+        let end = (self.target.len() / stride.max(1)).min(u32::MAX as usize) as u32;
+        assert!(slots.iter().fold(true, |all, &slot| all & (slot < end)), "a corner has a slot");
+    }
+
+    /// Four reals of a slot that only this thread updates now.
+    ///
+    /// # Safety
+    /// [`Cells::hold`] has found the slot, and `quad` is below a quarter of the stride.
+    #[inline(always)]
+    unsafe fn quad(&self, slot: u32, stride: usize, quad: usize) -> &[Cell<T>; 4] {
+        // SAFETY: by the caller's promise; `Turn<T>` and `Cell<T>` have the layout of `UnsafeCell<T>`.
+        unsafe { &*self.target.as_ptr().add(slot as usize * stride + 4 * quad).cast() }
+    }
+
+    /// Gives padding the shared state of the slot before it.
+    pub(super) fn pad(&self, slots: &[u32]) {
+        let stride = shared_stride(self.memory.shape.shared);
+        for &slot in slots {
+            let at = slot as usize * stride;
+            for i in at..at + stride {
+                // SAFETY: only this thread updates the slots now, and nobody else reads them (module documentation).
+                unsafe { *self.target[i].0.get() = *self.source[i - stride].0.get() }
+            }
+        }
+    }
+
     /// Writes the state of a slot that only this thread updates now.
     #[inline(always)]
     pub(super) fn put<S: Record<T>, Q: Record<T>>(&self, slot: usize, shared: S, private: Q) {
@@ -352,12 +464,7 @@ impl<T: Number> Cells<'_, T> {
     #[inline(always)]
     pub(super) fn store<S: Record<T>, Q: Record<T>>(&self, slot: usize, clones: Range<usize>, shared: S, private: Q) {
         for slot in std::iter::once(slot).chain(clones) {
-            let at = slot * shared_stride(S::LEN);
-            shared.each(|k, x| {
-                own::<T, S>(k);
-                // SAFETY: only this thread updates `slot` now, and no neighbor reads it (module documentation).
-                unsafe { *self.target[at + k].0.get() = x }
-            });
+            self.store_one(slot, shared);
             private.each(|k, x| {
                 // SAFETY: as above; private state is reached through its slot alone.
                 unsafe { *self.private[self.private_index::<Q>(slot, k)].0.get() = x }

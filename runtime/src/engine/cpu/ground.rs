@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub(super) struct Ground<T> {
     pub(super) domain: Arc<Domain>,
     pub(super) memory: Arc<Memory<T>>,
+    /// Of a domain of elements, the state of their corners.
+    pub(super) vertices: Option<Arc<Memory<T>>>,
     pub(super) policy: Policy,
     pub(super) audit: Option<Arc<Audit>>,
     /// What carries values between hosts, if the domain is a share.

@@ -136,7 +136,16 @@ impl<T: Number> Look<T> {
         // SAFETY: a measure only reads. What it reads is written by no one: either all updates are done, or it looks at no
         // neighbors and the last update of its tile's task is done (`Followers`).
         let cells = unsafe { memory.open(self.source, true) };
-        let visit = Visit { domain, cells, uniform, audit: None, rule: Rule::Alone, round: 0, sees: self.sees };
+        let visit = Visit {
+            domain,
+            cells,
+            vertices: cells,
+            uniform,
+            audit: None,
+            rule: Rule::Alone,
+            round: 0,
+            sees: self.sees,
+        };
         (self.measure)(&visit, &domain.tiles[tile], values);
     }
 

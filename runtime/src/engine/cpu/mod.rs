@@ -3,6 +3,7 @@
 mod border;
 mod cells;
 mod each;
+pub(super) mod elements;
 mod ground;
 mod measures;
 #[cfg(feature = "jit")]
@@ -54,6 +55,10 @@ pub(crate) struct Cpu<T> {
     quiet: Quiet<T>,
     /// By star, what relaxations work with; none where the layout does not allow it.
     frontiers: BTreeMap<usize, Option<Arc<Frontier>>>,
+    /// By star, what elements are projected on.
+    elements: BTreeMap<usize, Arc<Ground<T>>>,
+    /// Slots that repeat the one before, once elements are projected.
+    padding: Vec<u32>,
     /// Once something is measured.
     measures: Option<Measures>,
     /// What is to be measured by the walk that comes next, and what the last one has measured, by kernel.
@@ -115,17 +120,47 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
-        let ground =
-            Arc::new(Ground { domain, memory: Arc::new(Memory::new(state)), policy, audit, border, timeline: None });
-        let (pace, frontiers) = (Pace::default(), BTreeMap::new());
-        let (expected, measured) = (Vec::new(), Vec::new());
-        Ok(Cpu { ground, team, pace, quiet, frontiers, measures: None, expected, measured, current: 0, epochs: 0 })
+        let memory = Arc::new(Memory::new(state));
+        let elements = domain.elements.iter().map(|(&star, elements)| {
+            let state = State::zeros(elements.slots(), elements.shape);
+            let ground = Ground {
+                domain: elements.clone(),
+                memory: Arc::new(Memory::new(state)),
+                vertices: Some(memory.clone()),
+                policy: Policy::new(elements, wanted),
+                audit: audit.as_ref().and_then(|audit| audit.elements.get(&star).cloned()),
+                border: None,
+                timeline: None,
+            };
+            (star, Arc::new(ground))
+        });
+        let elements: BTreeMap<usize, Arc<Ground<T>>> = elements.collect();
+        let padding = if elements.is_empty() { Vec::new() } else { domain.padding() };
+        let ground = Arc::new(Ground { domain, memory, vertices: None, policy, audit, border, timeline: None });
+        let (pace, frontiers, (expected, measured)) = Default::default();
+        let (measures, current, epochs) = (None, 0, 0);
+        Ok(Cpu {
+            ground,
+            team,
+            pace,
+            quiet,
+            frontiers,
+            elements,
+            padding,
+            measures,
+            expected,
+            measured,
+            current,
+            epochs,
+        })
     }
 
     /// Lets threads write down what they do. Before anything is done.
     pub(crate) fn record(&mut self, timeline: Arc<Timeline>) {
-        let ground = Arc::get_mut(&mut self.ground).expect("nobody walks before anything is done");
-        ground.timeline = Some(timeline);
+        for ground in self.elements.values_mut().chain([&mut self.ground]) {
+            let ground = Arc::get_mut(ground).expect("nobody walks before anything is done");
+            ground.timeline = Some(timeline.clone());
+        }
     }
 
     /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.
@@ -168,6 +203,18 @@ impl<T: Number> Store<T> for Cpu<T> {
         // SAFETY: as in `view`; and the engine is borrowed mutably, so nobody holds a view.
         change(unsafe { self.ground.memory.view_mut(self.current) });
         Ok(())
+    }
+
+    #[expect(unsafe_code, reason = "the state between walks")]
+    fn elements(&self, star: usize) -> View<'_, T> {
+        // SAFETY: as in `view`.
+        unsafe { self.elements[&star].memory.view(0) }
+    }
+
+    #[expect(unsafe_code, reason = "the state between walks")]
+    fn change_elements(&mut self, star: usize, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+        // SAFETY: as in `change`.
+        change(unsafe { self.elements[&star].memory.view_mut(0) });
     }
 
     fn each(&mut self, kind: u64, count: usize, each: Arc<dyn Fn(usize) + Send + Sync>) {
@@ -220,6 +267,26 @@ impl<T: Number> Walker<T> for Cpu<T> {
         outcome
     }
 
+    #[expect(unsafe_code, reason = "opens the state between walks")]
+    fn project(&mut self, star: usize, pass: Pass<T>) -> Result<bool> {
+        self.quiet.forget();
+        self.measured.clear();
+        self.ground.memory.forget_marks();
+        let kind = kind([pass.kernel as u64, u64::MAX, pass.rounds.into()]);
+        let (threads, spin) = (self.team.threads(), self.team.spin());
+        let legs = Legs::new(vec![pass], self.current, self.epochs);
+        let ground = self.elements[&star].clone();
+        if let Some(audit) = &ground.audit {
+            audit.expect(legs.rounds);
+        }
+        let walk = Arc::new(Walk::new(ground, (legs, None), None, threads, spin));
+        self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) });
+        self.epochs = walk.end();
+        // SAFETY: the walk is over, and the engine is borrowed mutably.
+        unsafe { self.ground.memory.open(self.current, true) }.pad(&self.padding);
+        Ok(walk.non_finite().is_none())
+    }
+
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
         let non_finite = self.pass(vec![pass])?;
         let domain = &self.ground.domain;
@@ -248,7 +315,7 @@ impl<T: Number> Walker<T> for Cpu<T> {
         let policy = Policy::new(&domain, self.team.threads());
         let Ground { memory, audit, border, timeline, .. } = &*self.ground;
         let (memory, audit, border, timeline) = (memory.clone(), audit.clone(), border.clone(), timeline.clone());
-        self.ground = Arc::new(Ground { domain, memory, policy, audit, border, timeline });
+        self.ground = Arc::new(Ground { domain, memory, vertices: None, policy, audit, border, timeline });
     }
 
     fn facts(&self) -> Facts {

@@ -170,7 +170,7 @@ impl Case {
     pub(crate) fn laid_out(&self, width: usize) -> (Arc<Layout>, State<Int>) {
         let shape = Shape { width, shared: 1, private: 1 };
         let (schedule, plans) = (self.schedule.clone(), plans(&self.edges));
-        let mut layout = Layout::new(schedule, &self.numbers, plans, Int::PRECISION, shape, self.forms).unwrap();
+        let mut layout = Layout::new(schedule, &self.numbers, &plans, Int::PRECISION, shape, self.forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         layout.number();
         let state = State::of(layout.slots(), width, |slot| {

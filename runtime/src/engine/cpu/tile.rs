@@ -23,6 +23,8 @@ pub(crate) struct Visit<'a, T> {
     pub(in crate::engine) domain: &'a Domain,
     /// The state, open for the tile's task.
     pub(super) cells: Cells<'a, T>,
+    /// That of vertices: another, if the tile is one of elements.
+    pub(super) vertices: Cells<'a, T>,
     pub(super) uniform: &'a Uniform<T>,
     pub(super) audit: Option<&'a Audit>,
     pub(super) rule: Rule,
@@ -355,7 +357,7 @@ impl<T: Number> Visit<'_, T> {
     }
 
     #[inline(always)]
-    fn given<P: Kernels>(&self, tile: &Tile, slot: usize) -> Given<P, T> {
+    pub(super) fn given<P: Kernels>(&self, tile: &Tile, slot: usize) -> Given<P, T> {
         self.uniform.given(tile.numbers(slot..slot + 1).first().copied().unwrap_or(0), self.round)
     }
 

@@ -151,15 +151,19 @@ impl<T: Number> Walk<T> {
 
     #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
-        let Ground { domain, memory, audit, .. } = &*self.course.ground;
+        let Ground { domain, memory, vertices, audit, .. } = &*self.course.ground;
         let Pass { code, rule, uniform, .. } = &leg.pass;
-        let Code::Vertex { tile, .. } = code else { unreachable!("only updates change vertices") };
+        let (Code::Vertex { tile, .. } | Code::Project { tile, .. }) = code else {
+            unreachable!("only updates and projections change vertices")
+        };
         let source = leg.source(epoch);
         let (rule, round) = (*rule, epoch - leg.first);
         // SAFETY: this thread runs the task, alone or after `is_ready` held: no neighbor runs, or it reads the array that is not
         // written.
         let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };
-        let visit = Visit { domain, cells, uniform, audit: audit.as_deref(), rule, round, sees: true };
+        // SAFETY: as above; elements whose corners this one has belong to the task or to its neighbors.
+        let vertices = vertices.as_ref().map_or(cells, |vertices| unsafe { vertices.open(source, true) });
+        let visit = Visit { domain, cells, vertices, uniform, audit: audit.as_deref(), rule, round, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {

@@ -34,7 +34,7 @@ fn layout(mesh: &Mesh, order: Order, grain: u32, width: usize) -> (Layout, Graph
         Layout::new(
             schedule,
             &numbers,
-            stars.plans,
+            &stars.plans,
             Precision::F32,
             Shape { width, shared: 1, private: 1 },
             Forms::Tables,

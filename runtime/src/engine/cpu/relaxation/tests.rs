@@ -74,7 +74,7 @@ fn check(seed: u64) {
         (0..n).map(|_| if random.below(n) < sources { random.below(100) as i32 } else { i32::MAX }).collect();
     let laid_out = |width, forms| {
         let shape = Shape { width, shared: 2, private: 2 };
-        let mut layout = Layout::new(schedule.clone(), &numbers, plans(&edges), Int::PRECISION, shape, forms).unwrap();
+        let mut layout = Layout::new(schedule.clone(), &numbers, &plans(&edges), Int::PRECISION, shape, forms).unwrap();
         layout.fix(|v| v % 13 == 5);
         let state = State::of(layout.slots(), width, |slot| {
             let v = layout.vertex_at(layout.place(slot) as u32) as i32;
