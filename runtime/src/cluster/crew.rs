@@ -34,7 +34,7 @@ use super::snapshot::Snapshot;
 use super::workers::Workers;
 use crate::engine::{Engine, Facts, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State, View, ViewMut};
+use crate::layout::{Domain, Layout, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::Frame;
 use crate::step::{Settings, Step};
@@ -68,6 +68,8 @@ pub(crate) struct Crew<T: Number> {
 /// What hosts begin with.
 pub(super) struct Plan<T> {
     pub(super) layout: Arc<Layout>,
+    /// Its domain, with the elements that changing stars have now.
+    pub(super) domain: Arc<Domain>,
     pub(super) mesh: Arc<Mesh>,
     pub(super) table: Arc<Table<T>>,
     pub(super) begin: Begin,
@@ -189,7 +191,7 @@ fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
 
 /// Gives workers shares of these weights, if there are as many, or equal ones.
 fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, weights: &[f64]) -> Result<Driver<T>> {
-    let Plan { layout, mesh, table, begin, cut, .. } = plan;
+    let Plan { layout, domain, mesh, table, begin, cut, .. } = plan;
     let come_again = workers.have_worked();
     let exchange = workers.muster(table)?;
     let count = exchange.transport().hosts() - 1;
@@ -201,7 +203,8 @@ fn started<T: Number>(plan: &Plan<T>, workers: &mut Workers, kept: &Kept<T>, wei
     begin.gpus.resize(count as usize, first);
     begin.grid = cut.grid(count)?;
     let owners = partition::partition(layout, mesh.points(), weights, *cut)?;
-    let driver = Driver::with(exchange, layout.clone(), owners, &kept.state, &begin, (workers.children(), come_again));
+    let (layout, children) = ((layout.clone(), domain.clone()), workers.children());
+    let driver = Driver::with(exchange, layout, owners, &kept.state, &begin, (children, come_again));
     if driver.is_err() {
         workers.dismiss();
     }
@@ -523,27 +526,14 @@ impl<T: Number> Engine<T> for Crew<T> {
     }
 
     fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
-        self.state()?;
-        let state = self.state.take().expect("it was just asked for");
-        let mut run = self.run();
-        let has_globals = !run.kept.globals.is_empty();
-        let (progress, globals) = run.attempt(|driver| {
-            let progress = driver.settle_all()?;
-            Ok((progress, if has_globals { driver.globals()? } else { Vec::new() }))
-        })?;
-        // After this they will be asked for of no other workers.
-        for coming in run.coming.iter().map(|coming| coming.snapshot.clone()).collect::<Vec<_>>() {
-            run.attempt(|_| coming.arrive().map(drop))?;
+        self.replace(None, edit)
+    }
+
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+        match begin {
+            Some(begin) => self.replace(Some(domain), begin),
+            None => self.replace(Some(domain), &mut |_| ()),
         }
-        let mut state = Arc::unwrap_or_clone(state);
-        edit(state.view_mut());
-        let (state, progress) = (Arc::new(state), Progress { non_finite: false, ..progress });
-        run.forget_before(Kept { state: state.clone(), globals, progress });
-        let replaced = run.driver.replace(state.clone());
-        replaced.or_else(|error| run.mend(error))?;
-        drop(run);
-        self.state = OnceLock::from(state);
-        Ok(())
     }
 
     fn globals(&self) -> Result<Vec<T>> {
@@ -560,6 +550,34 @@ impl<T: Number> Engine<T> for Crew<T> {
 
     fn remote(&mut self) -> Option<&mut dyn Remote<T>> {
         Some(self)
+    }
+}
+
+impl<T: Number> Crew<T> {
+    /// Goes on with another state, and with other elements of changing stars if there are any: what is there is where a run begins again.
+    fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+        self.state()?;
+        let state = self.state.take().expect("it was just asked for");
+        let mut run = self.run();
+        let has_globals = !run.kept.globals.is_empty();
+        let (progress, globals) = run.attempt(|driver| {
+            let progress = driver.settle_all()?;
+            Ok((progress, if has_globals { driver.globals()? } else { Vec::new() }))
+        })?;
+        // After this they will be asked for of no other workers.
+        for coming in run.coming.iter().map(|coming| coming.snapshot.clone()).collect::<Vec<_>>() {
+            run.attempt(|_| coming.arrive().map(drop))?;
+        }
+        let mut state = Arc::unwrap_or_clone(state);
+        edit(state.view_mut());
+        let (state, progress) = (Arc::new(state), Progress { non_finite: false, ..progress });
+        run.forget_before(Kept { state: state.clone(), globals, progress });
+        domain.iter().for_each(|domain| run.plan.domain = domain.clone());
+        let replaced = run.driver.replace(domain, state.clone());
+        replaced.or_else(|error| run.mend(error))?;
+        drop(run);
+        self.state = OnceLock::from(state);
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use super::stream::Outgoing;
 use super::timeline::Clocks;
 use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, Shares, State, View, ViewMut};
+use crate::layout::{Domain, Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::Frame;
 use crate::program::StarShape;
@@ -39,6 +39,8 @@ const AHEAD: u64 = 256;
 pub(crate) struct Driver<T: Number> {
     exchange: Arc<Exchange>,
     layout: Arc<Layout>,
+    /// Its domain, with the elements that changing stars have now.
+    domain: Arc<Domain>,
     /// The share of each task.
     owners: Arc<[u32]>,
     /// Rows and columns of workers, if they stand in a grid.
@@ -96,17 +98,19 @@ impl<T: Number> Driver<T> {
         state: &State<T>,
         begin: &Begin,
     ) -> Result<Driver<T>> {
-        Driver::with(exchange, layout, owners, state, begin, (None, false))
+        let domain = layout.domain.clone();
+        Driver::with(exchange, (layout, domain), owners, state, begin, (None, false))
     }
 
-    /// Sends every worker its share of the layout and the state, and waits until all have it. `owners`: the share of each task;
+    /// Sends every worker its share of the layout and the state, and waits until all have it. The domain is that of the layout, or one with
+    /// other elements of changing stars. `owners`: the share of each task;
     /// `children`: workers that this process has started; `goes_on`: whether the run is to, without those that cannot take part.
     ///
     /// # Errors
     /// A worker that was lost, or refuses; [`Error::TooLarge`] where a GPU does.
     pub(super) fn with(
         exchange: Arc<Exchange>,
-        layout: Arc<Layout>,
+        (layout, domain): (Arc<Layout>, Arc<Domain>),
         owners: Vec<u32>,
         state: &State<T>,
         begin: &Begin,
@@ -114,30 +118,23 @@ impl<T: Number> Driver<T> {
     ) -> Result<Driver<T>> {
         let workers = exchange.transport().hosts() - 1;
         let begin = &Begin { grid: begin.grid.filter(|_| !layout.searched.is_empty()), ..begin.clone() };
-        let shares = Shares::new(&layout, &owners, workers as usize, begin.grid);
+        let shares = Shares::of(&layout, &domain, &owners, (workers as usize, begin.grid));
         exchange.expect(2 * layout.state_bytes());
         let mut known = Vec::new();
         for share in 0..workers {
             let to = share + 1;
             exchange.send(to, Control::Begin(begin.clone()).encode());
-            let mut out = Outgoing::new(&exchange, to);
-            let domain = shares.domain(share);
-            known.push(report(to, &domain));
-            let sent = domain.write(&mut out);
-            drop(domain);
-            let part = shares.state(share, state.view());
-            sent.and_then(|()| part.view().write(0..part.len, &mut out))
-                .and_then(|()| shares.blocks(share).map_or(Ok(()), |blocks| blocks.write(&mut out)))
-                .and_then(|()| out.flush())
-                .map_err(|error| exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string())))?;
+            known.push(send_share(&exchange, &shares, share, state.view())?);
         }
+        drop(shares);
         let accounts = vec![Account::default(); workers as usize];
         let earlier = vec![Tally::default(); workers as usize];
         let books = Mutex::new(Books { accounts, earlier, before: Progress::default(), tickets: 0 });
         let globals = begin.globals.len() / T::BYTES;
         let mut driver = Driver {
             exchange,
-            layout: layout.clone(),
+            layout,
+            domain,
             owners: owners.into(),
             grid: begin.grid,
             asked: 0,
@@ -404,21 +401,31 @@ impl<T: Number> Driver<T> {
 }
 
 impl<T: Number> Driver<T> {
-    /// Gives workers another state.
-    pub(super) fn replace(&mut self, state: Arc<State<T>>) -> Result<()> {
+    /// Gives workers another state, and other elements of changing stars if there are any.
+    pub(super) fn replace(&mut self, domain: Option<Arc<Domain>>, state: Arc<State<T>>) -> Result<()> {
         let before = Progress { non_finite: false, ..self.settle_all()? };
-        self.tell(&Control::Edit);
-        let shares = Shares::new(&self.layout, &self.owners, self.workers().len(), self.grid);
+        let is_renewed = domain.is_some();
+        domain.into_iter().for_each(|domain| self.domain = domain);
+        self.tell(if is_renewed { &Control::Renew } else { &Control::Edit });
+        let shares = Shares::of(&self.layout, &self.domain, &self.owners, (self.workers().len(), self.grid));
+        let mut known = Vec::new();
         for host in self.workers() {
-            let share = shares.state(host - 1, state.view());
+            if is_renewed {
+                known.push(send_share(&self.exchange, &shares, host - 1, state.view())?);
+                continue;
+            }
             let mut out = Outgoing::new(&self.exchange, host);
-            share
-                .view()
-                .write(0..share.len, &mut out)
-                .and_then(|()| out.flush())
-                .map_err(|error| self.exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string())))?;
+            let sent = write_state(&shares, host - 1, state.view(), &mut out).and_then(|()| out.flush());
+            sent.map_err(|error| lost(&self.exchange, &error))?;
         }
         drop(shares);
+        for (share, known) in self.shares.iter_mut().zip(known) {
+            *share = HostReport { most: share.most, ..known };
+        }
+        if is_renewed {
+            // Values of tasks go only to hosts that know them.
+            self.begin(false)?;
+        }
         let mut books = self.books();
         books.before = before;
         books.accounts.iter_mut().for_each(|account| *account = Account::default());
@@ -478,7 +485,14 @@ impl<T: Number> Engine<T> for Driver<T> {
         let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
         let mut state = Arc::unwrap_or_clone(state);
         edit(state.view_mut());
-        self.replace(Arc::new(state))
+        self.replace(None, Arc::new(state))
+    }
+
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+        let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
+        let mut state = Arc::unwrap_or_clone(state);
+        begin.into_iter().for_each(|begin| begin(state.view_mut()));
+        self.replace(Some(domain), Arc::new(state))
     }
 
     fn globals(&self) -> Result<Vec<T>> {
@@ -561,6 +575,34 @@ impl<T: Number> Drop for Driver<T> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Sends a worker its share with a state, and tells what that is.
+///
+/// # Errors
+/// The worker was lost.
+fn send_share<T: Number>(exchange: &Exchange, shares: &Shares, share: u32, state: View<'_, T>) -> Result<HostReport> {
+    let mut out = Outgoing::new(exchange, share + 1);
+    let domain = shares.domain(share);
+    let known = report(share + 1, &domain);
+    let sent = domain.write(&mut out);
+    drop(domain);
+    sent.and_then(|()| write_state(shares, share, state, &mut out))
+        .and_then(|()| shares.blocks(share).map_or(Ok(()), |blocks| blocks.write(&mut out)))
+        .and_then(|()| out.flush())
+        .map_err(|error| lost(exchange, &error))?;
+    Ok(known)
+}
+
+/// Writes the state of a share.
+fn write_state<T: Number>(shares: &Shares, share: u32, state: View<'_, T>, out: &mut Outgoing) -> std::io::Result<()> {
+    let part = shares.state(share, state);
+    part.view().write(0..part.len, out)
+}
+
+/// The error of a worker that takes nothing.
+fn lost(exchange: &Exchange, error: &std::io::Error) -> Error {
+    exchange.check().err().unwrap_or_else(|| Error::Lost(error.to_string()))
 }
 
 /// What a worker is told first.

@@ -16,7 +16,7 @@ use super::arrival::Arrival;
 use super::kind::{VALUES, WATCH};
 use super::message::{Control, DRIVER, Standing};
 use super::overlap::Overlap;
-use super::packing::Compress;
+use super::packing::{Compress, Packing};
 use super::time::{Clock, Time};
 use super::values;
 use crate::engine::{Lag, Timeline};
@@ -27,10 +27,11 @@ use line::Line;
 use links::{Links, breach};
 use loss::Loss;
 use mail::Mail;
+use meshweft_net::codec::Form;
 use meshweft_net::{Event, Host, Transport};
 use patience::Patience;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Bytes that may wait on the way to the driver for it to be told how this host stands: the next time will do.
@@ -44,7 +45,9 @@ pub(crate) struct Exchange {
     /// How time passes.
     time: Arc<dyn Time>,
     /// What this host has of the mesh, once it is known.
-    links: OnceLock<Links>,
+    links: RwLock<Option<Arc<Links>>>,
+    /// How values go out.
+    packing: OnceLock<Packing>,
     ghosts: Mutex<Ghosts>,
     mail: Mail,
     loss: Loss,
@@ -74,7 +77,8 @@ impl Exchange {
         Arc::new(Exchange {
             line: Line::default(),
             time,
-            links: OnceLock::new(),
+            links: RwLock::default(),
+            packing: OnceLock::new(),
             ghosts: Mutex::default(),
             mail: Mail::default(),
             loss: Loss::default(),
@@ -191,7 +195,7 @@ impl Exchange {
 
     /// Bytes of messages of values as they would have been, and as they went out.
     pub(crate) fn value_bytes(&self) -> [u64; 2] {
-        self.links.get().map_or([0; 2], |links| links.packing.bytes())
+        self.packing.get().map_or([0; 2], Packing::bytes)
     }
 
     /// From here on hosts may leave.
@@ -239,7 +243,7 @@ impl Exchange {
     /// How far this host is, and what it waits for.
     fn standing(&self) -> Standing {
         let mut standing = Standing { moves: self.moves.load(Ordering::Relaxed), ..Standing::default() };
-        if let (Some((moves, lags)), Some(links)) = (lock(&self.ghosts).lags(), self.links.get()) {
+        if let (Some((moves, lags)), Some(links)) = (lock(&self.ghosts).lags(), self.links()) {
             let owner = |t: u32| links.owner(t).unwrap_or(self.transport().host());
             let named = |lag: &Lag| (links.name(lag.task), lag.epoch, links.name(lag.of), owner(lag.of));
             standing.moves += moves;
@@ -253,20 +257,28 @@ impl Exchange {
         self.mail.expect(bytes);
     }
 
-    /// Says what this host has of the mesh, and whether values are to be packed.
+    /// Says what this host has of the mesh from here on, and whether values are to be packed. No values of what it had may be under way.
     pub(crate) fn set_share(&self, domain: &Domain, compress: Compress) {
         self.expect(domain.state_bytes());
-        let links = Links::new(domain, compress, self.transport().hosts());
-        assert!(self.links.set(links).is_ok(), "a host has one share");
+        let form = Form { bytes: domain.precision.bytes(), reals: domain.shape.shared };
+        self.packing.get_or_init(|| Packing::new(form, compress, self.transport().hosts()));
+        *self.links.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Links::new(domain, form)));
+    }
+
+    /// What this host has of the mesh, once it is known.
+    fn links(&self) -> Option<Arc<Links>> {
+        self.links.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes in values of ghosts.
     fn values(&self, from: Host, message: &[u8]) -> Result<()> {
         let arrival = Arrival::begin(self.timeline.get());
-        let Some(links) = self.links.get() else { return breach("the mesh is not known here yet") };
-        let Some(message) = values::unpack(links.packing.form(), message) else { return breach("badly packed") };
+        let (Some(links), Some(packing)) = (self.links(), self.packing.get()) else {
+            return breach("the mesh is not known here yet");
+        };
+        let Some(message) = values::unpack(packing.form(), message) else { return breach("badly packed") };
         let mut ghosts = lock(&self.ghosts);
-        self.overlap.arrive(ghosts.arrive(from, &message, links)?, || self.time.now());
+        self.overlap.arrive(ghosts.arrive(from, &message, &links)?, || self.time.now());
         drop(ghosts);
         arrival.end(from, &message);
         Ok(())

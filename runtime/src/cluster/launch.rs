@@ -333,8 +333,9 @@ impl Cluster {
         // What is recorded is told by workers that are there to the end.
         let is_balanced = self.is_balanced && !is_recorded;
         let balance = is_balanced.then(|| Balance::new(&self.weights(), self.most(layout)));
-        let (layout, table, weights) = (layout.clone(), table.clone(), self.weights());
-        let plan = Plan { layout, mesh: mesh.clone(), table, begin, cut: self.cut, weights };
+        let (layout, domain) = (layout.clone(), layout.domain.clone());
+        let (table, weights) = (table.clone(), self.weights());
+        let plan = Plan { layout, domain, mesh: mesh.clone(), table, begin, cut: self.cut, weights };
         let advice = |why: String| if is_balanced { why } else { format!("{why}, or give the GPU a smaller share") };
         match Crew::start(plan, workers, state, globals, balance) {
             Err(Error::TooLarge(why)) => Err(Error::TooLarge(advice(why))),

@@ -62,6 +62,8 @@ pub(crate) enum Control {
     State,
     /// From the driver: another state follows as a stream. What was counted starts again.
     Edit,
+    /// The same, and before it the share of tasks with other elements of changing stars; [`Control::Ready`] answers.
+    Renew,
     /// From the driver to the first worker: say what the globals are; and the answer.
     Globals,
     GlobalsAre(Vec<u8>),

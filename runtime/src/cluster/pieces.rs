@@ -82,7 +82,7 @@ impl<'a> Plan<'a> {
 pub(super) struct OwnPiece {
     piece: Piece,
     sources: Vec<Source>,
-    /// Hosts, and the own slots whose values each of them gets.
+    /// Hosts, and the numbers of the own vertices whose values each of them gets.
     lent: Vec<(Host, Vec<u32>)>,
     /// Hosts, and of how many vertices each of them sends values.
     borrowed: Vec<(Host, usize)>,
@@ -91,7 +91,7 @@ pub(super) struct OwnPiece {
 /// Where the state of a point comes from.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A slot of this host.
+    /// The own vertex of a number along the curve.
     Own(u32),
     /// Values that were sent: a place among all of them.
     Sent(u32),
@@ -115,9 +115,9 @@ impl OwnPiece {
         let mut lent = Vec::new();
         for host in 1..=workers {
             let numbers: Vec<u32> = get(&mut from)?;
-            let slots = numbers.iter().map(|&number| slot(domain, number)).collect::<Result<Vec<_>>>()?;
-            if !slots.is_empty() {
-                lent.push((host, slots));
+            numbers.iter().try_for_each(|&number| slot(domain, number).map(drop))?;
+            if !numbers.is_empty() {
+                lent.push((host, numbers));
             }
         }
         // Values come host by host.
@@ -129,7 +129,7 @@ impl OwnPiece {
             Some(*end)
         }));
         let mut source = |(&owner, &number): (&Host, &u32)| match next.get_mut((owner as usize).wrapping_sub(1)) {
-            _ if owner == own => slot(domain, number).map(Source::Own),
+            _ if owner == own => slot(domain, number).map(|_| Source::Own(number)),
             Some(place) if owner <= workers => {
                 *place += 1;
                 Ok(Source::Sent(*place - 1))
@@ -149,15 +149,16 @@ impl OwnPiece {
         &mut self,
         exchange: &Exchange,
         parts: &[Part],
-        view: View<'_, T>,
+        (domain, view): (&Domain, View<'_, T>),
         frame: &Frame,
     ) -> Result<()> {
         let reals = view.shape.shared + view.shape.private;
         let told = |error: std::io::Error| Error::Lost(format!("values of a piece: {error}"));
-        for (host, slots) in &self.lent {
-            let all = slots.iter().flat_map(|&slot| (0..reals).map(move |k| view.real(slot as usize, k)));
+        let real = |number: u32, k: usize| slot(domain, number).map(|slot| view.real(slot as usize, k));
+        for (host, numbers) in &self.lent {
+            let all = numbers.iter().flat_map(|&number| (0..reals).map(move |k| real(number, k)));
             let mut out = Outgoing::new(exchange, *host);
-            let values: Vec<T> = all.collect();
+            let values: Vec<T> = all.collect::<Result<_>>()?;
             out.write_all(bytemuck::cast_slice(&values)).and_then(|()| out.flush()).map_err(told)?;
         }
         let mut sent = Vec::new();
@@ -166,10 +167,16 @@ impl OwnPiece {
             sent.resize(start + count * reals, T::from_f64(0.0));
             Incoming::new(exchange, host).read_exact(bytemuck::cast_slice_mut(&mut sent[start..])).map_err(told)?;
         }
+        // Where slots are depends on the ghosts between them, which come and go.
+        let place = |source: &Source| match *source {
+            Source::Own(number) => slot(domain, number),
+            Source::Sent(place) => Ok(place),
+        };
+        let places: Vec<u32> = self.sources.iter().map(place).collect::<Result<_>>()?;
         let sources = &self.sources;
         self.piece.fill(parts, frame.placement, |i, k| match sources[i] {
-            Source::Own(slot) => view.real(slot as usize, k),
-            Source::Sent(place) => sent[place as usize * reals + k],
+            Source::Own(_) => view.real(places[i] as usize, k),
+            Source::Sent(_) => sent[places[i] as usize * reals + k],
         })?;
         let path = frame.folder.join(file_name(frame.name, frame.before.wrapping_add(exchange.transport().host())));
         self.piece.write(&path, &|| exchange.stir())

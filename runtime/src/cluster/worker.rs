@@ -7,6 +7,7 @@ use super::exchange::Exchange;
 use super::grid::Lines;
 use super::kind::CONTROL;
 use super::message::{self, Begin, Control, DRIVER, WritePiece, unexpected};
+use super::packing::Compress;
 use super::pieces::OwnPiece;
 use super::stream::{Incoming, Outgoing};
 use super::timeline;
@@ -130,6 +131,11 @@ impl<T: Number> Walker<T> for Share<T> {
         vote(&self.exchange, own)
     }
 
+    fn renew(&mut self, domain: Arc<Domain>, state: Option<State<T>>) -> Result<()> {
+        self.domain = domain.clone();
+        self.walker.renew(domain, state)
+    }
+
     fn facts(&self) -> Facts {
         self.walker.facts()
     }
@@ -212,8 +218,7 @@ fn serve<T: Number>(
     let physics = trace::physics(&table.records, &domain.stars, gpu::scalar::<T>().unwrap_or(Scalar::F32));
     let traced = table.trace(&physics, &domain.stars)?;
     let table = Arc::new(table);
-    let mut state = State::zeros(domain.slots(), domain.shape);
-    state.read(0..domain.slots(), &mut from)?;
+    let state = state_of(&domain, &mut from)?;
     let own = (exchange.transport().host() - 1, domain.along_curve.len());
     let blocks = begin.grid.map(|_| Blocks::read(&mut from, T::PRECISION, &domain.stars, own.0, own.1)).transpose()?;
     exchange.set_share(&domain, begin.compress);
@@ -251,9 +256,18 @@ fn serve<T: Number>(
         said: None,
         folder,
         piece: None,
+        gpu,
+        compress: begin.compress,
     };
-    exchange.send(DRIVER, Control::Ready(gpu).encode());
+    exchange.send(DRIVER, Control::Ready(worker.gpu.clone()).encode());
     worker.run()
+}
+
+/// The state of a share, which the driver sends.
+fn state_of<T: Number>(domain: &Domain, from: &mut Incoming) -> Result<State<T>> {
+    let mut state = State::zeros(domain.slots(), domain.shape);
+    state.read(0..domain.slots(), from)?;
+    Ok(state)
 }
 
 /// The number of this host.
@@ -283,6 +297,9 @@ struct Worker<T: Number> {
     folder: Option<PathBuf>,
     /// Its piece of the mesh, once the driver has sent it.
     piece: Option<OwnPiece>,
+    /// The GPU that it updates on, if it does, and whether values are to be packed.
+    gpu: String,
+    compress: Compress,
 }
 
 impl<T: Number> Worker<T> {
@@ -318,14 +335,17 @@ impl<T: Number> Worker<T> {
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
                 }
                 Control::Edit => {
-                    let mut state = State::zeros(self.domain.slots(), self.domain.shape);
-                    state.read(0..self.domain.slots(), &mut Incoming::new(&self.exchange, DRIVER))?;
+                    let state = state_of(&self.domain, &mut Incoming::new(&self.exchange, DRIVER))?;
                     self.engine.edit(&mut |view| {
                         view.shared.copy_from_slice(&state.shared);
                         view.private.copy_from_slice(&state.private);
                     })?;
                     self.engine.reset();
                     self.ended = None;
+                }
+                Control::Renew => {
+                    self.renew()?;
+                    self.exchange.send(DRIVER, Control::Ready(self.gpu.clone()).encode());
                 }
                 Control::Globals => {
                     let globals = self.engine.globals()?;
@@ -345,6 +365,23 @@ impl<T: Number> Worker<T> {
                 other => return unexpected(DRIVER, &other),
             }
         }
+    }
+
+    /// Takes the share with other elements of changing stars, and the state that it begins with.
+    fn renew(&mut self) -> Result<()> {
+        let mut from = Incoming::new(&self.exchange, DRIVER);
+        let domain = Domain::read(&mut from, T::PRECISION, self.domain.stars.clone())?;
+        let known = [&domain, &*self.domain].map(|domain| (domain.width, domain.shape));
+        if known[0] != known[1] {
+            return Err(Error::Cluster("the share of the mesh is for another program".into()));
+        }
+        let state = state_of(&domain, &mut from)?;
+        self.domain = Arc::new(domain);
+        self.exchange.set_share(&self.domain, self.compress);
+        self.engine.walker.renew(self.domain.clone(), Some(state))?;
+        self.engine.reset();
+        self.ended = None;
+        Ok(())
     }
 
     /// Changes a bit of what it has of others, if a test wants that.
@@ -373,7 +410,7 @@ impl<T: Number> Worker<T> {
         let Some(piece) = &mut self.piece else {
             return Err(Error::Cluster("it is to write a piece of the mesh that it does not have".into()));
         };
-        piece.write(&self.exchange, &self.parts, self.engine.state()?, &frame)?;
+        piece.write(&self.exchange, &self.parts, (&self.domain, self.engine.state()?), &frame)?;
         self.exchange.send(DRIVER, Control::Wrote.encode());
         Ok(())
     }

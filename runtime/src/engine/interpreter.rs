@@ -6,7 +6,7 @@ use super::reduce::Reduction;
 use super::store::Store;
 use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, View, ViewMut};
+use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::step::{self, Settings, Stage, Step};
@@ -75,8 +75,11 @@ pub(crate) trait Walker<T: Number>: Store<T> {
         Reduction::total(vec![own]).ok_or_else(|| Error::Internal("a host that is alone has all leaves".into()))
     }
 
-    /// Goes on with other elements of changing stars: see [`Engine::renew`].
-    fn renew(&mut self, _domain: Arc<Domain>) {
+    /// Goes on with other elements of changing stars, and with another state where slots are others than before.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn renew(&mut self, _domain: Arc<Domain>, _state: Option<State<T>>) -> Result<()> {
         unreachable!("a backend that has no changing stars is refused when a simulation is built");
     }
 
@@ -203,8 +206,9 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         Ok(())
     }
 
-    fn renew(&mut self, domain: Arc<Domain>) {
-        self.walker.renew(domain);
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+        self.walker.renew(domain, None)?;
+        begin.map_or(Ok(()), |begin| self.edit(begin))
     }
 
     fn facts(&self) -> Facts {

@@ -93,8 +93,9 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     /// Replaces the globals.
     fn set_globals(&mut self, globals: &[T]) -> Result<()>;
 
-    /// Goes on with other elements of changing stars. Only an engine whose backend was found to be able to is asked.
-    fn renew(&mut self, _domain: Arc<Domain>) {
+    /// Goes on with other elements of changing stars, after a change of the state if there is one to make. Only an engine whose backend was
+    /// found to be able to is asked.
+    fn renew(&mut self, _domain: Arc<Domain>, _begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
         unreachable!("a backend that has no changing stars is refused when a simulation is built");
     }
 

@@ -108,8 +108,10 @@ impl<T: Number> Walker<T> for Serial<T> {
         Ok(Reduction::of(how, &self.domain, &|slot| values[slot]))
     }
 
-    fn renew(&mut self, domain: Arc<Domain>) {
+    fn renew(&mut self, domain: Arc<Domain>, state: Option<State<T>>) -> Result<()> {
         self.domain = domain;
+        state.into_iter().for_each(|state| self.state = state);
+        Ok(())
     }
 
     fn facts(&self) -> Facts {

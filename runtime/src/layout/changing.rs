@@ -20,7 +20,7 @@ pub(crate) struct Changing {
     /// One for each star of the program; of those without elements here, empty.
     pub(super) stars: Vec<Ell<u32>>,
     /// The turn of each slot; empty if all vertices of every group are independent.
-    turns: Vec<u8>,
+    pub(super) turns: Vec<u8>,
 }
 
 impl Changing {
@@ -40,6 +40,28 @@ impl Changing {
     pub(crate) fn turns(changing: &Option<Arc<Changing>>, slots: Range<usize>) -> Option<&[u8]> {
         let turns = &changing.as_ref().filter(|changing| !changing.turns.is_empty())?.turns[slots];
         Some(turns).filter(|turns| turns.iter().any(|&turn| turn > 0))
+    }
+
+    /// Stars that have elements here, with their ranks among those of the program.
+    #[cfg(feature = "cluster")]
+    pub(super) fn stars(&self) -> impl Iterator<Item = (usize, &Ell<u32>)> {
+        self.stars.iter().enumerate().filter(|(_, star)| !star.columns.is_empty())
+    }
+
+    /// The other vertices of all elements.
+    #[cfg(feature = "cluster")]
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> {
+        self.stars.iter().flat_map(|star| star.others.iter().copied())
+    }
+
+    /// The same where slots have other names.
+    #[cfg(feature = "cluster")]
+    pub(super) fn renamed(&self, name: &impl Fn(u32) -> u32) -> Changing {
+        let renamed = |star: &Ell<u32>| Ell {
+            others: star.others.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into(),
+            ..star.clone()
+        };
+        Changing { stars: self.stars.iter().map(renamed).collect(), turns: self.turns.clone() }
     }
 
     /// Finds the turns. `places`: of the slots of the tile, which begins at slot `start`.

@@ -186,6 +186,8 @@ impl Layout {
         };
         let domain = Arc::new(domain);
         let is_plain = domain.tiles.iter().all(|tile| matches!(tile.form, Form::Rows { .. }));
+        // Blocks of a grid stay as they are.
+        let is_plain = is_plain && plans.iter().all(|plan| !plan.changes);
         let searched = plans.iter().filter(|plan| is_plain && plan.is_searched).map(|plan| plan.index).collect();
         Ok(Layout { schedule, domain, places, slots, searched, elements: BTreeMap::new() })
     }

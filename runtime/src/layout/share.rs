@@ -15,10 +15,13 @@ use crate::number::Number;
 use meshweft_mesh::Graph;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Which host owns which tasks of a layout, and which vertices of others it reads.
 pub(crate) struct Shares<'a> {
     layout: &'a Layout,
+    /// That of the layout, or one with other elements of changing stars.
+    whole: &'a Domain,
     /// The host of each task.
     owners: &'a [u32],
     /// Slots of each task, and the end.
@@ -37,18 +40,28 @@ impl<'a> Shares<'a> {
     /// # Panics
     /// If a task has no host, or a host that is not one of `hosts`.
     pub(crate) fn new(layout: &'a Layout, owners: &'a [u32], hosts: usize, grid: Option<[u32; 2]>) -> Shares<'a> {
+        Shares::of(layout, &layout.domain, owners, (hosts, grid))
+    }
+
+    /// The same of a domain with other elements of changing stars.
+    pub(crate) fn of(
+        layout: &'a Layout,
+        whole: &'a Domain,
+        owners: &'a [u32],
+        (hosts, grid): (usize, Option<[u32; 2]>),
+    ) -> Shares<'a> {
         assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
         let mut starts: Vec<u32> = (0..owners.len()).map(|t| slots_of(layout, t).start).collect();
         starts.push(layout.slots() as u32);
         let grid = grid.filter(|_| !layout.searched.is_empty());
         let places = grid.map(|grid| Places::new(layout, owners, grid));
         let joined = places.is_some().then(Vec::new);
-        let mut shares = Shares { layout, owners, starts, ghosts: vec![Vec::new(); hosts], places, joined };
+        let mut shares = Shares { layout, whole, owners, starts, ghosts: vec![Vec::new(); hosts], places, joined };
         shares.join();
         for t in 0..owners.len() {
             let own = owners[t];
             let mut ghosts = std::mem::take(&mut shares.ghosts[own as usize]);
-            for tile in &layout.tiles[layout.tiles_of(t..t + 1)] {
+            for tile in &whole.tiles[whole.tiles_of(t..t + 1)] {
                 each_read(tile, shares.left_out(), |slot| {
                     if owners[shares.task(slot) as usize] != own {
                         ghosts.push(slot);
@@ -82,7 +95,7 @@ impl<'a> Shares<'a> {
         let Some(mut joined) = self.joined.take() else { return };
         for t in 0..self.owners.len() {
             let start = joined.len();
-            for tile in &self.layout.tiles[self.layout.tiles_of(t..t + 1)] {
+            for tile in &self.whole.tiles[self.whole.tiles_of(t..t + 1)] {
                 each_read(tile, self.left_out(), |slot| {
                     let (u, t) = (self.task(slot), t as u32);
                     joined.push([t.min(u), t.max(u)]);
@@ -100,7 +113,7 @@ impl<'a> Shares<'a> {
     fn neighbors(&self, t: u32) -> impl Iterator<Item = u32> {
         let waits =
             move |u: u32| self.joined.as_ref().is_none_or(|joined| joined.binary_search(&[t.min(u), t.max(u)]).is_ok());
-        self.layout.graph.neighbors(t).iter().copied().filter(move |&u| waits(u))
+        self.whole.graph.neighbors(t).iter().copied().filter(move |&u| waits(u))
     }
 
     /// Adds a slot of each task that a host waits for and reads nothing of, as where a directed edge leads to it: its rounds must be
@@ -166,7 +179,7 @@ impl<'a> Shares<'a> {
 
     /// The share of a host. Cost O((its slots + its halos) log(its slots) + its tiles + the ghosts of all hosts).
     pub(crate) fn domain(&self, host: u32) -> Domain {
-        let Layout { schedule, domain: whole, .. } = self.layout;
+        let (schedule, whole) = (&self.layout.schedule, self.whole);
         let (pieces, slots) = (self.pieces(host), self.slots(host));
         // They ascend in both, but for the padding of ghosts, which follows what it repeats.
         let name = |slot: u32| slots.partition_point(|&other| other < slot) as u32;
@@ -264,6 +277,7 @@ fn slots_of(layout: &Layout, t: usize) -> Range<u32> {
 
 /// Visits the slots that a tile reads and does not own, but for some stars; some slots more than once.
 fn each_read(tile: &Tile, left_out: &[usize], mut visit: impl FnMut(u32)) {
+    tile.changing.iter().flat_map(|changing| changing.others()).for_each(&mut visit);
     match &tile.form {
         Form::Wide { halo, .. } => halo.iter().for_each(|&slot| visit(slot)),
         Form::Spread { stars } => stars.iter().flat_map(|star| &*star.others).for_each(|&slot| visit(slot)),
@@ -279,6 +293,7 @@ fn renamed(tile: &Tile, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile 
     let mut tile = tile.clone();
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
+    tile.changing = tile.changing.map(|changing| Arc::new(changing.renamed(name)));
     let rename = |slots: &mut Packed<u32>| *slots = slots.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
     match &mut tile.form {
         Form::Wide { halo, .. } => rename(halo),

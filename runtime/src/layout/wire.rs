@@ -3,6 +3,7 @@
 //! Little-endian arrays, each behind its length, read in pieces: what is claimed never decides what is allocated. What was read is
 //! checked before anybody walks it, because the walk's memory safety rests on it.
 
+use super::changing::Changing;
 use super::data::Data;
 use super::domain::{Domain, Link, Share};
 use super::ell::Ell;
@@ -18,6 +19,7 @@ use meshweft_schedule::{Key, Order};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 #[cfg(target_endian = "big")]
 compile_error!("shares travel in the byte order of their hosts, which is little-endian");
@@ -268,6 +270,7 @@ impl Tile {
         put(out, &[self.slots.start, self.slots.end])?;
         put(out, &self.fixed.iter().map(|&fixed| u8::from(fixed)).collect::<Vec<u8>>())?;
         put(out, &self.numbers)?;
+        Changing::write(&self.changing, out)?;
         match &self.form {
             Form::Wide { halo, stars } => {
                 put(out, &[WIDE])?;
@@ -291,6 +294,7 @@ impl Tile {
         let &[start, end] = &slots[..] else { return nonsense("slots of a tile") };
         let fixed: Vec<u8> = get(from)?;
         let (fixed, numbers) = (fixed.into_iter().map(|fixed| fixed == 1).collect(), get(from)?);
+        let changing = Changing::read(from, precision, stars)?;
         let vertices: Vec<u32> = get(from)?;
         let form = match vertices[..] {
             [WIDE] => {
@@ -307,7 +311,7 @@ impl Tile {
             }
             _ => return nonsense("vertices of a tile"),
         };
-        Ok(Tile { slots: start..end, fixed, numbers, form, changing: None })
+        Ok(Tile { slots: start..end, fixed, numbers, form, changing })
     }
 
     /// Whether an update of it stays within what it says it reads. `reads`: whether it may read a slot.
@@ -316,6 +320,10 @@ impl Tile {
         let of_slots = |len: usize| len == 0 || len == own;
         of_slots(self.fixed.len())
             && of_slots(self.numbers.len())
+            && self.changing.as_ref().is_none_or(|changing| {
+                let (own, width) = if self.is_wide() { (own, width) } else { (self.updated(), 1) };
+                of_slots(changing.turns.len()) && changing.stars().all(|(_, star)| star.is_sound(own, width, reads))
+            })
             && match &self.form {
                 Form::Wide { halo, stars } => {
                     width > 1
@@ -331,6 +339,30 @@ impl Tile {
                         && stars.iter().all(|star| star.is_sound(vertices, 1, reads))
                 }
             }
+    }
+}
+
+impl Changing {
+    /// Which stars have elements here, their elements, and turns; the first of a tile without any.
+    fn write(changing: &Option<Arc<Changing>>, out: &mut dyn Write) -> std::io::Result<()> {
+        let Some(changing) = changing else { return put::<u32>(out, &[]) };
+        put(out, &changing.stars().map(|(index, _)| index as u32).collect::<Vec<_>>())?;
+        changing.stars().try_for_each(|(_, star)| star.write(out))?;
+        put(out, &changing.turns)
+    }
+
+    fn read(from: &mut dyn Read, precision: Precision, stars: &[(usize, usize)]) -> Result<Option<Arc<Changing>>> {
+        let present: Vec<u32> = get(from)?;
+        if present.is_empty() {
+            return Ok(None);
+        }
+        let mut changing = Changing::nothing(stars.len(), precision);
+        for index in present {
+            let Some(&shape) = stars.get(index as usize) else { return nonsense("a star that changes") };
+            changing.stars[index as usize] = Ell::read(from, precision, shape)?;
+        }
+        changing.turns = get(from)?;
+        Ok(Some(Arc::new(changing)))
     }
 }
 

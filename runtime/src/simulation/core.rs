@@ -127,10 +127,7 @@ impl<T: Number> Core<T> {
     fn advance(&mut self, stages: Vec<Stage>, dt: f64) -> Result<()> {
         self.check_health()?;
         let step = Step { number: self.clock.steps as u32, parameters: self.parameters()?, stages };
-        self.renew()?;
-        if let Some(mut begin) = self.changing.begin(&self.layout, &self.fields) {
-            self.engine.edit(&mut begin)?;
-        }
+        self.renew(true)?;
         self.changing.is_stale = true;
         // A panic of a kernel leaves this behind.
         self.health = Health::Poisoned(self.clock.steps + 1);
@@ -150,14 +147,21 @@ impl<T: Number> Core<T> {
         Ok(())
     }
 
-    /// Finds the elements of changing stars for the state as it is, unless they are known.
-    fn renew(&mut self) -> Result<()> {
+    /// Finds the elements of changing stars for the state as it is, unless they are known. `begins`: whether a step does, whose state
+    /// may be another.
+    fn renew(&mut self, begins: bool) -> Result<()> {
+        let mut domain = None;
         if self.changing.is_there && self.changing.is_stale {
             let state = (&self.fields, self.engine.state()?);
-            let domain = self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?;
-            self.engine.renew(domain);
+            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?);
         }
-        Ok(())
+        let begin = if begins { self.changing.begin(&self.layout, &self.fields) } else { None };
+        match (domain, begin) {
+            (Some(domain), Some(mut begin)) => self.engine.renew(domain, Some(&mut begin)),
+            (Some(domain), None) => self.engine.renew(domain, None),
+            (None, Some(mut begin)) => self.engine.edit(&mut begin),
+            (None, None) => Ok(()),
+        }
     }
 
     /// The parameters of the next step, rounded.
@@ -220,7 +224,7 @@ impl<T: Number> Core<T> {
 
     fn measure_kernel(&mut self, kernel: usize, settings: Settings) -> Result<f64> {
         self.wait()?;
-        self.renew()?;
+        self.renew(false)?;
         let parameters = self.parameters()?;
         self.engine.measure(kernel, &settings, &parameters, self.clock.steps as u32)
     }

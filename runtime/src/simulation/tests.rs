@@ -1,6 +1,6 @@
 //! An order probe in exact integers, and programs that break the contract.
 
-mod changing;
+pub(crate) mod changing;
 mod elements;
 
 use super::*;

@@ -19,20 +19,20 @@ const NAP: Duration = Duration::from_millis(1);
 impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut ghosts = lock(&self.ghosts);
-        let links = self.links.get();
-        let due = links.map_or(0, |links| links.ghosts()) as u64 * (epochs.end - epochs.start);
+        let links = self.links();
+        let due = links.as_ref().map_or(0, |links| links.ghosts()) as u64 * (epochs.end - epochs.start);
         self.overlap.begin(due, self.time.now());
         self.moves.fetch_add(1, Ordering::Relaxed);
-        self.overlap.arrive(ghosts.begin(walk, epochs, links)?, || self.time.now());
+        self.overlap.arrive(ghosts.begin(walk, epochs, links.as_deref())?, || self.time.now());
         self.check()
     }
 
     fn is_read(&self, t: u32) -> bool {
-        self.links.get().is_some_and(|links| !links.sent[t as usize].is_empty())
+        self.links().is_some_and(|links| !links.sent[t as usize].is_empty())
     }
 
     fn pack(&self, outbox: &mut Outbox, t: u32, epoch: u64, gather: &dyn Fn(&[u32], &mut Vec<u8>)) {
-        let links = self.links.get().expect("a walk has a share");
+        let links = self.links().expect("a walk has a share");
         if links.sent[t as usize].is_empty() {
             return;
         }
@@ -60,7 +60,7 @@ impl Border for Exchange {
         if adds && is_small && self.time.now() < outbox.begun + self.patience.get() {
             return;
         }
-        let packing = &self.links.get().expect("a walk has a share").packing;
+        let packing = self.packing.get().expect("a walk has a share");
         for (to, message) in outbox.messages.drain(..) {
             let rate = || self.transport().traffic(to).rate;
             let (message, said) = packing.prepare(to, message, rate, || self.time.now());

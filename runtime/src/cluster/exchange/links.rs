@@ -1,6 +1,5 @@
 //! Which tasks of a share are read elsewhere, and which are ghosts of whom.
 
-use crate::cluster::packing::{Compress, Packing};
 use crate::error::{Error, Result};
 use crate::layout::Domain;
 use meshweft_net::Host;
@@ -18,15 +17,12 @@ pub(super) struct Links {
     names: Vec<u32>,
     /// Bytes of the values of each, if it is a ghost.
     bytes: Vec<usize>,
-    /// How values go out.
-    pub(super) packing: Packing,
 }
 
 impl Links {
-    /// Those of a share in a run of so many hosts.
-    pub(super) fn new(domain: &Domain, compress: Compress, hosts: u32) -> Links {
+    /// Those of a share.
+    pub(super) fn new(domain: &Domain, form: Form) -> Links {
         let share = domain.share.as_ref().expect("a worker has a share");
-        let form = Form { bytes: domain.precision.bytes(), reals: domain.shape.shared };
         let around = |t: u32| {
             let around = if domain.is_ghost(t) { domain.graph.neighbors(t) } else { &[] };
             around.iter().copied().filter(|&u| domain.is_ghost(u)).collect()
@@ -37,7 +33,6 @@ impl Links {
             around: (0..share.names.len() as u32).map(around).collect(),
             names: share.names.clone(),
             bytes: share.ghosts.iter().map(|slots| slots.len() * form.vertex()).collect(),
-            packing: Packing::new(form, compress, hosts),
         };
         for link in &share.links {
             for (t, slots) in &link.sent {

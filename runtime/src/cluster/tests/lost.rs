@@ -2,6 +2,7 @@
 
 use crate::cluster::hurt::{HURTS, Hurt};
 use crate::mesh::generate::generate;
+use crate::simulation::tests::changing::restless;
 use crate::toy::Mixing;
 use crate::{Backend, Cluster, Order, Result, Simulation};
 use std::sync::atomic::Ordering;
@@ -33,6 +34,32 @@ fn run(hurts: &[Hurt]) -> (Result<String>, u64) {
 fn a_worker_that_dies_at_any_call_changes_no_bit() {
     let (expected, _) = run(&[]);
     let expected = expected.unwrap();
+    let mut calls = 0;
+    for host in [1, 2] {
+        for at in 1.. {
+            let (digest, count) = run(&[Hurt::Dies { host, at }]);
+            if count == 0 {
+                break;
+            }
+            assert_eq!(digest.unwrap(), expected, "host {host} dies at call {at}");
+            calls += 1;
+        }
+    }
+    assert!(calls > 30, "{calls} calls");
+}
+
+#[test]
+fn a_worker_that_dies_while_elements_come_and_go_changes_no_bit() {
+    let run = |hurts: &[Hurt]| {
+        HURTS.set((hurts.to_vec(), Default::default()));
+        let run = || {
+            let mut restless = restless(Backend::Cluster(Cluster::inside(2)?))?;
+            (0..4).try_for_each(|_| restless.step())?;
+            restless.digest()
+        };
+        (run(), HURTS.take().1.load(Ordering::Relaxed))
+    };
+    let expected = run(&[]).0.unwrap();
     let mut calls = 0;
     for host in [1, 2] {
         for at in 1.. {

@@ -305,7 +305,7 @@ impl<T: Number> Walker<T> for Cpu<T> {
         }
     }
 
-    fn renew(&mut self, domain: Arc<Domain>) {
+    fn renew(&mut self, domain: Arc<Domain>, state: Option<State<T>>) -> Result<()> {
         self.quiet.forget();
         self.measured.clear();
         self.frontiers.clear();
@@ -314,8 +314,13 @@ impl<T: Number> Walker<T> for Cpu<T> {
         }
         let policy = Policy::new(&domain, self.team.threads());
         let Ground { memory, audit, border, timeline, .. } = &*self.ground;
-        let (memory, audit, border, timeline) = (memory.clone(), audit.clone(), border.clone(), timeline.clone());
+        let (mut memory, audit, border, timeline) = (memory.clone(), audit.clone(), border.clone(), timeline.clone());
+        if let Some(state) = state {
+            (memory, self.current) = (Arc::new(Memory::new(state)), 0);
+            (self.quiet, self.measures) = (self.quiet.of_others(domain.graph.len()), None);
+        }
         self.ground = Arc::new(Ground { domain, memory, vertices: None, policy, audit, border, timeline });
+        Ok(())
     }
 
     fn facts(&self) -> Facts {

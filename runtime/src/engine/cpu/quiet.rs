@@ -54,6 +54,11 @@ impl<T: Number> Quiet<T> {
         Quiet { age: 0, changed: never(tasks), kernels: BTreeMap::new(), left_out: Arc::default() }
     }
 
+    /// Of other tasks, which counts on.
+    pub(super) fn of_others(&self, tasks: usize) -> Quiet<T> {
+        Quiet { left_out: self.left_out.clone(), ..Quiet::new(tasks) }
+    }
+
     /// Vertices whose updates were left out so far.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)

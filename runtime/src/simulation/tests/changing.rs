@@ -201,6 +201,12 @@ fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Sim
     run.audit().unwrap();
 }
 
+/// So many hosts that share a mesh.
+#[cfg(feature = "cluster")]
+fn hosts(count: u32) -> Backend {
+    Backend::Cluster(crate::Cluster::inside(count).unwrap().threads(1 + count as usize % 2))
+}
+
 /// Numbers that follow from a seed.
 fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -245,8 +251,19 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
             for (backend, simd) in &engines {
                 check(&program, n, order, backend, *simd, 3);
             }
+            #[cfg(feature = "cluster")]
+            check(&program, n, order, &hosts(1 + random(5) as u32), Simd::Bits256, 3);
         }
     }
+}
+
+/// A small run whose elements are others at every step.
+#[cfg(feature = "cluster")]
+pub(crate) fn restless(backend: Backend) -> Result<Simulation<impl Program, Int>> {
+    let edges = (1..60).map(|v| [v - 1, v]).collect::<Vec<_>>();
+    let program = Joining { edges: edges.clone(), rare: 4, rules: [Rule::InOrder, Rule::AtOnce] };
+    let builder = Simulation::builder(Mesh::from_graph(60, edges)?, program).order(Order::blocked(8));
+    builder.backend(backend).precision::<Int>().build()
 }
 
 #[test]
@@ -312,8 +329,11 @@ fn a_quiet_update_is_made_where_an_element_has_come() {
         run
     };
     let expected = run(Backend::Serial).digest().unwrap();
-    for threads in [1, 2] {
-        let run = run(Backend::Cpu { threads });
+    let backends = [Backend::Cpu { threads: 1 }, Backend::Cpu { threads: 2 }];
+    #[cfg(feature = "cluster")]
+    let backends = backends.into_iter().chain([hosts(3)]);
+    for backend in backends {
+        let run = run(backend);
         assert_eq!(run.digest().unwrap(), expected);
         assert!(run.updates_left_out() > 1000, "{}", run.updates_left_out());
     }
