@@ -13,7 +13,7 @@ PROGRAM = "target/release/meshweft"
 
 def run(*words):
     with tempfile.TemporaryDirectory() as folder:
-        command = [PROGRAM, "run", "cloth", "--no-pictures", "--quiet", "--json", "--out", folder, *map(str, words)]
+        command = [PROGRAM, "run", "cloth", "--no-pictures", "--quiet", "--json", "--set", "touching=off", "--out", folder, *map(str, words)]
         return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 

@@ -121,8 +121,8 @@ pub(crate) struct Begin {
     pub(crate) grid: Option<[u32; 2]>,
 }
 
-/// A star: its name, whether it is directed, other vertices of an element, names of the parts of its data and how many reals each has.
-pub(crate) type FlatStar = (String, bool, u32, Vec<(String, u32)>);
+/// A star: its name, whether it is directed and whether its elements come and go, other vertices of an element, names of the parts of its data and how many reals each has.
+pub(crate) type FlatStar = (String, [bool; 2], u32, Vec<(String, u32)>);
 
 /// Where a worker writes its piece of the mesh, and where in it points are: a [`Frame`](crate::piece::Frame).
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
@@ -238,7 +238,7 @@ pub(crate) fn numbers<T: Number>(bits: &[u8], count: usize) -> Result<Vec<T>> {
 
 pub(crate) fn of_star(star: &StarShape) -> FlatStar {
     let parts = star.parts.iter().map(|(name, reals)| (name.clone(), *reals as u32));
-    (star.name.clone(), star.is_directed, star.others as u32, parts.collect())
+    (star.name.clone(), [star.is_directed, star.changes], star.others as u32, parts.collect())
 }
 
 /// The stars of a message.
@@ -248,7 +248,7 @@ pub(crate) fn of_star(star: &StarShape) -> FlatStar {
 pub(crate) fn stars(flat: &[FlatStar]) -> Result<Vec<StarShape>> {
     /// Reals of the data of an element.
     const MOST: u64 = 4096;
-    let star = |(name, is_directed, others, parts): &FlatStar| {
+    let star = |(name, [is_directed, changes], others, parts): &FlatStar| {
         let reals: u64 = parts.iter().map(|(_, reals)| u64::from(*reals)).sum();
         if *others as usize >= CORNERS || reals > MOST {
             return Err(Error::Cluster(format!("a star with {others} others and {reals} reals")));
@@ -257,6 +257,7 @@ pub(crate) fn stars(flat: &[FlatStar]) -> Result<Vec<StarShape>> {
         Ok(StarShape {
             name: name.clone(),
             is_directed: *is_directed,
+            changes: *changes,
             others: *others as usize,
             parts: parts.collect(),
         })

@@ -45,6 +45,7 @@ struct Gpu<T> {
 struct Work {
     device: Device,
     queue: Queue,
+    limits: Limits,
     plan: Plan,
     arrays: Arrays,
     pipelines: Pipelines,
@@ -128,8 +129,22 @@ impl<T: Number> Gpu<T> {
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
-        let work =
-            Work { device, queue, plan, arrays, pipelines, tick, measures, roles, draws, steps, since, rounds, taken };
+        let work = Work {
+            device,
+            queue,
+            limits,
+            plan,
+            arrays,
+            pipelines,
+            tick,
+            measures,
+            roles,
+            draws,
+            steps,
+            since,
+            rounds,
+            taken,
+        };
         work.arrays.upload(&work.device, &state)?;
         Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state) })
     }
@@ -140,6 +155,22 @@ impl<T: Number> Gpu<T> {
 
     fn work_mut(&mut self) -> &mut Work {
         self.work.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on with other elements of changing stars, and a state of their domain: all lists are made anew.
+    fn go_on(&mut self, domain: Arc<Domain>, state: State<T>) -> Result<()> {
+        self.here.take();
+        let work = self.work_mut();
+        work.queue.settle(&work.device)?;
+        work.plan = Plan::of(&domain, &work.limits, work.plan.harness)?;
+        work.arrays.renew(&work.device, &work.queue, &mut work.plan, &domain)?;
+        if let Some(measures) = &mut work.measures {
+            measures.renew(&work.device, &work.queue, &work.arrays)?;
+        }
+        work.arrays.upload(&work.device, &state)?;
+        work.reset()?;
+        (self.domain, self.here) = (domain, OnceLock::from(state));
+        Ok(())
     }
 }
 
@@ -200,6 +231,13 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.reset()?;
         self.here = OnceLock::from(state);
         Ok(())
+    }
+
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+        self.state()?;
+        let Some(mut state) = self.here.take() else { return Ok(()) };
+        begin.into_iter().for_each(|begin| begin(state.view_mut()));
+        self.go_on(domain, state)
     }
 
     fn globals(&self) -> Result<Vec<T>> {

@@ -35,6 +35,11 @@ impl Changing {
         Ell::open(changing.as_ref().map_or(&[], |changing| &changing.stars))
     }
 
+    /// The elements of a star, if it has any here.
+    pub(crate) fn star(&self, index: usize) -> Option<&Ell<u32>> {
+        self.stars.get(index).filter(|star| !star.columns.is_empty())
+    }
+
     /// The turns of some slots of the tile; none if they are independent of each other.
     #[inline(always)]
     pub(crate) fn turns(changing: &Option<Arc<Changing>>, slots: Range<usize>) -> Option<&[u8]> {
@@ -43,7 +48,6 @@ impl Changing {
     }
 
     /// Stars that have elements here, with their ranks among those of the program.
-    #[cfg(feature = "cluster")]
     pub(super) fn stars(&self) -> impl Iterator<Item = (usize, &Ell<u32>)> {
         self.stars.iter().enumerate().filter(|(_, star)| !star.columns.is_empty())
     }

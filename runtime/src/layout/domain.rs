@@ -93,6 +93,11 @@ impl Domain {
         }
     }
 
+    /// Whether elements of some star come and go.
+    pub(crate) fn changes(&self) -> bool {
+        self.stars.iter().any(|star| star.changes)
+    }
+
     /// Whether sweeps read the old values of all neighbors.
     pub(crate) fn is_double_buffered(&self) -> bool {
         self.order.key.is_double_buffered()

@@ -114,13 +114,18 @@ impl Ell<u32> {
 
     /// Visits the other vertices around those of a group of `width`, with the lane of the own one.
     pub(super) fn each_other(&self, group: usize, width: usize, mut visit: impl FnMut(usize, u32)) {
-        let (start, end) = (self.columns[group] as usize, self.columns[group + 1] as usize);
         for lane in 0..width {
-            let degree = if width > 1 { self.degrees[group * width + lane] as usize } else { end - start };
-            for row in start * self.shape.0..(start + degree) * self.shape.0 {
+            let columns = self.columns_of(group * width + lane, width);
+            for row in columns.start * self.shape.0..columns.end * self.shape.0 {
                 visit(lane, self.others[row * width + lane]);
             }
         }
+    }
+
+    /// The columns of the elements around one vertex of a tile.
+    pub(crate) fn columns_of(&self, slot: usize, width: usize) -> Range<usize> {
+        let (start, end) = (self.columns[slot / width] as usize, self.columns[slot / width + 1] as usize);
+        start..if width > 1 { start + self.degrees[slot] as usize } else { end }
     }
 
     /// Rows, which say themselves where each starts, and the end.

@@ -94,18 +94,33 @@ impl Domain {
     /// The places of vertices that elements of changing stars join, in pairs.
     pub(crate) fn changing_pairs(&self) -> Vec<[u32; 2]> {
         let mut pairs = Vec::new();
+        self.each_changing_pair(|own, other| pairs.push([own, other].map(|slot| self.place_of[slot])));
+        pairs
+    }
+
+    /// For each slot the last one before it that an element of a changing star joins with it, counted from 1; 0 for none.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn joined_before(&self) -> Vec<u32> {
+        let mut before = vec![0; self.slots()];
+        self.each_changing_pair(|own, other| {
+            let (first, last) = (own.min(other) as u32, own.max(other));
+            before[last] = before[last].max(first + 1);
+        });
+        before
+    }
+
+    /// Visits the slots of vertices that elements of changing stars join.
+    fn each_changing_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for tile in &self.tiles {
             let Some(changing) = &tile.changing else { continue };
             let width = if tile.is_wide() { self.width } else { 1 };
-            for ell in changing.stars.iter().filter(|ell| !ell.columns.is_empty()) {
+            for (_, ell) in changing.stars() {
                 for group in 0..ell.columns.len() - 1 {
                     ell.each_other(group, width, |lane, slot| {
-                        let own = tile.slots.start as usize + group * width + lane;
-                        pairs.push([own, slot as usize].map(|slot| self.place_of[slot]));
+                        visit(tile.slots.start as usize + group * width + lane, slot as usize);
                     });
                 }
             }
         }
-        pairs
     }
 }

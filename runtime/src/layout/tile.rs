@@ -142,6 +142,12 @@ impl Tile {
         }
     }
 
+    /// How many of its slots are updated, and how many side by side, where groups are of `width`.
+    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device asks"))]
+    pub(crate) fn groups(&self, width: usize) -> (usize, usize) {
+        (self.updated(), if self.is_wide() { width } else { 1 })
+    }
+
     /// The slots of the corners of element `i`, of a tile of elements one by one.
     pub(crate) fn corners(&self, i: usize) -> &[u32] {
         let Form::Rows { stars, .. } = &self.form else { unreachable!("the elements lie one by one") };

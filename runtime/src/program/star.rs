@@ -173,6 +173,8 @@ pub(crate) struct StarShape {
     pub(crate) name: String,
     /// Whether an element is around its last vertex alone.
     pub(crate) is_directed: bool,
+    /// Whether its elements come and go during a run.
+    pub(crate) changes: bool,
     /// Other vertices of an element.
     pub(crate) others: usize,
     /// Names and numbers of reals of the parts of its data.
@@ -274,6 +276,7 @@ impl StarPlan {
         StarShape {
             name: self.name.into(),
             is_directed: self.is_directed,
+            changes: self.changes,
             others: self.corners - 1,
             parts: self.parts.clone(),
         }

@@ -167,9 +167,6 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     let (order, mesh) = (order.unwrap_or_else(|| backend.order()), Arc::new(mesh));
     program.step(StageList::new::<T>(table.ids(), false)).finish()?;
     let changing = Changing::new(stars.iter().any(|plan| plan.changes));
-    if changing.is_there && backend.has_gpus() {
-        return Err(Error::Program("stars that change need cores: take the backend `cpu`".into()));
-    }
     check_projections(&table, &stars, order, &backend)?;
     lap("stars", &mut setup);
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;

@@ -55,14 +55,7 @@ impl Arrays {
         let range_bytes = 4 * Range::words_with(domain.stars.len()) as u64;
         let alignment = u64::from(device.device.limits().min_uniform_buffer_offset_alignment);
         let shared_bytes = shared_bytes(domain.slots(), domain.shape.shared);
-        let mut chunks = Vec::new();
-        for chunk in &mut plan.chunks {
-            let private_bytes = (chunk.groups.len() * domain.width * domain.shape.private * 4) as u64;
-            let private = device.buffer("private state", private_bytes, STATE)?;
-            let words = device.array("neighbors", bytemuck::cast_slice(&std::mem::take(&mut chunk.words)))?;
-            let reals = device.array("data of stars", bytemuck::cast_slice(&std::mem::take(&mut chunk.reals)))?;
-            chunks.push(Chunk { private, private_bytes, words, reals });
-        }
+        let chunks = chunks(device, plan, domain)?;
         let mut arrays = Arrays {
             shared: [device.buffer("shared state", shared_bytes, STATE)?, device.buffer("a word", 16, STATE)?],
             is_double: false,
@@ -82,6 +75,23 @@ impl Arrays {
         };
         arrays.bind(device, queue)?;
         Ok(arrays)
+    }
+
+    /// Makes anew what depends on the elements of changing stars, and what depends on the slots if those are others, too: then nothing is
+    /// known of the state.
+    pub(super) fn renew(&mut self, device: &Device, queue: &Queue, plan: &mut Plan, domain: &Domain) -> Result<()> {
+        self.chunks = chunks(device, plan, domain)?;
+        self.taken = (0, 0);
+        if domain.slots() != self.slots {
+            self.shared_bytes = shared_bytes(domain.slots(), domain.shape.shared);
+            self.shared =
+                [device.buffer("shared state", self.shared_bytes, STATE)?, device.buffer("a word", 16, STATE)?];
+            (self.is_double, self.current, self.slots) = (false, false, domain.slots());
+            if self.values.size() > 16 {
+                self.values = device.buffer("values", 4 * domain.slots() as u64, STATE)?;
+            }
+        }
+        self.bind(device, queue)
     }
 
     pub(super) fn pipeline_layout(&self) -> &wgpu::PipelineLayout {
@@ -210,6 +220,18 @@ impl Arrays {
         let chunk = |chunk: &Chunk| chunk.words.size() + chunk.reals.size() + chunk.private_bytes;
         (self.chunks.iter().map(chunk).sum::<u64>() + 2 * self.shared_bytes) as usize
     }
+}
+
+/// Sends the arrays of a plan to the device; the host's copies are dropped.
+fn chunks(device: &Device, plan: &mut Plan, domain: &Domain) -> Result<Vec<Chunk>> {
+    let chunk = |chunk: &mut crate::gpu::plan::Chunk| {
+        let private_bytes = (chunk.groups.len() * domain.width * domain.shape.private * 4) as u64;
+        let private = device.buffer("private state", private_bytes, STATE)?;
+        let words = device.array("neighbors", bytemuck::cast_slice(&std::mem::take(&mut chunk.words)))?;
+        let reals = device.array("data of stars", bytemuck::cast_slice(&std::mem::take(&mut chunk.reals)))?;
+        Ok(Chunk { private, private_bytes, words, reals })
+    };
+    plan.chunks.iter_mut().map(chunk).collect()
 }
 
 /// How kernels see the arrays: as `bindings.wgsl` declares them. `bytes`: of the two uniforms.

@@ -58,10 +58,11 @@ impl Row {
 }
 
 impl Transfer {
-    fn new(device: &Device, kernel: meshweft_shaders::Kernel, slots: usize, stride: usize) -> Result<Transfer> {
+    /// Of so many slots at most.
+    fn new(device: &Device, pipeline: wgpu::ComputePipeline, slots: usize, stride: usize) -> Result<Transfer> {
         let usage = Usage::STORAGE | Usage::COPY_DST | Usage::COPY_SRC;
         Ok(Transfer {
-            pipeline: device.compile(kernel.name, kernel.source, kernel.name, None)?,
+            pipeline,
             list: device.buffer("list", 16, Usage::UNIFORM | Usage::COPY_DST)?,
             slots: device.buffer("slots of a list", 4 * slots as u64, usage)?,
             row: device.buffer("row of values", (4 * slots * stride) as u64, usage)?,
@@ -102,6 +103,16 @@ impl Transfer {
 
 impl Boundary {
     pub(super) fn new(device: &Device, domain: &Domain) -> Result<Boundary> {
+        let compile = |kernel: meshweft_shaders::Kernel| device.compile(kernel.name, kernel.source, kernel.name, None);
+        Boundary::with(device, domain, [compile(PACK)?, compile(UNPACK)?])
+    }
+
+    /// The same of a domain with other elements of changing stars.
+    pub(super) fn renewed(&self, device: &Device, domain: &Domain) -> Result<Boundary> {
+        Boundary::with(device, domain, [&self.pack, &self.unpack].map(|transfer| transfer.pipeline.clone()))
+    }
+
+    fn with(device: &Device, domain: &Domain, [pack, unpack]: [wgpu::ComputePipeline; 2]) -> Result<Boundary> {
         let (reals, stride) = (domain.shape.shared, shared_stride(domain.shape.shared));
         let mut sent = vec![Vec::new(); domain.graph.len()];
         let share = domain.share.iter();
@@ -116,7 +127,7 @@ impl Boundary {
         let ghosts: usize = share.flat_map(|share| &share.ghosts).map(|ghost| ghost.len()).sum();
         let staging = device.buffer("staging", (4 * out * stride) as u64, Usage::MAP_READ | Usage::COPY_DST)?;
         let (pack, unpack) =
-            (Transfer::new(device, PACK, out, stride)?, Transfer::new(device, UNPACK, ghosts, stride)?);
+            (Transfer::new(device, pack, out, stride)?, Transfer::new(device, unpack, ghosts, stride)?);
         Ok(Boundary { sent, reals, stride, pack, unpack, staging })
     }
 

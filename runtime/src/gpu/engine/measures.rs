@@ -20,6 +20,7 @@ use wgpu::BufferUsages as Usage;
 pub(super) struct Measures {
     reduce: wgpu::ComputePipeline,
     finish: wgpu::ComputePipeline,
+    layout: wgpu::BindGroupLayout,
     group: wgpu::BindGroup,
     leaves: wgpu::Buffer,
     scalar: Scalar,
@@ -27,27 +28,47 @@ pub(super) struct Measures {
 
 impl Measures {
     pub(super) fn new(device: &Device, queue: &Queue, arrays: &Arrays, scalar: Scalar) -> Result<Measures> {
-        let bytes = 4 * Reduction::WORDS as u64;
-        let bytes = bytes.next_multiple_of(16);
-        let entries = [uniform(0, bytes), storage(1, true), storage(2, false), storage(3, false)];
+        let entries = [uniform(0, record_bytes()), storage(1, true), storage(2, false), storage(3, false)];
         let (layout, pipeline) = layouts(device, &entries)?;
         let compile = |kernel: meshweft_shaders::Kernel| {
             device.compile(kernel.name, &kernel.source_for(scalar), kernel.name, Some(&pipeline))
         };
-        let leaves_bytes = 4 * arrays.slots.div_ceil(LEAF) as u64;
-        let leaves = device.buffer("leaves", leaves_bytes, Usage::STORAGE | Usage::COPY_SRC)?;
-        let group = device.guard(|| {
-            let size = wgpu::BufferSize::new(bytes);
-            let record = wgpu::BufferBinding { buffer: &queue.records, offset: 0, size };
-            let arrays = [&arrays.values, &leaves, &queue.words].map(wgpu::Buffer::as_entire_binding);
-            let resources = std::iter::once(wgpu::BindingResource::Buffer(record)).chain(arrays);
-            let entries: Vec<_> =
-                (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
-            let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &layout, entries: &entries };
-            device.device.create_bind_group(&descriptor)
-        })?;
-        Ok(Measures { reduce: compile(REDUCE)?, finish: compile(FINISH)?, group, leaves, scalar })
+        let (group, leaves) = bind(device, queue, arrays, &layout)?;
+        Ok(Measures { reduce: compile(REDUCE)?, finish: compile(FINISH)?, layout, group, leaves, scalar })
     }
+
+    /// Goes on with other arrays.
+    pub(super) fn renew(&mut self, device: &Device, queue: &Queue, arrays: &Arrays) -> Result<()> {
+        (self.group, self.leaves) = bind(device, queue, arrays, &self.layout)?;
+        Ok(())
+    }
+}
+
+/// Bytes of what a reduction is told.
+fn record_bytes() -> u64 {
+    (4 * Reduction::WORDS as u64).next_multiple_of(16)
+}
+
+/// A value a leaf, and it bound with what leaves are made of.
+fn bind(
+    device: &Device,
+    queue: &Queue,
+    arrays: &Arrays,
+    layout: &wgpu::BindGroupLayout,
+) -> Result<(wgpu::BindGroup, wgpu::Buffer)> {
+    let leaves_bytes = 4 * arrays.slots.div_ceil(LEAF) as u64;
+    let leaves = device.buffer("leaves", leaves_bytes, Usage::STORAGE | Usage::COPY_SRC)?;
+    let group = device.guard(|| {
+        let size = wgpu::BufferSize::new(record_bytes());
+        let record = wgpu::BufferBinding { buffer: &queue.records, offset: 0, size };
+        let arrays = [&arrays.values, &leaves, &queue.words].map(wgpu::Buffer::as_entire_binding);
+        let resources = std::iter::once(wgpu::BindingResource::Buffer(record)).chain(arrays);
+        let entries: Vec<_> =
+            (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
+        let descriptor = wgpu::BindGroupDescriptor { label: None, layout, entries: &entries };
+        device.device.create_bind_group(&descriptor)
+    })?;
+    Ok((group, leaves))
 }
 
 impl Work {

@@ -294,6 +294,17 @@ impl<T: Number> Walker<T> for Share<T> {
         Ok(Reduction::of(how, &domain, &|slot| values[slot].to_f64()))
     }
 
+    fn renew(&mut self, domain: Arc<Domain>, state: Option<State<T>>) -> Result<()> {
+        let Some(state) = state else {
+            return Err(Error::Internal("a share that is made anew comes with its state".into()));
+        };
+        self.ghosts = ghosts(&domain, state.view());
+        self.gpu.go_on(domain.clone(), state)?;
+        self.boundary = self.boundary.renewed(&self.gpu.work_mut().device, &domain)?;
+        self.levels.clear();
+        Ok(())
+    }
+
     fn facts(&self) -> Facts {
         self.gpu.facts()
     }

@@ -1,6 +1,6 @@
 //! Chunks: runs of whole tiles whose arrays fit into one binding each.
 
-use super::{PIECE, Part, has_walked_tasks, is_walked};
+use super::{PIECE, Part, cut_runs, is_walked, is_walked_whole};
 use crate::layout::{Domain, Form, Tile};
 use crate::program::StarShape;
 use meshweft_shaders::Harness;
@@ -26,7 +26,13 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// The arrays of some parts in sequence, which have all groups from `first` on, to the end of the domain if they are the
     /// `last`: those of tiles, and of ghosts between them.
-    pub(super) fn new(domain: &Domain, parts: &[Part], harness: &Harness, first: u32, is_last: bool) -> Chunk {
+    pub(super) fn new(
+        domain: &Domain,
+        parts: &[Part],
+        (harness, joined): (&Harness, &[u32]),
+        first: u32,
+        is_last: bool,
+    ) -> Chunk {
         let tiles = parts.first().map_or(0, |part| part.tiles.start)..parts.last().map_or(0, |part| part.tiles.end);
         let width = domain.width;
         let start = first as usize * width;
@@ -58,10 +64,13 @@ impl Chunk {
             }
             words.extend(bits);
         }
-        push_tasks(domain, parts, harness, &mut words, &mut range);
+        push_tasks(domain, parts, (harness, joined), &mut words, &mut range);
         let (mut stars, mut reals) = (Vec::new(), Vec::new());
         for star in 0..domain.stars.len() {
-            stars.push(push_star(own, &slots, star, harness, (&mut words, &mut reals)));
+            stars.push(match domain.stars[star].changes {
+                true => push_changing(own, &slots, (star, domain), (&mut words, &mut reals)),
+                false => push_star(own, &slots, star, harness, (&mut words, &mut reals)),
+            });
         }
         Chunk { groups, words, reals, range, stars }
     }
@@ -95,21 +104,33 @@ pub(super) fn size(domain: &Domain, part: &Part, harness: &Harness) -> [u64; 3] 
                 }
             };
             reals += elements * data * 4;
+            if domain.stars[star].changes {
+                let changing = tile.changing.as_ref().and_then(|changing| changing.star(star));
+                let [names, numbers] = changing.map_or([0; 2], |star| [star.others.len(), star.data.words().len()]);
+                words += 4 * (names as u64 + groups) + 8 * own;
+                reals += 4 * numbers as u64;
+            }
         }
     }
     [words, reals, slots * domain.shape.private as u64 * 4]
 }
 
 /// Appends the tiles of all parts that are walked, and which part has which.
-fn push_tasks(domain: &Domain, parts: &[Part], harness: &Harness, words: &mut Vec<u32>, range: &mut Record) {
+fn push_tasks(
+    domain: &Domain,
+    parts: &[Part],
+    (harness, joined): (&Harness, &[u32]),
+    words: &mut Vec<u32>,
+    range: &mut Record,
+) {
     let mut starts = vec![0];
     let mut tiles = Vec::new();
     for part in parts {
         match &part.walked {
-            Some(cuts) => tiles.push(sequence(domain, part, cuts, words)),
+            Some(cuts) => tiles.push(sequence(domain, part, (cuts, joined), words)),
             // A ghost has no pieces.
             None if domain.share.is_some() && part.tiles.is_empty() => continue,
-            None if domain.share.is_some() && !has_walked_tasks(domain.order) => {
+            None if domain.share.is_some() && !is_walked_whole(domain, &domain.tiles[part.tiles.clone()]) => {
                 for tile in &domain.tiles[part.tiles.clone()] {
                     for first in tile.own().step_by(PIECE) {
                         tiles.push(push_piece(tile, first, words));
@@ -120,7 +141,9 @@ fn push_tasks(domain: &Domain, parts: &[Part], harness: &Harness, words: &mut Ve
             }
             None if is_walked(domain) => {
                 tiles.extend(
-                    domain.tiles[part.tiles.clone()].iter().map(|tile| push_tile(domain, tile, harness, words)),
+                    domain.tiles[part.tiles.clone()]
+                        .iter()
+                        .map(|tile| push_tile(domain, tile, (harness, joined), words)),
                 );
             }
             // Visited slot by slot.
@@ -150,17 +173,23 @@ fn push_piece(tile: &Tile, first: usize, words: &mut Vec<u32>) -> shaders::Tile 
 }
 
 /// Small waves in sequence: one tile without a table, with a run for each wave.
-fn sequence(domain: &Domain, part: &Part, cuts: &[usize], words: &mut Vec<u32>) -> shaders::Tile {
+fn sequence(domain: &Domain, part: &Part, (cuts, joined): (&[usize], &[u32]), words: &mut Vec<u32>) -> shaders::Tile {
     let own = domain.slots_of_tiles(part.tiles.clone());
     let runs = words.len() as u32;
-    words.extend(cuts[..cuts.len() - 1].iter().map(|&tile| domain.tiles[tile].slots.start));
-    words.push(own.end as u32);
-    let run_count = cuts.len() as u32 - 1;
+    let mut starts: Vec<u32> = cuts[..cuts.len() - 1].iter().map(|&tile| domain.tiles[tile].slots.start).collect();
+    starts.push(own.end as u32);
+    words.extend(cut_runs(&starts, joined));
+    let run_count = words.len() as u32 - runs - 1;
     shaders::Tile { first: own.start as u32, own: own.len() as u32, runs, run_count, ..shaders::Tile::default() }
 }
 
 /// A tile of the domain, with its halo if it has a table.
-fn push_tile(domain: &Domain, tile: &Tile, harness: &Harness, words: &mut Vec<u32>) -> shaders::Tile {
+fn push_tile(
+    domain: &Domain,
+    tile: &Tile,
+    (harness, joined): (&Harness, &[u32]),
+    words: &mut Vec<u32>,
+) -> shaders::Tile {
     let own = tile.own();
     let first_outside = words.len() as u32;
     if let (Form::Wide { halo, .. }, true) = (&tile.form, harness.table.is_some()) {
@@ -168,7 +197,7 @@ fn push_tile(domain: &Domain, tile: &Tile, harness: &Harness, words: &mut Vec<u3
     }
     let outside = words.len() as u32 - first_outside;
     let runs = words.len() as u32;
-    words.extend(run_starts(domain, tile));
+    words.extend(cut_runs(&run_starts(domain, tile), joined));
     shaders::Tile {
         first: own.start as u32,
         own: own.len() as u32,
@@ -259,6 +288,40 @@ fn push_star(
     at.data = reals.len() as u32;
     wide().for_each(|(_, _, star)| reals.extend_from_slice(star.data.words()));
     push_rows(tiles, star, (words, reals), &mut at);
+    at
+}
+
+/// Appends the arrays of a changing star, around each vertex a row: of pairs of first element and number of elements, then names, then
+/// data. Its columns send all vertices there.
+fn push_changing(
+    tiles: &[Tile],
+    slots: &Range<usize>,
+    (star, domain): (usize, &Domain),
+    (words, reals): (&mut Vec<u32>, &mut Vec<u32>),
+) -> Star {
+    let ((others, data), width) = (domain.stars[star].lengths(), domain.width);
+    let mut at = Star { columns: words.len() as u32, ..Star::default() };
+    words.extend((0..slots.len()).step_by(width).map(|first| ALONE | first as u32));
+    at.rows = words.len() as u32;
+    words.resize(words.len() + 2 * slots.len(), 0);
+    (at.row_names, at.row_data) = (words.len() as u32, reals.len() as u32);
+    let mut first = 0;
+    for tile in tiles {
+        let Some(star) = tile.changing.as_ref().and_then(|changing| changing.star(star)) else { continue };
+        let (vertices, width) = tile.groups(width);
+        for (i, slot) in tile.own().enumerate() {
+            // The lanes left over are padding, copies of the last vertex.
+            let i = i.min(vertices - 1);
+            let columns = star.columns_of(i, width);
+            let row = at.rows as usize + 2 * (slot - slots.start);
+            (words[row], words[row + 1]) = (first, columns.len() as u32);
+            first += columns.len() as u32;
+            let lane = i % width;
+            let numbers = star.data.words();
+            words.extend((columns.start * others..columns.end * others).map(|row| star.others[row * width + lane]));
+            reals.extend((columns.start * data..columns.end * data).map(|row| numbers[row * width + lane]));
+        }
+    }
     at
 }
 

@@ -107,18 +107,24 @@ impl Plan {
     pub(crate) fn new(domain: &Domain, limits: &Limits) -> Result<Plan> {
         let harness = Harness {
             width: domain.width as u32,
-            rows: domain.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
+            rows: domain.changes() || domain.tiles.iter().any(|tile| matches!(tile.form, Form::Rows { .. })),
             fixed: domain.is_fixed_anywhere(),
             table: if has_walked_tasks(domain.order) { table(domain, limits) } else { None },
             phase_size: limits.invocations.min(64),
             walk_size: walk_size(domain, limits),
         };
+        Plan::of(domain, limits, harness)
+    }
+
+    /// The same for kernels that were compiled for a domain with other elements of changing stars.
+    pub(crate) fn of(domain: &Domain, limits: &Limits, harness: Harness) -> Result<Plan> {
+        let joined = if domain.changes() { domain.joined_before() } else { Vec::new() };
         let parts = parts(domain, &harness, limits);
         let cuts = cut(domain, &parts, &harness, limits)?;
         let mut chunks: Vec<Chunk> = Vec::new();
         for cut in cuts.windows(2) {
             let (first, is_last) = (chunks.last().map_or(0, |chunk| chunk.groups.end), cut[1] == parts.len());
-            chunks.push(Chunk::new(domain, &parts[cut[0]..cut[1]], &harness, first, is_last));
+            chunks.push(Chunk::new(domain, &parts[cut[0]..cut[1]], (&harness, &joined), first, is_last));
         }
         let pieces = pieces(domain);
         let total = (domain.slots() / domain.width) as u32;
@@ -145,7 +151,7 @@ impl Plan {
             _ if domain.share.is_some() => all.clone(),
             Key::PriorityDag | Key::Own => Vec::new(),
             Key::Blocked { .. } => tasks(&domain.waves(), &cuts),
-            _ => phases(domain, &parts, &cuts, &chunks, harness.width),
+            _ => phases(domain, &parts, &cuts, &chunks, &joined),
         };
         let (ranges, list, walks) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Plan {
@@ -186,9 +192,11 @@ impl Plan {
     /// How vertices are visited under a rule, without repetitions.
     pub(crate) fn entries(&self, domain: &Domain, rule: Rule) -> Vec<Entry> {
         let waves = match rule {
+            _ if overlaps(domain.order) && matches!(rule, Rule::InOrder | Rule::Backward) => return vec![Entry::Tasks],
+            // What is visited how depends on the elements that there are.
+            _ if domain.changes() => return vec![Entry::Phase, Entry::Tasks],
             Rule::Alone => &self.each,
             Rule::AtOnce => &self.all,
-            _ if overlaps(domain.order) => return vec![Entry::Tasks],
             _ => &self.waves,
         };
         let mut entries: Vec<Entry> = waves.iter().map(|wave| wave.what.entry()).collect();
@@ -244,13 +252,36 @@ fn pieces(domain: &Domain) -> Vec<u32> {
     let mut ends = vec![0];
     for t in 0..domain.graph.len() {
         let tiles = &domain.tiles[domain.tiles_of(t..t + 1)];
-        let pieces: usize = match has_walked_tasks(domain.order) {
+        let pieces: usize = match is_walked_whole(domain, tiles) {
             true => usize::from(!tiles.is_empty()),
             false => tiles.iter().map(|tile| tile.own().len().div_ceil(PIECE)).sum(),
         };
         ends.push(ends[t] + pieces as u32);
     }
     ends
+}
+
+/// Whether one workgroup walks all of these tiles of a task of a share: there may be edges between them.
+fn is_walked_whole(domain: &Domain, tiles: &[Tile]) -> bool {
+    has_walked_tasks(domain.order) || tiles.iter().any(|tile| tile.changing.is_some())
+}
+
+/// Cuts runs of slots so that no changing star joins two of one. `starts`: where they start, and the end; `joined`: see
+/// [`Domain::joined_before`].
+fn cut_runs(starts: &[u32], joined: &[u32]) -> Vec<u32> {
+    let mut cut = Vec::with_capacity(starts.len());
+    for run in starts.windows(2) {
+        let mut start = run[0];
+        cut.push(start);
+        for slot in if joined.is_empty() { 0..0 } else { run[0]..run[1] } {
+            if joined[slot as usize] > start {
+                start = slot;
+                cut.push(start);
+            }
+        }
+    }
+    cut.extend(starts.last());
+    cut
 }
 
 /// Whether the rounds of an order are planned together, because most of its tasks wait for the one before.
@@ -362,7 +393,7 @@ fn tasks(waves: &[u32], cuts: &[u32]) -> Vec<Wave> {
 }
 
 /// Waves of phases: slots of large ones, and sequences of small ones that a workgroup walks.
-fn phases(domain: &Domain, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width: u32) -> Vec<Wave> {
+fn phases(domain: &Domain, parts: &[Part], cuts: &[u32], chunks: &[Chunk], joined: &[u32]) -> Vec<Wave> {
     let mut number = 0;
     let mut found = Vec::new();
     for same in parts.chunk_by(|a, b| a.walked.is_none() && b.walked.is_none() && a.waves == b.waves) {
@@ -372,7 +403,12 @@ fn phases(domain: &Domain, parts: &[Part], cuts: &[u32], chunks: &[Chunk], width
         match same[0].walked {
             None => {
                 let tiles = same[0].tiles.start..same[same.len() - 1].tiles.end;
-                found.extend(slots(chunks, width, groups_of(domain, &tiles)));
+                for wave in slots(chunks, domain.width as u32, groups_of(domain, &tiles)) {
+                    let What::Slots(Range { start, end }) = wave.what else { continue };
+                    let runs = cut_runs(&[start, end], joined);
+                    let of_run = |run: &[u32]| Wave { what: What::Slots(run[0]..run[1]), ..wave.clone() };
+                    found.extend(runs.windows(2).map(of_run));
+                }
             }
             Some(_) => found.push(Wave { chunk, what: What::Tasks(task..task + 1) }),
         }

@@ -1,5 +1,7 @@
 //! Elements that come and go, on random graphs: every engine has the bits of the definition, written out here once more.
 
+#[cfg(feature = "gpu")]
+use crate::conformance::gpu_or_skip;
 use crate::number::Int;
 use crate::program::{Incidence, Stars};
 use crate::{Backend, Mesh, Program, Renewal, Result, Simd, Simulation, Stages, kernels, record, stars, vertex};
@@ -250,6 +252,15 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
         for order in Order::ALL.map(|order| order.resolved(block)) {
             for (backend, simd) in &engines {
                 check(&program, n, order, backend, *simd, 3);
+            }
+            #[cfg(feature = "gpu")]
+            if let Some(gpu) = (seed % 12 == 0).then(gpu_or_skip).flatten() {
+                check(&program, n, order, &gpu, Simd::Auto, 3);
+            }
+            #[cfg(all(feature = "cluster", feature = "gpu"))]
+            if seed % 12 == 6 && gpu_or_skip().is_some() {
+                let hosts = crate::Cluster::hybrid(0, 0.5).unwrap().threads(1);
+                check(&program, n, order, &Backend::Cluster(hosts), Simd::Auto, 3);
             }
             #[cfg(feature = "cluster")]
             check(&program, n, order, &hosts(1 + random(5) as u32), Simd::Bits256, 3);
