@@ -385,7 +385,10 @@ impl Program for Cloth {
             Moving { from: position.into(), to: to.into(), inverse_mass: free / mass }
         };
         let moving: Vec<Moving> = (0..renewal.vertices()).map(moving).collect();
-        let meshweft_physics::Approach { gaps, guess } = touching.approach(|v| renewal.number(v), &moving, self.dt)?;
+        let found = touching.approach(|v| renewal.number(v), &moving, self.dt);
+        let meshweft_physics::Approach { gaps, guess } = found.map_err(|error| {
+            meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
+        })?;
         renewal.set_field("guess", guess.into_flattened());
         let elements = gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(Gaps, elements, move |i: Incidence<4>| {
@@ -480,7 +483,7 @@ impl Example for Cloth {
             Setting {
                 name: "touching",
                 about: "whether it touches itself, or passes through",
-                kind: Kind::Choice(&["off", "on"]),
+                kind: Kind::Choice(&["on", "off"]),
             },
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],

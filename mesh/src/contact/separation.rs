@@ -97,7 +97,7 @@ struct Look<'a> {
 ///
 /// `from`, `to`: shape `[n × 3]`; `reach`: above 0, in the same units.
 ///
-/// Pairs that touch at the start already have no gap. The result depends on the positions alone. Cost: as [`Finder::find`] where all
+/// Pairs that touch at the start already, or all but for rounding, have no gap. The result depends on the positions alone. Cost: as [`Finder::find`] where all
 /// moves slowly, else that of a walk, O(n log n).
 ///
 /// # Errors
@@ -279,6 +279,10 @@ fn between(
         return None;
     }
     let narrow = distance.min(reach);
+    if gap(start, start) < LEFT * narrow {
+        // So near that rounding decides where the closest points are: that is no direction either.
+        return None;
+    }
     if left < LEFT * narrow {
         return Some(Err(vertices));
     }
@@ -357,6 +361,30 @@ mod tests {
             }
         }
         assert!(steps > 100 && held > 20 && gaps > 1000, "{steps} steps, {held} held back, {gaps} gaps");
+    }
+
+    #[test]
+    fn where_surfaces_cross_or_all_but_touch_at_the_start_there_is_an_answer() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let near = [0.0, 1e-15, 1e-13, 1e-11, 1e-9][random.below(5)];
+            // Two sheets, of which one stands in the other, nearly edge on edge.
+            let mut points: Vec<[f64; 3]> = Vec::new();
+            for i in 0..16 {
+                let [x, y] = [f64::from(i / 4), f64::from(i % 4)];
+                points.push([x, y, 0.0]);
+                points.push([x, 1.0, y - 1.0]);
+            }
+            points.iter_mut().flatten().for_each(|x| *x += near * (random.unit() - 0.5));
+            let sheet = (0..3).flat_map(|i| (0..3).map(move |j| 4 * i + j));
+            let triangles = sheet.flat_map(|a| [[a, a + 1, a + 4], [a + 1, a + 5, a + 4]]);
+            let triangles: Vec<[u32; 3]> =
+                triangles.flat_map(|t: [u32; 3]| [t.map(|v| 2 * v), t.map(|v| 2 * v + 1)]).collect();
+            let mut finder = Finder::new(Surface::new(&points, &triangles, &[], &[]).unwrap(), 0.0).unwrap();
+            let to = points.iter().map(|p| p.map(|x| x + 0.02 * (random.unit() - 0.5))).collect();
+            let found = separate(&mut finder, &points, to, 0.05).unwrap();
+            assert!(found.gaps.iter().all(|gap| gap.distance > 0.0 && gap.least.is_finite()), "seed {seed}");
+        }
     }
 
     #[test]

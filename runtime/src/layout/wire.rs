@@ -499,6 +499,34 @@ mod tests {
     }
 
     #[test]
+    fn elements_that_come_and_go_are_sound_until_anything_of_them_is_changed() {
+        // One element around the first vertex, whose other one is the last.
+        let far =
+            || Ell::of((1, 1), vec![0, 1, 1], [vec![0; 2], vec![1, 0, 0, 0]], vec![3; 2], Data::of(vec![1.0f32; 2]));
+        let sent = |changing: Changing| {
+            let form = Form::Wide { halo: Vec::new().into(), stars: vec![wide()] };
+            let (fixed, numbers, changing) = (Vec::new(), Vec::new(), Some(Arc::new(changing)));
+            let mut bytes = Vec::new();
+            Tile { slots: 0..4, fixed, numbers, form, changing }.write(&mut bytes).unwrap();
+            Tile::read(&mut &bytes[..], Precision::F32, &[(1, 1)])
+        };
+        let nothing = || Changing { stars: vec![Ell::nothing(Precision::F32)], turns: Vec::new() };
+        let tile = sent(Changing { stars: vec![far()], turns: vec![0; 4] }).unwrap();
+        assert!(tile.is_sound(2, &|slot| slot < 4) && !tile.is_sound(2, &|slot| slot < 3), "a slot that is not read");
+        assert_eq!(tile.changing.unwrap().stars[0].others[..], [3; 2]);
+        assert!(sent(nothing()).unwrap().changing.is_none());
+        let spoilt = [
+            Changing { stars: vec![far()], turns: vec![0; 3] },
+            Changing { stars: vec![Ell { degrees: vec![2, 0, 0, 0].into(), ..far() }], turns: Vec::new() },
+            Changing { stars: vec![Ell { columns: vec![0, 1].into(), ..far() }], turns: Vec::new() },
+        ];
+        for changing in spoilt {
+            assert!(!sent(changing).unwrap().is_sound(2, &|slot| slot < 4));
+        }
+        assert!(sent(Changing { stars: vec![Ell::nothing(Precision::F32), far()], turns: Vec::new() }).is_err());
+    }
+
+    #[test]
     fn a_tile_is_updated_side_by_side_only_in_groups_of_several() {
         let tile = |form| Tile { slots: 0..4, fixed: Vec::new(), numbers: Vec::new(), form, changing: None };
         let reads = |slot: u32| slot < 4;
