@@ -7,7 +7,8 @@
 //! on. The halo of a tile belongs to neighbors of its task. Debug builds and the tests of this crate check this at
 //! every access with an owner tag a slot.
 //! Elements of changing stars join tasks in the graph of the domain that a walk goes by (`layout/renewal.rs`), so the inequality holds for
-//! them, too; both are replaced together, between walks. What such elements read of a tile that is being updated is read of its table.
+//! them, too; both are replaced together, between walks. A tile that has some writes each of its groups through, so they
+//! may read any slot that is not of a neighbor under way.
 //! A search from a frontier ([`relaxation`](super::relaxation)) reads others of the frontier alone and writes those to the other array;
 //! any other vertex is read and written in place by the one thread that has its tile, or that it was listed by.
 //! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
