@@ -33,6 +33,7 @@ use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What the typed face of a simulation asks for besides.
 pub(super) trait Typed<T: Number>: AnySimulation {
@@ -154,8 +155,10 @@ impl<T: Number> Core<T> {
     fn renew(&mut self) -> Result<()> {
         if self.changing.is_there && self.changing.is_stale {
             let state = (&self.fields, self.engine.state()?);
+            let started = Instant::now();
             let domain = self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?;
             self.engine.renew(domain);
+            self.changing.whole += started.elapsed();
         }
         Ok(())
     }
@@ -658,6 +661,11 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn stalls(&self) -> u64 {
         self.facts().stalls
+    }
+
+    fn changing_s(&self) -> [f64; 2] {
+        let Changing { finding, whole, .. } = &self.changing;
+        [*finding, *whole - *finding].map(|time| time.as_secs_f64())
     }
 
     fn updates_left_out(&self) -> u64 {

@@ -4,8 +4,7 @@ use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
 use crate::layout::{
-    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows,
-    shared_stride,
+    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
 };
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
