@@ -158,7 +158,7 @@ pub fn separate(finder: &mut Finder, from: &[[f64; 3]], mut to: Vec<[f64; 3]>, r
             )));
         }
         if !too_many && !(0..from.len()).any(is_held) {
-            gaps.sort_unstable_by_key(|gap: &Gap| (gap.above, gap.vertices));
+            gaps.sort_by_cached_key(|gap: &Gap| (gap.above, gap.vertices));
             return Ok(Separation { gaps, to });
         }
         for v in 0..from.len() {
@@ -191,30 +191,33 @@ impl Look<'_> {
 
     fn meeting<const EDGES: bool>(&self, own: &Tree, others: &Tree) -> Vec<Gap> {
         let parts = parallel::map(parallel::ranges(own.groups(), 64), |range| {
-            let (mut gaps, mut pairs) = (Vec::new(), Vec::with_capacity(BATCH));
+            let (mut gaps, mut pairs, mut count) = (Vec::new(), [[0; 4]; BATCH], 0);
             let most = MOST * self.surface.vertices.len();
+            let mut stack = Vec::new();
             for group in range {
                 // Once there are too many it does not matter which.
                 if self.count.load(Ordering::Relaxed) > most {
                     break;
                 }
-                own.meeting(group, others, |i, j| {
+                own.meeting(group, others, &mut stack, |i, j| {
                     let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    if let Some(pair) = self.surface.pair::<EDGES>(i, j) {
-                        pairs.push(pair);
-                        if pairs.len() == BATCH {
-                            self.measure::<EDGES>(&mut pairs, &mut gaps);
-                        }
+                    // No branch: the processor would guess wrong too often.
+                    let (pair, is_apart) = self.surface.pair::<EDGES>(i, j);
+                    pairs[count] = pair;
+                    count += usize::from(is_apart);
+                    if count == BATCH {
+                        self.measure::<EDGES>(&pairs, &mut gaps);
+                        count = 0;
                     }
                 });
-                self.measure::<EDGES>(&mut pairs, &mut gaps);
             }
+            self.measure::<EDGES>(&pairs[..count], &mut gaps);
             gaps
         });
         parts.concat()
     }
 
-    fn measure<const EDGES: bool>(&self, pairs: &mut Vec<[u32; 4]>, gaps: &mut Vec<Gap>) {
+    fn measure<const EDGES: bool>(&self, pairs: &[[u32; 4]], gaps: &mut Vec<Gap>) {
         distance::each::<EDGES>(pairs, self.from, |i, squared| {
             let pair = pairs[i];
             let way = pair.iter().map(|&v| self.ways[v as usize]).fold(0.0, f64::max);
@@ -223,7 +226,6 @@ impl Look<'_> {
                 self.take(pair, if EDGES { 2 } else { 1 }, gaps);
             }
         });
-        pairs.clear();
     }
 
     /// Looks at a pair: takes its gap, or has it held back.
