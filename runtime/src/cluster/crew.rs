@@ -32,7 +32,7 @@ use super::message::{self, Begin, Control};
 use super::partition;
 use super::snapshot::Snapshot;
 use super::workers::Workers;
-use crate::engine::{Engine, Facts, Progress, Promise, Recording, Remote, Table};
+use crate::engine::{Edit, Engine, Facts, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, State, View, ViewMut};
 use crate::number::Number;
@@ -529,7 +529,7 @@ impl<T: Number> Engine<T> for Crew<T> {
         self.replace(None, edit)
     }
 
-    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
         match begin {
             Some(begin) => self.replace(Some(domain), begin),
             None => self.replace(Some(domain), &mut |_| ()),

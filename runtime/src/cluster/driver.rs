@@ -14,7 +14,7 @@ use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
-use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
+use crate::engine::{Edit, Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, Shares, State, View, ViewMut};
 use crate::number::Number;
@@ -488,7 +488,7 @@ impl<T: Number> Engine<T> for Driver<T> {
         self.replace(None, Arc::new(state))
     }
 
-    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
         let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
         let mut state = Arc::unwrap_or_clone(state);
         begin.into_iter().for_each(|begin| begin(state.view_mut()));

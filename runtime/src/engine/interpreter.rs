@@ -4,7 +4,7 @@ use super::code::{Code, Measure, Pass, Sight};
 use super::compiled::Table;
 use super::reduce::Reduction;
 use super::store::Store;
-use super::{Engine, Facts, Progress};
+use super::{Edit, Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
@@ -206,7 +206,7 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         Ok(())
     }
 
-    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
         self.walker.renew(domain, None)?;
         begin.map_or(Ok(()), |begin| self.edit(begin))
     }

@@ -57,6 +57,9 @@ use crate::shared::Shared;
 use crate::step::{Settings, Step};
 use std::sync::Arc;
 
+/// What changes a state.
+pub(crate) type Edit<'a, T> = dyn FnMut(ViewMut<'_, T>) + 'a;
+
 /// What runs the steps of a simulation and keeps its state.
 pub(crate) trait Engine<T: Number>: Send + Sync {
     /// Takes a step, or asks a device for it and goes on.
@@ -95,7 +98,7 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 
     /// Goes on with other elements of changing stars, after a change of the state if there is one to make. Only an engine whose backend was
     /// found to be able to is asked.
-    fn renew(&mut self, _domain: Arc<Domain>, _begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+    fn renew(&mut self, _domain: Arc<Domain>, _begin: Option<&mut Edit<T>>) -> Result<()> {
         unreachable!("a backend that has no changing stars is refused when a simulation is built");
     }
 

@@ -16,7 +16,7 @@ use super::kernels::Kernel;
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
-use crate::engine::{Engine, Facts, Progress};
+use crate::engine::{Edit, Engine, Facts, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, State, View, ViewMut};
 use crate::number::Number;
@@ -233,7 +233,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
         Ok(())
     }
 
-    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut dyn FnMut(ViewMut<'_, T>)>) -> Result<()> {
+    fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
         self.state()?;
         let Some(mut state) = self.here.take() else { return Ok(()) };
         begin.into_iter().for_each(|begin| begin(state.view_mut()));

@@ -75,7 +75,7 @@ impl Program for Weaving {
 }
 
 fn is_fixed(one_of: u32, v: u32) -> bool {
-    one_of > 0 && v % one_of == 0
+    one_of > 0 && v.is_multiple_of(one_of)
 }
 
 /// What an incidence of a knot has as data.
@@ -111,8 +111,9 @@ fn in_order<const K: usize>(elements: &[[u32; K]], order: Order) -> Vec<(u32, us
     schedule.permutation().order().iter().map(|&number| (number, numbers[number as usize])).collect()
 }
 
-/// A step by its definition. `order`: numbers in the order of the schedule; `knots` and `braids` in theirs.
-fn step(cells: &mut Cells, program: &Weaving, order: &[u32], (knots, braids): (&[(u32, usize)], &[(u32, usize)])) {
+/// A step by its definition. `order`: numbers in the order of the schedule; `elements`: knots and braids in theirs.
+fn step(cells: &mut Cells, program: &Weaving, order: &[u32], elements: [&[(u32, usize)]; 2]) {
+    let [knots, braids] = elements;
     let is_free = |v: u32| !is_fixed(program.fixed, v);
     let knot = |cells: &mut Cells, salt: i32| {
         for &(number, e) in knots {
@@ -235,7 +236,7 @@ fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() 
                 let mut expected = cells(&run);
                 for i in 0..3 {
                     run.step().unwrap();
-                    step(&mut expected, &program, &vertices, (&knots, &braids));
+                    step(&mut expected, &program, &vertices, [&knots, &braids]);
                     let of = format!("step {i} of seed {seed} under {} on {backend:?} {simd:?}", run.order());
                     assert_eq!(cells(&run), expected, "{of}");
                 }
