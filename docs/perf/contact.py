@@ -42,16 +42,15 @@ def seconds(*command):
 
 
 def cloth(steps, touching, *words):
-    """Seconds of that many steps, of finding contacts, and of repair. Digests of all rounds are the same."""
+    """Vertices, and seconds of that many steps and what there is besides, of finding contacts, and of repair."""
     with tempfile.TemporaryDirectory() as folder:
         text, all_s = seconds(PROGRAM, "run", "cloth", "--no-pictures", "--quiet", "--json", "--out", folder, "--threads", "1",
                               "--every", "100000", "--checkpoint-every", "never", "--set", f"touching={touching}",
                               "--steps", str(steps), *words)
     report = json.loads(text)
-    set_up = sum(report["setup_s"].values()) + report["saving_s"]
     # Waiting for a core counts for wall times alone.
-    share = all_s / (report["wall_s"] + set_up)
-    return report["vertices"], all_s - share * set_up, share * report["finding_s"], share * report["repair_s"]
+    share = all_s / (report["wall_s"] + sum(report["setup_s"].values()))
+    return report["vertices"], all_s, share * report["finding_s"], share * report["repair_s"]
 
 
 NEWTON = """
@@ -95,26 +94,25 @@ with tempfile.TemporaryDirectory() as folder:
     }
     print("| scene | steps | touching off, ns a vertex and step | on | ratio | finding | repair | sweeps |")
     print("|---|---|---|---|---|---|---|---|")
-    whole = {}
+    ends = (1, 50, 100, 150, 200)
+    ours = {}
     for scene, words in scenes.items():
-        for first, last in ((0, 50), (50, 100), (100, 150), (150, 200)):
+        rounds = [[[cloth(steps, touching, *words) for touching in ("off", "on")] for steps in ends] for _ in range(ROUNDS)]
+        for i, (first, last) in enumerate(zip(ends, ends[1:])):
             figures = []
-            for _ in range(ROUNDS):
-                ends = [[cloth(steps, touching, *words) if steps else (0,) * 4 for steps in (first, last)] for touching in ("off", "on")]
-                vertices = ends[0][1][0]
-                off, on = ([b - a for a, b in zip(*pair)][1:] for pair in ends)
-                figures.append([1e9 * off[0] / 50 / vertices, 1e9 * on[0] / 50 / vertices, on[0] / off[0],
-                                on[1] / on[0], on[2] / on[0]])
+            for runs in rounds:
+                (_, off, _, _), on = ([b - a for a, b in zip(*pair)] for pair in zip(runs[i], runs[i + 1]))
+                per_step = 1e9 / (last - first) / runs[i][0][0]
+                figures.append([per_step * off, per_step * on[1], on[1] / off, on[2] / on[1], on[3] / on[1]])
             off, on, ratio, finding, repair = (statistics.median(column) for column in zip(*figures))
-            whole[scene, first] = on
-            print(f"| {scene} | {first + 1} to {last} | {off:.0f} | {on:.0f} | {ratio:.1f} | {finding:.0%} | {repair:.0%} "
+            ours[last] = on
+            print(f"| {scene} | to {last} | {off:.0f} | {on:.0f} | {ratio:.1f} | {finding:.0%} | {repair:.0%} "
                   f"| {1 - finding - repair:.0%} |", flush=True)
     if len(sys.argv) > 2:
         thickness = 0.4 * (2 + math.sqrt(2)) / 3 * 0.01
         text, _ = seconds(sys.argv[2], "-c", NEWTON, strip, "200", str(thickness))
         times = [float(x) for x in re.findall(r"TIME (\S+)", text.decode())]
         print("\n| the strip, steps | Newton, ns a vertex and step | times as long |\n|---|---|---|")
-        for first in (0, 50, 100, 150):
-            theirs = 1e9 * statistics.median(times[first:first + 50]) / 9000
-            ours = whole[list(scenes)[1], first]
-            print(f"| {first + 1} to {first + 50} | {theirs:,.0f} | {theirs / ours:.1f} |")
+        for last in ends[1:]:
+            theirs = 1e9 * statistics.median(times[last - 49:last]) / 9000
+            print(f"| to {last} | {theirs:,.0f} | {theirs / ours[last]:.1f} |")

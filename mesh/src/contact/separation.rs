@@ -45,7 +45,8 @@ const ROUNDING: f64 = 1e-6;
 /// The farthest that a guess may lead, in reaches: what goes farther is held back, or it would come near too much on its way.
 const FARTHEST: f64 = 8.0;
 
-/// Where all moves by less than this, in reaches, pairs are taken from a list of those nearby: no result depends on it.
+/// Where all moves by less than this, in reaches, pairs are taken from a list of those nearby. A list also has pairs whose swept boxes stay
+/// apart, of which some are gaps along their normal: with another share a few gaps more or less are found, none that could be passed.
 const SLOW: f64 = 0.25;
 
 /// Pairs that are measured at once: they stay in a first-level cache.
