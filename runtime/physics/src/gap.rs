@@ -31,17 +31,17 @@ record! {
 
 /// How the sides of a gap repel each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repulsion {
+pub(super) struct Repulsion {
     /// The width below which they do, m.
-    pub thickness: f64,
+    pub(super) thickness: f64,
     /// Force over what the gap lacks, N/m: of one that is half of the thickness or wider at the start.
-    pub stiffness: f64,
+    pub(super) stiffness: f64,
 }
 
 impl Gap<f64> {
     /// A gap as one of its vertices sees it. One that is narrower than half of the thickness at the start repels more, as much as would
     /// hold twice the force for each halving.
-    pub fn seen_from(gap: &contact::Gap, incidence: &Incidence<4>, repulsion: Repulsion) -> Gap<f64> {
+    pub(super) fn seen_from(gap: &contact::Gap, incidence: &Incidence<4>, repulsion: Repulsion) -> Gap<f64> {
         /// The most by which stiffness grows.
         const MOST: f64 = 1e3;
         /// Nothing, with a sign.
@@ -63,6 +63,12 @@ impl Gap<f64> {
 }
 
 impl<R: Real> Gap<R> {
+    /// The distance by which it is wider than what repels, m: negative where it repels.
+    #[inline(always)]
+    pub fn clearance(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
+        self.normal.dot(&self.apart(at, others)) - self.thickness
+    }
+
     /// Adds what the gap pushes a vertex at `at` with. `contact`: its friction and slip count, its stiffness does not.
     #[inline(always)]
     pub fn add(self, contact: &Contact<R>, system: System<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> System<R> {
@@ -75,7 +81,7 @@ impl<R: Real> Gap<R> {
     /// Its energy, J.
     #[inline(always)]
     pub fn energy(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
-        let lack = (self.thickness - self.normal.dot(&self.apart(at, others))).max(R::lit(0.0));
+        let lack = (-self.clearance(at, others)).max(R::lit(0.0));
         R::lit(0.5) * self.stiffness * lack * lack
     }
 
@@ -96,13 +102,13 @@ impl<R: Real> Gap<R> {
 
     /// Moves a place to which the vertex would go from `at` back to its side.
     #[inline(always)]
-    pub fn held(self, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> Vector3<R> {
+    pub(super) fn held(self, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> Vector3<R> {
         place + self.normal * (self.limit(at, others) - self.normal.dot(&place)).max(R::lit(0.0))
     }
 
     /// How much of the way from `at` to a place stays on its side: `share`, or less.
     #[inline(always)]
-    pub fn share(self, share: R, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
+    pub(super) fn share(self, share: R, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
         let (limit, zero) = (self.limit(at, others), R::lit(0.0));
         let (start, end) = (self.normal.dot(&at) - limit, self.normal.dot(&place) - limit);
         let way = start.max(zero) / (start - end).max(R::lit(1e-30));

@@ -24,7 +24,7 @@ impl Changing {
         Changing { is_there, is_stale: true, fields: Vec::new() }
     }
 
-    /// Lets a program find the elements for a state.
+    /// Lets a program find the elements for a state at a time.
     ///
     /// # Errors
     /// Whatever it says of the state; an element or a field that does not exist, or a value that is not finite.
@@ -34,6 +34,7 @@ impl Changing {
         mesh: &Mesh,
         layout: &Layout,
         (fields, state): (&Fields, View<T>),
+        time: f64,
     ) -> Result<Arc<Domain>> {
         let (kinds, order) = (fields.kinds(), layout.schedule.permutation().order());
         let number = |v: u32| order[layout.places.rank()[v as usize] as usize];
@@ -44,6 +45,7 @@ impl Changing {
         let vertices = order.len() as u32;
         let found = Found {
             vertices,
+            time,
             number: &number,
             real: &real,
             stars: Stars { renews: true, ..Stars::default() },

@@ -154,7 +154,7 @@ impl<T: Number> Core<T> {
     fn renew(&mut self) -> Result<()> {
         if self.changing.is_there && self.changing.is_stale {
             let state = (&self.fields, self.engine.state()?);
-            let domain = self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?;
+            let domain = self.changing.renew(&*self.program, &self.mesh, &self.layout, state, self.clock.time)?;
             self.engine.renew(domain);
         }
         Ok(())
