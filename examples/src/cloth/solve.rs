@@ -41,17 +41,12 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Update<Cloth
             let moved = at - own.before;
             system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));
             if TOUCHING {
-                system = around.fold(Gaps, system, |system, [b, c, d], gap| {
-                    gap.add(&contact, system, at, [b.position, c.position, d.position])
-                });
+                let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
+                let place = |other: SharedOf<Cloth, R>| other.position;
+                let position = corridor.step((around, Gaps), place, &contact, system, at, p.relaxation * own.free);
+                return Node { position, ..own };
             }
         }
-        let to = at + system.solve() * (p.relaxation * own.free);
-        if !TOUCHING {
-            return Node { position: to, ..own };
-        }
-        let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
-        let place = |other: SharedOf<Cloth, R>| other.position;
-        Node { position: corridor.keep(around, Gaps, place, at, to), ..own }
+        Node { position: at + system.solve() * (p.relaxation * own.free), ..own }
     }
 }

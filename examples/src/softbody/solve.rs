@@ -30,7 +30,6 @@ impl<const CONTACT: bool, const TOUCHING: bool> Update<Softbody> for Solve<CONTA
         let moved = at - own.before;
         let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
         let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
-        let place = |other: SharedOf<Softbody, R>| other.position;
         if CONTACT {
             let contact = p.obstacles.contact(inertia + p.solid.lambda * shear.1, p.dt);
             let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), p.obstacles.lift);
@@ -38,21 +37,17 @@ impl<const CONTACT: bool, const TOUCHING: bool> Update<Softbody> for Solve<CONTA
             system = contact.add(system, ball, moved);
             system = contact.add(system, ground, moved);
             system = contact.add(system, lid, by_lid);
-            let mut nearest = ball.distance.min(ground.distance).min(lid.distance);
-            if TOUCHING {
-                (system, nearest) = around.fold(Gaps, (system, nearest), |(system, nearest), others, gap| {
-                    let others = others.map(place);
-                    (gap.add(&contact, system, at, others), nearest.min(gap.clearance(at, others)))
-                });
-            }
+            let nearest = ball.distance.min(ground.distance).min(lid.distance);
             // More than the whole step would lift what lies off, again and again.
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
+            if TOUCHING {
+                let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
+                let place = |other: SharedOf<Softbody, R>| other.position;
+                let position = corridor.step((around, Gaps), place, &contact, system, at, relaxation * own.free);
+                return Node { position, ..own };
+            }
         }
-        let to = at + system.solve_robustly() * (relaxation * own.free);
-        if !TOUCHING {
-            return Node { position: to, ..own };
-        }
-        let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
-        Node { position: corridor.keep(around, Gaps, place, at, to), ..own }
+        let step = system.solve_robustly() * (relaxation * own.free);
+        Node { position: at + step, ..own }
     }
 }

@@ -65,17 +65,25 @@ impl Gap<f64> {
 impl<R: Real> Gap<R> {
     /// The distance by which it is wider than what repels, m: negative where it repels.
     #[inline(always)]
-    pub fn clearance(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
+    pub(super) fn clearance(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
         self.normal.dot(&self.apart(at, others)) - self.thickness
     }
 
-    /// Adds what the gap pushes a vertex at `at` with. `contact`: its friction and slip count, its stiffness does not.
+    /// Adds what the gap pushes a vertex at `at` with, if it does when the vertex is at `then`. `contact`: its friction and slip count, its
+    /// stiffness does not.
     #[inline(always)]
-    pub fn add(self, contact: &Contact<R>, system: System<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> System<R> {
+    pub(super) fn add(
+        self,
+        contact: &Contact<R>,
+        system: System<R>,
+        (at, then): (Vector3<R>, Vector3<R>),
+        others: [Vector3<R>; 3],
+    ) -> System<R> {
         let apart = self.apart(at, others);
         let touch = Touch { normal: self.normal, distance: self.normal.dot(&apart) - self.thickness };
+        let then = Touch { distance: self.clearance(then, others), ..touch };
         // At the start of the step the closest points were apart along the normal alone: all else is sliding.
-        Contact { stiffness: self.stiffness, ..*contact }.add_share(system, touch, apart, self.weights.x)
+        Contact { stiffness: self.stiffness, ..*contact }.add_share(system, touch, then, apart, self.weights.x)
     }
 
     /// Its energy, J.

@@ -23,6 +23,7 @@
 mod air;
 pub mod bending;
 mod contact;
+mod facing;
 mod gap;
 mod membrane;
 mod neo_hookean;

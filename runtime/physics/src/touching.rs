@@ -1,6 +1,9 @@
 //! What of a surface touches what, step after step.
 
+use super::contact::Contact;
+use super::facing::Facing;
 use super::gap::{Gap, Repulsion};
+use super::system::System;
 use meshweft::mesh::contact::{self, FREEDOM, Finder, Surface, crossings, edge_edge, point_triangle, separate};
 use meshweft::mesh::{Error, Result};
 use meshweft::nalgebra::Vector3;
@@ -17,7 +20,7 @@ pub struct Touching {
     rest: Vec<[f64; 3]>,
     thickness: f64,
     /// By numbers along the curve, once those are known.
-    finder: Mutex<Option<Finder>>,
+    finder: Mutex<Option<(Finder, Facing)>>,
 }
 
 /// A vertex at the start of a step.
@@ -39,11 +42,15 @@ impl Touching {
     /// Of what is near at rest, the gap at rest is this much wider than what repels.
     const SLACK: f64 = 0.8;
 
+    /// How far gaps are looked for, in thicknesses. What is not near at the start of a step nor by its guess may still come near in its sweeps: in
+    /// a step that does not know of it, it would not repel, and in the next one all the more.
+    const REACH: f64 = 1.5;
+
     /// The thickness is this share of the mean edge at most: more would push apart what lies beside each other.
-    const OF_EDGE: f64 = 0.4;
+    const OF_EDGE: f64 = 0.27;
 
     /// Surfaces of some triangles; those that repeat a vertex are none. `rest`: places of all vertices of the mesh, shape `[n]`, m;
-    /// `thickness`: the distance that is kept, m, which is 0.4 of the mean edge at most.
+    /// `thickness`: the distance that is kept, m, which is 0.27 of the mean edge at most.
     ///
     /// # Errors
     /// A thickness that is not above 0; a surface that passes through itself at rest.
@@ -77,7 +84,7 @@ impl Touching {
 
     /// How far from its guess a vertex may end, m.
     pub fn freedom(&self) -> f64 {
-        FREEDOM * self.thickness
+        FREEDOM * Self::REACH * self.thickness
     }
 
     /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess`: the name of the field that takes where
@@ -115,12 +122,13 @@ impl Touching {
             let mut rest = vec![[0.0; 3]; self.rest.len()];
             self.rest.iter().zip(0..).for_each(|(&place, v)| rest[number(v) as usize] = place);
             let triangles: Vec<[u32; 3]> = self.triangles.iter().map(|corners| corners.map(&number)).collect();
-            *known = Some(Finder::new(Surface::new(&rest, &triangles, &[], &[])?, 0.0)?);
+            let finder = Finder::new(Surface::new(&rest, &triangles, &[], &[])?, 0.0)?;
+            *known = Some((finder, Facing::of(rest.len(), &triangles)));
         }
-        let finder = known.as_mut().expect("it was just made");
+        let (finder, facing) = known.as_mut().expect("it was just made");
         let from: Vec<[f64; 3]> = moving.iter().map(|vertex| vertex.from).collect();
         let to = moving.iter().map(|vertex| vertex.to).collect();
-        let separation = separate(finder, &from, to, self.thickness)?;
+        let separation = separate(finder, &from, to, Self::REACH * self.thickness)?;
         let rest = finder.surface().rest();
         let repulsion = |gap: &contact::Gap| {
             let corners = gap.vertices.map(|v| rest[v as usize]);
@@ -130,7 +138,7 @@ impl Touching {
                 _ => edge_edge([a, b], [c, d]).squared,
             };
             let moves = gap.vertices.iter().zip(gap.weights).map(|(&v, w)| w * w * moving[v as usize].compliance);
-            let stiffness = Self::STIFFNESS / moves.sum::<f64>();
+            let stiffness = facing.share(gap, &from) * Self::STIFFNESS / moves.sum::<f64>();
             // What is held on both sides moves by nothing.
             let stiffness = Some(stiffness).filter(|x| x.is_finite() && *x < 1e30).unwrap_or(0.0);
             Repulsion { thickness: self.thickness.min(Self::SLACK * squared.sqrt()), stiffness }
@@ -153,25 +161,50 @@ record! {
 }
 
 impl<R: Real> Corridor<R> {
-    /// The place to which a vertex goes that would go from `at`, a place where all gaps are open, to `to`, so that they stay open: slid along
-    /// them, near the way to the guess, and where that is not enough, as far as all allow. `place`: that of a neighbor, m.
+    /// Where a vertex at `at`, a place where all gaps are open, goes in a step of Newton's method among gaps.
+    ///
+    /// `system`: all but the gaps; `place`: that of a neighbor, m; `relaxation`: the share of the step, at most 1 where a gap repels.
     #[inline(always)]
-    pub fn keep<P: Kernels, S: Copy + Star<3, Data<R> = Gap<R>>>(
+    pub fn step<P: Kernels, S: Copy + Star<3, Data<R> = Gap<R>>>(
         self,
-        around: &impl Neighbors<P, R>,
-        gaps: S,
+        (around, gaps): (&impl Neighbors<P, R>, S),
+        place: impl Fn(SharedOf<P, R>) -> Vector3<R>,
+        contact: &Contact<R>,
+        system: System<R>,
+        at: Vector3<R>,
+        relaxation: R,
+    ) -> Vector3<R> {
+        let repelled = |then: Vector3<R>| {
+            around.fold(gaps, (system, R::lit(1.0)), |(system, clearance), others, gap| {
+                let others = others.map(&place);
+                (gap.add(contact, system, (at, then), others), clearance.min(gap.clearance(then, others)))
+            })
+        };
+        // Repulsion begins at a stroke: a step that knows only of what repels at its start would plunge into what lies ahead, and be thrown
+        // out again by the next.
+        let (system, _) = repelled(at);
+        let (system, clearance) = repelled(at + system.solve_robustly());
+        let relaxation = R::select(clearance.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
+        self.keep((around, gaps), place, at, at + system.solve_robustly() * relaxation)
+    }
+
+    /// The place to which a vertex goes that would go from `at` to `to`, so that gaps stay open: slid along them, near the way to the guess, and
+    /// where that is not enough, as far as all allow.
+    #[inline(always)]
+    fn keep<P: Kernels, S: Copy + Star<3, Data<R> = Gap<R>>>(
+        self,
+        (around, gaps): (&impl Neighbors<P, R>, S),
         place: impl Fn(SharedOf<P, R>) -> Vector3<R>,
         at: Vector3<R>,
         to: Vector3<R>,
     ) -> Vector3<R> {
-        let places = |[b, c, d]: [SharedOf<P, R>; 3]| [place(b), place(c), place(d)];
-        let to = around.fold(gaps, to, |to, others, gap| gap.held(to, at, places(others)));
+        let to = around.fold(gaps, to, |to, others, gap| gap.held(to, at, others.map(&place)));
         let way = self.guess - self.before;
         let along = (to - self.before).dot(&way) / way.dot(&way).max(R::lit(1e-30));
         let near = self.before + way * along.max(R::lit(0.0)).min(R::lit(1.0));
         let far = to - near;
         let to = near + far * (self.freedom / far.length().max(self.freedom));
-        let share = around.fold(gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, places(others)));
+        let share = around.fold(gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, others.map(&place)));
         at + (to - at) * share
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn twisted() -> Scene {
 }
 
 pub(super) fn squeezed() -> Scene {
-    let options = SoftbodyOptions { act: Act::Squeeze, amount: Some(0.95), period: 2.0, ..options() };
+    let options = SoftbodyOptions { act: Act::Squeeze, amount: Some(0.95), period: 1.0, ..options() };
     let balls = [[0.0, 0.0, 0.0], [0.22, 0.0, 0.01], [0.11, 0.19, 0.0], [0.11, 0.063, 0.18]];
     scene("squeezed", &balls.map(|place| piece("ball:6", 0.2, place)), options)
 }
