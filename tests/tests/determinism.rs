@@ -32,6 +32,7 @@ pub(crate) const CASES: &[Case] = &[
     ("cloth", "sphere:8", &[("bend", "0")]),
     ("softbody", "bar:9x4x4", &[("dt", "0.02")]),
     ("softbody", "ball:7", &[("scene", "twist"), ("period", "0.1")]),
+    ("softbody", "bar:9x3x3", &[("scene", "pile"), ("touching", "on"), ("dt", "0.02")]),
 ];
 
 const STEPS: usize = 12;

@@ -287,8 +287,8 @@ fn on_plank(degrees: f64, friction: f64) -> Result<Run> {
     let [plank, block] = [generate("bar:33x9x3", 1)?, generate("box:5", 1)?];
     let n = plank.points().len() as u32;
     let top = plank.bounds()[1][2];
-    // The block begins as far from the plank as it keeps from it, near its upper end.
-    let over = block.points().iter().map(|&[x, y, z]| [0.2 * x + 0.1, 0.16 * y + 0.02, 0.16 * z + top + 0.005]);
+    // The block begins near the upper end, a little farther from the plank than it keeps: what is nearer at rest repels less.
+    let over = block.points().iter().map(|&[x, y, z]| [0.2 * x + 0.1, 0.16 * y + 0.02, 0.16 * z + top + 0.0065]);
     let points = plank.points().iter().copied().chain(over).collect();
     let mut tets = plank.tets().to_vec();
     tets.extend(block.tets().iter().map(|corners| corners.map(|v| v + n)));

@@ -42,15 +42,11 @@ impl Touching {
     /// Of what is near at rest, the gap at rest is this much wider than what repels.
     const SLACK: f64 = 0.8;
 
-    /// How far gaps are looked for, in thicknesses. What is not near at the start of a step nor by its guess may still come near in its sweeps: in
-    /// a step that does not know of it, it would not repel, and in the next one all the more.
-    const REACH: f64 = 1.5;
-
     /// The thickness is this share of the mean edge at most: more would push apart what lies beside each other.
-    const OF_EDGE: f64 = 0.27;
+    const OF_EDGE: f64 = 0.4;
 
     /// Surfaces of some triangles; those that repeat a vertex are none. `rest`: places of all vertices of the mesh, shape `[n]`, m;
-    /// `thickness`: the distance that is kept, m, which is 0.27 of the mean edge at most.
+    /// `thickness`: the distance that is kept, m, which is 0.4 of the mean edge at most.
     ///
     /// # Errors
     /// A thickness that is not above 0; a surface that passes through itself at rest.
@@ -84,7 +80,7 @@ impl Touching {
 
     /// How far from its guess a vertex may end, m.
     pub fn freedom(&self) -> f64 {
-        FREEDOM * Self::REACH * self.thickness
+        FREEDOM * self.thickness
     }
 
     /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess`: the name of the field that takes where
@@ -128,7 +124,7 @@ impl Touching {
         let (finder, facing) = known.as_mut().expect("it was just made");
         let from: Vec<[f64; 3]> = moving.iter().map(|vertex| vertex.from).collect();
         let to = moving.iter().map(|vertex| vertex.to).collect();
-        let separation = separate(finder, &from, to, Self::REACH * self.thickness)?;
+        let separation = separate(finder, &from, to, self.thickness)?;
         let rest = finder.surface().rest();
         let repulsion = |gap: &contact::Gap| {
             let corners = gap.vertices.map(|v| rest[v as usize]);
