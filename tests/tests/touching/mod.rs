@@ -1,4 +1,4 @@
-//! Nothing passes through anything: an exact test of every state.
+//! Nothing passes through anything: an exact test of every state [C16].
 
 mod scenes;
 mod solids;
