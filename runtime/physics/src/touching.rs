@@ -23,6 +23,14 @@ pub struct Touching {
     finder: Mutex<Option<(Finder, Facing)>>,
 }
 
+/// What a step begins with; all by numbers along the curve.
+struct Approach {
+    /// What comes near what, and how it repels.
+    gaps: Vec<(contact::Gap, Repulsion)>,
+    /// From where sweeps are to start, shape `[n]`, m.
+    guess: Vec<[f64; 3]>,
+}
+
 /// A vertex at the start of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moving {
@@ -96,23 +104,18 @@ impl Touching {
         moving: impl Fn(VertexOf<P, f64>) -> Moving,
     ) -> meshweft::Result<()> {
         let moving: Vec<Moving> = (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect();
-        let (found, places) = self.approach(|v| renewal.number(v), &moving)?;
-        renewal.set_field(guess, places.into_flattened());
-        let elements = found.iter().map(|(gap, _)| gap.vertices).collect();
+        let found = self.approach(|v| renewal.number(v), &moving)?;
+        renewal.set_field(guess, found.guess.into_flattened());
+        let elements = found.gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(gaps, elements, move |i: Incidence<4>| {
-            let (gap, repulsion) = found[i.element];
+            let (gap, repulsion) = found.gaps[i.element];
             Gap::seen_from(&gap, &i, repulsion)
         });
         Ok(())
     }
 
-    /// What comes near what, and how it repels; and from where sweeps are to start. `number`: of a vertex of the mesh along the curve; all
-    /// else by numbers.
-    fn approach(
-        &self,
-        number: impl Fn(u32) -> u32,
-        moving: &[Moving],
-    ) -> Result<(Vec<(contact::Gap, Repulsion)>, Vec<[f64; 3]>)> {
+    /// Looks at a step. `number`: of a vertex of the mesh along the curve; `moving`: by numbers.
+    fn approach(&self, number: impl Fn(u32) -> u32, moving: &[Moving]) -> Result<Approach> {
         let mut known = self.finder.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
             let mut rest = vec![[0.0; 3]; self.rest.len()];
@@ -140,7 +143,7 @@ impl Touching {
             Repulsion { thickness: self.thickness.min(Self::SLACK * squared.sqrt()), stiffness }
         };
         let gaps = separation.gaps.into_iter().map(|gap| (gap, repulsion(&gap))).collect();
-        Ok((gaps, separation.to))
+        Ok(Approach { gaps, guess: separation.to })
     }
 }
 
