@@ -166,7 +166,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Wave>(5);
     check::<Spring>(3);
     check::<Cloth>(12);
-    check::<Softbody>(8);
+    check::<Softbody>(11);
 }
 
 #[test]

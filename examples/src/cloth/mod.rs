@@ -378,24 +378,15 @@ impl Program for Cloth {
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
         let Some(touching) = &self.touching else { return Ok(()) };
         let gravity = Vector3::new(0.0, 0.0, -self.gravity);
-        let moving = |number: u32| {
-            let Node { position, velocity, falling, free, mass, .. } = renewal.vertex(number);
-            // Where Predict would start; what is pinned goes on as fast as it does.
-            let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
-            Moving { from: position.into(), to: to.into(), inverse_mass: free / mass }
-        };
-        let moving: Vec<Moving> = (0..renewal.vertices()).map(moving).collect();
-        let found = touching.approach(|v| renewal.number(v), &moving, self.dt);
-        let meshweft_physics::Approach { gaps, guess } = found.map_err(|error| {
+        let found =
+            touching.renew(renewal, Gaps, "guess", |Node { position, velocity, falling, free, mass, .. }| {
+                // Where Predict would start; what is pinned goes on as fast as it does.
+                let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
+                Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
+            });
+        found.map_err(|error| {
             meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
-        })?;
-        renewal.set_field("guess", guess.into_flattened());
-        let elements = gaps.iter().map(|(gap, _)| gap.vertices).collect();
-        renewal.set(Gaps, elements, move |i: Incidence<4>| {
-            let (gap, repulsion) = gaps[i.element];
-            Gap::seen_from(&gap, &i, repulsion)
-        });
-        Ok(())
+        })
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {

@@ -69,21 +69,12 @@ impl Scene {
 }
 
 impl Scene {
-    /// What keeps the cloth from passing through itself: a thickness that is no wider than 0.4 of the mean edge.
+    /// What keeps the cloth from passing through itself.
     ///
     /// # Errors
-    /// A mesh that cannot be a surface.
+    /// A mesh that cannot be a surface, or passes through itself already.
     pub(super) fn touching(&self, mesh: &Mesh) -> Result<Touching> {
-        let triangles: Vec<[u32; 3]> =
-            mesh.triangles().into_iter().filter(|[a, b, c]| a != b && b != c && c != a).collect();
-        let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
-        let length = |[a, b]: [u32; 2]| {
-            let [a, b] = [a, b].map(|v| Vector3::from(self.rest[v as usize]));
-            (b - a).norm()
-        };
-        let mean = sides.map(length).sum::<f64>() / (3 * triangles.len()).max(1) as f64;
-        let thickness = THICKNESS.min(0.4 * mean);
-        Ok(Touching::new(self.rest.clone(), triangles, if thickness > 0.0 { thickness } else { THICKNESS })?)
+        Ok(Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS)?)
     }
 }
 

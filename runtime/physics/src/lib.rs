@@ -23,6 +23,7 @@
 mod air;
 pub mod bending;
 mod contact;
+mod facing;
 mod gap;
 mod membrane;
 mod neo_hookean;
@@ -33,10 +34,10 @@ mod touching;
 
 pub use air::Air;
 pub use contact::Contact;
-pub use gap::{Gap, Repulsion};
+pub use gap::Gap;
 pub use membrane::{Membrane, Panel};
 pub use neo_hookean::{NeoHookean, determinant};
 pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
 pub use symmetric::Symmetric;
 pub use system::System;
-pub use touching::{Approach, Moving, Touching};
+pub use touching::{Corridor, Moving, Touching};

@@ -17,6 +17,7 @@ pub struct Renewal<'a, P> {
 /// The same whatever the program.
 pub(crate) struct Found<'a> {
     pub(crate) vertices: u32,
+    pub(crate) time: f64,
     /// The number of a vertex of the mesh.
     pub(crate) number: &'a (dyn Fn(u32) -> u32 + Sync),
     /// Writes the state of the vertex of a number down, shared reals first, as a record over `f64` holds it.
@@ -38,6 +39,11 @@ impl<'a, P: Kernels> Renewal<'a, P> {
     /// Number of vertices.
     pub fn vertices(&self) -> u32 {
         self.found.vertices
+    }
+
+    /// The time at which the step begins, s.
+    pub fn time(&self) -> f64 {
+        self.found.time
     }
 
     /// The number of vertex `v` of the mesh.

@@ -29,7 +29,7 @@ impl Changing {
         Changing { is_there, is_stale: true, ..Changing::default() }
     }
 
-    /// Lets a program find the elements for a state.
+    /// Lets a program find the elements for a state at a time.
     ///
     /// # Errors
     /// Whatever it says of the state; an element or a field that does not exist, or a value that is not finite.
@@ -39,6 +39,7 @@ impl Changing {
         mesh: &Mesh,
         layout: &Layout,
         (fields, state): (&Fields, View<T>),
+        time: f64,
     ) -> Result<Arc<Domain>> {
         let (kinds, order) = (fields.kinds(), layout.schedule.permutation().order());
         let number = |v: u32| order[layout.places.rank()[v as usize] as usize];
@@ -51,6 +52,7 @@ impl Changing {
         let vertices = order.len() as u32;
         let found = Found {
             vertices,
+            time,
             number: &number,
             reals: &reals,
             stars: Stars { renews: true, ..Stars::default() },

@@ -154,7 +154,7 @@ impl<T: Number> Core<T> {
         let mut domain = None;
         if self.changing.is_there && self.changing.is_stale {
             let state = (&self.fields, self.engine.state()?);
-            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?);
+            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state, self.clock.time)?);
         }
         let begin = if begins { self.changing.begin(&self.layout, &self.fields) } else { None };
         let started = Instant::now();
