@@ -9,21 +9,22 @@
 //! - Ends of a solid can be held, and turned or pulled.
 
 mod checks;
+mod load;
 mod options;
 mod scene;
 
 use anyhow::Result;
+pub use load::{Grip, Obstacles};
 use meshweft::nalgebra::Vector3;
 use meshweft::{
     Given, Kernel, Length, Neighbors, Order, Program, Real, Stages, Stars, Update, kernels, record, stars, vertex,
 };
 use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
-use meshweft_physics::{Air, Contact, NeoHookean, Plane, Sphere, System};
+use meshweft_physics::{Air, Contact, NeoHookean, System};
 use options::SETTINGS;
 pub use options::{Act, Obstructed, SoftbodyOptions};
-use scene::Scene;
-use std::f64::consts::{PI, TAU};
+pub(crate) use scene::Scene;
 use std::sync::Arc;
 
 record! {
@@ -45,36 +46,6 @@ record! {
         grip: Grip<R>,
         /// What the solid touches.
         obstacles: Obstacles<R>,
-    }
-}
-
-record! {
-    /// How far the two ends have been moved, each the other way.
-    pub struct Grip<R> {
-        /// What the ends turn about: a point of a line along x, m.
-        center: Vector3<R>,
-        /// Cosine of the angle by which each end is turned.
-        cos: R,
-        /// Sine of that angle.
-        sin: R,
-        /// How far each end is pulled, m.
-        pull: R,
-    }
-}
-
-record! {
-    /// What the solid touches.
-    pub struct Obstacles<R> {
-        /// A ball on the ground.
-        ball: Sphere<R>,
-        /// The ground.
-        ground: Plane<R>,
-        /// A plate above, at the end of the step.
-        lid: Plane<R>,
-        /// How far the plate moves up in the step, m.
-        lift: R,
-        /// Coefficient of friction.
-        friction: R,
     }
 }
 
@@ -139,30 +110,6 @@ impl Softbody {
         let suited = if order.key.is_double_buffered() { 0.4 } else { OVERRELAXATION };
         Softbody { scene, relaxation: options.relaxation.unwrap_or(suited), options: options.clone() }
     }
-
-    /// How far the load has come, 0 to 1: smoothly to its full amount and back once a period.
-    fn load(&self, time: f64) -> f64 {
-        let half = Real::sin(PI * time / self.options.period);
-        self.options.amount.unwrap_or(match self.options.act {
-            Act::Drop => 0.0,
-            Act::Twist => 0.5,
-            Act::Stretch => 1.0,
-            Act::Squeeze => 0.6,
-        }) * half
-            * half
-    }
-
-    /// The height of the lid, m: out of reach where nothing is squeezed.
-    fn lid(&self, time: f64) -> f64 {
-        match self.options.act {
-            Act::Squeeze => self.scene.height * (1.0 - self.load(time)).max(0.0),
-            _ => 1e9,
-        }
-    }
-
-    fn has_contact(&self) -> bool {
-        matches!(self.options.act, Act::Drop | Act::Squeeze) && self.options.obstacles != Obstructed::Nothing
-    }
 }
 
 /// Share of the Newton step in sweeps in place.
@@ -199,11 +146,10 @@ impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
                 // Sliding slower than this is smoothed to sticking, m.
                 slip: p.dt * R::lit(1e-3),
             };
-            let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), obstacles.lift);
-            let touches = [obstacles.ball.touch(at), obstacles.ground.touch(at), obstacles.lid.touch(at)];
+            let touches = obstacles.touch(at);
             system = contact.add(system, touches[0], moved);
             system = contact.add(system, touches[1], moved);
-            system = contact.add(system, touches[2], by_lid);
+            system = contact.add(system, touches[2], obstacles.by_lid(moved));
             // More than the whole step would lift what lies off, again and again.
             let nearest = touches[0].distance.min(touches[1].distance).min(touches[2].distance);
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
@@ -223,11 +169,7 @@ kernels! {
         let way = (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
         // Ways longer than the solid would tear it apart before the first sweep.
         let start = own.position + way * (p.reach / way.length().max(p.reach)).min(R::lit(1.0));
-        let Grip { center, cos, sin, pull } = p.grip;
-        let rest = own.target - center;
-        let side = R::select(rest.x.less(R::lit(0.0)), R::lit(-1.0), R::lit(1.0));
-        let turn = sin * side;
-        let held = Vector3::new(rest.x + pull * side, rest.y * cos - rest.z * turn, rest.y * turn + rest.z * cos) + center;
+        let held = p.grip.hold(own.target);
         let is_free = R::lit(0.5).less(own.free);
         let either = |free: Vector3<R>, held: Vector3<R>| free.zip_map(&held, |free, held| R::select(is_free, free, held));
         Node {
@@ -283,30 +225,15 @@ impl Program for Softbody {
 
     fn parameters(&self, time: f64) -> Parameters<f64> {
         let options = &self.options;
-        let end = time + options.dt;
-        let slope = options.slope * PI / 180.0;
-        let angle = if options.act == Act::Twist { TAU * self.load(end) } else { 0.0 };
-        let pull = if options.act == Act::Stretch { 0.5 * self.scene.length * self.load(end) } else { 0.0 };
-        let (center, radius) = self.scene.ball;
         Parameters {
             dt: options.dt,
-            air: Air {
-                gravity: Vector3::new(Real::sin(slope), 0.0, -Real::cos(slope)) * options.gravity,
-                wind: Vector3::zeros(),
-                drag: options.drag,
-            },
+            air: Air { gravity: options.pull_of_gravity(), wind: Vector3::zeros(), drag: options.drag },
             reach: self.scene.length.max(self.scene.height).max(1e-3),
             solid: NeoHookean::of(options.young, options.poisson),
             damping: options.damping,
             relaxation: self.relaxation,
-            grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
-            obstacles: Obstacles {
-                ball: Sphere { center: Vector3::from(center), radius },
-                ground: Plane { normal: Vector3::z(), offset: 0.0 },
-                lid: Plane { normal: -Vector3::z(), offset: -self.lid(end) },
-                lift: self.lid(end) - self.lid(time),
-                friction: options.friction,
-            },
+            grip: self.scene.grip(options, time + options.dt),
+            obstacles: self.scene.obstacles(options, time),
         }
     }
 
@@ -337,7 +264,7 @@ impl Program for Softbody {
 
     fn step(&self, stages: &mut Stages<Self>) {
         stages.map(Predict);
-        match self.has_contact() {
+        match self.options.has_contact() {
             true => stages.sweep(Solve::<true>, self.options.rounds),
             false => stages.sweep(Solve::<false>, self.options.rounds),
         }
@@ -370,7 +297,7 @@ impl Example for Softbody {
     fn look(&self) -> Look {
         let (center, radius) = self.scene.ball;
         let mut props = vec![Prop::Ground { height: 0.0 }];
-        if radius > 0.0 && self.has_contact() {
+        if radius > 0.0 && self.options.has_contact() {
             props.push(Prop::Ball { center, radius });
         }
         Look {
