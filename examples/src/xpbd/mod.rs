@@ -20,7 +20,7 @@ use meshweft::{Length, Order, Program, Real, SharedOf, Stages, Stars, kernels, r
 use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::Crease;
-use meshweft_physics::{Air, Constraint, NeoHookean, Tet};
+use meshweft_physics::{Air, Constraint, NeoHookean, Pushed, Tet, Touch as Contact};
 use options::SETTINGS;
 pub use options::XpbdOptions;
 use scene::{Body, Scene};
@@ -31,7 +31,7 @@ record! {
     pub struct Parameters<R> {
         /// Time step, s.
         dt: R,
-        /// One over its square, 1/s².
+        /// One over its square, and more where air resists: what forces are over what they move, 1/s².
         per_square: R,
         /// Gravity and air.
         air: Air<R>,
@@ -63,6 +63,8 @@ vertex! {
         velocity: Vector3<R>,
         /// Mass, kg.
         mass: R,
+        /// How far obstacles have pushed it in this step.
+        pushed: Pushed<R>,
         /// By what share the edges of a solid around are longer than at rest, all together.
         stretch: R,
     }
@@ -172,7 +174,8 @@ kernels! {
         let (free, held) = (own.position + p.air.velocity(own.velocity, p.dt) * p.dt, p.grip.hold(own.rest));
         let is_free = R::lit(0.0).less(own.inverse_mass);
         let position = free.zip_map(&held, |free, held| R::select(is_free, free, held));
-        Node { position, before: own.position, ..own }
+        let pushed = Pushed { out: R::lit(0.0), back: Vector3::zeros() };
+        Node { position, before: own.position, pushed, ..own }
     };
 
     /// Brings an edge to its length.
@@ -201,15 +204,20 @@ kernels! {
         (moved(corners, moves), Strained { shear, volume })
     };
 
-    /// Pushes vertices out of what they touch.
+    /// Pushes vertices out of what is nearest to them, if they touch it.
     map Touch |p, own| {
-        let obstacles = &p.obstacles;
-        let mut at = own.position;
-        at += obstacles.ball.touch(at).push_out(at - own.before, obstacles.friction);
-        at += obstacles.ground.touch(at).push_out(at - own.before, obstacles.friction);
-        at += obstacles.lid.touch(at).push_out(obstacles.by_lid(at - own.before), obstacles.friction);
+        let (at, moved) = (own.position, own.position - own.before);
+        let [ball, ground, lid] = p.obstacles.touch(at);
+        let nearer = |(a, a_moved): (Contact<R>, Vector3<R>), (b, b_moved): (Contact<R>, Vector3<R>)| {
+            let is_second = b.distance.less(a.distance);
+            let either = |a: Vector3<R>, b: Vector3<R>| a.zip_map(&b, |a, b| R::select(is_second, b, a));
+            let distance = R::select(is_second, b.distance, a.distance);
+            (Contact { normal: either(a.normal, b.normal), distance }, either(a_moved, b_moved))
+        };
+        let (touch, moved) = nearer(nearer((ball, moved), (ground, moved)), (lid, p.obstacles.by_lid(moved)));
+        let (step, pushed) = own.pushed.step(touch, moved, p.obstacles.friction);
         let is_free = R::lit(0.0).less(own.inverse_mass);
-        Node { position: at.zip_map(&own.position, |out, held| R::select(is_free, out, held)), ..own }
+        Node { position: at.zip_map(&(at + step), |held, out| R::select(is_free, out, held)), pushed, ..own }
     };
 
     /// The velocity that led from the start of the step to its end.
@@ -265,10 +273,11 @@ impl Program for Xpbd {
             Body::Solid(_) => options.solid().pull_of_gravity(),
             Body::Surface(_) => Vector3::z() * -options.gravity,
         };
+        let air = Air { gravity, wind: Vector3::zeros(), drag: options.drag };
         Parameters {
             dt: options.dt,
-            per_square: 1.0 / (options.dt * options.dt),
-            air: Air { gravity, wind: Vector3::zeros(), drag: options.drag },
+            per_square: air.resistance(options.dt) / (options.dt * options.dt),
+            air,
             stretch: 1.0 / options.stretch,
             // Without bending there are no hinges.
             bend: if options.bend > 0.0 { 1.0 / options.bend } else { 1.0 },
@@ -302,13 +311,14 @@ impl Program for Xpbd {
         let mass = density * if share > 0.0 { share } else { least };
         let inverse_mass = if self.scene.held[v as usize] { 0.0 } else { 1.0 / mass };
         let velocity = Vector3::zeros();
-        Node { position, inverse_mass, before: position, rest: position, velocity, mass, stretch: 0.0 }
+        let pushed = Pushed { out: 0.0, back: velocity };
+        Node { position, inverse_mass, before: position, rest: position, velocity, mass, pushed, stretch: 0.0 }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
         stages.map(Predict);
-        let rounds = self.options.rounds;
         let is_solid = matches!(self.scene.body, Body::Solid(_));
+        let rounds = self.options.rounds.unwrap_or(if is_solid { 2 } else { 10 });
         if self.scene.has_contact(&self.options) {
             for round in 0..rounds {
                 self.project(stages, f64::from(round > 0), 1);

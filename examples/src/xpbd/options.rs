@@ -10,7 +10,7 @@ use meshweft_command::{Kind, Setting, Settings};
 /// use meshweft_examples::softbody::Act;
 /// use meshweft_examples::xpbd::XpbdOptions;
 /// let twisted = XpbdOptions { act: Act::Twist, ..XpbdOptions::default() };
-/// assert_eq!((twisted.gravity, twisted.rounds), (9.81, 2));
+/// assert_eq!((twisted.gravity, twisted.rounds), (9.81, None));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct XpbdOptions {
@@ -18,8 +18,8 @@ pub struct XpbdOptions {
     pub act: Act,
     /// Time step, s.
     pub dt: f64,
-    /// Projections of every constraint a step.
-    pub rounds: usize,
+    /// Projections of every constraint a step; `None` takes 2 of solids, 10 of surfaces.
+    pub rounds: Option<usize>,
     /// Mass of solids, kg/m³.
     pub density: f64,
     /// Young's modulus of solids, N/m².
@@ -89,7 +89,7 @@ impl From<&Settings> for XpbdOptions {
         XpbdOptions {
             act: Act::named(settings.choice("scene")),
             dt: number("dt"),
-            rounds: settings.count("rounds"),
+            rounds: unless_zero("rounds").map(|_| settings.count("rounds")),
             density: number("density"),
             young: number("young"),
             poisson: number("poisson"),
@@ -125,7 +125,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
     },
     Setting::number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
-    Setting::number("rounds", "projections of every constraint a step", 2.0, "", [1.0, 1e4]),
+    Setting::number(
+        "rounds",
+        "projections of every constraint a step; 0 takes 2 of solids, 10 of surfaces",
+        0.0,
+        "",
+        [0.0, 1e4],
+    ),
     Setting::number("density", "mass of solids", 1000.0, "kg/m³", [1e-3, 1e6]),
     Setting::number("young", "stiffness of solids: Young's modulus", 4e4, "N/m²", [1e-3, 1e12]),
     Setting::number("poisson", "how much solids narrow when stretched", 0.4, "", [0.0, 0.4999]),

@@ -40,7 +40,7 @@ pub use gap::{Gap, Repulsion};
 pub use membrane::{Membrane, Panel};
 pub use neo_hookean::{NeoHookean, determinant};
 pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
-pub use projection::{Constraint, Tet};
+pub use projection::{Constraint, Pushed, Tet};
 pub use symmetric::Symmetric;
 pub use system::System;
 pub use touching::{Approach, Moving, Touching};

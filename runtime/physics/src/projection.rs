@@ -203,28 +203,45 @@ impl<R: Real> Crease<R> {
     }
 }
 
-impl<R: Real> Touch<R> {
-    /// How far a vertex is moved that lies inside of the obstacle, m: out to its surface, and back by Coulomb's friction. `moved`: how far it
-    /// has moved since the step began, as the obstacle sees it, m.
+record! {
+    /// How an obstacle has pushed a vertex out so far in a time step: nothing at its start.
+    pub struct Pushed<R> {
+        /// How far along the normal, m: 0 or more.
+        out: R,
+        /// How far friction has held it back, m.
+        back: Vector3<R>,
+    }
+}
+
+impl<R: Real> Pushed<R> {
+    /// Goes on: how far a vertex is moved now, m. Over all projections of a time step it is pushed out of the obstacle, never drawn to it, and
+    /// held back by friction of Coulomb, up to its coefficient of the push. `moved`: how far it has moved since the step began, as the
+    /// obstacle sees it, m.
     ///
-    /// Source: Macklin, Müller, Chentanez and Kim, "Unified particle physics for real-time applications", 2014, section 6.1.
+    /// Source: the projected Gauss–Seidel method; Macklin, Müller, Chentanez and Kim, "Unified particle physics for real-time applications",
+    /// 2014, section 6.1, for friction that moves points.
     ///
     /// ```
     /// use meshweft::nalgebra::Vector3;
-    /// use meshweft_physics::Touch;
+    /// use meshweft_physics::{Pushed, Touch};
+    /// let nothing = Pushed { out: 0.0, back: Vector3::zeros() };
     /// let touch = Touch { normal: Vector3::z(), distance: -0.1_f64 };
     /// // It sticks as long as the way along the surface is less than the friction allows, 0.4 of the depth.
-    /// assert!((touch.push_out(Vector3::x() * 0.03, 0.4) - Vector3::new(-0.03, 0.0, 0.1)).norm() < 1e-15);
-    /// assert!((touch.push_out(Vector3::x() * 9.0, 0.4) - Vector3::new(-0.04, 0.0, 0.1)).norm() < 1e-15);
-    /// assert_eq!(Touch { distance: 0.1, ..touch }.push_out(Vector3::x(), 0.4), Vector3::zeros());
+    /// let (step, pushed) = nothing.step(touch, Vector3::x() * 0.03, 0.4);
+    /// assert!((step - Vector3::new(-0.03, 0.0, 0.1)).norm() < 1e-15);
+    /// assert!((nothing.step(touch, Vector3::x() * 9.0, 0.4).0 - Vector3::new(-0.04, 0.0, 0.1)).norm() < 1e-15);
+    /// // What others have moved since, the rest of the friction undoes; and what was pushed too far comes back.
+    /// let above = Touch { distance: 0.02, ..touch };
+    /// assert!((pushed.step(above, Vector3::x() * 9.0, 0.4).0 - Vector3::new(-0.002, 0.0, -0.02)).norm() < 1e-15);
+    /// assert_eq!(nothing.step(above, Vector3::x(), 0.4).0, Vector3::zeros());
     /// ```
     #[inline(always)]
-    pub fn push_out(&self, moved: Vector3<R>, friction: R) -> Vector3<R> {
-        let depth = (-self.distance).max(R::lit(0.0));
-        let along = moved - self.normal * self.normal.dot(&moved);
-        let held = friction * depth;
-        let share = held / along.length().max(held).max(R::lit(TINY));
-        self.normal * depth - along * share
+    pub fn step(self, touch: Touch<R>, moved: Vector3<R>, friction: R) -> (Vector3<R>, Self) {
+        let out = (self.out - touch.distance).max(R::lit(0.0));
+        let back = self.back - (moved - touch.normal * touch.normal.dot(&moved));
+        let most = friction * out;
+        let back = back * (most / back.length().max(most).max(R::lit(TINY)));
+        (touch.normal * (out - self.out) + (back - self.back), Pushed { out, back })
     }
 }
 
