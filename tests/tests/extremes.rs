@@ -1,5 +1,6 @@
 //! Meshes at the edge of what a mesh is, and runs that must stop.
 
+use crate::determinism::runs;
 use meshweft::{Backend, Error, Simd};
 use meshweft_command::Options;
 use meshweft_examples::EXAMPLES;
@@ -53,8 +54,8 @@ pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
 fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
     for (what, mesh) in extremes() {
         for example in EXAMPLES {
-            for order in orders() {
-                let name = example.info.name;
+            let name = example.info.name;
+            for order in orders().into_iter().filter(|&order| runs(name, &[], order)) {
                 let mesh = suited(name, &mesh);
                 let go = |backend, simd| {
                     let options = Options { order, backend, simd, ..Options::default() };
