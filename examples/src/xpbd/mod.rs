@@ -318,7 +318,7 @@ impl Program for Xpbd {
     fn step(&self, stages: &mut Stages<Self>) {
         stages.map(Predict);
         let is_solid = matches!(self.scene.body, Body::Solid(_));
-        let rounds = self.options.rounds.unwrap_or(if is_solid { 2 } else { 10 });
+        let rounds = self.options.rounds.unwrap_or(if is_solid { 2 } else { 20 });
         if self.scene.has_contact(&self.options) {
             for round in 0..rounds {
                 self.project(stages, f64::from(round > 0), 1);

@@ -18,7 +18,7 @@ pub struct XpbdOptions {
     pub act: Act,
     /// Time step, s.
     pub dt: f64,
-    /// Projections of every constraint a step; `None` takes 2 of solids, 10 of surfaces.
+    /// Projections of every constraint a step; `None` takes 2 of solids, 20 of surfaces.
     pub rounds: Option<usize>,
     /// Mass of solids, kg/m³.
     pub density: f64,
@@ -127,7 +127,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
     Setting::number(
         "rounds",
-        "projections of every constraint a step; 0 takes 2 of solids, 10 of surfaces",
+        "projections of every constraint a step; 0 takes 2 of solids, 20 of surfaces",
         0.0,
         "",
         [0.0, 1e4],
