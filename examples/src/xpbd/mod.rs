@@ -292,11 +292,10 @@ impl Program for Xpbd {
         stars.add_shared(Links, self.scene.links.clone(), move |i| scene.spring(i.element));
         let scene = self.scene.clone();
         stars.add_shared(Hinges, self.scene.hinges.clone(), move |i| scene.crease(&i));
-        let (edges, tets) = self.scene.elements();
         let scene = self.scene.clone();
-        stars.add_shared(Tets, tets, move |i| scene.tet(i.vertices));
+        stars.add_shared(Tets, self.scene.tets(), move |i| scene.tet(i.vertices));
         let scene = self.scene.clone();
-        stars.add_shared(Edges, edges, move |i| scene.length(i.vertices));
+        stars.add_shared(Edges, self.scene.edges(), move |i| scene.length(i.vertices));
         Ok(())
     }
 
@@ -391,5 +390,82 @@ impl Example for Xpbd {
 
     fn checks() -> Result<Vec<Check>> {
         checks::run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::softbody::{Act, Obstructed};
+    use meshweft::{Backend, Simulation};
+    use meshweft_mesh::generate::generate;
+
+    fn start(spec: &str, options: &XpbdOptions, order: Order) -> meshweft::Result<Simulation<Xpbd, f32>> {
+        let mut mesh = generate(spec, 1).unwrap();
+        let xpbd = Xpbd::with(&mut mesh, options).unwrap();
+        Simulation::builder(mesh, xpbd).order(order).build()
+    }
+
+    /// The farthest that a vertex is from the origin after so many steps; a number that is not finite would stop them.
+    fn farthest(run: &mut Simulation<Xpbd, f32>, steps: usize) -> f64 {
+        (0..steps).for_each(|_| run.step().unwrap());
+        run.field("position").unwrap().values.iter().fold(0.0, |most, x| most.max(x.abs()))
+    }
+
+    #[test]
+    fn what_nothing_pulls_at_stays_as_it_is() {
+        for spec in ["bar:9x3x3", "ball:9", "hexes:4", "sheet:9", "sphere:8"] {
+            let options = XpbdOptions { gravity: 0.0, obstacles: Obstructed::Nothing, ..XpbdOptions::default() };
+            let mut run = start(spec, &options, Order::default()).unwrap();
+            let before = run.field("position").unwrap().values.to_vec();
+            farthest(&mut run, 20);
+            let after = run.field("position").unwrap().values;
+            let most = before.iter().zip(&after[..]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            // In 32 bits, at a meter or two from the origin.
+            assert!(most < 2e-6, "{spec}: {most}");
+        }
+    }
+
+    #[test]
+    fn no_stiffness_mass_or_step_makes_a_scene_explode() {
+        let base = XpbdOptions { bodies: 2, period: 0.2, ..XpbdOptions::default() };
+        for (stiffness, poisson, density, dt, rounds) in [
+            (1e12, 0.4999, 1e-3, 1.0 / 600.0, 10),
+            (1e-3, 0.0, 1e6, 1.0 / 600.0, 10),
+            (4e4, 0.4, 1000.0, 1.0, 10),
+            (1e9, 0.4999, 1000.0, 0.1, 3),
+            (4e4, 0.4, 1000.0, 1e-6, 2),
+        ] {
+            for (spec, act) in [
+                ("bar:9x3x3", Act::Drop),
+                ("bar:9x3x3", Act::Twist),
+                ("bar:9x3x3", Act::Stretch),
+                ("bar:9x3x3", Act::Squeeze),
+                ("sheet:12", Act::Drop),
+            ] {
+                let (young, stretch, area_density) = (stiffness, stiffness, density);
+                let rounds = Some(rounds);
+                let options =
+                    XpbdOptions { act, young, stretch, poisson, density, area_density, dt, rounds, ..base.clone() };
+                let most = farthest(&mut start(spec, &options, Order::default()).unwrap(), 40);
+                // No farther than it would fall.
+                let fall = 4.0 + 0.5 * 9.81 * (41.0 * dt).powi(2);
+                assert!(most < fall, "{spec} {act:?} {stiffness} {poisson} {density} {dt} {rounds:?}: {most} m");
+            }
+        }
+    }
+
+    #[test]
+    fn orders_and_backends_that_cannot_project_and_meshes_of_edges_are_refused() {
+        let options = XpbdOptions { bodies: 1, ..XpbdOptions::default() };
+        let said = start("bar:5x3x3", &options, Order::JACOBI).err().unwrap().to_string();
+        assert!(said.contains("take another order"), "{said}");
+        let mut mesh = generate("bar:5x3x3", 1).unwrap();
+        let xpbd = Xpbd::with(&mut mesh, &options).unwrap();
+        let gpu = Simulation::builder(mesh, xpbd).backend(Backend::Gpu { adapter: 0 }).build();
+        let said = gpu.err().unwrap().to_string();
+        assert!(said.contains("take the backend `cpu`"), "{said}");
+        let said = Xpbd::with(&mut generate("chain:9", 1).unwrap(), &options).err().unwrap().to_string();
+        assert!(said.contains("give a surface or a solid"), "{said}");
     }
 }

@@ -76,11 +76,19 @@ impl Scene {
         self.creases[incidence.element].seen_from(incidence)
     }
 
-    /// The edges and tets of a solid: none of a surface.
-    pub(super) fn elements(&self) -> (Arc<Vec<[u32; 2]>>, Arc<Vec<[u32; 4]>>) {
+    /// The edges of a solid: none of a surface.
+    pub(super) fn edges(&self) -> Arc<Vec<[u32; 2]>> {
         match &self.body {
-            Body::Solid(solid) => (solid.edges.clone(), solid.tets.clone()),
-            Body::Surface(_) => Default::default(),
+            Body::Solid(solid) => solid.edges.clone(),
+            Body::Surface(_) => Arc::default(),
+        }
+    }
+
+    /// The tets of a solid: none of a surface.
+    pub(super) fn tets(&self) -> Arc<Vec<[u32; 4]>> {
+        match &self.body {
+            Body::Solid(solid) => solid.tets.clone(),
+            Body::Surface(_) => Arc::default(),
         }
     }
 

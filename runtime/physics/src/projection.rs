@@ -87,9 +87,11 @@ impl<R: Real, const N: usize> Constraint<R, N> {
         let pivot = first.product(first, inverse_masses) + compliances[0];
         let common = first.product(second, inverse_masses);
         let share = common / pivot.max(R::lit(TINY));
-        // Gradients alone leave nothing below 0 here (Cauchy and Schwarz), but rounding errors do.
-        let rest = second.product(second, inverse_masses) - share * common;
-        let more_two = (two - share * one) / (rest.max(R::lit(0.0)) + compliances[1]).max(R::lit(TINY));
+        // Where gradients point the same way, rounding errors are left. They would be divided by next to nothing if compliances are, too; a
+        // larger divisor makes the step shorter, and it ends in the same place.
+        let whole = second.product(second, inverse_masses);
+        let rest = (whole - share * common).max(whole * R::lit(1e-6)) + compliances[1];
+        let more_two = (two - share * one) / rest.max(R::lit(TINY));
         let more_one = (one - common * more_two) / pivot.max(R::lit(TINY));
         let moves = std::array::from_fn(|k| {
             (first.gradients[k] * more_one + second.gradients[k] * more_two) * inverse_masses[k]
