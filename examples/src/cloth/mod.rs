@@ -23,7 +23,8 @@ use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
 use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
-use scene::{Bending, Scene};
+use scene::Bending;
+pub(crate) use scene::Scene;
 use std::sync::Arc;
 
 record! {
@@ -187,6 +188,17 @@ pub struct ClothOptions {
     pub y_is_up: bool,
 }
 
+impl Pins {
+    /// Those of a name on the command line.
+    pub(crate) fn named(name: &str) -> Pins {
+        match name {
+            "corners" => Pins::Corners,
+            "side" => Pins::Side,
+            _ => Pins::None,
+        }
+    }
+}
+
 impl From<&Settings> for ClothOptions {
     fn from(settings: &Settings) -> ClothOptions {
         let number = |name| settings.number(name);
@@ -205,11 +217,7 @@ impl From<&Settings> for ClothOptions {
             friction: number("friction"),
             relaxation: unless_zero("relaxation"),
             size: unless_zero("size"),
-            pins: match settings.choice("pins") {
-                "corners" => Pins::Corners,
-                "side" => Pins::Side,
-                _ => Pins::None,
-            },
+            pins: Pins::named(settings.choice("pins")),
             obstacles: settings.choice("obstacles") != "none",
             touching: settings.choice("touching") == "on",
             y_is_up: settings.choice("up") == "y",
@@ -262,7 +270,7 @@ impl Cloth {
 }
 
 /// Distance that contact keeps between the cloth and what it falls on, m.
-const THICKNESS: f64 = 0.006;
+pub(crate) const THICKNESS: f64 = 0.006;
 /// Contact stiffness over mass per time step squared: a vertex at rest sinks by g dt² / this, some micrometers.
 const CONTACT: f64 = 10.0;
 
@@ -507,10 +515,7 @@ impl Example for Cloth {
     }
 
     fn note(&self) -> Option<String> {
-        let left_out = self.scene.left_out;
-        let all = left_out + self.scene.rest.len();
-        (left_out > 0)
-            .then(|| format!("{left_out} of {all} points are in no triangle or quad: the cloth is the others"))
+        self.scene.note()
     }
 
     fn checks() -> Result<Vec<Check>> {

@@ -11,20 +11,21 @@
 //! - Ends of a solid can be held, and turned or pulled.
 
 mod checks;
+mod load;
 mod options;
 mod scene;
 mod solve;
 
 use anyhow::Result;
+pub use load::{Grip, Obstacles};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Length, Order, Program, Real, Renewal, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
-use meshweft_physics::{Air, Contact, Gap, Moving, NeoHookean, Plane, Sphere, Touch};
+use meshweft_physics::{Air, Gap, Moving, NeoHookean};
 use options::SETTINGS;
 pub use options::{Act, Obstructed, SoftbodyOptions};
-use scene::Scene;
-use std::f64::consts::{PI, TAU};
+pub(crate) use scene::Scene;
 use std::sync::Arc;
 
 record! {
@@ -48,64 +49,6 @@ record! {
         obstacles: Obstacles<R>,
         /// How far from its guess a vertex may end, m.
         freedom: R,
-    }
-}
-
-record! {
-    /// How far the two ends have been moved, each the other way.
-    pub struct Grip<R> {
-        /// What the ends turn about: a point of a line along x, m.
-        center: Vector3<R>,
-        /// Cosine of the angle by which each end is turned.
-        cos: R,
-        /// Sine of that angle.
-        sin: R,
-        /// How far each end is pulled, m.
-        pull: R,
-    }
-}
-
-record! {
-    /// What the solid touches.
-    pub struct Obstacles<R> {
-        /// A ball on the ground.
-        ball: Sphere<R>,
-        /// The ground.
-        ground: Plane<R>,
-        /// A plate above, at the end of the step.
-        lid: Plane<R>,
-        /// How far the plate moves up in the step, m.
-        lift: R,
-        /// Coefficient of friction.
-        friction: R,
-    }
-}
-
-impl<R: Real> Grip<R> {
-    /// Where a vertex is held that is at this place at rest.
-    #[inline(always)]
-    fn held(&self, rest: Vector3<R>) -> Vector3<R> {
-        let Grip { center, cos, sin, pull } = *self;
-        let from = rest - center;
-        let side = R::select(from.x.less(R::lit(0.0)), R::lit(-1.0), R::lit(1.0));
-        let turn = sin * side;
-        Vector3::new(from.x + pull * side, from.y * cos - from.z * turn, from.y * turn + from.z * cos) + center
-    }
-}
-
-impl<R: Real> Obstacles<R> {
-    /// How contact pushes a vertex of a stiffness, N/m.
-    #[inline(always)]
-    fn contact(&self, stiffness: R, dt: R) -> Contact<R> {
-        // Sliding slower than this is smoothed to sticking, m.
-        let slip = dt * R::lit(1e-3);
-        Contact { stiffness: stiffness * R::lit(CONTACT), friction: self.friction, slip }
-    }
-
-    /// Where a point is, as ball, ground and lid see it.
-    #[inline(always)]
-    fn touch(&self, at: Vector3<R>) -> [Touch<R>; 3] {
-        [self.ball.touch(at), self.ground.touch(at), self.lid.touch(at)]
     }
 }
 
@@ -175,39 +118,10 @@ impl Softbody {
         let suited = if order.key.is_double_buffered() { 0.4 } else { OVERRELAXATION };
         Softbody { scene, relaxation: options.relaxation.unwrap_or(suited), options: options.clone() }
     }
-
-    /// How far the load has come, 0 to 1: smoothly to its full amount and back once a period.
-    fn load(&self, time: f64) -> f64 {
-        let half = Real::sin(PI * time / self.options.period);
-        self.options.amount.unwrap_or(match self.options.act {
-            Act::Drop | Act::Pile => 0.0,
-            Act::Twist => 0.5,
-            Act::Stretch => 1.0,
-            Act::Squeeze => 0.6,
-        }) * half
-            * half
-    }
-
-    /// The height of the lid, m: out of reach where nothing is squeezed.
-    fn lid(&self, time: f64) -> f64 {
-        match self.options.act {
-            Act::Squeeze if self.has_contact() => self.scene.height * (1.0 - self.load(time)).max(0.0),
-            _ => FAR,
-        }
-    }
-
-    fn has_contact(&self) -> bool {
-        matches!(self.options.act, Act::Drop | Act::Pile | Act::Squeeze)
-            && self.options.obstacles != Obstructed::Nothing
-    }
 }
 
 /// Share of the Newton step in sweeps in place.
 const OVERRELAXATION: f64 = 1.5;
-/// Where nothing comes, m.
-const FAR: f64 = 1e9;
-/// Contact stiffness over that of inertia and solid, per vertex.
-const CONTACT: f64 = 10.0;
 
 kernels! {
     for Softbody: Node, Parameters;
@@ -219,7 +133,7 @@ kernels! {
         let way = (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
         // Ways longer than the solid would tear it apart before the first sweep.
         let start = own.position + way * (p.reach / way.length().max(p.reach)).min(R::lit(1.0));
-        let held = p.grip.held(own.target);
+        let held = p.grip.hold(own.target);
         let is_free = R::lit(0.5).less(own.free);
         let either = |free: Vector3<R>, held: Vector3<R>| free.zip_map(&held, |free, held| R::select(is_free, free, held));
         Node {
@@ -294,32 +208,15 @@ impl Program for Softbody {
 
     fn parameters(&self, time: f64) -> Parameters<f64> {
         let options = &self.options;
-        let end = time + options.dt;
-        let slope = options.slope * PI / 180.0;
-        let angle = if options.act == Act::Twist { TAU * self.load(end) } else { 0.0 };
-        let pull = if options.act == Act::Stretch { 0.5 * self.scene.length * self.load(end) } else { 0.0 };
-        let (center, radius) = self.scene.ball;
-        // Where nothing is to be touched, the ground is out of reach.
-        let ground = if self.has_contact() { 0.0 } else { -FAR };
         Parameters {
             dt: options.dt,
-            air: Air {
-                gravity: Vector3::new(Real::sin(slope), 0.0, -Real::cos(slope)) * options.gravity,
-                wind: Vector3::zeros(),
-                drag: options.drag,
-            },
+            air: Air { gravity: options.pull_of_gravity(), wind: Vector3::zeros(), drag: options.drag },
             reach: self.scene.length.max(self.scene.height).max(1e-3),
             solid: NeoHookean::of(options.young, options.poisson),
             damping: options.damping,
             relaxation: self.relaxation,
-            grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
-            obstacles: Obstacles {
-                ball: Sphere { center: Vector3::from(center), radius },
-                ground: Plane { normal: Vector3::z(), offset: ground },
-                lid: Plane { normal: -Vector3::z(), offset: -self.lid(end) },
-                lift: self.lid(end) - self.lid(time),
-                friction: options.friction,
-            },
+            grip: self.scene.grip(options, time + options.dt),
+            obstacles: self.scene.obstacles(options, time),
             freedom: self.scene.touching.as_ref().map_or(0.0, |touching| touching.freedom()),
         }
     }
@@ -342,7 +239,7 @@ impl Program for Softbody {
         touching.renew(renewal, Gaps, "guess", |Node { position, target, velocity, falling, free, mass, .. }| {
             let to = match free > 0.5 {
                 true => position + (velocity + air.gravity * (dt * falling)) * dt,
-                false => grip.held(target),
+                false => grip.hold(target),
             };
             // Of a cube of the vertex's volume, whose edges weigh as much as six of its sides.
             let side = Real::pow(mass / self.options.density, 1.0 / 3.0);
@@ -375,7 +272,7 @@ impl Program for Softbody {
             true => stages.map(Approach),
             false => stages.map(Predict),
         }
-        match (touches, self.has_contact()) {
+        match (touches, self.options.has_contact()) {
             (true, _) => stages.sweep(solve::Solve::<true, true>, rounds),
             (false, true) => stages.sweep(solve::Solve::<true, false>, rounds),
             (false, false) => stages.sweep(solve::Solve::<false, false>, rounds),
@@ -410,7 +307,7 @@ impl Example for Softbody {
         let (center, radius) = self.scene.ball;
         let is_pile = self.options.act == Act::Pile;
         let mut props = vec![Prop::Ground { height: 0.0 }];
-        if radius > 0.0 && self.has_contact() {
+        if radius > 0.0 && self.options.has_contact() {
             props.push(Prop::Ball { center, radius });
         }
         Look {

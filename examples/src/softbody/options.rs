@@ -77,18 +77,36 @@ pub enum Obstructed {
     Nothing,
 }
 
+impl Act {
+    /// That of a name on the command line.
+    pub(crate) fn named(name: &str) -> Act {
+        match name {
+            "pile" => Act::Pile,
+            "twist" => Act::Twist,
+            "stretch" => Act::Stretch,
+            "squeeze" => Act::Squeeze,
+            _ => Act::Drop,
+        }
+    }
+}
+
+impl Obstructed {
+    /// That of a name on the command line.
+    pub(crate) fn named(name: &str) -> Obstructed {
+        match name {
+            "no-ball" => Obstructed::NoBall,
+            "none" => Obstructed::Nothing,
+            _ => Obstructed::All,
+        }
+    }
+}
+
 impl From<&Settings> for SoftbodyOptions {
     fn from(settings: &Settings) -> SoftbodyOptions {
         let number = |name| settings.number(name);
         let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
         SoftbodyOptions {
-            act: match settings.choice("scene") {
-                "pile" => Act::Pile,
-                "twist" => Act::Twist,
-                "stretch" => Act::Stretch,
-                "squeeze" => Act::Squeeze,
-                _ => Act::Drop,
-            },
+            act: Act::named(settings.choice("scene")),
             dt: number("dt"),
             rounds: settings.count("rounds"),
             density: number("density"),
@@ -104,11 +122,7 @@ impl From<&Settings> for SoftbodyOptions {
             amount: unless_zero("amount"),
             period: number("period"),
             size: unless_zero("size"),
-            obstacles: match settings.choice("obstacles") {
-                "no-ball" => Obstructed::NoBall,
-                "none" => Obstructed::Nothing,
-                _ => Obstructed::All,
-            },
+            obstacles: Obstructed::named(settings.choice("obstacles")),
             touching: settings.choice("touching") == "on",
             y_is_up: settings.choice("up") == "y",
         }

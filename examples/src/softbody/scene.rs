@@ -1,6 +1,7 @@
 //! The scene: where the solids are, what holds them, what they touch, and their shape at rest.
 
-use super::{Act, Edge, Obstructed, SoftbodyOptions};
+use super::Edge;
+use super::options::{Act, Obstructed, SoftbodyOptions};
 use anyhow::{Result, bail, ensure};
 use meshweft::nalgebra::{Rotation3, Vector3};
 use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh, parallel};
@@ -8,24 +9,24 @@ use meshweft_physics::{Touching, determinant};
 use std::sync::Arc;
 
 /// What does not change during a run.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     /// Positions at rest, shape [n × 3], m.
-    rest: Vec<[f64; 3]>,
+    pub(crate) rest: Vec<[f64; 3]>,
     /// Edges that carry a weight, and those weights, m.
-    pub(super) edges: Arc<Vec<[u32; 2]>>,
+    pub(crate) edges: Arc<Vec<[u32; 2]>>,
     weights: Vec<f64>,
     /// Tets of positive volume.
-    pub(super) tets: Arc<Vec<[u32; 4]>>,
+    pub(crate) tets: Arc<Vec<[u32; 4]>>,
     /// Each vertex's share of the volume, m³.
-    pub(super) volumes: Vec<f64>,
+    pub(crate) volumes: Vec<f64>,
     /// Whether each vertex is held.
-    pub(super) held: Vec<bool>,
+    pub(crate) held: Vec<bool>,
     /// Center and radius of the ball, m.
-    pub(super) ball: ([f64; 3], f64),
+    pub(crate) ball: ([f64; 3], f64),
     /// Middle of the mesh, length along x and height, m.
-    pub(super) center: [f64; 3],
-    pub(super) length: f64,
-    pub(super) height: f64,
+    pub(crate) center: [f64; 3],
+    pub(crate) length: f64,
+    pub(crate) height: f64,
     /// What keeps solids from passing through each other and themselves, if something does.
     pub(super) touching: Option<Touching>,
     /// Tets of hardly any volume, which are no part of the solid.
@@ -48,7 +49,7 @@ const ASIDE: f64 = 0.1;
 
 impl Scene {
     /// Scales the mesh to the size asked for, places it, and picks what is held.
-    pub(super) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
+    pub(crate) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
         if matches!(mesh.dimension(), 1 | 2) {
             let counts = mesh.cells().counts();
             let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
@@ -94,18 +95,18 @@ impl Scene {
     }
 
     /// The data of an edge.
-    pub(super) fn edge(&self, edge: usize) -> Edge<f64> {
+    pub(crate) fn edge(&self, edge: usize) -> Edge<f64> {
         let [a, b] = self.edges[edge].map(|v| Vector3::from(self.rest[v as usize]));
         Edge { weight: self.weights[edge], length: (b - a).norm() }
     }
 
     /// One over six times the volume of a tet, 1/m³.
-    pub(super) fn inverse(&self, tet: usize) -> f64 {
+    pub(crate) fn inverse(&self, tet: usize) -> f64 {
         1.0 / determinant(self.tets[tet].map(|v| self.rest[v as usize]))
     }
 
     /// What was left out.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         let all = self.tets.len() + self.flat;
         let flat =
             (self.flat > 0).then(|| format!("{} of {all} tets have hardly any volume and are left out", self.flat));

@@ -1,7 +1,6 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Edges, Gaps, Node, Softbody, Tets};
-use meshweft::nalgebra::Vector3;
 use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::{Corridor, NeoHookean, System};
 
@@ -32,11 +31,10 @@ impl<const CONTACT: bool, const TOUCHING: bool> Update<Softbody> for Solve<CONTA
         let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
         if CONTACT {
             let contact = p.obstacles.contact(inertia + p.solid.lambda * shear.1, p.dt);
-            let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), p.obstacles.lift);
             let [ball, ground, lid] = p.obstacles.touch(at);
             system = contact.add(system, ball, moved);
             system = contact.add(system, ground, moved);
-            system = contact.add(system, lid, by_lid);
+            system = contact.add(system, lid, p.obstacles.by_lid(moved));
             let nearest = ball.distance.min(ground.distance).min(lid.distance);
             // More than the whole step would lift what lies off, again and again.
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
