@@ -29,7 +29,7 @@ pub(super) struct Scene {
 /// What is in the scene.
 pub(super) enum Body {
     /// Tets.
-    Solid(softbody::Scene),
+    Solid(Box<softbody::Scene>),
     /// Triangles.
     Surface(cloth::Scene),
 }
@@ -44,7 +44,7 @@ impl Scene {
         if mesh.dimension() == 3 {
             let scene = softbody::Scene::set(mesh, &options.solid())?;
             let (shares, held) = (scene.volumes.clone(), scene.held.clone());
-            let body = Body::Solid(scene);
+            let body = Body::Solid(Box::new(scene));
             let (links, springs, hinges, creases) = Default::default();
             return Ok(Scene { body, shares, held, links, springs, hinges, creases });
         }
