@@ -345,7 +345,8 @@ impl Tile {
 impl Changing {
     /// Which stars have elements here, their elements, and turns; the first of a tile without any.
     fn write(changing: &Option<Arc<Changing>>, out: &mut dyn Write) -> std::io::Result<()> {
-        let Some(changing) = changing else { return put::<u32>(out, &[]) };
+        let has_some = |changing: &&Arc<Changing>| changing.stars().next().is_some();
+        let Some(changing) = changing.as_ref().filter(has_some) else { return put::<u32>(out, &[]) };
         put(out, &changing.stars().map(|(index, _)| index as u32).collect::<Vec<_>>())?;
         changing.stars().try_for_each(|(_, star)| star.write(out))?;
         put(out, &changing.turns)
