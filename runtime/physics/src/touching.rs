@@ -10,7 +10,7 @@ use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Kernels, Length, Neighbors, Real, Renewal, SharedOf, Star, VertexOf, record};
 use std::sync::{Mutex, PoisonError};
 
-/// Surfaces that do not pass through themselves or each other [C16].
+/// Surfaces that do not pass through themselves or each other (claim C16).
 ///
 /// A program keeps one, and lets it [find](Touching::renew) in [`Program::renew`](meshweft::Program::renew) the gaps of the step that comes:
 /// elements of a changing star, with [`Gap`]s as their data. Kernels start the step from the guess, add the repulsion of the gaps, and keep

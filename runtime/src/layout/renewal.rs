@@ -100,7 +100,6 @@ impl Domain {
     }
 
     /// For each slot the last one before it that an element of a changing star joins with it, counted from 1; 0 for none.
-    #[cfg(feature = "gpu")]
     pub(crate) fn joined_before(&self) -> Vec<u32> {
         let mut before = vec![0; self.slots()];
         self.each_changing_pair(|own, other| {
