@@ -57,8 +57,8 @@ measure() { # example, mesh, more options
     measure spring box:128 --order level-color
     for block in 256 512 1024 4096; do measure heat box:128 --order blocked:$block; done
     measure heat box:128 --order color
-    for block in 256 512 1024; do measure cloth sheet:512 --order blocked:$block; done
-    measure cloth sheet:512 --order color
+    for block in 256 512 1024; do measure cloth sheet:512 --set touching=off --order blocked:$block; done
+    measure cloth sheet:512 --set touching=off --order color
     measure spring box:216 --order blocked:512
     measure spring box:216 --order color
     measure wave sheet:2000 --order blocked:512

@@ -5,7 +5,7 @@
 #   docs/perf/links.sh [BINARY] [FOLDER]
 #
 # BINARY: the command [target/release/meshweft]. FOLDER: for links.txt [links-report]. RATES: of the link, as tc writes them, or none
-# ["none 1gbit 100mbit"]. CASES: example, mesh, steps ["heat box:100 20;spring box:100 40;cloth sheet:512 5"].
+# ["none 1gbit 100mbit"]. CASES: example, mesh, steps, a setting ["heat box:100 20;spring box:100 40;cloth sheet:512 5 touching=off"].
 # COMPRESS: ["auto never"]. DELAY: ms that each packet takes one way; delay.py then carries them, which takes some of the cores [none].
 set -uo pipefail
 binary=$(realpath "${1:-target/release/meshweft}")
@@ -37,11 +37,11 @@ limit() { # rate
     done
 }
 
-measure() { # example, mesh, steps, rate, how values are packed
+measure() { # example, mesh, steps, rate, how values are packed, more options
     local token=$folder/token
     rm -f "$token"
     ip netns exec $one "$binary" run "$1" --mesh "$2" --steps "$3" --every "$3" --workers 2 --threads 1 --compress "$5" --listen 10.77.0.1:7700 \
-        --token "$token" --quiet --no-pictures --out "$folder/out" --json >"$folder/run.json" 2>"$folder/err" &
+        --token "$token" --quiet --no-pictures --out "$folder/out" --json "${@:6}" >"$folder/run.json" 2>"$folder/err" &
     local driver=$!
     until [ -s "$token" ] || ! kill -0 $driver 2>/dev/null; do sleep 0.05; done
     for space in $one $two; do ip netns exec "$space" "$binary" worker --join "$token" >/dev/null 2>>"$folder/err" & done
@@ -63,9 +63,10 @@ PYTHON
 
 for rate in ${RATES:-none 1gbit 100mbit}; do
     limit "$rate"
-    IFS=';' read -ra cases <<<"${CASES:-heat box:100 20;spring box:100 40;cloth sheet:512 5}"
+    IFS=';' read -ra cases <<<"${CASES:-heat box:100 20;spring box:100 40;cloth sheet:512 5 touching=off}"
     for case in "${cases[@]}"; do
-        for compress in ${COMPRESS:-auto never}; do measure $case "$rate" "$compress"; done
+        read -r example mesh steps set <<<"$case"
+        for compress in ${COMPRESS:-auto never}; do measure "$example" "$mesh" "$steps" "$rate" "$compress" ${set:+--set "$set"}; done
     done
 done | tee "$folder/links.txt"
 rm -rf "$folder/out" "$folder/run.json" "$folder/token"

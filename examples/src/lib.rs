@@ -14,6 +14,7 @@ mod live;
 pub mod softbody;
 pub mod spring;
 pub mod wave;
+pub mod xpbd;
 
 use meshweft_command::Entry;
 use meshweft_command::cli::{Programs, Trial};
@@ -26,6 +27,7 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<spring::Spring>(),
     Entry::of::<cloth::Cloth>(),
     Entry::of::<softbody::Softbody>(),
+    Entry::of::<xpbd::Xpbd>(),
     Entry::of::<graphs::PageRank>(),
     Entry::of::<graphs::Bfs>(),
     Entry::of::<graphs::Sssp>(),

@@ -1,5 +1,6 @@
 //! Every vertex once a round, in an order that respects the schedule [C7].
 
+use crate::determinism::runs;
 use meshweft::Backend;
 use meshweft_command::Options;
 use meshweft_mesh::generate::generate;
@@ -13,8 +14,9 @@ fn every_example_and_order_passes_the_audit_beside_the_oracle() {
         ("spring", "box:8"),
         ("cloth", "sheet:16"),
         ("softbody", "bar:13x4x4"),
+        ("xpbd", "bar:13x4x4"),
     ] {
-        for order in orders() {
+        for order in orders().into_iter().filter(|&order| runs(name, &[], order)) {
             let backend = Backend::Cpu { threads: 3 };
             let options = Options { order, backend, verify: true, ..Options::default() };
             let mesh = generate(spec, 5).unwrap();

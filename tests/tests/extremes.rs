@@ -1,11 +1,12 @@
 //! Meshes at the edge of what a mesh is, and runs that must stop.
 
+use crate::determinism::runs;
 use meshweft::{Backend, Error, Simd};
 use meshweft_command::Options;
 use meshweft_examples::EXAMPLES;
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
-use meshweft_tests::{digest_after, orders, start};
+use meshweft_tests::{digest_after, orders, projects, start};
 
 fn triangles(points: Vec<[f64; 3]>, corners: Vec<u32>) -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Triangle, corners)).unwrap()
@@ -37,8 +38,12 @@ pub(crate) fn extremes() -> Vec<(&'static str, Mesh)> {
     ]
 }
 
-/// The mesh as an example takes it: for one of solids, each triangle is joined to a point above.
+/// The mesh as an example takes it: for one of solids, each triangle is joined to a point above. Elements that move a common corner are all
+/// joined with each other, which is a hundred million pairs at a vertex of degree 10,000: for those it is 1,000.
 pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
+    if projects(example) && mesh.triangles().len() > 1000 {
+        return triangles(mesh.points().to_vec(), mesh.triangles()[..1000].as_flattened().to_vec());
+    }
     if example != "softbody" || mesh.dimension() != 2 {
         return mesh.clone();
     }
@@ -49,18 +54,37 @@ pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Tet, tets)).unwrap()
 }
 
+/// Settings under which an example runs on one of the meshes.
+pub(crate) fn settings(example: &str, what: &str) -> &'static [(&'static str, &'static str)] {
+    match (example, what) {
+        // Ten thousand springs at one mass are stiff: the step must be short.
+        ("spring", _) => &[("dt", "0.001")],
+        // What touches itself at rest cannot be kept apart.
+        ("cloth", "coincident triangles") => &[("touching", "off")],
+        _ => &[],
+    }
+}
+
+#[test]
+fn cloth_that_touches_itself_at_rest_is_an_error_with_a_way_out() {
+    for (what, mesh) in extremes().into_iter().filter(|(what, _)| !settings("cloth", what).is_empty()) {
+        let said = start("cloth", &mesh, &[], &Options::default()).and_then(|mut run| digest_after(1, &mut run));
+        let said = format!("{:#}", said.expect_err(what));
+        assert!(said.contains("touching=off"), "{what}: {said}");
+    }
+}
+
 #[test]
 fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
     for (what, mesh) in extremes() {
         for example in EXAMPLES {
-            for order in orders() {
-                let name = example.info.name;
+            let name = example.info.name;
+            for order in orders().into_iter().filter(|&order| runs(name, &[], order)) {
                 let mesh = suited(name, &mesh);
                 let go = |backend, simd| {
                     let options = Options { order, backend, simd, ..Options::default() };
-                    // Ten thousand springs at one mass are stiff: the step must be short.
-                    let set: &[(&str, &str)] = if name == "spring" { &[("dt", "0.001")] } else { &[] };
-                    let run = start(name, &mesh, set, &options).and_then(|mut run| digest_after(3, &mut run));
+                    let run = start(name, &mesh, settings(name, what), &options)
+                        .and_then(|mut run| digest_after(3, &mut run));
                     run.unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}"))
                 };
                 let oracle = go(Backend::Serial, Simd::Off);

@@ -19,9 +19,9 @@ const CASES: [Case; 7] = [
 ];
 
 /// All orders under which an example runs, with small tasks, so that every host has several.
-fn orders(set: &[(&str, &str)]) -> impl Iterator<Item = (usize, Order)> {
+fn orders(name: &str, set: &[(&str, &str)]) -> impl Iterator<Item = (usize, Order)> {
     let small = |order: Order| order.resolved(if order == Order::BLOCKED { 16 } else { 64 });
-    Order::ALL.into_iter().filter(|&order| runs(set, order)).map(small).enumerate()
+    Order::ALL.into_iter().filter(|&order| runs(name, set, order)).map(small).enumerate()
 }
 
 /// Workers that are threads of this process.
@@ -33,7 +33,7 @@ fn inside(workers: u32, threads: usize) -> Backend {
 fn any_number_of_hosts_and_threads_gives_one_digest_for_every_example_and_order() {
     for (i, (name, spec, set)) in CASES.into_iter().enumerate() {
         let mesh = generate(spec, 3).unwrap();
-        for (j, order) in orders(set) {
+        for (j, order) in orders(name, set) {
             let precision = if (i + j) % 3 == 2 { Precision::F64 } else { Precision::F32 };
             let run = |backend| {
                 let options = Options { order, precision, backend, ..Options::default() };
@@ -79,7 +79,7 @@ fn hosts_with_gpus_are_as_near_to_exact_arithmetic_as_the_oracle() {
     for (i, (name, spec, set)) in cases.enumerate() {
         let mesh = generate(spec, 3).unwrap();
         // A driver in software takes a second for the kernels of each.
-        for (j, order) in orders(set).filter(|&(j, _)| is_tried(i, j)) {
+        for (j, order) in orders(name, set).filter(|&(j, _)| is_tried(i, j)) {
             let cluster = || match (i + j) % 3 {
                 0 => Cluster::inside(2).unwrap().on_gpus(0),
                 _ => Cluster::hybrid(0, 0.4).unwrap().threads(2),

@@ -10,6 +10,7 @@ use meshweft_examples::heat::{Heat, Implicit};
 use meshweft_examples::softbody::Softbody;
 use meshweft_examples::spring::Spring;
 use meshweft_examples::wave::Wave;
+use meshweft_examples::xpbd::Xpbd;
 use meshweft_tests::random;
 
 /// Where the reals of an update come from: a number type asks for real `k` of the thing numbered `salt`.
@@ -166,7 +167,8 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Wave>(5);
     check::<Spring>(3);
     check::<Cloth>(12);
-    check::<Softbody>(8);
+    check::<Softbody>(11);
+    check::<Xpbd>(11);
 }
 
 #[test]

@@ -181,7 +181,7 @@ impl Point {
             precision: self.precision,
             ..Options::default()
         };
-        measure(programs.find(self.example)?, &self.mesh, options, trials(scale))
+        measure(programs.find(self.example)?, &self.mesh, super::sweeps_alone(self.example), options, trials(scale))
     }
 
     /// What the measurement takes, in seconds of some machine.

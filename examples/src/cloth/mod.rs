@@ -23,7 +23,8 @@ use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings
 use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
 use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
-use scene::{Bending, Scene};
+use scene::Bending;
+pub(crate) use scene::Scene;
 use std::sync::Arc;
 
 record! {
@@ -187,6 +188,17 @@ pub struct ClothOptions {
     pub y_is_up: bool,
 }
 
+impl Pins {
+    /// Those of a name on the command line.
+    pub(crate) fn named(name: &str) -> Pins {
+        match name {
+            "corners" => Pins::Corners,
+            "side" => Pins::Side,
+            _ => Pins::None,
+        }
+    }
+}
+
 impl From<&Settings> for ClothOptions {
     fn from(settings: &Settings) -> ClothOptions {
         let number = |name| settings.number(name);
@@ -205,11 +217,7 @@ impl From<&Settings> for ClothOptions {
             friction: number("friction"),
             relaxation: unless_zero("relaxation"),
             size: unless_zero("size"),
-            pins: match settings.choice("pins") {
-                "corners" => Pins::Corners,
-                "side" => Pins::Side,
-                _ => Pins::None,
-            },
+            pins: Pins::named(settings.choice("pins")),
             obstacles: settings.choice("obstacles") != "none",
             touching: settings.choice("touching") == "on",
             y_is_up: settings.choice("up") == "y",
@@ -262,7 +270,7 @@ impl Cloth {
 }
 
 /// Distance that contact keeps between the cloth and what it falls on, m.
-const THICKNESS: f64 = 0.006;
+pub(crate) const THICKNESS: f64 = 0.006;
 /// Contact stiffness over mass per time step squared: a vertex at rest sinks by g dt² / this, some micrometers.
 const CONTACT: f64 = 10.0;
 
@@ -378,21 +386,15 @@ impl Program for Cloth {
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
         let Some(touching) = &self.touching else { return Ok(()) };
         let gravity = Vector3::new(0.0, 0.0, -self.gravity);
-        let moving = |number: u32| {
-            let Node { position, velocity, falling, free, mass, .. } = renewal.vertex(number);
-            // Where Predict would start; what is pinned goes on as fast as it does.
-            let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
-            Moving { from: position.into(), to: to.into(), inverse_mass: free / mass }
-        };
-        let moving: Vec<Moving> = (0..renewal.vertices()).map(moving).collect();
-        let meshweft_physics::Approach { gaps, guess } = touching.approach(|v| renewal.number(v), &moving, self.dt)?;
-        renewal.set_field("guess", guess.into_flattened());
-        let elements = gaps.iter().map(|(gap, _)| gap.vertices).collect();
-        renewal.set(Gaps, elements, move |i: Incidence<4>| {
-            let (gap, repulsion) = gaps[i.element];
-            Gap::seen_from(&gap, &i, repulsion)
-        });
-        Ok(())
+        let found =
+            touching.renew(renewal, Gaps, "guess", |Node { position, velocity, falling, free, mass, .. }| {
+                // Where Predict would start; what is pinned goes on as fast as it does.
+                let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
+                Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
+            });
+        found.map_err(|error| {
+            meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
+        })
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
@@ -480,7 +482,7 @@ impl Example for Cloth {
             Setting {
                 name: "touching",
                 about: "whether it touches itself, or passes through",
-                kind: Kind::Choice(&["off", "on"]),
+                kind: Kind::Choice(&["on", "off"]),
             },
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],
@@ -513,10 +515,7 @@ impl Example for Cloth {
     }
 
     fn note(&self) -> Option<String> {
-        let left_out = self.scene.left_out;
-        let all = left_out + self.scene.rest.len();
-        (left_out > 0)
-            .then(|| format!("{left_out} of {all} points are in no triangle or quad: the cloth is the others"))
+        self.scene.note()
     }
 
     fn checks() -> Result<Vec<Check>> {

@@ -2,23 +2,22 @@
 
 use super::{ClothOptions, Pins, THICKNESS};
 use anyhow::{Result, bail};
-use meshweft::Incidence;
-use meshweft::nalgebra::{Vector3, Vector4};
+use meshweft::nalgebra::Vector3;
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
 use meshweft_physics::Touching;
-use meshweft_physics::bending::Crease;
+use meshweft_physics::bending::{Hinge, hinges};
 use rayon::prelude::*;
 
 /// What does not change during a run.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     /// Positions at rest, shape [n × 3], m.
-    pub(super) rest: Vec<[f64; 3]>,
+    pub(crate) rest: Vec<[f64; 3]>,
     /// Each vertex's share of the area, m².
-    pub(super) areas: Vec<f64>,
+    pub(crate) areas: Vec<f64>,
     /// Whether each vertex is held.
-    pub(super) pinned: Vec<bool>,
+    pub(crate) pinned: Vec<bool>,
     /// Center and radius of the ball, m.
-    pub(super) ball: ([f64; 3], f64),
+    pub(crate) ball: ([f64; 3], f64),
     /// Points of the mesh that are in no triangle, and so no part of the cloth.
     pub(super) left_out: usize,
     /// 1 if the triangles of a closed surface are all seen from outside, -1 if from inside, 0 for any other surface.
@@ -27,7 +26,7 @@ pub(super) struct Scene {
 
 impl Scene {
     /// Scales the mesh to the size asked for, centers it above the ball and picks the pins.
-    pub(super) fn set(mesh: &mut Mesh, options: &ClothOptions) -> Result<Scene> {
+    pub(crate) fn set(mesh: &mut Mesh, options: &ClothOptions) -> Result<Scene> {
         let has_triangles = !mesh.triangles().is_empty();
         if !has_triangles && mesh.dimension() > 0 {
             let counts = mesh.cells().counts();
@@ -69,21 +68,19 @@ impl Scene {
 }
 
 impl Scene {
-    /// What keeps the cloth from passing through itself: a thickness that is no wider than 0.4 of the mean edge.
+    /// What was left out.
+    pub(crate) fn note(&self) -> Option<String> {
+        let all = self.left_out + self.rest.len();
+        (self.left_out > 0)
+            .then(|| format!("{} of {all} points are in no triangle or quad: the cloth is the others", self.left_out))
+    }
+
+    /// What keeps the cloth from passing through itself.
     ///
     /// # Errors
-    /// A mesh that cannot be a surface.
+    /// A mesh that cannot be a surface, or passes through itself already.
     pub(super) fn touching(&self, mesh: &Mesh) -> Result<Touching> {
-        let triangles: Vec<[u32; 3]> =
-            mesh.triangles().into_iter().filter(|[a, b, c]| a != b && b != c && c != a).collect();
-        let sides = triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
-        let length = |[a, b]: [u32; 2]| {
-            let [a, b] = [a, b].map(|v| Vector3::from(self.rest[v as usize]));
-            (b - a).norm()
-        };
-        let mean = sides.map(length).sum::<f64>() / (3 * triangles.len()).max(1) as f64;
-        let thickness = THICKNESS.min(0.4 * mean);
-        Ok(Touching::new(self.rest.clone(), triangles, if thickness > 0.0 { thickness } else { THICKNESS })?)
+        Ok(Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS)?)
     }
 }
 
@@ -153,27 +150,6 @@ fn pins(mesh: &Mesh, choice: Pins) -> Vec<bool> {
     pinned
 }
 
-/// The largest weight of a hinge in units of the root of 3 over its area, a sum of two cotangents, with which it is added up: angles of half
-/// a degree and more.
-const SLENDER: f64 = 100.0;
-
-/// Two triangles with a common edge.
-pub(super) struct Hinge {
-    /// The ends of the edge, then the corners that face it.
-    pub(super) vertices: [u32; 4],
-    weights: [f64; 4],
-    rest: f64,
-    /// Whether some angle is so small that products of weights would drown those of other hinges in 32 bits.
-    is_slender: bool,
-}
-
-impl Hinge {
-    /// Its data as one of its corners sees it.
-    pub(super) fn seen_from(&self, incidence: &Incidence<4>) -> Crease<f64> {
-        Crease { weights: Vector4::from(incidence.arrange(self.weights)), rest: self.rest }
-    }
-}
-
 /// What bends.
 #[derive(Default)]
 pub(super) struct Bending {
@@ -188,7 +164,7 @@ impl Bending {
     /// The hinges of a mesh at rest. Cost: a sort of the pairs, in parallel.
     pub(super) fn of(mesh: &Mesh, rest: &[[f64; 3]]) -> Bending {
         let (flat, curved): (Vec<Hinge>, Vec<Hinge>) =
-            hinges(mesh, rest).into_iter().partition(|hinge| hinge.rest == 0.0 && !hinge.is_slender);
+            hinges(&mesh.triangles(), rest).into_iter().partition(|hinge| hinge.rest == 0.0 && !hinge.is_slender);
         let mut products = Vec::with_capacity(6 * flat.len());
         for Hinge { vertices: v, weights: k, .. } in &flat {
             for (i, j) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
@@ -201,46 +177,6 @@ impl Bending {
         let flat = same.map(|products| (products[0].0, products.iter().map(|product| product.1).sum())).collect();
         Bending { flat, curved }
     }
-}
-
-/// The hinges of a mesh: edges that just two triangles share. Weights are scaled so that the bending energy of a hinge is
-/// half the bending stiffness times the squared length of the weighted sum of its positions.
-///
-/// Source: Bergou, Wardetzky, Harmon, Zorin and Grinspun, "A quadratic bending model for inextensible surfaces", 2006.
-fn hinges(mesh: &Mesh, rest: &[[f64; 3]]) -> Vec<Hinge> {
-    let mut sides: Vec<([u32; 2], u32)> = Vec::new();
-    for [a, b, c] in mesh.triangles() {
-        for [i, j, facing] in [[a, b, c], [b, c, a], [c, a, b]] {
-            sides.push(([i.min(j), i.max(j)], facing));
-        }
-    }
-    sides.sort_unstable();
-    let at = |v: u32| Vector3::from(rest[v as usize]);
-    let pairs = sides.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 2);
-    pairs
-        .filter_map(|twins| {
-            let (mut edge, mut facing) = (twins[0].0, [twins[0].1, twins[1].1]);
-            // Sorted by place, so that names do not decide the order of a sum.
-            let by_place = |a: &u32, b: &u32| rest[*a as usize].partial_cmp(&rest[*b as usize]).expect("finite");
-            edge.sort_by(by_place);
-            facing.sort_by(by_place);
-            let [x0, x1, x2, x3] = [edge[0], edge[1], facing[0], facing[1]].map(at);
-            let cotangent = |a: Vector3<f64>, b: Vector3<f64>| a.dot(&b) / a.cross(&b).norm();
-            let area = 0.5 * ((x1 - x0).cross(&(x2 - x0)).norm() + (x1 - x0).cross(&(x3 - x0)).norm());
-            let (c01, c02) = (cotangent(x1 - x0, x2 - x0), cotangent(x1 - x0, x3 - x0));
-            let (c03, c04) = (cotangent(x0 - x1, x2 - x1), cotangent(x0 - x1, x3 - x1));
-            let scale = (3.0 / area).sqrt();
-            let weights = [c03 + c04, c01 + c02, -c01 - c03, -c02 - c04];
-            let is_slender = weights.iter().any(|k| k.abs() > SLENDER);
-            let weights = weights.map(|k| k * scale);
-            let bent = (x0 * weights[0] + x1 * weights[1] + x2 * weights[2] + x3 * weights[3]).norm();
-            let size = weights.iter().map(|k| k.abs()).sum::<f64>() * (x1 - x0).norm();
-            // A rest curvature of rounding errors is none.
-            let rest = if bent <= 1e-9 * size { 0.0 } else { bent };
-            let vertices = [edge[0], edge[1], facing[0], facing[1]];
-            weights.iter().all(|k| k.is_finite()).then_some(Hinge { vertices, weights, rest, is_slender })
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -259,7 +195,7 @@ mod tests {
             Vector3::new(x, y + 0.1 * x * y, 0.3 * x * x - 0.2 * y + 0.5 * x * y * y)
         };
         let (mut energy, mut stiffness) = (0.0, vec![0.0; rest.len()]);
-        for Hinge { vertices, weights, rest, .. } in hinges(&mesh, &rest) {
+        for Hinge { vertices, weights, rest, .. } in hinges(&mesh.triangles(), &rest) {
             assert_eq!(rest, 0.0);
             energy += (0..4).map(|i| bent(vertices[i]) * weights[i]).sum::<Vector3<f64>>().norm_squared();
             (0..4).for_each(|i| stiffness[vertices[i] as usize] += weights[i] * weights[i]);
@@ -294,7 +230,9 @@ mod tests {
         assert!(!flat.is_empty() && flat.iter().all(|(_, weight)| weight.abs() < 1e5), "{flat:?}");
         assert!(!curved.is_empty());
         let mut mesh = mesh;
-        let cloth = Cloth::with(&mut mesh, &ClothOptions::default(), Order::BLOCKED).unwrap();
+        // The sliver lies on its neighbor.
+        let options = ClothOptions { touching: false, ..ClothOptions::default() };
+        let cloth = Cloth::with(&mut mesh, &options, Order::BLOCKED).unwrap();
         let mut run = Simulation::builder(mesh, cloth).build().unwrap();
         (0..20).for_each(|_| run.step().unwrap());
     }

@@ -1,8 +1,8 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Bends, Cloth, Gaps, Hinges, Node, Triangles};
-use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
-use meshweft_physics::{System, bending};
+use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
+use meshweft_physics::{Corridor, System, bending};
 
 /// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and obstacles, with `PRESSURE` besides, or with gaps that
 /// stay open (`TOUCHING`).
@@ -41,24 +41,12 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Update<Cloth
             let moved = at - own.before;
             system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));
             if TOUCHING {
-                system = around.fold(Gaps, system, |system, [b, c, d], gap| {
-                    gap.add(&contact, system, at, [b.position, c.position, d.position])
-                });
+                let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
+                let place = |other: SharedOf<Cloth, R>| other.position;
+                let position = corridor.step((around, Gaps), place, &contact, system, at, p.relaxation * own.free);
+                return Node { position, ..own };
             }
         }
-        let to = at + system.solve() * (p.relaxation * own.free);
-        if !TOUCHING {
-            return Node { position: to, ..own };
-        }
-        // Gaps stay open: slid along them, near the way to the guess, and where that is not enough, as far as all allow.
-        let places = |[b, c, d]: [SharedOf<Cloth, R>; 3]| [b.position, c.position, d.position];
-        let to = around.fold(Gaps, to, |to, others, gap| gap.held(to, at, places(others)));
-        let way = own.guess - own.before;
-        let along = (to - own.before).dot(&way) / way.dot(&way).max(R::lit(1e-30));
-        let near = own.before + way * along.max(R::lit(0.0)).min(R::lit(1.0));
-        let far = to - near;
-        let to = near + far * (p.freedom / far.length().max(p.freedom));
-        let share = around.fold(Gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, places(others)));
-        Node { position: at + (to - at) * share, ..own }
+        Node { position: at + system.solve() * (p.relaxation * own.free), ..own }
     }
 }

@@ -1,11 +1,12 @@
 //! Acceptance: beams, shafts and slabs against elasticity, flight and friction against mechanics.
 
-use super::Softbody;
+use super::{Node, Softbody};
 use anyhow::Result;
 use meshweft::nalgebra::{Matrix3, Rotation3, Vector3};
 use meshweft::{Order, Simulation};
 use meshweft_command::{Check, Example, Settings, Tolerance};
 use meshweft_mesh::generate::generate;
+use meshweft_mesh::{CellKind, Cells, Mesh};
 use std::f64::consts::PI;
 
 type Run = Simulation<Softbody, f64>;
@@ -13,7 +14,8 @@ type Run = Simulation<Softbody, f64>;
 pub(super) fn run() -> Result<Vec<Check>> {
     let (moment, growth) = flight()?;
     let (long, wide) = narrowed()?;
-    let (sliding, creeping) = (acceleration_on_slope(30.0, 0.3)?, speed_on_slope(20.0, 0.5)?);
+    let (sliding, creeping) = (acceleration(on_slope(30.0, 0.3)?, 600)?, speed_after(on_slope(20.0, 0.5)?, 300)?);
+    let (over, still) = (acceleration(on_plank(30.0, 0.3)?, 200)?, speed_after(on_plank(20.0, 0.5)?, 200)?);
     let angle = PI / 6.0;
     Ok(vec![
         Check {
@@ -85,17 +87,37 @@ pub(super) fn run() -> Result<Vec<Check>> {
             unit: "m/s",
             source: "it sticks where tan α < μ; friction is smoothed below 1 mm/s",
         },
+        Check {
+            name: "acceleration down a plank of 30° with friction 0.3, touching=on, box:5 on bar:5x3x2".into(),
+            measured: over,
+            expected: 9.81 * (angle.sin() - 0.3 * angle.cos()),
+            tolerance: Tolerance::Relative(0.01),
+            unit: "m/s²",
+            source: "Coulomb, 1785: g (sin α - μ cos α)",
+        },
+        Check {
+            name: "speed on a plank of 20° with friction 0.5, touching=on, box:5 on bar:5x3x2".into(),
+            measured: still,
+            expected: 1e-3,
+            tolerance: Tolerance::AtMost,
+            unit: "m/s",
+            source: "it sticks where tan α < μ; friction is smoothed below 1 mm/s",
+        },
     ])
 }
 
 /// A solid that floats without gravity or air unless set otherwise.
 fn build(spec: &str, set: &[(&str, &str)]) -> Result<Run> {
+    of(generate(spec, 1)?, set)
+}
+
+/// The same of a mesh.
+fn of(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Run> {
     let mut settings = Settings::new(Softbody::INFO.settings);
     let floating = [("bodies", "1"), ("gravity", "0"), ("drag", "0"), ("obstacles", "none"), ("young", "1e6")];
     for (name, text) in floating.iter().chain(set) {
         settings.set(Softbody::INFO.settings, name, text)?;
     }
-    let mut mesh = generate(spec, 1)?;
     let softbody = Softbody::new(&mut mesh, &settings, Order::default())?;
     Ok(Simulation::builder(mesh, softbody).precision::<f64>().build()?)
 }
@@ -260,22 +282,46 @@ fn on_slope(degrees: f64, friction: f64) -> Result<Run> {
     Ok(run)
 }
 
-/// The velocity of the center of mass along the slope, m/s.
-fn speed(run: &mut Run) -> Result<f64> {
-    let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
-    let momentum: f64 = masses.iter().enumerate().map(|(v, m)| m * velocities[3 * v]).sum();
-    Ok(momentum / masses.iter().sum::<f64>())
+/// A block on a plank that is held.
+fn on_plank(degrees: f64, friction: f64) -> Result<Run> {
+    let [plank, block] = [generate("bar:5x3x2", 1)?, generate("box:5", 1)?];
+    let n = plank.points().len() as u32;
+    let top = plank.bounds()[1][2];
+    // The block begins near the upper end, a little farther from the plank than it keeps: what is nearer at rest repels less.
+    let over = block.points().iter().map(|&[x, y, z]| [0.2 * x + 0.1, 0.16 * y + 0.02, 0.16 * z + top + 0.0065]);
+    let points = plank.points().iter().copied().chain(over).collect();
+    let mut tets = plank.tets().to_vec();
+    tets.extend(block.tets().iter().map(|corners| corners.map(|v| v + n)));
+    let mesh = Mesh::new(points, Cells::of(CellKind::Tet, tets.into_flattened()))?;
+    let (slope, friction) = (degrees.to_string(), friction.to_string());
+    let set = [("gravity", "9.81"), ("slope", &*slope), ("friction", &*friction), ("touching", "on"), ("rounds", "20")];
+    let mut run = of(mesh, &set)?;
+    for v in 0..n {
+        let node = run.vertex(v)?;
+        run.set_vertex(v, Node { free: 0.0, falling: 0.0, ..node })?;
+    }
+    // Until it has settled.
+    steps(&mut run, 100)?;
+    Ok(run)
 }
 
-fn acceleration_on_slope(degrees: f64, friction: f64) -> Result<f64> {
-    let mut run = on_slope(degrees, friction)?;
+/// The velocity along the slope of the center of mass of what moves, m/s.
+fn speed(run: &mut Run) -> Result<f64> {
+    let [masses, free, velocities] =
+        [run.field("mass")?.values, run.field("free")?.values, run.field("velocity")?.values];
+    let of = |(v, mass): (usize, &f64)| [mass * free[v], mass * free[v] * velocities[3 * v]];
+    let [mass, momentum] =
+        masses.iter().enumerate().map(of).fold([0.0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+    Ok(momentum / mass)
+}
+
+fn acceleration(mut run: Run, count: usize) -> Result<f64> {
     let (before, start) = (speed(&mut run)?, run.time());
-    steps(&mut run, 600)?;
+    steps(&mut run, count)?;
     Ok((speed(&mut run)? - before) / (run.time() - start))
 }
 
-fn speed_on_slope(degrees: f64, friction: f64) -> Result<f64> {
-    let mut run = on_slope(degrees, friction)?;
-    steps(&mut run, 300)?;
+fn speed_after(mut run: Run, count: usize) -> Result<f64> {
+    steps(&mut run, count)?;
     Ok(speed(&mut run)?.abs())
 }

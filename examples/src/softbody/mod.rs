@@ -5,25 +5,27 @@
 //! - Elasticity: [`NeoHookean`] tets. Their energy is a convex quadratic function of any one vertex, whatever the shape of the tets, so
 //!   in a sweep in place each update lowers it with that of inertia, also if they are inside out, and with steps too long by up to twice.
 //!   Where something touches this is not so: friction has no energy.
-//! - Contact with a ball, the ground and a lid: quadratic penalty with smoothed Coulomb friction. Solids do not touch each other yet.
+//! - Contact with a ball, the ground and a lid: quadratic penalty with smoothed Coulomb friction.
+//! - Contact with each other and themselves, if asked for: gaps between what comes near in a step repel likewise, and stay open
+//!   ([`separate`](meshweft_mesh::contact::separate)).
 //! - Ends of a solid can be held, and turned or pulled.
 
 mod checks;
+mod load;
 mod options;
 mod scene;
+mod solve;
 
 use anyhow::Result;
+pub use load::{Grip, Obstacles};
 use meshweft::nalgebra::Vector3;
-use meshweft::{
-    Given, Kernel, Length, Neighbors, Order, Program, Real, Stages, Stars, Update, kernels, record, stars, vertex,
-};
+use meshweft::{Incidence, Length, Order, Program, Real, Renewal, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
-use meshweft_physics::{Air, Contact, NeoHookean, Plane, Sphere, System};
+use meshweft_physics::{Air, Gap, Moving, NeoHookean};
 use options::SETTINGS;
 pub use options::{Act, Obstructed, SoftbodyOptions};
-use scene::Scene;
-use std::f64::consts::{PI, TAU};
+pub(crate) use scene::Scene;
 use std::sync::Arc;
 
 record! {
@@ -45,36 +47,8 @@ record! {
         grip: Grip<R>,
         /// What the solid touches.
         obstacles: Obstacles<R>,
-    }
-}
-
-record! {
-    /// How far the two ends have been moved, each the other way.
-    pub struct Grip<R> {
-        /// What the ends turn about: a point of a line along x, m.
-        center: Vector3<R>,
-        /// Cosine of the angle by which each end is turned.
-        cos: R,
-        /// Sine of that angle.
-        sin: R,
-        /// How far each end is pulled, m.
-        pull: R,
-    }
-}
-
-record! {
-    /// What the solid touches.
-    pub struct Obstacles<R> {
-        /// A ball on the ground.
-        ball: Sphere<R>,
-        /// The ground.
-        ground: Plane<R>,
-        /// A plate above, at the end of the step.
-        lid: Plane<R>,
-        /// How far the plate moves up in the step, m.
-        lift: R,
-        /// Coefficient of friction.
-        friction: R,
+        /// How far from its guess a vertex may end, m.
+        freedom: R,
     }
 }
 
@@ -97,6 +71,8 @@ vertex! {
         free: R,
         /// By what share the edges around are longer than at rest, all together.
         stretch: R,
+        /// Where the sweeps of the step start, m.
+        guess: Vector3<R>,
     }
 }
 
@@ -115,6 +91,8 @@ stars! {
     pub Edges[1]: Edge<R>;
     /// Tets around a vertex, with one over six times their volume at rest, 1/m³.
     pub Tets[3]: R;
+    /// What comes near in a step.
+    pub changing Gaps[3]: Gap<R>;
 }
 
 /// Soft solids.
@@ -128,7 +106,8 @@ impl Softbody {
     /// Sets the scene. The mesh is scaled and moved; where several fall, it is made of as many copies. `order` is that of the sweeps.
     ///
     /// # Errors
-    /// A mesh of edges or triangles, without solid cells; one that is too large for so many copies.
+    /// A mesh of edges or triangles, without solid cells; one that is too large for so many copies; solids that are to touch each other, and
+    /// pass through each other already.
     pub fn with(mesh: &mut Mesh, options: &SoftbodyOptions, order: Order) -> Result<Softbody> {
         Ok(Softbody::tuned(Arc::new(Scene::set(mesh, options)?), options, order))
     }
@@ -139,79 +118,10 @@ impl Softbody {
         let suited = if order.key.is_double_buffered() { 0.4 } else { OVERRELAXATION };
         Softbody { scene, relaxation: options.relaxation.unwrap_or(suited), options: options.clone() }
     }
-
-    /// How far the load has come, 0 to 1: smoothly to its full amount and back once a period.
-    fn load(&self, time: f64) -> f64 {
-        let half = Real::sin(PI * time / self.options.period);
-        self.options.amount.unwrap_or(match self.options.act {
-            Act::Drop => 0.0,
-            Act::Twist => 0.5,
-            Act::Stretch => 1.0,
-            Act::Squeeze => 0.6,
-        }) * half
-            * half
-    }
-
-    /// The height of the lid, m: out of reach where nothing is squeezed.
-    fn lid(&self, time: f64) -> f64 {
-        match self.options.act {
-            Act::Squeeze => self.scene.height * (1.0 - self.load(time)).max(0.0),
-            _ => 1e9,
-        }
-    }
-
-    fn has_contact(&self) -> bool {
-        matches!(self.options.act, Act::Drop | Act::Squeeze) && self.options.obstacles != Obstructed::Nothing
-    }
 }
 
 /// Share of the Newton step in sweeps in place.
 const OVERRELAXATION: f64 = 1.5;
-/// Contact stiffness over that of inertia and solid, per vertex.
-const CONTACT: f64 = 10.0;
-
-/// One Newton step of one vertex: of the solid alone, or with `CONTACT`.
-pub struct Solve<const CONTACT: bool>;
-
-impl<const CONTACT: bool> Kernel for Solve<CONTACT> {
-    const NAME: &'static str = if CONTACT { "Solve" } else { "SolveSolid" };
-}
-
-impl<const TOUCHES: bool> Update<Softbody> for Solve<TOUCHES> {
-    #[inline(always)]
-    fn update<R: Real>(p: &Given<Softbody, R>, own: Node<R>, around: &impl Neighbors<Softbody, R>) -> Node<R> {
-        let inertia = own.mass / (p.dt * p.dt);
-        let resistance = inertia * p.air.resistance(p.dt);
-        let (at, mut relaxation) = (own.position, p.relaxation);
-        let shear = around.sum(Edges, |[other], edge| ((other.position - at) * edge.weight, edge.weight));
-        let free_ratio = p.solid.free_ratio();
-        let tets = around.fold(Tets, System::at_rest(R::lit(0.0)), |sums, [b, c, d], inverse| {
-            NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
-        });
-        let moved = at - own.before;
-        let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
-        let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
-        if TOUCHES {
-            let obstacles = &p.obstacles;
-            let contact = Contact {
-                stiffness: (inertia + p.solid.lambda * shear.1) * R::lit(CONTACT),
-                friction: obstacles.friction,
-                // Sliding slower than this is smoothed to sticking, m.
-                slip: p.dt * R::lit(1e-3),
-            };
-            let by_lid = moved - Vector3::new(R::lit(0.0), R::lit(0.0), obstacles.lift);
-            let touches = [obstacles.ball.touch(at), obstacles.ground.touch(at), obstacles.lid.touch(at)];
-            system = contact.add(system, touches[0], moved);
-            system = contact.add(system, touches[1], moved);
-            system = contact.add(system, touches[2], by_lid);
-            // More than the whole step would lift what lies off, again and again.
-            let nearest = touches[0].distance.min(touches[1].distance).min(touches[2].distance);
-            relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
-        }
-        let step = system.solve_robustly() * (relaxation * own.free);
-        Node { position: at + step, ..own }
-    }
-}
 
 kernels! {
     for Softbody: Node, Parameters;
@@ -223,11 +133,7 @@ kernels! {
         let way = (own.velocity + p.air.gravity * (p.dt * own.falling)) * p.dt;
         // Ways longer than the solid would tear it apart before the first sweep.
         let start = own.position + way * (p.reach / way.length().max(p.reach)).min(R::lit(1.0));
-        let Grip { center, cos, sin, pull } = p.grip;
-        let rest = own.target - center;
-        let side = R::select(rest.x.less(R::lit(0.0)), R::lit(-1.0), R::lit(1.0));
-        let turn = sin * side;
-        let held = Vector3::new(rest.x + pull * side, rest.y * cos - rest.z * turn, rest.y * turn + rest.z * cos) + center;
+        let held = p.grip.hold(own.target);
         let is_free = R::lit(0.5).less(own.free);
         let either = |free: Vector3<R>, held: Vector3<R>| free.zip_map(&held, |free, held| R::select(is_free, free, held));
         Node {
@@ -238,8 +144,17 @@ kernels! {
         }
     };
 
-    use update Solve<true>;
-    use update Solve<false>;
+    /// The same, where the sweeps start from a guess by which nothing passes through anything. What is held goes as far as that.
+    map Approach |p, own| {
+        let target = own.position + p.air.velocity(own.velocity, p.dt) * p.dt;
+        let is_free = R::lit(0.5).less(own.free);
+        let target = target.zip_map(&own.target, |free, held| R::select(is_free, free, held));
+        Node { position: own.guess, target, before: own.position, ..own }
+    };
+
+    use update solve::Solve<false, false>;
+    use update solve::Solve<true, false>;
+    use update solve::Solve<true, true>;
 
     /// The velocity that led from the start of the step to its end, and how far the solid is stretched around each vertex.
     update Finish |p, own, around| {
@@ -267,6 +182,16 @@ kernels! {
         edges * R::lit(0.5) + tets * R::lit(0.25)
     };
 
+    /// The energy of gaps that are narrower than what keeps solids apart, a quarter at each of their four vertices, and of dents into
+    /// obstacles.
+    sum Pressed("contact energy", "J") |p, own, around| {
+        let gaps = around.sum(Gaps, |[b, c, d], gap| gap.energy(own.position, [b.position, c.position, d.position]));
+        let weight = around.sum(Edges, |[_], edge| edge.weight);
+        let contact = p.obstacles.contact(own.mass / (p.dt * p.dt) + p.solid.lambda * weight, p.dt);
+        let [ball, ground, lid] = p.obstacles.touch(own.position).map(|touch| contact.energy(touch));
+        gaps * R::lit(0.25) + ball + ground + lid
+    };
+
     /// A quarter of the volume of each tet, negative inside out.
     sum Volume("volume", "m³") |_, own, around| {
         let sixfold = around.sum(Tets, |[b, c, d], _| {
@@ -283,30 +208,16 @@ impl Program for Softbody {
 
     fn parameters(&self, time: f64) -> Parameters<f64> {
         let options = &self.options;
-        let end = time + options.dt;
-        let slope = options.slope * PI / 180.0;
-        let angle = if options.act == Act::Twist { TAU * self.load(end) } else { 0.0 };
-        let pull = if options.act == Act::Stretch { 0.5 * self.scene.length * self.load(end) } else { 0.0 };
-        let (center, radius) = self.scene.ball;
         Parameters {
             dt: options.dt,
-            air: Air {
-                gravity: Vector3::new(Real::sin(slope), 0.0, -Real::cos(slope)) * options.gravity,
-                wind: Vector3::zeros(),
-                drag: options.drag,
-            },
+            air: Air { gravity: options.pull_of_gravity(), wind: Vector3::zeros(), drag: options.drag },
             reach: self.scene.length.max(self.scene.height).max(1e-3),
             solid: NeoHookean::of(options.young, options.poisson),
             damping: options.damping,
             relaxation: self.relaxation,
-            grip: Grip { center: self.scene.center.into(), cos: Real::cos(angle), sin: Real::sin(angle), pull },
-            obstacles: Obstacles {
-                ball: Sphere { center: Vector3::from(center), radius },
-                ground: Plane { normal: Vector3::z(), offset: 0.0 },
-                lid: Plane { normal: -Vector3::z(), offset: -self.lid(end) },
-                lift: self.lid(end) - self.lid(time),
-                friction: options.friction,
-            },
+            grip: self.scene.grip(options, time + options.dt),
+            obstacles: self.scene.obstacles(options, time),
+            freedom: self.scene.touching.as_ref().map_or(0.0, |touching| touching.freedom()),
         }
     }
 
@@ -315,7 +226,26 @@ impl Program for Softbody {
         stars.add_shared(Edges, self.scene.edges.clone(), move |i| scene.edge(i.element));
         let scene = self.scene.clone();
         stars.add_shared(Tets, self.scene.tets.clone(), move |i| scene.inverse(i.element));
+        match self.scene.touching {
+            Some(_) => stars.add_changing(Gaps),
+            None => stars.add(Gaps, Vec::new(), |_: Incidence<4>| unreachable!("there are none")),
+        }
         Ok(())
+    }
+
+    fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
+        let Some(touching) = &self.scene.touching else { return Ok(()) };
+        let Parameters { dt, air, solid, grip, .. } = self.parameters(renewal.time());
+        touching.renew(renewal, Gaps, "guess", |Node { position, target, velocity, falling, free, mass, .. }| {
+            let to = match free > 0.5 {
+                true => position + (velocity + air.gravity * (dt * falling)) * dt,
+                false => grip.hold(target),
+            };
+            // Of a cube of the vertex's volume, whose edges weigh as much as six of its sides.
+            let side = Real::pow(mass / self.options.density, 1.0 / 3.0);
+            let stiffness = mass / (dt * dt) + solid.lambda * 6.0 * side;
+            Moving { from: position.into(), to: to.into(), compliance: free / stiffness }
+        })
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
@@ -332,14 +262,20 @@ impl Program for Softbody {
             mass: self.options.density * volume,
             free,
             stretch: 0.0,
+            guess: position,
         }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.map(Predict);
-        match self.has_contact() {
-            true => stages.sweep(Solve::<true>, self.options.rounds),
-            false => stages.sweep(Solve::<false>, self.options.rounds),
+        let (touches, rounds) = (self.scene.touching.is_some(), self.options.rounds);
+        match touches {
+            true => stages.map(Approach),
+            false => stages.map(Predict),
+        }
+        match (touches, self.options.has_contact()) {
+            (true, _) => stages.sweep(solve::Solve::<true, true>, rounds),
+            (false, true) => stages.sweep(solve::Solve::<true, false>, rounds),
+            (false, false) => stages.sweep(solve::Solve::<false, false>, rounds),
         }
         stages.sweep(Finish, 1);
     }
@@ -369,15 +305,16 @@ impl Example for Softbody {
 
     fn look(&self) -> Look {
         let (center, radius) = self.scene.ball;
+        let is_pile = self.options.act == Act::Pile;
         let mut props = vec![Prop::Ground { height: 0.0 }];
-        if radius > 0.0 && self.has_contact() {
+        if radius > 0.0 && self.options.has_contact() {
             props.push(Prop::Ball { center, radius });
         }
         Look {
             positions: Some("position"),
-            color: Some("stretch"),
-            label: "stretch",
-            map: ColorMap::Coolwarm,
+            color: Some(if is_pile { "body" } else { "stretch" }),
+            label: if is_pile { "body" } else { "stretch" },
+            map: if is_pile { ColorMap::Viridis } else { ColorMap::Coolwarm },
             props,
             section: Section::None,
             ..Look::default()

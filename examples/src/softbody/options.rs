@@ -7,6 +7,8 @@ use meshweft_command::{Kind, Setting, Settings};
 pub enum Act {
     /// It falls on the ground.
     Drop,
+    /// Some of it fall on each other.
+    Pile,
     /// Its ends are turned, one each way, and back.
     Twist,
     /// Its ends are pulled apart, and back.
@@ -58,6 +60,8 @@ pub struct SoftbodyOptions {
     pub size: Option<f64>,
     /// Whether there are ball, ground and lid.
     pub obstacles: Obstructed,
+    /// Whether solids touch each other and themselves, and do not pass through.
+    pub touching: bool,
     /// Whether y points up in the mesh, not z.
     pub y_is_up: bool,
 }
@@ -73,17 +77,36 @@ pub enum Obstructed {
     Nothing,
 }
 
+impl Act {
+    /// That of a name on the command line.
+    pub(crate) fn named(name: &str) -> Act {
+        match name {
+            "pile" => Act::Pile,
+            "twist" => Act::Twist,
+            "stretch" => Act::Stretch,
+            "squeeze" => Act::Squeeze,
+            _ => Act::Drop,
+        }
+    }
+}
+
+impl Obstructed {
+    /// That of a name on the command line.
+    pub(crate) fn named(name: &str) -> Obstructed {
+        match name {
+            "no-ball" => Obstructed::NoBall,
+            "none" => Obstructed::Nothing,
+            _ => Obstructed::All,
+        }
+    }
+}
+
 impl From<&Settings> for SoftbodyOptions {
     fn from(settings: &Settings) -> SoftbodyOptions {
         let number = |name| settings.number(name);
         let unless_zero = |name| Some(number(name)).filter(|&x| x != 0.0);
         SoftbodyOptions {
-            act: match settings.choice("scene") {
-                "twist" => Act::Twist,
-                "stretch" => Act::Stretch,
-                "squeeze" => Act::Squeeze,
-                _ => Act::Drop,
-            },
+            act: Act::named(settings.choice("scene")),
             dt: number("dt"),
             rounds: settings.count("rounds"),
             density: number("density"),
@@ -99,11 +122,8 @@ impl From<&Settings> for SoftbodyOptions {
             amount: unless_zero("amount"),
             period: number("period"),
             size: unless_zero("size"),
-            obstacles: match settings.choice("obstacles") {
-                "no-ball" => Obstructed::NoBall,
-                "none" => Obstructed::Nothing,
-                _ => Obstructed::All,
-            },
+            obstacles: Obstructed::named(settings.choice("obstacles")),
+            touching: settings.choice("touching") == "on",
             y_is_up: settings.choice("up") == "y",
         }
     }
@@ -119,8 +139,8 @@ impl Default for SoftbodyOptions {
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "scene",
-        about: "what is done to it: it falls, its ends are turned or pulled, or a lid presses it to the ground",
-        kind: Kind::Choice(&["drop", "twist", "stretch", "squeeze"]),
+        about: "what is done to it: it falls, some of it on each other, its ends are turned or pulled, or a lid presses it to the ground",
+        kind: Kind::Choice(&["drop", "pile", "twist", "stretch", "squeeze"]),
     },
     Setting::number("dt", "time step", 1.0 / 600.0, "s", [1e-6, 1.0]),
     Setting::number("rounds", "sweeps a step", 10.0, "", [1.0, 1e6]),
@@ -159,6 +179,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "obstacles",
         about: "ground with a ball (drop) or a lid (squeeze)",
         kind: Kind::Choice(&["all", "no-ball", "none"]),
+    },
+    Setting {
+        name: "touching",
+        about: "whether solids touch each other and themselves, or pass through",
+        kind: Kind::Choice(&["off", "on"]),
     },
     Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
 ];

@@ -1,31 +1,34 @@
 //! The scene: where the solids are, what holds them, what they touch, and their shape at rest.
 
-use super::{Act, Edge, Obstructed, SoftbodyOptions};
+use super::Edge;
+use super::options::{Act, Obstructed, SoftbodyOptions};
 use anyhow::{Result, bail, ensure};
 use meshweft::nalgebra::{Rotation3, Vector3};
-use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh, parallel};
-use meshweft_physics::determinant;
+use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh, parallel};
+use meshweft_physics::{Touching, determinant};
 use std::sync::Arc;
 
 /// What does not change during a run.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     /// Positions at rest, shape [n × 3], m.
-    rest: Vec<[f64; 3]>,
+    pub(crate) rest: Vec<[f64; 3]>,
     /// Edges that carry a weight, and those weights, m.
-    pub(super) edges: Arc<Vec<[u32; 2]>>,
+    pub(crate) edges: Arc<Vec<[u32; 2]>>,
     weights: Vec<f64>,
     /// Tets of positive volume.
-    pub(super) tets: Arc<Vec<[u32; 4]>>,
+    pub(crate) tets: Arc<Vec<[u32; 4]>>,
     /// Each vertex's share of the volume, m³.
-    pub(super) volumes: Vec<f64>,
+    pub(crate) volumes: Vec<f64>,
     /// Whether each vertex is held.
-    pub(super) held: Vec<bool>,
+    pub(crate) held: Vec<bool>,
     /// Center and radius of the ball, m.
-    pub(super) ball: ([f64; 3], f64),
+    pub(crate) ball: ([f64; 3], f64),
     /// Middle of the mesh, length along x and height, m.
-    pub(super) center: [f64; 3],
-    pub(super) length: f64,
-    pub(super) height: f64,
+    pub(crate) center: [f64; 3],
+    pub(crate) length: f64,
+    pub(crate) height: f64,
+    /// What keeps solids from passing through each other and themselves, if something does.
+    pub(super) touching: Option<Touching>,
     /// Tets of hardly any volume, which are no part of the solid.
     flat: usize,
     /// Points that are in no tet of the solid, which stay where they are.
@@ -38,10 +41,15 @@ const FLATTEST: f64 = 1e-5;
 const END: f64 = 0.02;
 /// Share of the length that is between two solids that fall.
 const GAP: f64 = 0.06;
+/// Distance that solids keep from each other and themselves, as a share of the length of one.
+const THICKNESS: f64 = 0.005;
+/// By how much solids of a pile are tilted, and how far they are beside its middle, as a share of the length of one.
+const TILT: f64 = 0.15;
+const ASIDE: f64 = 0.1;
 
 impl Scene {
     /// Scales the mesh to the size asked for, places it, and picks what is held.
-    pub(super) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
+    pub(crate) fn set(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<Scene> {
         if matches!(mesh.dimension(), 1 | 2) {
             let counts = mesh.cells().counts();
             let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{n} of kind {}", kind.name())).collect();
@@ -55,7 +63,11 @@ impl Scene {
         }
         scale(mesh, options.size)?;
         let [size, ball] = place(mesh, options)?;
-        let Shape { edges, weights, tets, volumes, flat } = Shape::of(mesh)?;
+        let Shape { edges, weights, tets, volumes, skin, flat } = Shape::of(mesh)?;
+        let touching = match options.touching {
+            true => Some(Touching::new(mesh.points().to_vec(), skin, THICKNESS * size)?),
+            false => None,
+        };
         let [low, high] = mesh.bounds();
         let pulled = matches!(options.act, Act::Twist | Act::Stretch);
         let near = END * (high[0] - low[0]);
@@ -76,24 +88,25 @@ impl Scene {
             center: [0, 1, 2].map(|k| (low[k] + high[k]) / 2.0),
             length: high[0] - low[0],
             height: high[2] - low[2],
+            touching,
             flat,
             stray,
         })
     }
 
     /// The data of an edge.
-    pub(super) fn edge(&self, edge: usize) -> Edge<f64> {
+    pub(crate) fn edge(&self, edge: usize) -> Edge<f64> {
         let [a, b] = self.edges[edge].map(|v| Vector3::from(self.rest[v as usize]));
         Edge { weight: self.weights[edge], length: (b - a).norm() }
     }
 
     /// One over six times the volume of a tet, 1/m³.
-    pub(super) fn inverse(&self, tet: usize) -> f64 {
+    pub(crate) fn inverse(&self, tet: usize) -> f64 {
         1.0 / determinant(self.tets[tet].map(|v| self.rest[v as usize]))
     }
 
     /// What was left out.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         let all = self.tets.len() + self.flat;
         let flat =
             (self.flat > 0).then(|| format!("{} of {all} tets have hardly any volume and are left out", self.flat));
@@ -137,6 +150,7 @@ fn place(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<[f64; 2]> {
     let radius = 0.2 * size;
     match options.act {
         Act::Drop if options.slope == 0.0 => drop(mesh, options.bodies, size, 2.5 * radius)?,
+        Act::Pile => pile(mesh, options.bodies, size)?,
         // On a slope it starts at rest.
         Act::Drop | Act::Squeeze => settle(mesh, 0.0)?,
         Act::Twist | Act::Stretch => {
@@ -151,6 +165,49 @@ fn place(mesh: &mut Mesh, options: &SoftbodyOptions) -> Result<[f64; 2]> {
 
 /// Hangs copies of the mesh side by side along y, each tilted another way, the lowest at a height and the others higher.
 fn drop(mesh: &mut Mesh, bodies: usize, size: f64, height: f64) -> Result<()> {
+    // The middle one lies level above the ball.
+    let place = |body: usize| body as f64 - (bodies / 2) as f64;
+    let turn = |body: usize| {
+        Rotation3::from_axis_angle(&Vector3::y_axis(), 0.4 * place(body))
+            * Rotation3::from_axis_angle(&Vector3::x_axis(), 0.5 * place(body))
+    };
+    let mut next = 0.0;
+    let shift = |body: usize, [x, y, z]: [[f64; 2]; 3]| {
+        let up = height + 0.05 * size * (place(body).abs() % 3.0);
+        let shift = Vector3::new(-(x[0] + x[1]) / 2.0, next - y[0], up - z[0]);
+        next += y[1] - y[0] + GAP * size;
+        shift
+    };
+    copy(mesh, bodies, turn, shift)?;
+    let middle = (next - GAP * size) / 2.0;
+    mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, y - middle, z]).collect())?;
+    Ok(())
+}
+
+/// Hangs copies of the mesh above each other, each turned and tilted another way, and beside the middle, so that they fall to a pile.
+fn pile(mesh: &mut Mesh, bodies: usize, size: f64) -> Result<()> {
+    /// The golden angle, so that no two are turned alike.
+    const GOLDEN: f64 = 2.399_963_229_728_653;
+    let around = |body: usize| Rotation3::from_axis_angle(&Vector3::z_axis(), GOLDEN * body as f64);
+    let turn = |body: usize| around(body) * Rotation3::from_axis_angle(&Vector3::y_axis(), TILT);
+    let mut next = GAP * size;
+    let shift = |body: usize, [x, y, z]: [[f64; 2]; 3]| {
+        let aside = around(body) * Vector3::y() * (ASIDE * size);
+        let shift = Vector3::new(-(x[0] + x[1]) / 2.0, -(y[0] + y[1]) / 2.0, next - z[0]) + aside;
+        next += z[1] - z[0] + GAP * size;
+        shift
+    };
+    copy(mesh, bodies, turn, shift)
+}
+
+/// Makes copies of the mesh, each `turn`ed and then `shift`ed by what is said for its bounds along the axes; the field `body` of the points
+/// tells them apart.
+fn copy(
+    mesh: &mut Mesh,
+    bodies: usize,
+    turn: impl Fn(usize) -> Rotation3<f64>,
+    mut shift: impl FnMut(usize, [[f64; 2]; 3]) -> Vector3<f64>,
+) -> Result<()> {
     let n = mesh.points().len();
     let most = u32::MAX as usize / 4;
     ensure!(
@@ -158,32 +215,25 @@ fn drop(mesh: &mut Mesh, bodies: usize, size: f64, height: f64) -> Result<()> {
         "{bodies} bodies of {n} vertices are too many: at most {most} corners of cells in all"
     );
     let (mut points, mut cells) = (Vec::with_capacity(bodies * n), Cells::new());
-    let mut next = 0.0;
     for body in 0..bodies {
-        // The middle one lies level above the ball.
-        let place = body as f64 - (bodies / 2) as f64;
-        let turn = Rotation3::from_axis_angle(&Vector3::y_axis(), 0.4 * place)
-            * Rotation3::from_axis_angle(&Vector3::x_axis(), 0.5 * place);
+        let turn = turn(body);
         let turned: Vec<Vector3<f64>> = mesh.points().iter().map(|p| turn * Vector3::from(*p)).collect();
         let bound =
             |k: usize| turned.iter().fold([f64::MAX, f64::MIN], |[low, high], p| [low.min(p[k]), high.max(p[k])]);
-        let [x, y, z] = [0, 1, 2].map(bound);
-        let up = height + 0.05 * size * (place.abs() % 3.0);
-        let shift = Vector3::new(-(x[0] + x[1]) / 2.0, next - y[0], up - z[0]);
+        let shift = shift(body, [0, 1, 2].map(bound));
         points.extend(turned.iter().map(|p| <[f64; 3]>::from(p + shift)));
         for (kind, corners) in mesh.cells().iter() {
             let corners: Vec<u32> = corners.iter().map(|&v| v + (body * n) as u32).collect();
             cells.push(kind, &corners);
         }
-        next += y[1] - y[0] + GAP * size;
     }
-    let middle = (next - GAP * size) / 2.0;
-    points.iter_mut().for_each(|p| p[1] -= middle);
     if bodies == 1 {
         mesh.set_points(points)?;
     } else {
         *mesh = Mesh::new(points, cells)?;
     }
+    let values = (0..bodies * n).map(|v| (v / n) as f64).collect();
+    mesh.set_point_field(Field { name: "body".into(), components: 1, values })?;
     Ok(())
 }
 
@@ -193,6 +243,7 @@ struct Shape {
     weights: Vec<f64>,
     tets: Vec<[u32; 4]>,
     volumes: Vec<f64>,
+    skin: Vec<[u32; 3]>,
     flat: usize,
 }
 
@@ -222,7 +273,7 @@ impl Shape {
         let flat = all.len() - tets.len();
         let solid = Mesh::new(points.to_vec(), Cells::of(CellKind::Tet, tets.as_flattened().to_vec()))?;
         let Laplacian { edges, weights, masses } = Laplacian::of(&solid)?;
-        Ok(Shape { edges, weights, tets, volumes: masses, flat })
+        Ok(Shape { edges, weights, tets, volumes: masses, skin: solid.surface(), flat })
     }
 }
 

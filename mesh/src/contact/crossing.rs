@@ -2,7 +2,6 @@
 
 use super::list::MOST;
 use super::surface::Surface;
-use super::tree::{self, Tree};
 use crate::error::{Error, Result};
 use crate::parallel;
 use robust::{Coord, Coord3D, orient2d, orient3d};
@@ -39,17 +38,16 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
     surface.check(positions)?;
     let Surface { vertices, triangles, edges, .. } = surface;
     let at = |v: u32| positions[v as usize];
-    let origin = vertices.first().map_or([0.0; 3], |&v| at(v));
-    let faces = Tree::new(triangles.len(), &|i| tree::bounds(triangles[i].map(at)), 0.0, origin);
-    let sides = Tree::new(edges.len(), &|i| tree::bounds(edges[i].map(at)), 0.0, origin);
+    let [_, faces, sides] = surface.trees(&|v| [at(v); 2], 0.0);
     let (count, most) = (AtomicUsize::new(0), MOST * vertices.len());
     let parts = parallel::map(parallel::ranges(sides.groups(), 64), |range| {
         let mut found = Vec::new();
+        let mut stack = Vec::new();
         for group in range {
             // Once there are too many it does not matter which.
             let Some(room) = most.checked_sub(count.load(Ordering::Relaxed)) else { break };
             let before = found.len();
-            sides.meeting(group, &faces, |i, j| {
+            sides.meeting(group, &faces, &mut stack, |i, j| {
                 let (edge, triangle) = (edges[i as usize], triangles[j as usize]);
                 let apart = edge.iter().all(|v| !triangle.contains(v));
                 if apart && found.len() - before <= room && meet(edge.map(at), triangle.map(at)) {

@@ -143,6 +143,7 @@ impl Walk<'_> {
         let parts = parallel::map(parallel::ranges(own.groups(), BATCH), |range| {
             // Pairs as two numbers in one, which sort in the order of their vertices.
             let (mut lists, mut keys, mut pairs) = ([const { Vec::<(u64, f32)>::new() }; 2], Vec::new(), Vec::new());
+            let mut stack = Vec::new();
             for group in range {
                 // Once there are too many it does not matter which.
                 let Some(room) = self.most.checked_sub(self.count.load(Ordering::Relaxed)) else { break };
@@ -158,9 +159,9 @@ impl Walk<'_> {
                     keys.clear();
                     pairs.clear();
                 };
-                own.meeting(group, others, |i, j| {
+                own.meeting(group, others, &mut stack, |i, j| {
                     let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    if let Some(pair) = self.surface.pair::<EDGES>(i, j) {
+                    if let (pair, true) = self.surface.pair::<EDGES>(i, j) {
                         keys.push(u64::from(i) << 32 | u64::from(j));
                         pairs.push(pair);
                         if pairs.len() == BATCH {
@@ -184,8 +185,8 @@ impl Walk<'_> {
                 |bucket, candidates| {
                     bucket.sort_unstable_by_key(|found| found.0);
                     for (candidate, &(key, share)) in candidates.iter_mut().zip(&*bucket) {
-                        let pair = self.surface.pair::<EDGES>((key >> 32) as u32, key as u32);
-                        *candidate = (pair.expect("it shared no vertex before"), share);
+                        let (pair, _) = self.surface.pair::<EDGES>((key >> 32) as u32, key as u32);
+                        *candidate = (pair, share);
                     }
                 },
             )

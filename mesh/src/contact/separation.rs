@@ -45,7 +45,8 @@ const ROUNDING: f64 = 1e-6;
 /// The farthest that a guess may lead, in reaches: what goes farther is held back, or it would come near too much on its way.
 const FARTHEST: f64 = 8.0;
 
-/// Where all moves by less than this, in reaches, pairs are taken from a list of those nearby: no result depends on it.
+/// Where all moves by less than this, in reaches, pairs are taken from a list of those nearby. A list also has pairs whose swept boxes stay
+/// apart, of which some are gaps along their normal: with another share a few gaps more or less are found, none that could be passed.
 const SLOW: f64 = 0.25;
 
 /// Pairs that are measured at once: they stay in a first-level cache.
@@ -97,7 +98,7 @@ struct Look<'a> {
 ///
 /// `from`, `to`: shape `[n × 3]`; `reach`: above 0, in the same units.
 ///
-/// Pairs that touch at the start already have no gap. The result depends on the positions alone. Cost: as [`Finder::find`] where all
+/// Pairs that touch at the start already, or all but for rounding, have no gap. The result depends on the positions alone. Cost: as [`Finder::find`] where all
 /// moves slowly, else that of a walk, O(n log n).
 ///
 /// # Errors
@@ -158,7 +159,7 @@ pub fn separate(finder: &mut Finder, from: &[[f64; 3]], mut to: Vec<[f64; 3]>, r
             )));
         }
         if !too_many && !(0..from.len()).any(is_held) {
-            gaps.sort_unstable_by_key(|gap: &Gap| (gap.above, gap.vertices));
+            gaps.sort_by_cached_key(|gap: &Gap| (gap.above, gap.vertices));
             return Ok(Separation { gaps, to });
         }
         for v in 0..from.len() {
@@ -191,30 +192,33 @@ impl Look<'_> {
 
     fn meeting<const EDGES: bool>(&self, own: &Tree, others: &Tree) -> Vec<Gap> {
         let parts = parallel::map(parallel::ranges(own.groups(), 64), |range| {
-            let (mut gaps, mut pairs) = (Vec::new(), Vec::with_capacity(BATCH));
+            let (mut gaps, mut pairs, mut count) = (Vec::new(), [[0; 4]; BATCH], 0);
             let most = MOST * self.surface.vertices.len();
+            let mut stack = Vec::new();
             for group in range {
                 // Once there are too many it does not matter which.
                 if self.count.load(Ordering::Relaxed) > most {
                     break;
                 }
-                own.meeting(group, others, |i, j| {
+                own.meeting(group, others, &mut stack, |i, j| {
                     let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    if let Some(pair) = self.surface.pair::<EDGES>(i, j) {
-                        pairs.push(pair);
-                        if pairs.len() == BATCH {
-                            self.measure::<EDGES>(&mut pairs, &mut gaps);
-                        }
+                    // No branch: the processor would guess wrong too often.
+                    let (pair, is_apart) = self.surface.pair::<EDGES>(i, j);
+                    pairs[count] = pair;
+                    count += usize::from(is_apart);
+                    if count == BATCH {
+                        self.measure::<EDGES>(&pairs, &mut gaps);
+                        count = 0;
                     }
                 });
-                self.measure::<EDGES>(&mut pairs, &mut gaps);
             }
+            self.measure::<EDGES>(&pairs[..count], &mut gaps);
             gaps
         });
         parts.concat()
     }
 
-    fn measure<const EDGES: bool>(&self, pairs: &mut Vec<[u32; 4]>, gaps: &mut Vec<Gap>) {
+    fn measure<const EDGES: bool>(&self, pairs: &[[u32; 4]], gaps: &mut Vec<Gap>) {
         distance::each::<EDGES>(pairs, self.from, |i, squared| {
             let pair = pairs[i];
             let way = pair.iter().map(|&v| self.ways[v as usize]).fold(0.0, f64::max);
@@ -223,7 +227,6 @@ impl Look<'_> {
                 self.take(pair, if EDGES { 2 } else { 1 }, gaps);
             }
         });
-        pairs.clear();
     }
 
     /// Looks at a pair: takes its gap, or has it held back.
@@ -279,6 +282,10 @@ fn between(
         return None;
     }
     let narrow = distance.min(reach);
+    if gap(start, start) < LEFT * narrow {
+        // So near that rounding decides where the closest points are: that is no direction either.
+        return None;
+    }
     if left < LEFT * narrow {
         return Some(Err(vertices));
     }
@@ -357,6 +364,30 @@ mod tests {
             }
         }
         assert!(steps > 100 && held > 20 && gaps > 1000, "{steps} steps, {held} held back, {gaps} gaps");
+    }
+
+    #[test]
+    fn where_surfaces_cross_or_all_but_touch_at_the_start_there_is_an_answer() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let near = [0.0, 1e-15, 1e-13, 1e-11, 1e-9][random.below(5)];
+            // Two sheets, of which one stands in the other, nearly edge on edge.
+            let mut points: Vec<[f64; 3]> = Vec::new();
+            for i in 0..16 {
+                let [x, y] = [f64::from(i / 4), f64::from(i % 4)];
+                points.push([x, y, 0.0]);
+                points.push([x, 1.0, y - 1.0]);
+            }
+            points.iter_mut().flatten().for_each(|x| *x += near * (random.unit() - 0.5));
+            let sheet = (0..3).flat_map(|i| (0..3).map(move |j| 4 * i + j));
+            let triangles = sheet.flat_map(|a| [[a, a + 1, a + 4], [a + 1, a + 5, a + 4]]);
+            let triangles: Vec<[u32; 3]> =
+                triangles.flat_map(|t: [u32; 3]| [t.map(|v| 2 * v), t.map(|v| 2 * v + 1)]).collect();
+            let mut finder = Finder::new(Surface::new(&points, &triangles, &[], &[]).unwrap(), 0.0).unwrap();
+            let to = points.iter().map(|p| p.map(|x| x + 0.02 * (random.unit() - 0.5))).collect();
+            let found = separate(&mut finder, &points, to, 0.05).unwrap();
+            assert!(found.gaps.iter().all(|gap| gap.distance > 0.0 && gap.least.is_finite()), "seed {seed}");
+        }
     }
 
     #[test]

@@ -102,7 +102,8 @@ impl SignedDistance {
         let normals = normals.collect();
         let bounds = triangles.iter().flatten().map(|&v| [points[v as usize]; 2]).reduce(tree::wider);
         let bounds = bounds.expect("there are triangles");
-        let tree = Tree::new(wide.len(), &|i| tree::bounds(corners(wide[i])), 0.0, corners(wide[0])[0]);
+        let around = |i: usize| tree::bounds(corners(wide[i]));
+        let tree = Tree::new(Tree::order(wide.len(), &around), &around, 0.0, corners(wide[0])[0]);
         Ok(SignedDistance { triangles: wide.iter().map(|&t| corners(t)).collect(), normals, tree, bounds })
     }
 

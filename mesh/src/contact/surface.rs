@@ -5,6 +5,7 @@ use super::tree::{self, Bounds, Tree};
 use crate::error::{Error, Result};
 use crate::parallel;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Triangles, edges and points that may touch each other, with their shape at rest.
 ///
@@ -15,6 +16,8 @@ pub struct Surface {
     pub(super) triangles: Vec<[u32; 3]>,
     pub(super) edges: Vec<[u32; 2]>,
     pub(super) vertices: Vec<u32>,
+    /// Vertices, triangles and edges along a curve through their places at rest.
+    orders: [Arc<[u32]>; 3],
 }
 
 impl Surface {
@@ -46,8 +49,15 @@ impl Surface {
         let edges = unique(sides.chain(rods).collect());
         let corners = edges.par_iter().flatten().copied();
         let vertices = unique(corners.chain(points.into_par_iter().flatten()).collect());
-        let surface = Surface { rest: rest.to_vec(), triangles, edges, vertices };
+        let mut surface = Surface { rest: rest.to_vec(), triangles, edges, vertices, orders: Default::default() };
         surface.check(rest)?;
+        let Surface { vertices, triangles, edges, .. } = &surface;
+        let at = |v: u32| rest[v as usize];
+        surface.orders = [
+            Tree::order(vertices.len(), &|i| [at(vertices[i]); 2]),
+            Tree::order(triangles.len(), &|i| tree::bounds(triangles[i].map(at))),
+            Tree::order(edges.len(), &|i| tree::bounds(edges[i].map(at))),
+        ];
         Ok(surface)
     }
 
@@ -74,25 +84,27 @@ impl Surface {
     /// Trees of its vertices, triangles and edges, with boxes that are `margin` larger on all sides. `bounds`: the box of a vertex.
     pub(super) fn trees(&self, bounds: &(dyn Fn(u32) -> Bounds + Sync), margin: f64) -> [Tree; 3] {
         let origin = self.vertices.first().map_or([0.0; 3], |&v| bounds(v)[0]);
+        let Surface { vertices, triangles, edges, .. } = self;
+        let [points, faces, sides] = self.orders.clone();
         let around =
-            |corners: &[u32]| corners.iter().map(|&v| bounds(v)).reduce(tree::wider).expect("an element has corners");
+            |corners: &[u32]| corners[1..].iter().fold(bounds(corners[0]), |all, &v| tree::wider(all, bounds(v)));
         [
-            Tree::new(self.vertices.len(), &|i| bounds(self.vertices[i]), margin, origin),
-            Tree::new(self.triangles.len(), &|i| around(&self.triangles[i]), margin, origin),
-            Tree::new(self.edges.len(), &|i| around(&self.edges[i]), margin, origin),
+            Tree::new(points, &|i| bounds(vertices[i]), margin, origin),
+            Tree::new(faces, &|i| around(&triangles[i]), margin, origin),
+            Tree::new(sides, &|i| around(&edges[i]), margin, origin),
         ]
     }
 
-    /// Vertex `i` and triangle `j` (`EDGES`: edges `i` and `j`): none where they share a vertex.
+    /// The corners of vertex `i` and triangle `j` (`EDGES`: of edges `i` and `j`), and whether they share none.
     #[inline(always)]
-    pub(super) fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> Option<[u32; 4]> {
+    pub(super) fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> ([u32; 4], bool) {
         let Surface { vertices, triangles, edges, .. } = self;
         if EDGES {
             let [[a, b], [c, d]] = [edges[i as usize], edges[j as usize]];
-            (!((a == c) | (a == d) | (b == c) | (b == d))).then_some([a, b, c, d])
+            ([a, b, c, d], (a != c) & (a != d) & (b != c) & (b != d))
         } else {
             let (a, [b, c, d]) = (vertices[i as usize], triangles[j as usize]);
-            (!((a == b) | (a == c) | (a == d))).then_some([a, b, c, d])
+            ([a, b, c, d], (a != b) & (a != c) & (a != d))
         }
     }
 

@@ -1,13 +1,14 @@
 //! A tree of boxes over primitives, eight children a node.
 //!
 //! It has no pointers: primitives are sorted along a curve through their middles, and each eight of them, and then of nodes, share a
-//! node. So it is made in the time of a sort, and made anew rather than fitted, which stays good whatever moves where. Boxes are in 32
+//! node. The order stays while a surface moves, as what is near at rest mostly stays near, and only boxes are made anew. They are in 32
 //! bits, rounded outward.
 
 use crate::order::Curve;
 use crate::parallel;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use wide::f32x8;
 
 /// Children of a node: as many as one vector of the CPU compares.
@@ -88,22 +89,30 @@ fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
 /// Primitives by place.
 pub(super) struct Tree {
     /// Which primitive each slot of the lowest nodes has.
-    items: Vec<u32>,
+    items: Arc<[u32]>,
     /// Nodes, the lowest level first, up to a level of one. Child `i` of node `g` is node `8 g + i` of the level below.
     levels: Vec<Vec<Node>>,
     origin: [f64; 3],
 }
 
 impl Tree {
-    /// The tree of primitives `0..count` with the boxes `bounds`, each made larger by `margin` on all sides. `origin`: some point among
-    /// them, the same for trees that are to be compared.
-    pub(super) fn new(count: usize, bounds: &(dyn Fn(usize) -> Bounds + Sync), margin: f64, origin: [f64; 3]) -> Tree {
+    /// Primitives `0..count` with the boxes `bounds` along a curve.
+    pub(super) fn order(count: usize, bounds: &(dyn Fn(usize) -> Bounds + Sync)) -> Arc<[u32]> {
         let middles = parallel::collect(count, |i| {
             let [low, high] = bounds(i);
             std::array::from_fn(|k| low[k] + 0.5 * (high[k] - low[k]))
         });
-        // Hilbert's curve would make boxes a little better, but takes longer than the walk gains.
-        let items = Curve::Morton.order(&middles).order().to_vec();
+        Curve::Hilbert.order(&middles).order().into()
+    }
+
+    /// The tree of primitives in an order, with the boxes `bounds`, each made larger by `margin` on all sides. `origin`: some point among
+    /// them, the same for trees that are to be compared.
+    pub(super) fn new(
+        items: Arc<[u32]>,
+        bounds: &(dyn Fn(usize) -> Bounds + Sync),
+        margin: f64,
+        origin: [f64; 3],
+    ) -> Tree {
         let mut lowest = vec![Node::default(); items.len().div_ceil(WIDTH)];
         parallel::fill(&mut lowest, |g| {
             let mut node = Node::default();
@@ -133,11 +142,17 @@ impl Tree {
     /// Calls `visit` for primitives of the lowest node `group` and those of `others` whose boxes meet. Where `others` is this tree
     /// itself, each pair comes once, in either order.
     #[inline(always)]
-    pub(super) fn meeting(&self, group: usize, others: &Tree, mut visit: impl FnMut(u32, u32)) {
+    pub(super) fn meeting(
+        &self,
+        group: usize,
+        others: &Tree,
+        stack: &mut Vec<(usize, usize)>,
+        mut visit: impl FnMut(u32, u32),
+    ) {
         let itself = std::ptr::eq(self, others);
         let own = &self.levels[0][group];
         let around = own.around();
-        let mut stack = vec![(others.levels.len() - 1, 0)];
+        stack.push((others.levels.len() - 1, 0));
         while let Some((level, index)) = stack.pop() {
             let Some(node) = others.levels[level].get(index) else { continue };
             for i in bits(node.meets(around)) {

@@ -297,6 +297,7 @@ pub(super) mod tests {
             rounds: 2,
             is_open: false,
             is_search: false,
+            changes: false,
             far_reads: Vec::new(),
             hosts: Vec::new(),
             walks: vec![Passes { rule, rounds: 2 }],

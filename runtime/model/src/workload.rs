@@ -20,6 +20,8 @@ pub struct Workload {
     pub is_open: bool,
     /// Whether it looks only at what has changed, so that a round may be next to nothing: what is predicted is one over all vertices.
     pub is_search: bool,
+    /// Whether elements of some star come and go: a round may cost more then than where it was measured.
+    pub changes: bool,
     /// Lines of the state that tiles touch at random places outside of the first-level cache, if they read it without a copy: where
     /// neighbors lie all over it. By the bytes of the smallest part of the state that is touched so often, ascending; the last counts
     /// all.

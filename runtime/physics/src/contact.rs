@@ -23,16 +23,24 @@ impl<R: Real> Contact<R> {
     /// Adds an obstacle. `moved`: how far the vertex has moved since the step began, as the obstacle sees it, m.
     #[inline(always)]
     pub fn add(&self, system: System<R>, touch: Touch<R>, moved: Vector3<R>) -> System<R> {
-        self.add_share(system, touch, moved, R::lit(1.0))
+        self.add_share(system, touch, touch, moved, R::lit(1.0))
     }
 
-    /// Adds an obstacle that touches not the vertex but a point that moves by `share` of what the vertex moves.
+    /// Adds an obstacle that touches not the vertex but a point that moves by `share` of what the vertex moves, if it does when it is as in
+    /// `then`: it may do so before, or where it does, not any more.
     #[inline(always)]
-    pub(super) fn add_share(&self, system: System<R>, touch: Touch<R>, moved: Vector3<R>, share: R) -> System<R> {
+    pub(super) fn add_share(
+        &self,
+        system: System<R>,
+        touch: Touch<R>,
+        then: Touch<R>,
+        moved: Vector3<R>,
+        share: R,
+    ) -> System<R> {
         let (zero, one) = (R::lit(0.0), R::lit(1.0));
         let Touch { normal, distance } = touch;
         let depth = -distance;
-        let touching = zero.less(depth);
+        let touching = then.distance.less(zero);
         let stiffness = R::select(touching, self.stiffness, zero);
         let pressure = stiffness * depth;
         let along = moved - normal * normal.dot(&moved);
@@ -40,7 +48,7 @@ impl<R: Real> Contact<R> {
         // Coulomb's force over the slide: μ N / |slide|, smoothed to μ N (2 - r) / slip for r = |slide| / slip below 1.
         let smoothed = (R::lit(2.0) - slide / self.slip) / self.slip;
         let rate = R::select(slide.less(self.slip), smoothed, one / slide.max(self.slip));
-        let friction = self.friction * pressure * rate;
+        let friction = self.friction * pressure.max(zero) * rate;
         let squared = share * share;
         System {
             force: system.force + normal * (pressure * share) - along * (friction * share),

@@ -31,17 +31,17 @@ record! {
 
 /// How the sides of a gap repel each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repulsion {
+pub(super) struct Repulsion {
     /// The width below which they do, m.
-    pub thickness: f64,
+    pub(super) thickness: f64,
     /// Force over what the gap lacks, N/m: of one that is half of the thickness or wider at the start.
-    pub stiffness: f64,
+    pub(super) stiffness: f64,
 }
 
 impl Gap<f64> {
     /// A gap as one of its vertices sees it. One that is narrower than half of the thickness at the start repels more, as much as would
     /// hold twice the force for each halving.
-    pub fn seen_from(gap: &contact::Gap, incidence: &Incidence<4>, repulsion: Repulsion) -> Gap<f64> {
+    pub(super) fn seen_from(gap: &contact::Gap, incidence: &Incidence<4>, repulsion: Repulsion) -> Gap<f64> {
         /// The most by which stiffness grows.
         const MOST: f64 = 1e3;
         /// Nothing, with a sign.
@@ -63,19 +63,33 @@ impl Gap<f64> {
 }
 
 impl<R: Real> Gap<R> {
-    /// Adds what the gap pushes a vertex at `at` with. `contact`: its friction and slip count, its stiffness does not.
+    /// The distance by which it is wider than what repels, m: negative where it repels.
     #[inline(always)]
-    pub fn add(self, contact: &Contact<R>, system: System<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> System<R> {
+    pub(super) fn clearance(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
+        self.normal.dot(&self.apart(at, others)) - self.thickness
+    }
+
+    /// Adds what the gap pushes a vertex at `at` with, if it does when the vertex is at `then`. `contact`: its friction and slip count, its
+    /// stiffness does not.
+    #[inline(always)]
+    pub(super) fn add(
+        self,
+        contact: &Contact<R>,
+        system: System<R>,
+        (at, then): (Vector3<R>, Vector3<R>),
+        others: [Vector3<R>; 3],
+    ) -> System<R> {
         let apart = self.apart(at, others);
         let touch = Touch { normal: self.normal, distance: self.normal.dot(&apart) - self.thickness };
+        let then = Touch { distance: self.clearance(then, others), ..touch };
         // At the start of the step the closest points were apart along the normal alone: all else is sliding.
-        Contact { stiffness: self.stiffness, ..*contact }.add_share(system, touch, apart, self.weights.x)
+        Contact { stiffness: self.stiffness, ..*contact }.add_share(system, touch, then, apart, self.weights.x)
     }
 
     /// Its energy, J.
     #[inline(always)]
     pub fn energy(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
-        let lack = (self.thickness - self.normal.dot(&self.apart(at, others))).max(R::lit(0.0));
+        let lack = (-self.clearance(at, others)).max(R::lit(0.0));
         R::lit(0.5) * self.stiffness * lack * lack
     }
 
@@ -96,13 +110,13 @@ impl<R: Real> Gap<R> {
 
     /// Moves a place to which the vertex would go from `at` back to its side.
     #[inline(always)]
-    pub fn held(self, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> Vector3<R> {
+    pub(super) fn held(self, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> Vector3<R> {
         place + self.normal * (self.limit(at, others) - self.normal.dot(&place)).max(R::lit(0.0))
     }
 
     /// How much of the way from `at` to a place stays on its side: `share`, or less.
     #[inline(always)]
-    pub fn share(self, share: R, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
+    pub(super) fn share(self, share: R, place: Vector3<R>, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
         let (limit, zero) = (self.limit(at, others), R::lit(0.0));
         let (start, end) = (self.normal.dot(&at) - limit, self.normal.dot(&place) - limit);
         let way = start.max(zero) / (start - end).max(R::lit(1e-30));

@@ -1,4 +1,5 @@
-//! Building blocks of programs that minimize an energy vertex by vertex: materials, obstacles, contact and air.
+//! Building blocks of programs that minimize an energy vertex by vertex, or satisfy constraints element by element: materials, obstacles, contact
+//! and air.
 //!
 //! All is generic over [`Real`](meshweft::Real), so it runs in kernels on every engine, with the same bits. A kernel starts a [`System`]
 //! with the vertex's inertia, adds what materials and contact pull with, and takes the step that it [solves](System::solve) for:
@@ -16,27 +17,31 @@
 //! ```
 //!
 //! Materials: [`Membrane`] (St. Venant–Kirchhoff), [`NeoHookean`] (stable, for tets), [`bending`]. Obstacles: [`Plane`], [`Sphere`],
-//! [`Cuboid`], [`Capsule`]. Shapes at rest are plain functions of points, in 64 bits.
+//! [`Cuboid`], [`Capsule`]. Shapes at rest are plain functions of points, in 64 bits. Elements that move their corners: [`projection`], with
+//! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact.
 
 #![forbid(unsafe_code)]
 
 mod air;
 pub mod bending;
 mod contact;
+mod facing;
 mod gap;
 mod membrane;
 mod neo_hookean;
 mod obstacle;
+pub mod projection;
 mod symmetric;
 mod system;
 mod touching;
 
 pub use air::Air;
 pub use contact::Contact;
-pub use gap::{Gap, Repulsion};
+pub use gap::Gap;
 pub use membrane::{Membrane, Panel};
 pub use neo_hookean::{NeoHookean, determinant};
 pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
+pub use projection::{Constraint, Pushed, Tet};
 pub use symmetric::Symmetric;
 pub use system::System;
-pub use touching::{Approach, Moving, Touching};
+pub use touching::{Corridor, Moving, Touching};

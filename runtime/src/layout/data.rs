@@ -77,6 +77,9 @@ impl Data {
     /// Whether all of them that are no integers are finite.
     pub(super) fn is_finite(&self, kinds: &[Kind], width: usize) -> bool {
         with_number!(self.precision, T => {
+            if !kinds.contains(&Kind::Integer) {
+                return self.numbers::<T>().iter().fold(true, |all, x| all & x.finite());
+            }
             let rows = self.numbers::<T>().chunks_exact(width).zip(kinds.iter().cycle());
             rows.fold(true, |all, (x, &kind)| all & (kind == Kind::Integer || x.iter().all(|x| x.finite())))
         })

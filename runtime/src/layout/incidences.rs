@@ -170,15 +170,26 @@ impl Incidences {
 
 /// Sorts the rows of elements of three corners and more.
 fn sort_solids<const K: usize>(whole: &Whole, offsets: &[u32], incidences: &mut [u32], names: Names) {
-    let mut keys: Vec<[u32; K]> = Vec::new();
+    let (mut keys, mut short): (Vec<[u32; K]>, Vec<u128>) = Default::default();
     for row in offsets.windows(2) {
         let row = &mut incidences[row[0] as usize..row[1] as usize];
-        keys.clear();
-        keys.extend(row.iter().map(|&incidence| {
-            // The numbers of the others, then the element.
+        // The numbers of the others, then the element.
+        let key = |&incidence: &u32| {
             let vertices = around::<K>(whole.plan, whole.elements, incidence);
             array(0, |k| vertices.get(k + 1).map_or(incidence, |&v| names.curve.rank()[v as usize]))
-        }));
+        };
+        if K <= 4 {
+            // As one number: two of them are compared at once.
+            short.clear();
+            short.extend(
+                row.iter().map(|at| key(at).into_iter().fold(0, |all: u128, x: u32| all << 32 | u128::from(x))),
+            );
+            short.sort_unstable();
+            row.iter_mut().zip(&short).for_each(|(slot, &key)| *slot = key as u32);
+            continue;
+        }
+        keys.clear();
+        keys.extend(row.iter().map(key));
         keys.sort_unstable();
         row.iter_mut().zip(&keys).for_each(|(slot, key)| *slot = key[K - 1]);
     }

@@ -55,6 +55,7 @@ impl Layout {
         let mut changing = Changing::nothing(self.stars.len(), self.precision);
         let mut joined = Vec::new();
         let task = self.task_of(own.start as u32);
+        let with = self.slots_of_tiles(self.tiles_of(task as usize..task as usize + 1));
         let mut rows = Incidences::default();
         for star in stars.iter().filter(has_some) {
             rows.fill(star, range.clone(), names);
@@ -65,9 +66,9 @@ impl Layout {
             }
             for place in range.clone() {
                 source.others(place, |u| {
-                    if !own.contains(&(u as usize)) {
+                    if !with.contains(&(u as usize)) {
                         let other = self.task_of(u);
-                        if other != task && joined.last() != Some(&[task.min(other), task.max(other)]) {
+                        if joined.last() != Some(&[task.min(other), task.max(other)]) {
                             joined.push([task.min(other), task.max(other)]);
                         }
                     }
@@ -99,7 +100,6 @@ impl Domain {
     }
 
     /// For each slot the last one before it that an element of a changing star joins with it, counted from 1; 0 for none.
-    #[cfg(feature = "gpu")]
     pub(crate) fn joined_before(&self) -> Vec<u32> {
         let mut before = vec![0; self.slots()];
         self.each_changing_pair(|own, other| {

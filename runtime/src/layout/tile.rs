@@ -143,7 +143,6 @@ impl Tile {
     }
 
     /// How many of its slots are updated, and how many side by side, where groups are of `width`.
-    #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only a device asks"))]
     pub(crate) fn groups(&self, width: usize) -> (usize, usize) {
         (self.updated(), if self.is_wide() { width } else { 1 })
     }

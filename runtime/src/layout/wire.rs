@@ -345,7 +345,8 @@ impl Tile {
 impl Changing {
     /// Which stars have elements here, their elements, and turns; the first of a tile without any.
     fn write(changing: &Option<Arc<Changing>>, out: &mut dyn Write) -> std::io::Result<()> {
-        let Some(changing) = changing else { return put::<u32>(out, &[]) };
+        let has_some = |changing: &&Arc<Changing>| changing.stars().next().is_some();
+        let Some(changing) = changing.as_ref().filter(has_some) else { return put::<u32>(out, &[]) };
         put(out, &changing.stars().map(|(index, _)| index as u32).collect::<Vec<_>>())?;
         changing.stars().try_for_each(|(_, star)| star.write(out))?;
         put(out, &changing.turns)
@@ -496,6 +497,34 @@ mod tests {
         );
         let counted = Ell { full: vec![1, 2].into(), degrees: vec![1, 2].into(), ..rows() };
         assert!(!counted.is_sound(2, 1, named(6)), "rows count nothing twice");
+    }
+
+    #[test]
+    fn elements_that_come_and_go_are_sound_until_anything_of_them_is_changed() {
+        // One element around the first vertex, whose other one is the last.
+        let far =
+            || Ell::of((1, 1), vec![0, 1, 1], [vec![0; 2], vec![1, 0, 0, 0]], vec![3; 2], Data::of(vec![1.0f32; 2]));
+        let sent = |changing: Changing| {
+            let form = Form::Wide { halo: Vec::new().into(), stars: vec![wide()] };
+            let (fixed, numbers, changing) = (Vec::new(), Vec::new(), Some(Arc::new(changing)));
+            let mut bytes = Vec::new();
+            Tile { slots: 0..4, fixed, numbers, form, changing }.write(&mut bytes).unwrap();
+            Tile::read(&mut &bytes[..], Precision::F32, &[(1, 1)])
+        };
+        let nothing = || Changing { stars: vec![Ell::nothing(Precision::F32)], turns: Vec::new() };
+        let tile = sent(Changing { stars: vec![far()], turns: vec![0; 4] }).unwrap();
+        assert!(tile.is_sound(2, &|slot| slot < 4) && !tile.is_sound(2, &|slot| slot < 3), "a slot that is not read");
+        assert_eq!(tile.changing.unwrap().stars[0].others[..], [3; 2]);
+        assert!(sent(nothing()).unwrap().changing.is_none());
+        let spoilt = [
+            Changing { stars: vec![far()], turns: vec![0; 3] },
+            Changing { stars: vec![Ell { degrees: vec![2, 0, 0, 0].into(), ..far() }], turns: Vec::new() },
+            Changing { stars: vec![Ell { columns: vec![0, 1].into(), ..far() }], turns: Vec::new() },
+        ];
+        for changing in spoilt {
+            assert!(!sent(changing).unwrap().is_sound(2, &|slot| slot < 4));
+        }
+        assert!(sent(Changing { stars: vec![Ell::nothing(Precision::F32), far()], turns: Vec::new() }).is_err());
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub trait Program: Kernels {
     /// Finds the elements of the stars that are marked `changing`, before each step and before something is measured: contacts, for
     /// example.
     ///
-    /// What it finds may depend on nothing but the state that it is shown, so that a run that is resumed goes on with the same
+    /// What it finds may depend on nothing but the state and the time that it is shown, so that a run that is resumed goes on with the same
     /// bits. The order of the vertices stays as it is: a new element joins its vertices in it, which is all that a sweep needs. If it
     /// keeps something to be faster the next time, the result must be as if it did not.
     ///

@@ -17,10 +17,11 @@ pub struct Renewal<'a, P> {
 /// The same whatever the program.
 pub(crate) struct Found<'a> {
     pub(crate) vertices: u32,
+    pub(crate) time: f64,
     /// The number of a vertex of the mesh.
     pub(crate) number: &'a (dyn Fn(u32) -> u32 + Sync),
-    /// Real `k` of the state of the vertex of a number, shared ones first, as a record over `f64` holds it.
-    pub(crate) real: &'a (dyn Fn(u32, usize) -> f64 + Sync),
+    /// Writes the state of the vertex of a number down, shared reals first, as a record over `f64` holds it.
+    pub(crate) reals: &'a (dyn Fn(u32, &mut [f64]) + Sync),
     /// The elements that were found.
     pub(crate) stars: Stars,
     /// Names of parts of the state that the step begins with, and their values, vertex after vertex.
@@ -40,6 +41,11 @@ impl<'a, P: Kernels> Renewal<'a, P> {
         self.found.vertices
     }
 
+    /// The time at which the step begins, s.
+    pub fn time(&self) -> f64 {
+        self.found.time
+    }
+
     /// The number of vertex `v` of the mesh.
     ///
     /// # Panics
@@ -53,8 +59,16 @@ impl<'a, P: Kernels> Renewal<'a, P> {
     /// # Panics
     /// If no vertex has it.
     pub fn vertex(&self, number: u32) -> VertexOf<P, f64> {
-        let (real, shared) = (self.found.real, lengths::<P, f64>()[0]);
-        Vertex::join(Record::build(|k| real(number, k)), Record::build(|k| real(number, shared + k)))
+        /// Longer states are read in a list of their own.
+        const FEW: usize = 64;
+        let [shared, private, ..] = lengths::<P, f64>();
+        let (mut few, mut many) = ([0.0; FEW], Vec::new());
+        let reals = few.get_mut(..shared + private).unwrap_or_else(|| {
+            many.resize(shared + private, 0.0);
+            many.as_mut_slice()
+        });
+        (self.found.reals)(number, reals);
+        Vertex::join(Record::build(|k| reals[k]), Record::build(|k| reals[shared + k]))
     }
 
     /// Puts elements in place of those that a changing star had, as [`Stars::add`] does; a star that gets none has none.

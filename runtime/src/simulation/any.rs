@@ -284,6 +284,10 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// How often so far the threads were held up because one of them was not given a core: other work runs on this machine.
     fn stalls(&self) -> u64;
 
+    /// Seconds that steps have waited so far for elements of changing stars: until the program had found them, and until the engine could
+    /// go on with them.
+    fn changing_s(&self) -> [f64; 2];
+
     /// Updates of vertices that the CPU has left out so far, because a kernel is declared `quiet` and nothing that they would have
     /// read had changed.
     fn updates_left_out(&self) -> u64;

@@ -6,6 +6,7 @@ use crate::number::Number;
 use crate::program::{AnyProgram, Fields, Found, Stars};
 use meshweft_mesh::Mesh;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What a program says of its changing stars.
 #[derive(Default)]
@@ -16,15 +17,19 @@ pub(super) struct Changing {
     pub(super) is_stale: bool,
     /// What the next step begins with: parts of the state, as the number of the first real, and their values by number along the curve.
     fields: Vec<(usize, Vec<f64>)>,
+    /// Time that programs have taken to find elements.
+    pub(super) finding: Duration,
+    /// Time that everything has taken to go on with them.
+    pub(super) repair: Duration,
 }
 
 impl Changing {
     /// `is_there`: whether the program has changing stars.
     pub(super) fn new(is_there: bool) -> Changing {
-        Changing { is_there, is_stale: true, fields: Vec::new() }
+        Changing { is_there, is_stale: true, ..Changing::default() }
     }
 
-    /// Lets a program find the elements for a state.
+    /// Lets a program find the elements for a state at a time.
     ///
     /// # Errors
     /// Whatever it says of the state; an element or a field that does not exist, or a value that is not finite.
@@ -34,22 +39,29 @@ impl Changing {
         mesh: &Mesh,
         layout: &Layout,
         (fields, state): (&Fields, View<T>),
+        time: f64,
     ) -> Result<Arc<Domain>> {
         let (kinds, order) = (fields.kinds(), layout.schedule.permutation().order());
         let number = |v: u32| order[layout.places.rank()[v as usize] as usize];
-        let real = |number: u32, k: usize| {
-            let stored = state.real(layout.along_curve[number as usize] as usize, k);
-            kinds[k].encode::<f64>(kinds[k].decode(stored))
+        let reals = |number: u32, reals: &mut [f64]| {
+            let slot = layout.along_curve[number as usize] as usize;
+            for (k, (real, kind)) in reals.iter_mut().zip(&kinds).enumerate() {
+                *real = kind.encode(kind.decode(state.real(slot, k)));
+            }
         };
         let vertices = order.len() as u32;
         let found = Found {
             vertices,
+            time,
             number: &number,
-            real: &real,
+            reals: &reals,
             stars: Stars { renews: true, ..Stars::default() },
             fields: Vec::new(),
         };
+        let started = Instant::now();
         let Found { stars, fields: values, .. } = program.renew(mesh, found)?;
+        let found = Instant::now();
+        self.finding += found - started;
         let domain = layout.renewed(&stars.plans)?;
         self.fields.clear();
         for (name, values) in values {
@@ -64,6 +76,7 @@ impl Changing {
             self.fields.push((first, values));
         }
         self.is_stale = false;
+        self.repair += found.elapsed();
         Ok(Arc::new(domain))
     }
 

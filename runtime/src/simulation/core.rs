@@ -33,6 +33,7 @@ use std::io::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What the typed face of a simulation asks for besides.
 pub(super) trait Typed<T: Number>: AnySimulation {
@@ -153,15 +154,18 @@ impl<T: Number> Core<T> {
         let mut domain = None;
         if self.changing.is_there && self.changing.is_stale {
             let state = (&self.fields, self.engine.state()?);
-            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state)?);
+            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state, self.clock.time)?);
         }
         let begin = if begins { self.changing.begin(&self.layout, &self.fields) } else { None };
-        match (domain, begin) {
+        let started = Instant::now();
+        let renewed = match (domain, begin) {
             (Some(domain), Some(mut begin)) => self.engine.renew(domain, Some(&mut begin)),
             (Some(domain), None) => self.engine.renew(domain, None),
             (None, Some(mut begin)) => self.engine.edit(&mut begin),
-            (None, None) => Ok(()),
-        }
+            (None, None) => return Ok(()),
+        };
+        self.changing.repair += started.elapsed();
+        renewed
     }
 
     /// The parameters of the next step, rounded.
@@ -662,6 +666,10 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn stalls(&self) -> u64 {
         self.facts().stalls
+    }
+
+    fn changing_s(&self) -> [f64; 2] {
+        [self.changing.finding, self.changing.repair].map(|time| time.as_secs_f64())
     }
 
     fn updates_left_out(&self) -> u64 {

@@ -42,6 +42,7 @@ impl<T: Number> Core<T> {
             rounds: steps.walks.iter().map(|walk| walk.rounds).sum(),
             is_open: steps.is_open,
             is_search: steps.is_search,
+            changes: layout.changes(),
             far_reads: far_reads(self),
             hosts: loads_of_hosts,
             walks: steps.walks,

@@ -219,6 +219,9 @@ struct Report {
     not_predicted: Option<String>,
     updates_per_s: f64,
     setup_s: Map<String, Value>,
+    /// Of stars that change: finding their elements, and getting the engine ready for them.
+    finding_s: f64,
+    repair_s: f64,
     saving_s: f64,
     drawing_s: f64,
     metrics: Map<String, Value>,
@@ -538,6 +541,7 @@ impl Report {
     fn new(plan: &Plan, run: &Run, setup: &Setup, goal: &Goal, end: &End, changes: &Changes) -> Result<Report> {
         let (vertices, wall_s) = (run.mesh().points().len(), end.wall.as_secs_f64());
         let updates = run.rounds() as f64 * vertices as f64;
+        let [finding_s, repair_s] = run.changing_s();
         let is_scattered = end.pieces && !run.hosts().is_empty();
         let metric = |(a, b): (&Metric, &Metric)| {
             (b.name.to_string(), json!({ "unit": b.unit, "first": a.value, "value": b.value }))
@@ -571,6 +575,8 @@ impl Report {
             not_predicted: end.expected.as_ref().err().cloned(),
             updates_per_s: if updates > 0.0 { updates / wall_s } else { 0.0 },
             setup_s: setup.iter().map(|(stage, s)| (stage.clone(), (*s).into())).collect(),
+            finding_s,
+            repair_s,
             saving_s: end.files.saving_s,
             drawing_s: end.files.drawing_s,
             metrics: end.first.iter().zip(&end.last).map(metric).collect(),

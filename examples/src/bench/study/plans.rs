@@ -52,8 +52,12 @@ pub(super) fn page(scale: Scale, ask: Ask) -> Result<Page> {
     for (color, &(example, meshes)) in problems.iter().enumerate() {
         let mut places = Vec::new();
         for &mesh in meshes {
+            let set = super::super::sweeps_alone(example)
+                .iter()
+                .flat_map(|(name, value)| ["--set".into(), format!("{name}={value}")]);
+            let set: Vec<String> = set.collect();
             let words = ["plan", example, "--mesh", mesh, "--fresh", "--measure", "--json", "--out", &folder];
-            let plan = ask(&words)?;
+            let plan = ask(&words.into_iter().chain(set.iter().map(String::as_str)).collect::<Vec<_>>())?;
             let points: Vec<Point> = plan["configurations"]
                 .as_array()
                 .context("a plan has configurations")?

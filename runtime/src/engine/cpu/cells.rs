@@ -7,7 +7,8 @@
 //! on. The halo of a tile belongs to neighbors of its task. Debug builds and the tests of this crate check this at
 //! every access with an owner tag a slot.
 //! Elements of changing stars join tasks in the graph of the domain that a walk goes by (`layout/renewal.rs`), so the inequality holds for
-//! them, too; both are replaced together, between walks. What such elements read of a tile that is being updated is read of its table.
+//! them, too; both are replaced together, between walks. A tile that has some writes each of its groups through, so they
+//! may read any slot that is not of a neighbor under way.
 //! A search from a frontier ([`relaxation`](super::relaxation)) reads others of the frontier alone and writes those to the other array;
 //! any other vertex is read and written in place by the one thread that has its tile, or that it was listed by.
 //! What another host has come to is written to its ghosts under the same inequality, one arrival at a time
@@ -394,7 +395,7 @@ impl<T: Number> Cells<'_, T> {
         let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
         for quad in 0..stride / 4 {
             // SAFETY: the slots are there, and only this thread updates them now (module documentation).
-            quads[quad] = L::take_quads(|lane| unsafe { self.quad(slots[lane], stride, quad) });
+            quads[quad] = L::take_quads(|lane| unsafe { quad_of(self.target, slots[lane], stride, quad) });
         }
         S::build(|k| quads[k / 4][k % 4])
     }
@@ -409,7 +410,7 @@ impl<T: Number> Cells<'_, T> {
             shared.each(|k, x| quads[k / 4][k % 4] = x);
             for quad in 0..stride / 4 {
                 // SAFETY: the slots are there, and only this thread updates them now (module documentation).
-                L::put_quads(quads[quad], |lane| unsafe { self.quad(slots[lane], stride, quad) });
+                L::put_quads(quads[quad], |lane| unsafe { quad_of(self.target, slots[lane], stride, quad) });
             }
             return;
         }
@@ -429,16 +430,6 @@ impl<T: Number> Cells<'_, T> {
     fn hold(&self, slots: &[u32], stride: usize) {
         let end = (self.target.len() / stride.max(1)).min(u32::MAX as usize) as u32;
         assert!(slots.iter().fold(true, |all, &slot| all & (slot < end)), "a corner has a slot");
-    }
-
-    /// Four reals of a slot that only this thread updates now.
-    ///
-    /// # Safety
-    /// [`Cells::hold`] has found the slot, and `quad` is below a quarter of the stride.
-    #[inline(always)]
-    unsafe fn quad(&self, slot: u32, stride: usize, quad: usize) -> &[Cell<T>; 4] {
-        // SAFETY: by the caller's promise; `Turn<T>` and `Cell<T>` have the layout of `UnsafeCell<T>`.
-        unsafe { &*self.target.as_ptr().add(slot as usize * stride + 4 * quad).cast() }
     }
 
     /// Gives padding the shared state of the slot before it.
@@ -657,9 +648,16 @@ impl<L: Lanes> Lookup<L> for Cells<'_, L::Scalar> {
                 real(k)
             });
         }
-        let mut reals = [L::lit(0.0); QUADS];
-        (0..S::LEN).for_each(|k| reals[k] = real(k));
-        S::build(|k| reals[k])
+        if stride <= 2 {
+            let reals = [0, 1].map(|k| if k < S::LEN { real(k) } else { L::lit(0.0) });
+            return S::build(|k| reals[k]);
+        }
+        let mut quads = [[L::lit(0.0); 4]; QUADS / 4];
+        for quad in 0..stride / 4 {
+            // SAFETY: as above.
+            quads[quad] = L::take_quads(|lane| unsafe { quad_of(self.source, slots[lane], stride, quad) });
+        }
+        S::build(|k| quads[k / 4][k % 4])
     }
 
     #[inline(always)]
@@ -679,6 +677,16 @@ impl<L: Lanes> Lookup<L> for Cells<'_, L::Scalar> {
     fn quads(&self, slots: &[u32], quads: usize, quad: usize) -> [L; 4] {
         array(L::lit(0.0), |part| self.reals(slots, 4 * quads, 4 * quad + part))
     }
+}
+
+/// Four reals of a slot.
+///
+/// # Safety
+/// The slot is there, `quad` is below a quarter of the stride, and nobody writes to them but this thread.
+#[inline(always)]
+unsafe fn quad_of<T>(shared: &[Turn<T>], slot: u32, stride: usize, quad: usize) -> &[Cell<T>; 4] {
+    // SAFETY: by the caller's promise; `Turn<T>` and `Cell<T>` have the layout of `UnsafeCell<T>`.
+    unsafe { &*shared.as_ptr().add(slot as usize * stride + 4 * quad).cast() }
 }
 
 /// Asserts that real `k` belongs to the record; it folds away for records that count their reals right.

@@ -4,11 +4,10 @@ use super::cells::Cells;
 use super::table;
 use crate::engine::Audit;
 use crate::layout::{
-    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, QUADS, Row, Tile, WideRows, gather_rows, scatter_rows,
-    shared_stride,
+    Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
 };
 use crate::number::lanes::TABLE;
-use crate::number::{Lanes, Number, array};
+use crate::number::{Lanes, Number};
 use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use meshweft_schedule::Rule;
 use std::cell::LazyCell;
@@ -91,8 +90,13 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
     let (opened, changing) = (Ell::open(stars), Changing::open(&tile.changing));
     let stars = opened.stars();
     let stride = shared_stride(<SharedOf<P, T>>::LEN);
+    // Neighbors in changing stars are read of the state, wherever they lie.
+    let through = in_place && tile.changing.is_some();
     table::with(&table::TILE, TABLE * stride, |table| {
-        cells.fetch(own.clone(), halo, stride, table);
+        cells.gather(own.clone(), halo, stride, table);
+        if !through {
+            cells.begin(own.clone());
+        }
         let mut probe = L::lit(0.0);
         let (groups, first_group) = (own.len() / L::WIDTH, own.start / L::WIDTH);
         for i in 0..groups {
@@ -108,9 +112,8 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 visit.before(&turn);
                 let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
                 let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
-                let far = Far { table: &*table, own: own.clone(), cells };
                 let (changing, lanes) = (changing.stars(), PhantomData::<L>);
-                let row = WideRows { group, stars, lookup: &*table, changing, far, lanes };
+                let row = WideRows { group, stars, lookup: &*table, changing, far: cells, lanes };
                 given.visit(tile.numbers(first..first + L::WIDTH));
                 let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
                 let (shared, private) = turn.keep(tile, (shared, private), new.split());
@@ -122,10 +125,17 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 } else {
                     cells.store_shared::<L, _>(first_group + group, shared);
                 }
+                if through {
+                    cells.begin(first..first + L::WIDTH);
+                    cells.store_shared::<L, _>(first_group + group, shared);
+                    cells.end(first..first + L::WIDTH);
+                }
                 visit.after(&turn);
             }
         }
-        cells.release(own.clone(), stride, table);
+        if !through {
+            cells.release(own.clone(), stride, table);
+        }
         probe.is_zero()
     })
 }
@@ -305,47 +315,6 @@ impl<'a> Turn<'a> {
         let stays = L::lit(0.0).less(L::from_fn(|lane| L::Scalar::from_f64(f64::from(u8::from(stays(lane))))));
         let mut keep = |old, new| L::select(stays, old, new);
         (old_shared.zip(shared, &mut keep), old_private.zip(private, &mut keep))
-    }
-}
-
-/// Where neighbors in changing stars are looked up by a tile with a table.
-struct Far<'a, T> {
-    /// Its own slots as they are now.
-    table: &'a [T],
-    own: Range<usize>,
-    /// All others.
-    cells: Cells<'a, T>,
-}
-
-impl<L: Lanes> Lookup<L> for Far<'_, L::Scalar> {
-    type Name = u32;
-
-    #[inline(always)]
-    fn records<S: Record<L>>(&self, slots: &[u32]) -> S {
-        let stride = shared_stride(S::LEN);
-        if S::LEN > QUADS {
-            return S::build(|k| self.reals(slots, stride, k));
-        }
-        // Put together before the record is: the compiler inlines the closure of a record only while it is small.
-        let mut reals = [L::lit(0.0); QUADS];
-        (0..S::LEN).for_each(|k| reals[k] = self.reals(slots, stride, k));
-        S::build(|k| reals[k])
-    }
-
-    #[inline(always)]
-    fn reals(&self, slots: &[u32], stride: usize, k: usize) -> L {
-        L::from_fn(|lane| {
-            let slot = slots[lane] as usize;
-            match self.own.contains(&slot) {
-                true => self.table[(slot - self.own.start) * stride + k],
-                false => self.cells.leaf(slot * stride + k, stride),
-            }
-        })
-    }
-
-    #[inline(always)]
-    fn quads(&self, slots: &[u32], quads: usize, quad: usize) -> [L; 4] {
-        array(L::lit(0.0), |part| self.reals(slots, 4 * quads, 4 * quad + part))
     }
 }
 

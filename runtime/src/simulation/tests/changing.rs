@@ -178,7 +178,7 @@ fn step(cells: &mut Cells, order: &[u32], edges: &[[u32; 2]], rules: [Rule; 2], 
 }
 
 /// Runs some steps on an engine, and checks them against the definition.
-fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Simd, steps: usize) {
+fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Simd, seed: u64) {
     let mesh = Mesh::from_graph(n, program.edges.clone()).unwrap();
     let builder = Simulation::builder(mesh, program.clone()).order(order).backend(backend.clone()).simd(simd);
     let mut run = builder.audit(true).precision::<Int>().build().unwrap();
@@ -189,7 +189,7 @@ fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Sim
         run.field(name).unwrap().values.iter().map(|&x| x as i32).collect()
     };
     let mut cells = Cells { word: ints(&run, "word"), most: ints(&run, "most"), count: vec![0; n], top: 0 };
-    for i in 0..steps {
+    for i in 0..3 {
         if i == 1 {
             // What is measured in between sees the elements of the state, and changes nothing.
             run.measure(Top).unwrap();
@@ -198,7 +198,8 @@ fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Sim
         step(&mut cells, &order, &program.edges, program.rules, program.rare, double_buffered);
         let top = run.globals().unwrap().top as i32;
         let got = Cells { word: ints(&run, "word"), most: ints(&run, "most"), count: ints(&run, "count"), top };
-        assert_eq!(got, cells, "step {i} of {program:?} under {} on {backend:?} {simd:?}", run.order());
+        // Both are long.
+        assert!(got == cells, "seed {seed}, step {i}, {} on {backend:?} {simd:?}", run.order());
     }
     run.audit().unwrap();
 }
@@ -251,19 +252,19 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
         let block = [1, 8, 64, 512][random(4) as usize];
         for order in Order::ALL.map(|order| order.resolved(block)) {
             for (backend, simd) in &engines {
-                check(&program, n, order, backend, *simd, 3);
+                check(&program, n, order, backend, *simd, seed);
             }
             #[cfg(feature = "gpu")]
             if let Some(gpu) = (seed % 12 == 0).then(gpu_or_skip).flatten() {
-                check(&program, n, order, &gpu, Simd::Auto, 3);
+                check(&program, n, order, &gpu, Simd::Auto, seed);
             }
             #[cfg(all(feature = "cluster", feature = "gpu"))]
             if seed % 12 == 6 && gpu_or_skip().is_some() {
                 let hosts = crate::Cluster::hybrid(0, 0.5).unwrap().threads(1);
-                check(&program, n, order, &Backend::Cluster(hosts), Simd::Auto, 3);
+                check(&program, n, order, &Backend::Cluster(hosts), Simd::Auto, seed);
             }
             #[cfg(feature = "cluster")]
-            check(&program, n, order, &hosts(1 + random(5) as u32), Simd::Bits256, 3);
+            check(&program, n, order, &hosts(1 + random(5) as u32), Simd::Bits256, seed);
         }
     }
 }

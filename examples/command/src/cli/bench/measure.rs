@@ -104,12 +104,19 @@ pub(super) struct OnGpu {
     pub(super) copy_share: Option<f64>,
 }
 
-/// Measures a program with its own settings on a mesh that is generated, or read from a file.
+/// Measures a program on a mesh that is generated, or read from a file. `set`: names and values of settings that are not its own.
 ///
 /// # Errors
-/// A mesh for which there is no memory, or that the program does not run on; a run that fails, or sweeps no vertex.
-pub fn measure(entry: &'static Entry, mesh: &str, options: Options, how: Trials) -> Result<Report> {
-    let plan = Plan::new(entry, mesh.into(), options);
+/// A setting that it does not have; a mesh for which there is no memory, or that the program does not run on; a run that fails, or sweeps no vertex.
+pub fn measure(
+    entry: &'static Entry,
+    mesh: &str,
+    set: &[(&str, &str)],
+    options: Options,
+    how: Trials,
+) -> Result<Report> {
+    let mut plan = Plan::new(entry, mesh.into(), options);
+    set.iter().try_for_each(|(name, value)| plan.settings.set(entry.info.settings, name, value))?;
     let (mut run, setup) = start(&plan, &mut std::io::sink())?;
     trials(&plan, &mut run, setup, how)
 }

@@ -96,12 +96,13 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
     let (mesh, order) = (run.mesh(), run.schedule().order());
     let work = run.workload(run.threads(), &[1.0])?;
     trial::ensure_rounds(plan, &work)?;
+    let without = if work.changes { " where little comes and goes" } else { "" };
     let Some(machine) = cache.machine_if(is_tried)? else { return Ok(None) };
     if let Backend::Gpu { adapter } = plan.options.backend {
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == adapter) else { return Ok(None) };
         let measure = || trial::gpu_costs(plan, mesh, order, &gpu);
         let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
-        return Ok(costs.map(|costs| (costs.predict(&work), "")));
+        return Ok(costs.map(|costs| (costs.predict(&work), without)));
     }
     let measure = || trial::costs(plan, mesh, order, &machine);
     let costs: Option<Costs> = cache.costs_if(is_tried, &name(plan, mesh, order), measure)?;
@@ -110,7 +111,7 @@ fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<
     if let Backend::Cluster(_) = plan.options.backend {
         return on_hosts(cache, plan, run, (&machine, &costs), is_tried);
     }
-    Ok(Some((machine.predict(&costs, &work, here(run.threads())), "")))
+    Ok(Some((machine.predict(&costs, &work, here(run.threads())), without)))
 }
 
 /// Threads of a host, as it has reported or else as it was asked to take.
