@@ -1,7 +1,7 @@
 //! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
 
 use super::{ClothOptions, Pins, THICKNESS};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
 use meshweft_physics::Touching;
@@ -80,7 +80,7 @@ impl Scene {
     /// # Errors
     /// A mesh that cannot be a surface, or passes through itself already.
     pub(super) fn touching(&self, mesh: &Mesh) -> Result<Touching> {
-        Ok(Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS)?)
+        Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS).map_err(|e| anyhow!("{e}, or set touching=off"))
     }
 }
 

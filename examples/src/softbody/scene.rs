@@ -2,7 +2,7 @@
 
 use super::Edge;
 use super::options::{Act, Obstructed, SoftbodyOptions};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use meshweft::nalgebra::{Rotation3, Vector3};
 use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh, parallel};
 use meshweft_physics::{Touching, determinant};
@@ -65,7 +65,10 @@ impl Scene {
         let [size, ball] = place(mesh, options)?;
         let Shape { edges, weights, tets, volumes, skin, flat } = Shape::of(mesh)?;
         let touching = match options.touching {
-            true => Some(Touching::new(mesh.points().to_vec(), skin, THICKNESS * size)?),
+            true => {
+                let touching = Touching::new(mesh.points().to_vec(), skin, THICKNESS * size);
+                Some(touching.map_err(|e| anyhow!("{e}, or set touching=off"))?)
+            }
             false => None,
         };
         let [low, high] = mesh.bounds();

@@ -70,7 +70,7 @@ impl Touching {
         if let Some((edge, triangle)) = crossed.first() {
             return Err(Error::Invalid(format!(
                 "{} edges of the surface touch or cross triangles at rest, {edge:?} the triangle {triangle:?} first: what cannot pass through \
-                 itself must begin apart; mend the mesh, or set touching=off",
+                 itself must begin apart: mend the mesh",
                 crossed.len()
             )));
         }
