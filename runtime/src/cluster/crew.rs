@@ -32,9 +32,9 @@ use super::message::{self, Begin, Control};
 use super::partition;
 use super::snapshot::Snapshot;
 use super::workers::Workers;
-use crate::engine::{Edit, Engine, Facts, Progress, Promise, Recording, Remote, Table};
+use crate::engine::{Engine, Facts, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, Layout, State, View, ViewMut};
+use crate::layout::{Domain, Edit, Layout, State, View};
 use crate::number::Number;
 use crate::piece::Frame;
 use crate::step::{Settings, Step};
@@ -525,7 +525,7 @@ impl<T: Number> Engine<T> for Crew<T> {
         Ok(self.state.get_or_init(|| state).view())
     }
 
-    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
         self.replace(None, edit)
     }
 
@@ -555,7 +555,7 @@ impl<T: Number> Engine<T> for Crew<T> {
 
 impl<T: Number> Crew<T> {
     /// Goes on with another state, and with other elements of changing stars if there are any: what is there is where a run begins again.
-    fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut Edit<T>) -> Result<()> {
         self.state()?;
         let state = self.state.take().expect("it was just asked for");
         let mut run = self.run();

@@ -14,9 +14,9 @@ use super::snapshot::Snapshot;
 use super::stall::{self, Watch};
 use super::stream::Outgoing;
 use super::timeline::Clocks;
-use crate::engine::{Edit, Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
+use crate::engine::{Engine, Facts, HostReport, Progress, Promise, Recording, Remote, Table};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, Layout, Shares, State, View, ViewMut};
+use crate::layout::{Domain, Edit, Layout, Shares, State, View};
 use crate::number::Number;
 use crate::piece::Frame;
 use crate::program::StarShape;
@@ -481,7 +481,7 @@ impl<T: Number> Engine<T> for Driver<T> {
         Ok(self.state.get_or_init(|| state).view())
     }
 
-    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
         let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
         let mut state = Arc::unwrap_or_clone(state);
         edit(state.view_mut());

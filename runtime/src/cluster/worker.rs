@@ -17,7 +17,7 @@ use crate::engine::{
 };
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Blocks, Domain, State, View, ViewMut};
+use crate::layout::{Blocks, Domain, Edit, State, View};
 use crate::number::Number;
 use crate::piece::{Frame, Placement, check_name};
 use crate::program::Part;
@@ -72,7 +72,7 @@ impl<T: Number> Store<T> for Share<T> {
         self.walker.view()
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn change(&mut self, change: &mut Edit<T>) -> Result<()> {
         self.walker.change(change)
     }
 }

@@ -4,9 +4,9 @@ use super::code::{Code, Measure, Pass, Sight};
 use super::compiled::Table;
 use super::reduce::Reduction;
 use super::store::Store;
-use super::{Edit, Engine, Facts, Progress};
+use super::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::step::{self, Settings, Stage, Step};
@@ -185,7 +185,7 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         self.walker.view()
     }
 
-    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
         self.walker.change(edit)
     }
 
@@ -193,7 +193,7 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         self.walker.elements(star)
     }
 
-    fn edit_elements(&mut self, star: usize, edit: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) {
         self.walker.change_elements(star, edit);
     }
 

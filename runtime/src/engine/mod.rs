@@ -50,15 +50,12 @@ pub(crate) use {epochs::Epochs, legs::Legs};
 
 use crate::adapter::{Adapter, Counters};
 use crate::error::Result;
-use crate::layout::{Domain, View, ViewMut};
+use crate::layout::{Domain, Edit, View};
 use crate::number::Number;
 #[cfg(feature = "gpu")]
 use crate::shared::Shared;
 use crate::step::{Settings, Step};
 use std::sync::Arc;
-
-/// What changes a state.
-pub(crate) type Edit<'a, T> = dyn FnMut(ViewMut<'_, T>) + 'a;
 
 /// What runs the steps of a simulation and keeps its state.
 pub(crate) trait Engine<T: Number>: Send + Sync {
@@ -78,7 +75,7 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     fn state(&self) -> Result<View<'_, T>>;
 
     /// Changes the state.
-    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
+    fn edit(&mut self, edit: &mut Edit<T>) -> Result<()>;
 
     /// The state of the elements of a star after all steps. Only an engine whose backend was found to project them is asked.
     fn elements(&self, _star: usize) -> View<'_, T> {
@@ -86,7 +83,7 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     }
 
     /// Changes it.
-    fn edit_elements(&mut self, _star: usize, _edit: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn edit_elements(&mut self, _star: usize, _edit: &mut Edit<T>) {
         unreachable!("a backend that projects no elements is refused when a simulation is built");
     }
 

@@ -7,7 +7,7 @@ use super::one::One;
 use super::reduce::Reduction;
 use super::store::Store;
 use crate::error::Result;
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
 use meshweft_schedule::Rule;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl<T: Number> Store<T> for Serial<T> {
         Ok(self.state.view())
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn change(&mut self, change: &mut Edit<T>) -> Result<()> {
         change(self.state.view_mut());
         Ok(())
     }
@@ -43,7 +43,7 @@ impl<T: Number> Store<T> for Serial<T> {
         self.elements[&star].view()
     }
 
-    fn change_elements(&mut self, star: usize, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn change_elements(&mut self, star: usize, change: &mut Edit<T>) {
         change(self.elements.get_mut(&star).expect("its elements are projected").view_mut());
     }
 }

@@ -1,7 +1,7 @@
 //! What has the state of all vertices that are here.
 
 use crate::error::Result;
-use crate::layout::{View, ViewMut};
+use crate::layout::{Edit, View};
 use crate::number::Number;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) trait Store<T: Number>: Send + Sync {
     ///
     /// # Errors
     /// The device was lost.
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()>;
+    fn change(&mut self, change: &mut Edit<T>) -> Result<()>;
 
     /// The state of the elements of a star that are projected.
     fn elements(&self, _star: usize) -> View<'_, T> {
@@ -25,7 +25,7 @@ pub(crate) trait Store<T: Number>: Send + Sync {
     }
 
     /// Changes it.
-    fn change_elements(&mut self, _star: usize, _change: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn change_elements(&mut self, _star: usize, _change: &mut Edit<T>) {
         unreachable!("a backend that projects no elements is refused when a simulation is built");
     }
 

@@ -16,9 +16,9 @@ use super::kernels::Kernel;
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
-use crate::engine::{Edit, Engine, Facts, Progress};
+use crate::engine::{Engine, Facts, Progress};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
 use crate::shared::Shared;
 use crate::step::{Settings, Stage, Step, draw};
@@ -221,7 +221,7 @@ impl<T: Number> Engine<T> for Gpu<T> {
         self.here.get().map(State::view).ok_or_else(|| Error::Internal("a state that was read back is lost".into()))
     }
 
-    fn edit(&mut self, edit: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
         self.state()?;
         let Some(mut state) = self.here.take() else { return Ok(()) };
         edit(state.view_mut());

@@ -55,7 +55,7 @@ pub(crate) use opened::Opened;
 pub(crate) use rows::Row;
 #[cfg(feature = "cluster")]
 pub(crate) use share::Shares;
-pub(crate) use state::{Shape, State, View, ViewMut, shared_stride};
+pub(crate) use state::{Edit, Shape, State, View, ViewMut, shared_stride};
 pub(crate) use tile::{Form, Tile};
 pub(crate) use wide::{Lookup, QUADS, WideRows, gather_rows, scatter_rows};
 #[cfg(feature = "cluster")]

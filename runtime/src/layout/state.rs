@@ -54,6 +54,9 @@ pub(crate) struct View<'a, T> {
     pub(crate) private: &'a [T],
 }
 
+/// What changes a state.
+pub(crate) type Edit<'a, T> = dyn FnMut(ViewMut<'_, T>) + 'a;
+
 /// The state, to change.
 pub(crate) struct ViewMut<'a, T> {
     pub(crate) shape: Shape,

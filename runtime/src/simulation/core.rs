@@ -15,7 +15,7 @@ use crate::adapter::Adapter;
 use crate::cluster::{self, Sharing};
 use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, View, ViewMut, shared_stride};
+use crate::layout::{Edit, Layout, View, ViewMut, shared_stride};
 use crate::number::sealed::Sealed;
 use crate::number::{Kind, Number, Part};
 use crate::piece::Placement;
@@ -269,13 +269,7 @@ impl<T: Number> Core<T> {
     ///
     /// # Errors
     /// Before it does so, that of a step which is still under way.
-    fn go_back(
-        &mut self,
-        steps: u64,
-        time: f64,
-        (globals, elements): (&[T], &[T]),
-        set: &mut dyn FnMut(ViewMut<'_, T>),
-    ) -> Result<()> {
+    fn go_back(&mut self, steps: u64, time: f64, (globals, elements): (&[T], &[T]), set: &mut Edit<T>) -> Result<()> {
         if matches!(self.health, Health::Well) && self.engine.settle()?.non_finite {
             self.look()?;
         }

@@ -31,7 +31,7 @@ use super::reduce::Reduction;
 use super::store::Store;
 use super::{Audit, Facts, Timeline};
 use crate::error::{Error, Result};
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
 use cells::Memory;
 use each::Each;
@@ -197,7 +197,7 @@ impl<T: Number> Store<T> for Cpu<T> {
     }
 
     #[expect(unsafe_code, reason = "the state between walks")]
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn change(&mut self, change: &mut Edit<T>) -> Result<()> {
         self.quiet.forget();
         self.measured.clear();
         // SAFETY: as in `view`; and the engine is borrowed mutably, so nobody holds a view.
@@ -212,7 +212,7 @@ impl<T: Number> Store<T> for Cpu<T> {
     }
 
     #[expect(unsafe_code, reason = "the state between walks")]
-    fn change_elements(&mut self, star: usize, change: &mut dyn FnMut(ViewMut<'_, T>)) {
+    fn change_elements(&mut self, star: usize, change: &mut Edit<T>) {
         // SAFETY: as in `change`.
         change(unsafe { self.elements[&star].memory.view_mut(0) });
     }

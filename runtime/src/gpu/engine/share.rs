@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::gpu::device::Device;
 use crate::gpu::kernels::Kernel;
 use crate::gpu::plan::Planned;
-use crate::layout::{Domain, State, View, ViewMut};
+use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
 use crate::program::Uniform;
 use crate::trace::Role;
@@ -252,7 +252,7 @@ impl<T: Number> Store<T> for Share<T> {
         self.gpu.state()
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(ViewMut<'_, T>)) -> Result<()> {
+    fn change(&mut self, change: &mut Edit<T>) -> Result<()> {
         self.gpu.edit(change)?;
         self.ghosts = ghosts(&self.gpu.domain, self.gpu.state()?);
         Ok(())
