@@ -1,7 +1,7 @@
 //! What walks and searches work on.
 
 use super::border::Border;
-use super::cells::Memory;
+use super::memory::Memory;
 use super::policy::Policy;
 use crate::engine::{Audit, Timeline};
 use crate::layout::Domain;

@@ -1,11 +1,11 @@
 //! The threads of this machine.
 
 mod border;
-mod cells;
 mod each;
 pub(super) mod elements;
 mod ground;
 mod measures;
+mod memory;
 #[cfg(feature = "jit")]
 mod native;
 mod pace;
@@ -33,10 +33,10 @@ use super::{Audit, Facts, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
-use cells::Memory;
 use each::Each;
 use ground::Ground;
 use measures::Measures;
+use memory::Memory;
 use pace::Pace;
 use policy::Policy;
 use quiet::Quiet;

@@ -3,7 +3,7 @@
 use super::policy::Policy;
 use super::*;
 use crate::engine::{Engine, Interpreter, Serial, Table};
-use crate::layout::{Forms, Layout, Shape, data_graph};
+use crate::layout::{Forms, Layout, Shape, ViewMut, data_graph};
 use crate::number::{Int, Integer};
 use crate::program::{Incidence, Program, Stages, StarPlan, Stars, Vertex};
 use crate::step::{Stage, Step};

@@ -3,7 +3,7 @@
 //! An operation of a tape is done for [`BATCH`] groups at once where so many are independent of each other: those of a run of the
 //! schedule, and all where nobody reads what is written.
 
-use super::cells::Cells;
+use super::memory::Cells;
 use super::table;
 use super::tile::{AHEAD, Turn, Visit};
 use crate::engine::taped::{Groups, Machine, Single, Taped};

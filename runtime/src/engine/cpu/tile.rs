@@ -1,6 +1,6 @@
 //! What a thread does with a tile.
 
-use super::cells::Cells;
+use super::memory::Cells;
 use super::table;
 use crate::engine::Audit;
 use crate::layout::{

@@ -2,8 +2,8 @@
 
 use super::found::{Found, Tally};
 use super::frontier::{Frontier, rows};
-use crate::engine::cpu::cells::Cells;
 use crate::engine::cpu::ground::Ground;
+use crate::engine::cpu::memory::Cells;
 use crate::layout::shared_stride;
 use crate::number::Number;
 use crate::program::{Given, Kernels, PrivateOf, Record, Relax, SharedOf, Star, Uniform, less};

@@ -2,7 +2,7 @@
 
 use super::found::Tally;
 use super::search::{Search, seen};
-use crate::engine::cpu::cells::Cells;
+use crate::engine::cpu::memory::Cells;
 use crate::number::Number;
 use crate::program::{Given, Kernels, PrivateOf, Record, Relax, SharedOf, Star, Vertex, check_shape, less};
 use std::sync::atomic::Ordering::Relaxed;
