@@ -18,6 +18,7 @@ mod plans;
 mod robust;
 mod saved;
 mod snapshot;
+mod steps;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;
