@@ -2,6 +2,7 @@
 
 pub(crate) mod changing;
 mod elements;
+mod graphs;
 
 use super::*;
 use crate::conformance::orders;

@@ -1,5 +1,6 @@
 //! Elements that come and go, on random graphs: every engine has the bits of the definition, written out here once more.
 
+use super::graphs::{engines, random, seeds};
 #[cfg(feature = "gpu")]
 use crate::conformance::gpu_or_skip;
 use crate::number::Int;
@@ -210,34 +211,11 @@ fn hosts(count: u32) -> Backend {
     Backend::Cluster(crate::Cluster::inside(count).unwrap().threads(1 + count as usize % 2))
 }
 
-/// Numbers that follow from a seed.
-fn random(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % below
-    }
-}
-
-/// Random graphs: `SEED` replays one, `MESHWEFT_GRAPHS` says how many.
 #[test]
 fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition() {
-    let of_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match of_environment("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..of_environment("MESHWEFT_GRAPHS").unwrap_or(60),
-    };
     let rules = [Rule::InOrder, Rule::Backward, Rule::AtOnce];
-    let engines = [
-        (Backend::Serial, Simd::Off),
-        (Backend::Cpu { threads: 1 }, Simd::Bits512),
-        (Backend::Cpu { threads: 2 }, Simd::Bits256),
-        (Backend::Cpu { threads: 3 }, Simd::Off),
-        (Backend::Cpu { threads: 4 }, Simd::Bits512),
-    ];
-    for seed in seeds {
+    let engines = engines();
+    for seed in seeds(60) {
         let mut random = random(seed + 1);
         let n = 1 + random(if seed % 4 == 0 { 700 } else { 120 }) as usize;
         let reach = 1 + random(n as u64);

@@ -1,5 +1,6 @@
 //! Elements that move their corners, on random graphs: every engine has the bits of the definition, written out here once more.
 
+use super::graphs::{engines, random, seeds};
 use crate::number::{Int, Length, Number};
 use crate::program::{Incidence, Stars};
 use crate::{
@@ -179,17 +180,6 @@ fn cells(run: &Simulation<Weaving, Int>) -> Cells {
     Cells { word, most, count, hash, times }
 }
 
-/// Numbers that follow from a seed.
-fn random(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % below
-    }
-}
-
 /// A program on a random graph of `n` vertices; some elements come twice, some with their corners turned.
 fn weaving(n: u64, random: &mut impl FnMut(u64) -> u64) -> Weaving {
     let reach = 1 + random(n);
@@ -202,22 +192,10 @@ fn weaving(n: u64, random: &mut impl FnMut(u64) -> u64) -> Weaving {
     Weaving { knots: Arc::new(knots), braids: Arc::new(braids), fixed: [0, 3, 7][random(3) as usize] }
 }
 
-/// Random graphs: `SEED` replays one, `MESHWEFT_GRAPHS` says how many.
 #[test]
 fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() {
-    let of_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match of_environment("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..of_environment("MESHWEFT_GRAPHS").unwrap_or(30),
-    };
-    let engines = [
-        (Backend::Serial, Simd::Off),
-        (Backend::Cpu { threads: 1 }, Simd::Bits512),
-        (Backend::Cpu { threads: 2 }, Simd::Bits256),
-        (Backend::Cpu { threads: 3 }, Simd::Off),
-        (Backend::Cpu { threads: 4 }, Simd::Bits512),
-    ];
-    for seed in seeds {
+    let engines = engines();
+    for seed in seeds(30) {
         let mut random = random(seed + 1);
         let n = 1 + random(if seed % 4 == 0 { 600 } else { 100 });
         let program = weaving(n, &mut random);
