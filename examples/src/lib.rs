@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acceptance;
 mod bench;
 pub mod cloth;
 pub mod graphs;

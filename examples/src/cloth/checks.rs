@@ -1,10 +1,11 @@
 //! Acceptance: falling, hanging, sagging and draping against what mechanics says.
 
 use super::{Cloth, THICKNESS};
+use crate::acceptance::start;
 use anyhow::Result;
+use meshweft::Simulation;
 use meshweft::nalgebra::Vector3;
-use meshweft::{Order, Simulation};
-use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft_command::{Check, Tolerance};
 use meshweft_mesh::Mesh;
 use meshweft_mesh::generate::generate;
 
@@ -55,13 +56,8 @@ pub(super) fn run() -> Result<Vec<Check>> {
     ])
 }
 
-fn build(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Simulation<Cloth, f64>> {
-    let mut settings = Settings::new(Cloth::INFO.settings);
-    for (name, text) in set {
-        settings.set(Cloth::INFO.settings, name, text)?;
-    }
-    let cloth = Cloth::new(&mut mesh, &settings, Order::default())?;
-    Ok(Simulation::builder(mesh, cloth).precision::<f64>().build()?)
+fn build(mesh: Mesh, set: &[(&str, &str)]) -> Result<Simulation<Cloth, f64>> {
+    start(mesh, set)
 }
 
 fn free_fall() -> Result<f64> {

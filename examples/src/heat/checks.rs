@@ -1,9 +1,10 @@
 //! Acceptance: eigenmodes of the Laplacian decay at known rates, and heat is conserved.
 
 use super::Heat;
+use crate::acceptance::start;
 use anyhow::Result;
-use meshweft::{Order, Simulation};
-use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft::Simulation;
+use meshweft_command::{Check, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 
@@ -43,15 +44,8 @@ pub(super) fn run() -> Result<Vec<Check>> {
 }
 
 fn build(mesh: &str, method: &str, dt: f64) -> Result<Simulation<Heat, f64>> {
-    let mut settings = Settings::new(Heat::INFO.settings);
-    let mut set = |name, text: &str| settings.set(Heat::INFO.settings, name, text);
-    set("method", method)?;
-    set("diffusivity", &DIFFUSIVITY.to_string())?;
-    set("dt", &dt.to_string())?;
-    set("rounds", "30")?;
-    let mut mesh = generate(mesh, 1)?;
-    let heat = Heat::new(&mut mesh, &settings, Order::default())?;
-    Ok(Simulation::builder(mesh, heat).precision::<f64>().build()?)
+    let (diffusivity, dt) = (DIFFUSIVITY.to_string(), dt.to_string());
+    start(generate(mesh, 1)?, &[("method", method), ("diffusivity", &diffusivity), ("dt", &dt), ("rounds", "30")])
 }
 
 /// Starts from an eigenmode and fits the exponential between two times by the mode's share in the state.

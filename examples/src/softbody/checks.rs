@@ -1,10 +1,11 @@
 //! Acceptance: beams, shafts and slabs against elasticity, flight and friction against mechanics.
 
 use super::{Node, Softbody};
+use crate::acceptance::{self, start, steps};
 use anyhow::Result;
+use meshweft::Simulation;
 use meshweft::nalgebra::{Matrix3, Rotation3, Vector3};
-use meshweft::{Order, Simulation};
-use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft_command::{Check, Tolerance};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
 use std::f64::consts::PI;
@@ -12,7 +13,7 @@ use std::f64::consts::PI;
 type Run = Simulation<Softbody, f64>;
 
 pub(super) fn run() -> Result<Vec<Check>> {
-    let (moment, growth) = flight()?;
+    let [moment, growth] = flight()?;
     let (long, wide) = narrowed()?;
     let (sliding, creeping) = (acceleration(on_slope(30.0, 0.3)?, 600)?, speed_after(on_slope(20.0, 0.5)?, 300)?);
     let (over, still) = (acceleration(on_plank(30.0, 0.3)?, 200)?, speed_after(on_plank(20.0, 0.5)?, 200)?);
@@ -112,14 +113,9 @@ fn build(spec: &str, set: &[(&str, &str)]) -> Result<Run> {
 }
 
 /// The same of a mesh.
-fn of(mut mesh: Mesh, set: &[(&str, &str)]) -> Result<Run> {
-    let mut settings = Settings::new(Softbody::INFO.settings);
+fn of(mesh: Mesh, set: &[(&str, &str)]) -> Result<Run> {
     let floating = [("bodies", "1"), ("gravity", "0"), ("drag", "0"), ("obstacles", "none"), ("young", "1e6")];
-    for (name, text) in floating.iter().chain(set) {
-        settings.set(Softbody::INFO.settings, name, text)?;
-    }
-    let softbody = Softbody::new(&mut mesh, &settings, Order::default())?;
-    Ok(Simulation::builder(mesh, softbody).precision::<f64>().build()?)
+    start(mesh, &[&floating, set].concat())
 }
 
 /// Moves every vertex, and holds those there for which it says so.
@@ -132,14 +128,6 @@ fn place(run: &mut Run, place: impl Fn(Vector3<f64>) -> (Vector3<f64>, bool)) ->
         run.set_vertex(v, node)?;
     }
     Ok(())
-}
-
-fn steps(run: &mut Run, steps: usize) -> Result<()> {
-    (0..steps).try_for_each(|_| Ok(run.step()?))
-}
-
-fn metric(run: &mut Run, name: &str) -> Result<f64> {
-    Ok(run.metric(name)?)
 }
 
 /// What two meshes say of one without end: errors fall with the square of the spacing. `steps`: how many each has across.
@@ -210,7 +198,7 @@ fn flexibility(spec: &str, slenderness: f64) -> Result<f64> {
     steps(&mut run, 100)?;
     let (shear, width) = (1e6 / 2.6, 1.0 / slenderness);
     // The ends are turned by two angles against each other: the energy is K φ² / 2.
-    let stiffness = 2.0 * metric(&mut run, "elastic energy")? / (4.0 * angle * angle);
+    let stiffness = 2.0 * run.metric("elastic energy")? / (4.0 * angle * angle);
     Ok(shear * width.powi(3) / stiffness)
 }
 
@@ -239,31 +227,10 @@ fn narrowed() -> Result<(f64, f64)> {
     Ok((extent(0)?, extent(1)?))
 }
 
-fn flight() -> Result<(f64, f64)> {
+fn flight() -> Result<[f64; 2]> {
     let mut run = build("ball:9", &[("rounds", "60"), ("young", "1e5")])?;
     let middle = Vector3::from(run.program().scene.center);
-    for v in 0..run.mesh().points().len() as u32 {
-        let mut node = run.vertex(v)?;
-        let from = node.position - middle;
-        node.position = middle + Vector3::new(1.2 * from.x, 0.9 * from.y, from.z);
-        node.velocity = Vector3::new(1.0, 0.3, 0.0) + Vector3::new(0.0, 1.0, 2.0).cross(&from);
-        run.set_vertex(v, node)?;
-    }
-    let momentum = |run: &mut Run| -> Result<Vector3<f64>> {
-        let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
-        Ok(velocities.chunks_exact(3).zip(&masses).map(|(v, m)| Vector3::from_column_slice(v) * *m).sum())
-    };
-    let energy =
-        |run: &mut Run| Ok::<f64, anyhow::Error>(metric(run, "kinetic energy")? + metric(run, "elastic energy")?);
-    let (start, all) = (momentum(&mut run)?, energy(&mut run)?);
-    let (mut before, mut worst) = (all, f64::NEG_INFINITY);
-    for _ in 0..200 {
-        run.step()?;
-        let now = energy(&mut run)?;
-        worst = worst.max((now - before) / all);
-        before = now;
-    }
-    Ok(((momentum(&mut run)? - start).norm() / start.norm(), worst))
+    acceptance::flight(&mut run, middle)
 }
 
 fn on_slope(degrees: f64, friction: f64) -> Result<Run> {
@@ -305,23 +272,18 @@ fn on_plank(degrees: f64, friction: f64) -> Result<Run> {
     Ok(run)
 }
 
-/// The velocity along the slope of the center of mass of what moves, m/s.
-fn speed(run: &mut Run) -> Result<f64> {
-    let [masses, free, velocities] =
-        [run.field("mass")?.values, run.field("free")?.values, run.field("velocity")?.values];
-    let of = |(v, mass): (usize, &f64)| [mass * free[v], mass * free[v] * velocities[3 * v]];
-    let [mass, momentum] =
-        masses.iter().enumerate().map(of).fold([0.0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
-    Ok(momentum / mass)
+/// Masses of what moves, kg.
+fn moving(run: &Run) -> Result<Vec<f64>> {
+    let [masses, free] = [run.field("mass")?.values, run.field("free")?.values];
+    Ok(masses.iter().zip(&free).map(|(mass, free)| mass * free).collect())
 }
 
 fn acceleration(mut run: Run, count: usize) -> Result<f64> {
-    let (before, start) = (speed(&mut run)?, run.time());
-    steps(&mut run, count)?;
-    Ok((speed(&mut run)? - before) / (run.time() - start))
+    let masses = moving(&run)?;
+    acceptance::acceleration(&mut run, &masses, count)
 }
 
 fn speed_after(mut run: Run, count: usize) -> Result<f64> {
     steps(&mut run, count)?;
-    Ok(speed(&mut run)?.abs())
+    Ok(acceptance::speed(&run, &moving(&run)?)?.abs())
 }

@@ -1,9 +1,10 @@
 //! Acceptance: one mass between two springs rings at its frequency and fades at its rate; no energy appears.
 
 use super::Spring;
+use crate::acceptance::start;
 use anyhow::{Result, ensure};
-use meshweft::{Order, Simulation};
-use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft::Simulation;
+use meshweft_command::{Check, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 
@@ -39,12 +40,7 @@ pub(super) fn run() -> Result<Vec<Check>> {
 }
 
 fn build(mesh: &str, dt: f64, damping: f64) -> Result<Simulation<Spring, f64>> {
-    let mut settings = Settings::new(Spring::INFO.settings);
-    settings.set(Spring::INFO.settings, "dt", &dt.to_string())?;
-    settings.set(Spring::INFO.settings, "damping", &damping.to_string())?;
-    let mut mesh = generate(mesh, 1)?;
-    let spring = Spring::new(&mut mesh, &settings, Order::default())?;
-    Ok(Simulation::builder(mesh, spring).precision::<f64>().build()?)
+    start(generate(mesh, 1)?, &[("dt", &dt.to_string()), ("damping", &damping.to_string())])
 }
 
 /// Plucks the middle of three masses along the chain, and times passages through the middle and heights of swings.

@@ -1,12 +1,13 @@
 //! Acceptance: what hangs against its own weight, solids against `softbody`, and what must be kept.
 
 use super::Xpbd;
+use crate::acceptance::{self, start, steps, vectors};
 use crate::cloth::Cloth;
 use crate::softbody::Softbody;
 use anyhow::Result;
 use meshweft::nalgebra::{Rotation3, Vector3};
-use meshweft::{Mesh, Order, Program, Simulation};
-use meshweft_command::{Check, Example, Settings, Tolerance};
+use meshweft::{Mesh, Program, Simulation};
+use meshweft_command::{Check, Tolerance};
 use meshweft_mesh::generate::generate;
 use std::f64::consts::PI;
 
@@ -103,19 +104,8 @@ pub(super) fn run() -> Result<Vec<Check>> {
     ])
 }
 
-/// An example in 64 bits, with settings of its own.
-fn start<E: Example>(spec: &str, set: &[(&str, &str)]) -> Result<Simulation<E, f64>> {
-    let mut settings = Settings::new(E::INFO.settings);
-    for (name, text) in set {
-        settings.set(E::INFO.settings, name, text)?;
-    }
-    let mut mesh = generate(spec, 1)?;
-    let example = E::new(&mut mesh, &settings, Order::default())?;
-    Ok(Simulation::builder(mesh, example).precision::<f64>().build()?)
-}
-
 fn build(spec: &str, set: &[(&str, &str)]) -> Result<Run> {
-    start(spec, set)
+    start(generate(spec, 1)?, set)
 }
 
 /// Moves every vertex, and holds those there for which it says so.
@@ -130,14 +120,6 @@ fn place(run: &mut Run, place: impl Fn(Vector3<f64>) -> (Vector3<f64>, bool)) ->
     Ok(())
 }
 
-fn steps(run: &mut Run, steps: usize) -> Result<()> {
-    (0..steps).try_for_each(|_| Ok(run.step()?))
-}
-
-fn positions(run: &mut Run) -> Result<Vec<Vector3<f64>>> {
-    Ok(run.field("position")?.values.chunks_exact(3).map(Vector3::from_column_slice).collect())
-}
-
 /// A surface that comes to rest.
 const HANGING: [(&str, &str); 6] =
     [("obstacles", "none"), ("bend", "0"), ("pins", "side"), ("drag", "10"), ("dt", "0.002"), ("rounds", "60")];
@@ -149,7 +131,7 @@ fn unbalanced() -> Result<f64> {
     // Turned to hang straight down from the held side.
     place(&mut run, |x| (Vector3::new(x.x, 0.0, x.y - top), x.y == top))?;
     steps(&mut run, 1500)?;
-    let (at, masses) = (positions(&mut run)?, run.field("mass")?.values.to_vec());
+    let (at, masses) = (vectors(&run, "position")?, run.field("mass")?.values.to_vec());
     let scene = &run.program().scene;
     let pulls: Vec<([u32; 2], f64)> = (0..)
         .zip(scene.links.iter())
@@ -188,7 +170,7 @@ fn sag() -> Result<f64> {
         (Vector3::new(x, p.y, -0.28 * (1.0 - (x / 0.4).powi(2))), held)
     })?;
     steps(&mut run, 1500)?;
-    Ok(-positions(&mut run)?.iter().map(|x| x.z).fold(f64::MAX, f64::min))
+    Ok(-vectors(&run, "position")?.iter().map(|x| x.z).fold(f64::MAX, f64::min))
 }
 
 /// A strip that bends by a hundredth of its length, so weak is gravity.
@@ -221,13 +203,14 @@ fn bent_here() -> Result<Run> {
 }
 
 fn bent_by_cloth() -> Result<Simulation<Cloth, f64>> {
-    let mut run = start::<Cloth>(BENT_SPEC, &[&BENT[..], &[("rounds", "20"), ("density", "0.3")]].concat())?;
+    let mut run =
+        start::<Cloth>(generate(BENT_SPEC, 1)?, &[&BENT[..], &[("rounds", "20"), ("density", "0.3")]].concat())?;
     for v in 0..run.mesh().points().len() as u32 {
         let mut node = run.vertex(v)?;
         node.free = if is_clamped(run.mesh(), node.position.x) { 0.0 } else { 1.0 };
         run.set_vertex(v, node)?;
     }
-    (0..BENT_STEPS).try_for_each(|_| run.step())?;
+    steps(&mut run, BENT_STEPS)?;
     Ok(run)
 }
 
@@ -260,7 +243,7 @@ fn apart_from_softbody(dt: f64) -> Result<f64> {
     steps(&mut run, whole)?;
 
     let set = [&FLOATING[..], &[("drag", "16"), ("rounds", "40"), ("dt", "0.005")]].concat();
-    let mut other = start::<Softbody>("bar:17x5x5", &set)?;
+    let mut other = start::<Softbody>(generate("bar:17x5x5", 1)?, &set)?;
     for v in 0..other.mesh().points().len() as u32 {
         let mut node = other.vertex(v)?;
         let (to, held) = twist(low[0], high[0], middle, node.position);
@@ -268,10 +251,10 @@ fn apart_from_softbody(dt: f64) -> Result<f64> {
         node.free = if held { 0.0 } else { 1.0 };
         other.set_vertex(v, node)?;
     }
-    (0..500).try_for_each(|_| other.step())?;
-    let there: Vec<f64> = other.field("position")?.values.to_vec();
-    let apart = |(a, b): (&Vector3<f64>, &[f64])| (a - Vector3::from_column_slice(b)).norm();
-    let most = positions(&mut run)?.iter().zip(there.chunks_exact(3)).map(apart).fold(0.0, f64::max);
+    steps(&mut other, 500)?;
+    let there = vectors(&other, "position")?;
+    let apart = |(a, b): (&Vector3<f64>, &Vector3<f64>)| (a - b).norm();
+    let most = vectors(&run, "position")?.iter().zip(&there).map(apart).fold(0.0, f64::max);
     let way = turn * (high[1] - low[1]) / 2.0_f64.sqrt();
     Ok(most / way)
 }
@@ -286,34 +269,12 @@ fn change_of_volume() -> Result<f64> {
     Ok((run.metric("volume")? / before - 1.0).abs())
 }
 
-/// What is lost of momentum, and by how much the energy grows.
 fn flight() -> Result<[f64; 2]> {
     let mut set = FLOATING.to_vec();
     set.extend([("drag", "0"), ("rounds", "20")]);
     let mut run = build("ball:9", &set)?;
-    let middle = positions(&mut run)?.iter().sum::<Vector3<f64>>() / run.mesh().points().len() as f64;
-    for v in 0..run.mesh().points().len() as u32 {
-        let mut node = run.vertex(v)?;
-        let from = node.position - middle;
-        node.position = middle + Vector3::new(1.2 * from.x, 0.9 * from.y, from.z);
-        node.velocity = Vector3::new(1.0, 0.3, 0.0) + Vector3::new(0.0, 1.0, 2.0).cross(&from);
-        run.set_vertex(v, node)?;
-    }
-    let momentum = |run: &mut Run| -> Result<Vector3<f64>> {
-        let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
-        Ok(velocities.chunks_exact(3).zip(&masses).map(|(v, m)| Vector3::from_column_slice(v) * *m).sum())
-    };
-    let energy =
-        |run: &mut Run| Ok::<f64, anyhow::Error>(run.metric("kinetic energy")? + run.metric("elastic energy")?);
-    let (start, all) = (momentum(&mut run)?, energy(&mut run)?);
-    let (mut before, mut growth) = (all, f64::NEG_INFINITY);
-    for _ in 0..200 {
-        run.step()?;
-        let now = energy(&mut run)?;
-        growth = growth.max((now - before) / all);
-        before = now;
-    }
-    Ok([(momentum(&mut run)? - start).norm() / start.norm(), growth])
+    let middle = vectors(&run, "position")?.iter().sum::<Vector3<f64>>() / run.mesh().points().len() as f64;
+    acceptance::flight(&mut run, middle)
 }
 
 fn on_slope(degrees: f64, friction: f64) -> Result<Run> {
@@ -334,22 +295,14 @@ fn on_slope(degrees: f64, friction: f64) -> Result<Run> {
     Ok(run)
 }
 
-/// The velocity of the center of mass along the slope, m/s.
-fn speed(run: &mut Run) -> Result<f64> {
-    let (masses, velocities) = (run.field("mass")?.values.to_vec(), run.field("velocity")?.values);
-    let momentum: f64 = masses.iter().enumerate().map(|(v, m)| m * velocities[3 * v]).sum();
-    Ok(momentum / masses.iter().sum::<f64>())
-}
-
 fn acceleration_on_slope(degrees: f64, friction: f64) -> Result<f64> {
     let mut run = on_slope(degrees, friction)?;
-    let (before, start) = (speed(&mut run)?, run.time());
-    steps(&mut run, 600)?;
-    Ok((speed(&mut run)? - before) / (run.time() - start))
+    let masses = run.field("mass")?.values;
+    acceptance::acceleration(&mut run, &masses, 600)
 }
 
 fn speed_on_slope(degrees: f64, friction: f64) -> Result<f64> {
     let mut run = on_slope(degrees, friction)?;
     steps(&mut run, 300)?;
-    Ok(speed(&mut run)?.abs())
+    Ok(acceptance::speed(&run, &run.field("mass")?.values)?.abs())
 }
