@@ -12,7 +12,7 @@
 
 mod checks;
 mod load;
-mod options;
+pub(crate) mod options;
 mod scene;
 mod solve;
 

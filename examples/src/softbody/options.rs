@@ -135,6 +135,28 @@ impl Default for SoftbodyOptions {
     }
 }
 
+/// How far a solid is twisted, stretched or squeezed.
+pub(crate) const AMOUNT: Setting = Setting::number(
+    "amount",
+    "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
+    0.0,
+    "",
+    [0.0, 100.0],
+);
+/// How long that takes, there and back.
+pub(crate) const PERIOD: Setting = Setting::number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]);
+/// How large the mesh is made.
+pub(crate) const SIZE: Setting = Setting::number(
+    "size",
+    "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
+    0.0,
+    "m",
+    [0.0, 1e6],
+);
+/// Which axis of the mesh points up.
+pub(crate) const UP: Setting =
+    Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) };
+
 /// The same on the command line.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting {
@@ -160,21 +182,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         [0.0, 1.99],
     ),
     Setting::number("bodies", "how many of it fall", 3.0, "", [1.0, 1e4]),
-    Setting::number(
-        "amount",
-        "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
-        0.0,
-        "",
-        [0.0, 100.0],
-    ),
-    Setting::number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
-    Setting::number(
-        "size",
-        "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
-        0.0,
-        "m",
-        [0.0, 1e6],
-    ),
+    AMOUNT,
+    PERIOD,
+    SIZE,
     Setting {
         name: "obstacles",
         about: "ground with a ball (drop) or a lid (squeeze)",
@@ -185,5 +195,5 @@ pub(super) const SETTINGS: &[Setting] = &[
         about: "whether solids touch each other and themselves, or pass through",
         kind: Kind::Choice(&["off", "on"]),
     },
-    Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
+    UP,
 ];

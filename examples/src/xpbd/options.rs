@@ -1,6 +1,7 @@
 //! What can be set.
 
 use crate::cloth::{ClothOptions, Pins};
+use crate::softbody::options::{AMOUNT, PERIOD, SIZE, UP};
 use crate::softbody::{Act, Obstructed, SoftbodyOptions};
 use meshweft_command::{Kind, Setting, Settings};
 
@@ -149,30 +150,18 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::number("drag", "rate at which the air slows it down", 0.1, "1/s", [0.0, 1e6]),
     Setting::number("friction", "coefficient of friction", 0.5, "", [0.0, 10.0]),
     Setting::number("bodies", "how many solids fall", 3.0, "", [1.0, 1e4]),
-    Setting::number(
-        "amount",
-        "twist: turns of each end, stretch: share of the length, squeeze: of the height; 0 takes 0.5, 1 or 0.6",
-        0.0,
-        "",
-        [0.0, 100.0],
-    ),
-    Setting::number("period", "time from no load to the next", 4.0, "s", [1e-3, 1e6]),
+    AMOUNT,
+    PERIOD,
     Setting {
         name: "pins",
         about: "what is held of a surface: two corners if it is flat (nothing of other meshes), a whole side, or nothing",
         kind: Kind::Choice(&["corners", "side", "none"]),
     },
-    Setting::number(
-        "size",
-        "largest side of the mesh; 0 keeps it, or makes it 1 m if out of 0.2 to 5 m",
-        0.0,
-        "m",
-        [0.0, 1e6],
-    ),
+    SIZE,
     Setting {
         name: "obstacles",
         about: "ground with a ball (surfaces, drop) or a lid (squeeze)",
         kind: Kind::Choice(&["all", "no-ball", "none"]),
     },
-    Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
+    UP,
 ];
