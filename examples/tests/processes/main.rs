@@ -313,7 +313,19 @@ fn long_run(out: &Path) -> (Process, Vec<u32>, LastWord) {
 fn survived(signals: &[&str], steps: &str) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = meshweft();
-    command.args(["run", "cloth", "--mesh", "sheet:96", "--steps", steps, "--no-pictures", "--every", "1000"]);
+    command.args([
+        "run",
+        "cloth",
+        "--mesh",
+        "sheet:96",
+        "--set",
+        "touching=off",
+        "--steps",
+        steps,
+        "--no-pictures",
+        "--every",
+        "1000",
+    ]);
     command.args(["--processes", "3", "--threads", "1", "--json", "--out"]).arg(folder.path());
     let mut driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
     wait_for("the start of the workers", || children(driver.id()).len() == 3);
@@ -337,7 +349,19 @@ fn survived(signals: &[&str], steps: &str) -> (Value, String) {
 fn workers_that_are_killed_or_frozen_cost_time_and_change_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = meshweft();
-    command.args(["run", "cloth", "--mesh", "sheet:96", "--steps", "2500", "--no-pictures", "--every", "1000"]);
+    command.args([
+        "run",
+        "cloth",
+        "--mesh",
+        "sheet:96",
+        "--set",
+        "touching=off",
+        "--steps",
+        "2500",
+        "--no-pictures",
+        "--every",
+        "1000",
+    ]);
     let expected = report(command.args(["--json", "--out"]).arg(folder.path()).ended());
     let (killed, said) = survived(&["-KILL", "-KILL", "-KILL"], "2500");
     assert_eq!(killed["digest"], expected["digest"], "{said}");
@@ -361,6 +385,8 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
         "cloth",
         "--mesh",
         "sheet:96",
+        "--set",
+        "touching=off",
         "--steps",
         "4000",
         "--no-pictures",
@@ -397,6 +423,8 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
         "cloth",
         "--mesh",
         "sheet:96",
+        "--set",
+        "touching=off",
         "--steps",
         "4000",
         "--no-pictures",
@@ -415,7 +443,19 @@ fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
     let run = |more: &[&str]| {
         let mut command = meshweft();
-        command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "6000", "--no-pictures", "--every", "6000"]);
+        command.args([
+            "run",
+            "cloth",
+            "--mesh",
+            "sheet:48",
+            "--set",
+            "touching=off",
+            "--steps",
+            "6000",
+            "--no-pictures",
+            "--every",
+            "6000",
+        ]);
         command.args(["--threads", "1", "--json", "--out"]).arg(&out).args(more);
         command
     };
@@ -487,7 +527,19 @@ fn workers_of_a_driver_that_is_killed_go_on_with_the_run_that_is_resumed() {
     let key = out.join("driver.key");
     let run = |more: &[&str]| {
         let mut command = meshweft();
-        command.args(["run", "cloth", "--mesh", "sheet:48", "--steps", "3000", "--no-pictures", "--every", "3000"]);
+        command.args([
+            "run",
+            "cloth",
+            "--mesh",
+            "sheet:48",
+            "--set",
+            "touching=off",
+            "--steps",
+            "3000",
+            "--no-pictures",
+            "--every",
+            "3000",
+        ]);
         command.args(["--threads", "1", "--checkpoint-every", "100 steps", "--json", "--out"]).arg(&out).args(more);
         command
     };

@@ -4,7 +4,7 @@ use super::channel::{GAVE_UP, Why, by, lost, soon};
 use super::limits::{self, HANDSHAKES, UNVALIDATED};
 use super::settings::Settings;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{Connection, ConnectionError, Endpoint, Incoming, ServerConfig};
+use quinn::{Connection, ConnectionError, Endpoint, Incoming, ServerConfig, TransportErrorCode};
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -191,12 +191,13 @@ impl Dialer {
             self.endpoint.connect_with(config, address, "meshweft").map_err(|error| Some(error.to_string()))?;
         match by(deadline, connecting).await {
             Err(_) | Ok(Err(ConnectionError::TimedOut | ConnectionError::Reset)) => Err(None),
-            // What QUIC says by itself where no host is let in.
-            Ok(Err(ConnectionError::ConnectionClosed(close))) if close.error_code == REFUSED => Err(None),
+            // What QUIC says by itself where no host is let in, or where one that was being let in is let go of.
+            Ok(Err(ConnectionError::ConnectionClosed(close))) if SILENCE.contains(&close.error_code) => Err(None),
             Ok(Err(error)) => Err(Some(lost(&error))),
             Ok(Ok(connection)) => Ok(connection),
         }
     }
 }
 
-const REFUSED: quinn::TransportErrorCode = quinn::TransportErrorCode::CONNECTION_REFUSED;
+const SILENCE: [TransportErrorCode; 2] =
+    [TransportErrorCode::CONNECTION_REFUSED, TransportErrorCode::APPLICATION_ERROR];

@@ -55,8 +55,8 @@ pub enum Progress {
 
 /// A driver that workers can reach.
 pub struct Listening {
-    network: Network,
-    door: Door,
+    pub(super) network: Network,
+    pub(super) door: Door,
     own: Credentials,
     pub(super) run: Run,
     settings: Settings,

@@ -14,6 +14,7 @@ use crate::transport::{Event, Transport};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 fn inbox() -> Arc<Inbox> {
@@ -257,6 +258,29 @@ fn a_third_worker_waits_until_the_run_begins_again_with_it() {
         let mut numbers = [one.host(), two.host(), late.join().unwrap().host()];
         numbers.sort_unstable();
         assert_eq!(numbers, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_worker_that_is_let_go_of_while_it_asks_asks_again() {
+    let settings = settings();
+    let inboxes = [inbox(), inbox()];
+    let listening = Listening::start(1, settings.clone(), inboxes[0].sink()).unwrap();
+    let token = listening.token().clone();
+    std::thread::scope(|scope| {
+        let listening = listening;
+        let worker = scope.spawn(|| join(&token, settings.clone(), inboxes[1].sink()).map(|worker| worker.host()));
+        // As a run that begins again does with whoever is at its door: one in the middle of the handshake, one after it.
+        let lets_go = async {
+            let mut enters = Box::pin(listening.door.next().await.unwrap().enter(Instant::now() + SOON));
+            assert!(std::future::poll_fn(|context| Poll::Ready(enters.as_mut().poll(context))).await.is_pending());
+            drop(enters);
+            drop(listening.door.next().await.unwrap().enter(Instant::now() + SOON).await.unwrap());
+        };
+        let both = listening.network.handle().block_on(async { tokio::time::timeout(SOON, lets_go).await });
+        assert!(both.is_ok(), "it does not call again");
+        drop(listening.wait_for_workers(Instant::now() + SOON, |_| {}, || Ok(())).unwrap());
+        assert_eq!(worker.join().unwrap().unwrap(), 1);
     });
 }
 

@@ -1,6 +1,6 @@
 //! A worker's side of putting a run together.
 
-use super::channel::{Channel, Incoming, Outgoing, Why, by, lost, peer, session, soon};
+use super::channel::{Channel, GAVE_UP, Incoming, Outgoing, Why, by, lost, peer, session, soon};
 use super::door::{Dialer, Door, Unreached};
 use super::frame::{Kind, Violation};
 use super::host::Quic;
@@ -167,16 +167,20 @@ impl Joining {
     pub(super) async fn admission(&self) -> Result<Admission> {
         let tls = limits::quic(join_client(self.token.run, self.token.authority)?)?;
         let dialer = Dialer { endpoint: self.endpoint.clone(), tls, settings: self.settings.clone() };
+        let mut since = Instant::now();
         loop {
-            let deadline = Instant::now() + self.settings.join_deadline;
+            let deadline = since + self.settings.join_deadline;
             let dialed = dialer.dial(&self.driver, deadline, |_| Ok(())).await;
             let connection = dialed.map_err(|error| self.unreached(error))?;
             let at = connection.remote_address();
-            let asked = self.ask(connection, deadline).await?;
-            match asked.map_err(|why| Error::Hosts(format!("the driver at {at}: {why}")))? {
-                Some(admission) => return Ok(admission),
-                None => tokio::time::sleep(AGAIN).await,
+            match self.ask(connection, deadline).await? {
+                Ok(Some(admission)) => return Ok(admission),
+                Ok(None) => since = Instant::now(),
+                // A run that begins again lets go of whoever is asking.
+                Err(why) if why == GAVE_UP => {}
+                Err(why) => return Err(Error::Hosts(format!("the driver at {at}: {why}"))),
             }
+            tokio::time::sleep(AGAIN).await;
         }
     }
 
