@@ -4,8 +4,10 @@ use crate::settings::{Setting, Settings};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use meshweft::{Number, Order, Program};
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::{Cells, Field, Mesh};
 use meshweft_picture::{ColorMap, Prop, Section};
+use std::fmt;
+use std::sync::Arc;
 
 /// What is known of an example before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +119,18 @@ pub struct Look {
     pub section: Section,
     /// Things around the mesh.
     pub props: Vec<Prop>,
+    /// The cells of a mesh whose cells have other corners from state to state.
+    pub cells: Option<CellsNow>,
+}
+
+/// The cells that a mesh has in a state, given the fields of that; as many as at the start, each in its place.
+#[derive(Clone)]
+pub struct CellsNow(pub Arc<dyn Fn(&[Field]) -> Cells + Send + Sync>);
+
+impl fmt::Debug for CellsNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CellsNow(..)")
+    }
 }
 
 /// One line of an acceptance test: a measured number beside the one it must be.

@@ -193,7 +193,10 @@ impl Run {
     /// # Errors
     /// As there.
     pub fn write_drawn(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
-        let Look { positions, color, lift, .. } = self.look();
+        let Look { positions, color, lift, cells, .. } = self.look();
+        if cells.is_some() {
+            bail!("what comes apart is written as a whole: leave out --pieces");
+        }
         let raised = color.filter(|_| *lift != 0.0).map(|color| (color.to_string(), *lift));
         let placement = Placement { positions: positions.map(str::to_string), raised };
         Ok(self.write_pieces(folder, name, &placement)?)

@@ -15,17 +15,19 @@
 mod checks;
 mod scene;
 mod solve;
+mod tear;
 
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Incidence, Order, Program, Real, Renewal, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, Example, Info, Kind, Look, Prop, Setting, Settings};
-use meshweft_mesh::Mesh;
+use meshweft::{Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{CellsNow, Check, Example, Info, Kind, Look, Prop, Setting, Settings};
+use meshweft_mesh::{Field, Mesh};
 use meshweft_physics::bending::{Crease, flat_energy};
 use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
 use scene::Bending;
 pub(crate) use scene::Scene;
 use std::sync::Arc;
+use tear::Tear;
 
 record! {
     /// Numbers that all vertices read.
@@ -99,6 +101,8 @@ vertex! {
         free: R,
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
+        /// Of a spare place of a vertex, which triangles around the vertex it holds, a bit each.
+        holds: R::Int,
     }
 }
 
@@ -111,6 +115,10 @@ stars! {
     pub Hinges[3]: Crease<R>;
     /// What comes near in a step.
     pub changing Gaps[3]: Gap<R>;
+    /// Triangles that may come apart.
+    pub changing Pieces[2]: Panel<R>;
+    /// Hinges between those.
+    pub changing Folds[3]: Crease<R>;
 }
 
 /// A piece of cloth.
@@ -130,6 +138,8 @@ pub struct Cloth {
     contact: bool,
     /// What keeps it from passing through itself, if something does.
     touching: Option<Arc<Touching>>,
+    /// What tears, if something does.
+    tear: Option<Arc<Tear>>,
 }
 
 /// What is held.
@@ -184,6 +194,10 @@ pub struct ClothOptions {
     pub obstacles: bool,
     /// Whether it touches itself, and does not pass through.
     pub touching: bool,
+    /// By how much it may be stretched before it tears, as a share of its length at rest; `None` if it never does.
+    pub tear: Option<f64>,
+    /// How often a vertex can split, if it tears.
+    pub spares: u32,
     /// Whether y points up in the mesh, not z.
     pub y_is_up: bool,
 }
@@ -220,6 +234,8 @@ impl From<&Settings> for ClothOptions {
             pins: Pins::named(settings.choice("pins")),
             obstacles: settings.choice("obstacles") != "none",
             touching: settings.choice("touching") == "on",
+            tear: unless_zero("tear"),
+            spares: settings.count("spares") as u32,
             y_is_up: settings.choice("up") == "y",
         }
     }
@@ -237,12 +253,16 @@ impl Cloth {
     /// # Errors
     /// A mesh without triangles or quads.
     pub fn with(mesh: &mut Mesh, options: &ClothOptions, order: Order) -> Result<Cloth> {
-        let scene = Arc::new(Scene::set(mesh, options)?);
-        let touching = match options.touching {
-            true => Some(Arc::new(scene.touching(mesh)?)),
-            false => None,
+        let mut scene = Scene::set(mesh, options)?;
+        let tear = options.tear.map(|limit| Tear::of(mesh, &mut scene, (limit, options.spares), options.bend > 0.0));
+        let tear = tear.transpose()?.map(Arc::new);
+        let touching = options.touching.then(|| scene.touching(mesh)).transpose()?;
+        let touching = match &tear {
+            Some(tear) => touching.map(|touching| touching.with_once(tear.once().to_vec())),
+            None => touching,
         };
-        Ok(Cloth { touching, ..Cloth::tuned(scene, options, order) })
+        let touching = touching.map(Arc::new);
+        Ok(Cloth { touching, tear, ..Cloth::tuned(Arc::new(scene), options, order) })
     }
 
     /// The scene with all else that decides about a step.
@@ -265,6 +285,7 @@ impl Cloth {
             relaxation,
             contact: options.obstacles,
             touching: None,
+            tear: None,
         }
     }
 }
@@ -273,6 +294,8 @@ impl Cloth {
 pub(crate) const THICKNESS: f64 = 0.006;
 /// Contact stiffness over mass per time step squared: a vertex at rest sinks by g dt² / this, some micrometers.
 const CONTACT: f64 = 10.0;
+/// Share of its vertex's mass that a spare place has which holds nothing.
+const SPARE: f64 = 1e-6;
 
 kernels! {
     for Cloth: Node, Parameters;
@@ -293,10 +316,11 @@ kernels! {
         Node { position: own.guess, target, before: own.position, ..own }
     };
 
-    use update solve::Solve<true, true, true>;
-    use update solve::Solve<true, true, false>;
-    use update solve::Solve<true, false, false>;
-    use update solve::Solve<false, false, false>;
+    use update solve::Solve<true, true, true, true>;
+    use update solve::Solve<true, true, true, false>;
+    use update solve::Solve<true, true, false, false>;
+    use update solve::Solve<true, false, false, false>;
+    use update solve::Solve<false, false, false, false>;
 
     /// The velocity that led from the start of the step to its end.
     map Finish |p, own| {
@@ -312,18 +336,18 @@ kernels! {
 
     /// The membrane's energy, a third of each triangle at each corner.
     sum Stretch("stretch energy", "J") |p, own, around| {
-        let whole = around.sum(Triangles, |[b, c], rest| p.membrane.energy(own.position, [b.position, c.position], rest));
-        whole * R::lit(1.0 / 3.0)
+        let energy = |[b, c]: [SharedOf<Cloth, R>; 2], rest| p.membrane.energy(own.position, [b.position, c.position], rest);
+        (around.sum(Triangles, energy) + around.sum(Pieces, energy)) * R::lit(1.0 / 3.0)
     };
 
     /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner. In 32 bits that
     /// of a flat sheet is what rounding leaves, of either sign: some 1e-6 of a folded one's.
     sum Bend("bending energy", "J") |p, own, around| {
         let flat = around.sum(Bends, |[other], weight| flat_energy(p.bend, own.position, other.position, weight));
-        let curved = around.sum(Hinges, |[b, c, d], crease| {
+        let energy = |[b, c, d]: [SharedOf<Cloth, R>; 3], crease: Crease<R>| {
             crease.energy(p.bend, own.position, [b.position, c.position, d.position])
-        });
-        flat * R::lit(0.5) + curved * R::lit(0.25)
+        };
+        flat * R::lit(0.5) + (around.sum(Hinges, energy) + around.sum(Folds, energy)) * R::lit(0.25)
     };
 
     /// The energy of gaps that are narrower than the cloth is thick, a quarter at each of their four vertices, and of dents into obstacles.
@@ -333,6 +357,16 @@ kernels! {
         let [ball, ground] = p.obstacles.touch(own.position).map(|touch| contact.energy(touch));
         gaps * R::lit(0.25) + ball + ground
     };
+}
+
+impl Cloth {
+    /// Adds the star of what comes near.
+    fn gaps(&self, stars: &mut Stars) {
+        match self.touching {
+            Some(_) => stars.add_changing(Gaps),
+            None => stars.add(Gaps, Vec::new(), |_: Incidence<4>| unreachable!("there are none")),
+        }
+    }
 }
 
 impl Program for Cloth {
@@ -360,11 +394,21 @@ impl Program for Cloth {
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },
-            freedom: self.touching.as_ref().map_or(0.0, |touching| touching.freedom()),
+            freedom: self.touching.as_ref().map_or(1e30, |touching| touching.freedom()),
         }
     }
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+        if let Some(tear) = &self.tear {
+            tear.stars(stars, &self.scene.rest);
+            stars.add(Triangles, Vec::new(), |_: Incidence<3>| unreachable!("all may come apart"));
+            stars.add(Bends, Vec::new(), |_: Incidence<2>| unreachable!("all may come apart"));
+            stars.add(Hinges, Vec::new(), |_: Incidence<4>| unreachable!("all may come apart"));
+            self.gaps(stars);
+            return Ok(());
+        }
+        stars.add(Pieces, Vec::new(), |_: Incidence<3>| unreachable!("nothing comes apart"));
+        stars.add(Folds, Vec::new(), |_: Incidence<4>| unreachable!("nothing comes apart"));
         let points = self.scene.rest.clone();
         let point = move |v: u32| points[v as usize];
         stars.add(Triangles, mesh.triangles(), move |Incidence { vertices: [a, b, c], .. }| {
@@ -376,22 +420,28 @@ impl Program for Cloth {
         stars.add(Bends, pairs, move |i| weights[i.element]);
         let elements = curved.iter().map(|h| h.vertices).collect();
         stars.add(Hinges, elements, move |i| curved[i.element].seen_from(&i));
-        match self.touching {
-            Some(_) => stars.add_changing(Gaps),
-            None => stars.add(Gaps, Vec::new(), |_: Incidence<4>| unreachable!("there are none")),
-        }
+        self.gaps(stars);
         Ok(())
     }
 
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
+        let torn = self.tear.as_ref().map(|tear| tear.renew(&self.scene, self.density, renewal));
         let Some(touching) = &self.touching else { return Ok(()) };
         let gravity = Vector3::new(0.0, 0.0, -self.gravity);
-        let found =
-            touching.renew(renewal, Gaps, "guess", |Node { position, velocity, falling, free, mass, .. }| {
-                // Where Predict would start; what is pinned goes on as fast as it does.
-                let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
-                Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
-            });
+        let moving = |Node { position, velocity, falling, free, mass, .. }| {
+            // Where Predict would start; what is pinned goes on as fast as it does.
+            let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
+            Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
+        };
+        let found = match torn {
+            None => touching.renew(renewal, Gaps, "guess", moving),
+            Some((triangles, nodes)) => {
+                let mut by_number = nodes.clone();
+                nodes.iter().zip(0..).for_each(|(&node, place)| by_number[renewal.number(place) as usize] = node);
+                let moving: Vec<Moving> = by_number.into_iter().map(moving).collect();
+                touching.renew_torn(renewal, Gaps, "guess", &triangles, &moving)
+            }
+        };
         found.map_err(|error| {
             meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
         })
@@ -399,19 +449,16 @@ impl Program for Cloth {
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
-        // A vertex whose triangles have no area weighs as much as a square centimeter.
-        let area = Some(self.scene.areas[v as usize]).filter(|&a| a > 0.0).unwrap_or(1e-4);
-        let free = if self.scene.pinned[v as usize] { 0.0 } else { 1.0 };
-        Node {
-            position,
-            target: position,
-            before: position,
-            velocity: Vector3::zeros(),
-            falling: free,
-            mass: self.density * area,
-            free,
-            guess: position,
-        }
+        let area = self.scene.area(v);
+        // What holds nothing yet stays where it is. Without any mass it would have no place to be solved for.
+        let (free, mass) = match &self.tear {
+            Some(tear) if tear.is_spare(v) => (0.0, SPARE * self.density * area),
+            _ if self.scene.pinned[v as usize] => (0.0, self.density * area),
+            _ => (1.0, self.density * area),
+        };
+        let holds = Int(0);
+        let velocity = Vector3::zeros();
+        Node { position, target: position, before: position, velocity, falling: free, mass, free, guess: position, holds }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
@@ -420,10 +467,11 @@ impl Program for Cloth {
             None => stages.map(Predict),
         }
         match (self.touching.is_some(), self.pressure > 0.0, self.bend > 0.0 || self.contact) {
-            (true, ..) => stages.sweep(solve::Solve::<true, true, true>, self.rounds),
-            (_, true, _) => stages.sweep(solve::Solve::<true, true, false>, self.rounds),
-            (_, _, true) => stages.sweep(solve::Solve::<true, false, false>, self.rounds),
-            _ => stages.sweep(solve::Solve::<false, false, false>, self.rounds),
+            _ if self.tear.is_some() => stages.sweep(solve::Solve::<true, true, true, true>, self.rounds),
+            (true, ..) => stages.sweep(solve::Solve::<true, true, true, false>, self.rounds),
+            (_, true, _) => stages.sweep(solve::Solve::<true, true, false, false>, self.rounds),
+            (_, _, true) => stages.sweep(solve::Solve::<true, false, false, false>, self.rounds),
+            _ => stages.sweep(solve::Solve::<false, false, false, false>, self.rounds),
         }
         stages.map(Finish);
     }
@@ -484,6 +532,8 @@ impl Example for Cloth {
                 about: "whether it touches itself, or passes through",
                 kind: Kind::Choice(&["on", "off"]),
             },
+            Setting::number("tear", "share of its length by which it is stretched when it tears; 0 for never", 0.0, "", [0.0, 1e3]),
+            Setting::number("spares", "how often a vertex can split, if it tears", 2.0, "", [1.0, 31.0]),
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],
         ..Info::DEFAULT
@@ -501,7 +551,8 @@ impl Example for Cloth {
         if (options.bend > 0.0) != (self.bend > 0.0) {
             bail!("bend cannot go from or to 0 while it runs: without bending a vertex has other neighbors");
         }
-        *self = Cloth { touching: self.touching.take(), ..Cloth::tuned(self.scene.clone(), &options, order) };
+        let (touching, tear) = (self.touching.take(), self.tear.take());
+        *self = Cloth { touching, tear, ..Cloth::tuned(self.scene.clone(), &options, order) };
         Ok(())
     }
 
@@ -511,7 +562,8 @@ impl Example for Cloth {
             true => vec![Prop::Ball { center, radius }, Prop::Ground { height: 0.0 }],
             false => vec![],
         };
-        Look { positions: Some("position"), props, ..Look::default() }
+        let cells = self.tear.clone().map(|tear| CellsNow(Arc::new(move |fields: &[Field]| tear.cells(fields))));
+        Look { positions: Some("position"), props, cells, ..Look::default() }
     }
 
     fn note(&self) -> Option<String> {

@@ -68,6 +68,11 @@ impl Scene {
 }
 
 impl Scene {
+    /// The area of which a vertex has the weight, m²: a square centimeter if its triangles have none.
+    pub(super) fn area(&self, v: u32) -> f64 {
+        Some(self.areas[v as usize]).filter(|&area| area > 0.0).unwrap_or(1e-4)
+    }
+
     /// What was left out.
     pub(crate) fn note(&self) -> Option<String> {
         let all = self.left_out + self.rest.len();

@@ -1,42 +1,59 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
-use super::{Bends, Cloth, Gaps, Hinges, Node, Triangles};
+use super::{Bends, Cloth, Folds, Gaps, Hinges, Node, Pieces, Triangles};
 use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
-use meshweft_physics::{Corridor, System, bending};
+use meshweft_physics::bending::{self, Crease};
+use meshweft_physics::{Corridor, Panel, System};
 
 /// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and obstacles, with `PRESSURE` besides, or with gaps that
-/// stay open (`TOUCHING`).
-pub struct Solve<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool>;
+/// stay open (`TOUCHING`), of what may tear (`TEARING`).
+pub struct Solve<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARING: bool>;
 
-impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Kernel for Solve<WHOLE, PRESSURE, TOUCHING> {
-    const NAME: &'static str = match (WHOLE, PRESSURE, TOUCHING) {
+impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARING: bool> Kernel
+    for Solve<WHOLE, PRESSURE, TOUCHING, TEARING>
+{
+    const NAME: &'static str = match (WHOLE, PRESSURE, TOUCHING, TEARING) {
         (false, ..) => "SolveMembrane",
-        (true, false, _) => "Solve",
-        (true, true, false) => "SolveBalloon",
-        (true, true, true) => "SolveTouching",
+        (true, false, ..) => "Solve",
+        (true, true, false, _) => "SolveBalloon",
+        (true, true, true, false) => "SolveTouching",
+        (true, true, true, true) => "SolveTearing",
     };
 }
 
-impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool> Update<Cloth> for Solve<WHOLE, PRESSURE, TOUCHING> {
+impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARING: bool> Update<Cloth>
+    for Solve<WHOLE, PRESSURE, TOUCHING, TEARING>
+{
     #[inline(always)]
     fn update<R: Real>(p: &Given<Cloth, R>, own: Node<R>, around: &impl Neighbors<Cloth, R>) -> Node<R> {
         let inertia = own.mass / (p.dt * p.dt);
         let resistance = inertia * p.air.resistance(p.dt);
         let at = own.position;
         let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) };
-        system = around
-            .fold(Triangles, system, |system, [b, c], rest| p.membrane.add(system, at, [b.position, c.position], rest));
+        let stretch = |system, [b, c]: [SharedOf<Cloth, R>; 2], rest: Panel<R>| {
+            p.membrane.add(system, at, [b.position, c.position], rest)
+        };
+        system = match TEARING {
+            true => around.fold(Pieces, system, stretch),
+            false => around.fold(Triangles, system, stretch),
+        };
         if PRESSURE {
-            let push = around.sum(Triangles, |[b, c], _| (b.position - at).cross(&(c.position - at)));
+            let area = |[b, c]: [SharedOf<Cloth, R>; 2], _| (b.position - at).cross(&(c.position - at));
+            let push = if TEARING { around.sum(Pieces, area) } else { around.sum(Triangles, area) };
             // The volume grows by a sixth of this sum for each meter that the vertex moves along it.
             system.force += push * (p.pressure * R::lit(1.0 / 6.0));
         }
         if WHOLE {
-            let (pull, weight) = around.sum(Bends, |[other], weight| ((other.position - at) * weight, weight));
-            system = bending::add_flat(p.bend, system, pull, weight);
-            system = around.fold(Hinges, system, |system, [b, c, d], crease| {
+            let fold = |system, [b, c, d]: [SharedOf<Cloth, R>; 3], crease: Crease<R>| {
                 crease.add(p.bend, system, at, [b.position, c.position, d.position])
-            });
+            };
+            if TEARING {
+                system = around.fold(Folds, system, fold);
+            } else {
+                let (pull, weight) = around.sum(Bends, |[other], weight| ((other.position - at) * weight, weight));
+                system = bending::add_flat(p.bend, system, pull, weight);
+                system = around.fold(Hinges, system, fold);
+            }
             let contact = p.obstacles.contact(own.mass, p.dt);
             let moved = at - own.before;
             system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));

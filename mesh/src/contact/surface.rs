@@ -16,6 +16,8 @@ pub struct Surface {
     pub(super) triangles: Vec<[u32; 3]>,
     pub(super) edges: Vec<[u32; 2]>,
     pub(super) vertices: Vec<u32>,
+    /// Of each vertex the one that it counts as where parts are said to share a vertex; empty if all count as themselves.
+    same: Vec<u32>,
     /// Vertices, triangles and edges along a curve through their places at rest.
     orders: [Arc<[u32]>; 3],
 }
@@ -49,7 +51,8 @@ impl Surface {
         let edges = unique(sides.chain(rods).collect());
         let corners = edges.par_iter().flatten().copied();
         let vertices = unique(corners.chain(points.into_par_iter().flatten()).collect());
-        let mut surface = Surface { rest: rest.to_vec(), triangles, edges, vertices, orders: Default::default() };
+        let (rest_places, same, orders) = (rest.to_vec(), Vec::new(), Default::default());
+        let mut surface = Surface { rest: rest_places, triangles, edges, vertices, same, orders };
         surface.check(rest)?;
         let Surface { vertices, triangles, edges, .. } = &surface;
         let at = |v: u32| rest[v as usize];
@@ -59,6 +62,40 @@ impl Surface {
             Tree::order(edges.len(), &|i| tree::bounds(edges[i].map(at))),
         ];
         Ok(surface)
+    }
+
+    /// The same where some vertices were one and have come apart: parts of which one has a vertex that the other once had are left out as if they
+    /// still shared it. `once`: of each vertex the one that it was, shape `[n]`.
+    ///
+    /// ```
+    /// use meshweft_mesh::contact::{Surface, crossings};
+    /// let rest = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, -1.0]];
+    /// let surface = Surface::new(&rest, &[[0, 1, 2]], &[[3, 4]], &[])?;
+    /// let moved = [rest[0], rest[1], rest[2], [0.0, 0.0, 1.0], rest[4]];
+    /// assert_eq!(crossings(&surface, &moved)?.len(), 1);
+    /// assert!(crossings(&surface.with_once(vec![0, 1, 2, 0, 4]), &moved)?.is_empty());
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If not every vertex has one.
+    pub fn with_once(self, once: Vec<u32>) -> Surface {
+        assert_eq!(once.len(), self.rest.len(), "each vertex was one");
+        Surface { same: once, ..self }
+    }
+
+    /// Whether two vertices count as one.
+    #[inline(always)]
+    fn are_one(&self, a: u32, b: u32) -> bool {
+        match self.same.is_empty() {
+            true => a == b,
+            false => self.same[a as usize] == self.same[b as usize],
+        }
+    }
+
+    /// Whether an edge and a triangle share no vertex.
+    pub(super) fn are_apart(&self, edge: [u32; 2], triangle: [u32; 3]) -> bool {
+        edge.iter().all(|&v| triangle.iter().all(|&w| !self.are_one(v, w)))
     }
 
     /// The places of all vertices at rest.
@@ -101,10 +138,10 @@ impl Surface {
         let Surface { vertices, triangles, edges, .. } = self;
         if EDGES {
             let [[a, b], [c, d]] = [edges[i as usize], edges[j as usize]];
-            ([a, b, c, d], (a != c) & (a != d) & (b != c) & (b != d))
+            ([a, b, c, d], !(self.are_one(a, c) | self.are_one(a, d) | self.are_one(b, c) | self.are_one(b, d)))
         } else {
             let (a, [b, c, d]) = (vertices[i as usize], triangles[j as usize]);
-            ([a, b, c, d], (a != b) & (a != c) & (a != d))
+            ([a, b, c, d], !(self.are_one(a, b) | self.are_one(a, c) | self.are_one(a, d)))
         }
     }
 

@@ -33,6 +33,7 @@ mod obstacle;
 pub mod projection;
 mod symmetric;
 mod system;
+mod tearing;
 mod touching;
 
 pub use air::Air;
@@ -44,4 +45,5 @@ pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
 pub use projection::{Constraint, Pushed, Tet};
 pub use symmetric::Symmetric;
 pub use system::System;
+pub use tearing::{Tearing, Torn};
 pub use touching::{Corridor, Moving, Touching};

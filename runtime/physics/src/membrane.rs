@@ -47,6 +47,16 @@ impl Panel<f64> {
     }
 }
 
+impl<R: Real> Panel<R> {
+    /// How the triangle is stretched when its corners are there: the two columns of the deformation gradient, of unit length at rest.
+    #[inline(always)]
+    pub fn stretch(&self, at: Vector3<R>, [b, c]: [Vector3<R>; 2]) -> [Vector3<R>; 2] {
+        let (e1, e2) = (b - at, c - at);
+        let m = self.inverse;
+        [e1 * m.x + e2 * m.z, e1 * m.y + e2 * m.w]
+    }
+}
+
 impl Membrane<f64> {
     /// The membrane of Young's modulus times thickness, N/m, and Poisson's ratio, below 1.
     ///
@@ -95,10 +105,8 @@ impl<R: Real> Membrane<R> {
 
     /// The deformation gradient's two columns, strain, and the stress in the rest plane: entries 00, 11, 01, N/m.
     #[inline(always)]
-    fn strain(&self, at: Vector3<R>, [b, c]: [Vector3<R>; 2], rest: Panel<R>) -> ([Vector3<R>; 2], [R; 3], [R; 3]) {
-        let (e1, e2) = (b - at, c - at);
-        let m = rest.inverse;
-        let (u, w) = (e1 * m.x + e2 * m.z, e1 * m.y + e2 * m.w);
+    fn strain(&self, at: Vector3<R>, others: [Vector3<R>; 2], rest: Panel<R>) -> ([Vector3<R>; 2], [R; 3], [R; 3]) {
+        let [u, w] = rest.stretch(at, others);
         let (half, one) = (R::lit(0.5), R::lit(1.0));
         let green = [half * (u.dot(&u) - one), half * (w.dot(&w) - one), half * u.dot(&w)];
         let trace = self.lambda * (green[0] + green[1]);

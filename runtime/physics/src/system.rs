@@ -89,18 +89,7 @@ impl<R: Real> System<R> {
     /// Both together.
     #[inline(always)]
     pub fn plus(self, other: Self) -> Self {
-        let (a, b) = (self.hessian, other.hessian);
-        System {
-            force: self.force + other.force,
-            hessian: Symmetric {
-                xx: a.xx + b.xx,
-                yy: a.yy + b.yy,
-                zz: a.zz + b.zz,
-                xy: a.xy + b.xy,
-                xz: a.xz + b.xz,
-                yz: a.yz + b.yz,
-            },
-        }
+        System { force: self.force + other.force, hessian: self.hessian.plus(other.hessian) }
     }
 }
 

@@ -19,8 +19,17 @@ pub struct Touching {
     triangles: Vec<[u32; 3]>,
     rest: Vec<[f64; 3]>,
     thickness: f64,
+    /// Of each vertex the one that it was before anything tore; empty if nothing does.
+    once: Vec<u32>,
     /// By numbers along the curve, once those are known.
-    finder: Mutex<Option<(Finder, Facing)>>,
+    known: Mutex<Option<Known>>,
+}
+
+/// What is known of triangles from one step to the next.
+struct Known {
+    triangles: Vec<[u32; 3]>,
+    finder: Finder,
+    facing: Facing,
 }
 
 /// What a step begins with; all by numbers along the curve.
@@ -83,7 +92,18 @@ impl Touching {
         lengths.sort_unstable_by(f64::total_cmp);
         let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
         // Of no edges the mean is no number, and `min` takes the other.
-        Ok(Touching { triangles, thickness: thickness.min(Self::OF_EDGE * mean), rest, finder: Mutex::default() })
+        let thickness = thickness.min(Self::OF_EDGE * mean);
+        Ok(Touching { triangles, thickness, rest, once: Vec::new(), known: Mutex::default() })
+    }
+
+    /// The same where vertices come apart: `once` says of each the one that it was, and what shared that one may pass through each other at the
+    /// tear.
+    ///
+    /// # Panics
+    /// If not every vertex has one.
+    pub fn with_once(self, once: Vec<u32>) -> Touching {
+        assert_eq!(once.len(), self.rest.len(), "each vertex was one");
+        Touching { once, ..self }
     }
 
     /// How far from its guess a vertex may end, m.
@@ -104,7 +124,22 @@ impl Touching {
         moving: impl Fn(VertexOf<P, f64>) -> Moving,
     ) -> meshweft::Result<()> {
         let moving: Vec<Moving> = (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect();
-        let found = self.approach(|v| renewal.number(v), &moving)?;
+        self.renew_torn(renewal, gaps, guess, &self.triangles, &moving)
+    }
+
+    /// The same where the triangles are others than at first. `triangles`: by vertices of the mesh; `moving`: by numbers along the curve.
+    ///
+    /// # Errors
+    /// As [`Touching::renew`].
+    pub fn renew_torn<P: Kernels, S: Star<3, Data<f64> = Gap<f64>>>(
+        &self,
+        renewal: &mut Renewal<P>,
+        gaps: S,
+        guess: &'static str,
+        triangles: &[[u32; 3]],
+        moving: &[Moving],
+    ) -> meshweft::Result<()> {
+        let found = self.approach(|v| renewal.number(v), triangles, moving)?;
         renewal.set_field(guess, found.guess.into_flattened());
         let elements = found.gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(gaps, elements, move |i: Incidence<4>| {
@@ -115,16 +150,22 @@ impl Touching {
     }
 
     /// Looks at a step. `number`: of a vertex of the mesh along the curve; `moving`: by numbers.
-    fn approach(&self, number: impl Fn(u32) -> u32, moving: &[Moving]) -> Result<Approach> {
-        let mut known = self.finder.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.is_none() {
+    fn approach(&self, number: impl Fn(u32) -> u32, triangles: &[[u32; 3]], moving: &[Moving]) -> Result<Approach> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|known| known.triangles != triangles) {
             let mut rest = vec![[0.0; 3]; self.rest.len()];
             self.rest.iter().zip(0..).for_each(|(&place, v)| rest[number(v) as usize] = place);
-            let triangles: Vec<[u32; 3]> = self.triangles.iter().map(|corners| corners.map(&number)).collect();
-            let finder = Finder::new(Surface::new(&rest, &triangles, &[], &[])?, 0.0)?;
-            *known = Some((finder, Facing::of(rest.len(), &triangles)));
+            let named: Vec<[u32; 3]> = triangles.iter().map(|corners| corners.map(&number)).collect();
+            let mut surface = Surface::new(&rest, &named, &[], &[])?;
+            if !self.once.is_empty() {
+                let mut once = vec![0; rest.len()];
+                self.once.iter().zip(0..).for_each(|(&v, place)| once[number(place) as usize] = v);
+                surface = surface.with_once(once);
+            }
+            let (triangles, facing) = (triangles.to_vec(), Facing::of(rest.len(), &named));
+            *known = Some(Known { triangles, finder: Finder::new(surface, 0.0)?, facing });
         }
-        let (finder, facing) = known.as_mut().expect("it was just made");
+        let Known { finder, facing, .. } = known.as_mut().expect("it was just made");
         let from: Vec<[f64; 3]> = moving.iter().map(|vertex| vertex.from).collect();
         let to = moving.iter().map(|vertex| vertex.to).collect();
         let separation = separate(finder, &from, to, self.thickness)?;

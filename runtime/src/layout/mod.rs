@@ -105,9 +105,8 @@ impl Deref for Layout {
 
 /// Refuses elements of vertices that the mesh does not have.
 pub(crate) fn check_elements(vertices: usize, plans: &[StarPlan]) -> Result<()> {
-    for plan in plans {
+    for (plan, elements) in plans.iter().flat_map(|plan| [(plan, plan.elements()), (plan, plan.near.as_flattened())]) {
         let outside = |&v: &u32| v as usize >= vertices;
-        let elements = plan.elements();
         if let Some(at) = parallel::first(elements.len(), |at| outside(&elements[at])) {
             return Err(Error::Program(format!(
                 "element {} of star {} names vertex {}, but the mesh has {vertices}",
@@ -130,9 +129,10 @@ pub(crate) fn degrees(vertices: usize, plans: &[StarPlan]) -> Vec<u32> {
     degrees.into_iter().map(AtomicU32::into_inner).collect()
 }
 
-/// The graph that joins every two vertices that appear in one element, numbered by `numbers`.
+/// The graph that joins every two vertices that appear in one element, or may well do so, numbered by `numbers`.
 pub(crate) fn data_graph(numbers: &Permutation, plans: &[StarPlan]) -> Result<Graph> {
-    let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, plan.elements())).collect();
+    let near = plans.iter().map(|plan| (2, plan.near.as_flattened()));
+    let elements: Vec<(usize, &[u32])> = plans.iter().map(|plan| (plan.corners, plan.elements())).chain(near).collect();
     Ok(Graph::from_elements(numbers, &elements)?)
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Found<'a> {
     pub(crate) stars: Stars,
     /// Names of parts of the state that the step begins with, and their values, vertex after vertex.
     pub(crate) fields: Vec<(&'static str, Vec<f64>)>,
+    /// Numbers of vertices with the reals of their state, with which the step begins instead, shared reals first.
+    pub(crate) states: Vec<(u32, Vec<f64>)>,
 }
 
 impl<'a, P: Kernels> Renewal<'a, P> {
@@ -86,6 +88,19 @@ impl<'a, P: Kernels> Renewal<'a, P> {
     ) {
         assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
         self.found.stars.add(star, elements, data);
+    }
+
+    /// Gives the vertex of a number another state, with which the step begins; what [`Renewal::set_field`] gives comes on top of it.
+    ///
+    /// # Panics
+    /// If no vertex has that number.
+    pub fn set_vertex(&mut self, number: u32, state: VertexOf<P, f64>) {
+        assert!(number < self.found.vertices, "there is no vertex of number {number}");
+        let (shared, private) = state.split();
+        let mut reals = Vec::new();
+        shared.each(|_, x| reals.push(x));
+        private.each(|_, x| reals.push(x));
+        self.found.states.push((number, reals));
     }
 
     /// Gives one part of the state of all vertices other values, with which the step begins. `values`: those of each vertex, in the

@@ -201,6 +201,8 @@ pub(crate) struct StarPlan {
     pub(crate) is_searched: bool,
     /// Whether its elements come and go during a run.
     pub(crate) changes: bool,
+    /// Vertices that elements which come may well join.
+    pub(crate) near: Vec<[u32; 2]>,
     /// [`StarPlan::elements`].
     pub(crate) lists: Box<dyn AsRef<[u32]> + Send + Sync>,
     pub(crate) data_len: usize,
@@ -236,6 +238,7 @@ impl StarPlan {
             is_directed: false,
             is_searched: false,
             changes: false,
+            near: Vec::new(),
             lists,
             data_len: <S::Data<f64> as Record<f64>>::LEN,
             parts: parts.collect(),
@@ -315,6 +318,7 @@ impl Stars {
                 is_directed: false,
                 is_searched: false,
                 changes: false,
+                near: Vec::new(),
                 lists: Box::new(Lists(Arc::new(edges))),
                 data_len: 0,
                 parts: Vec::new(),
@@ -428,11 +432,28 @@ impl Stars {
     ///
     /// # Panics
     /// If it is not marked `changing`, or no such shape has `N + 1` corners.
-    pub fn add_changing<const N: usize, S: Star<N>>(&mut self, _star: S) {
+    pub fn add_changing<const N: usize, S: Star<N>>(&mut self, star: S) {
+        self.add_changing_near(star, Vec::new());
+    }
+
+    /// The same where it is known which vertices elements may well join, `near`: ids of the mesh, shape [pairs × 2]. The order keeps them apart
+    /// from the start as if they were joined, so that such elements cost no turns. Others may come all the same.
+    ///
+    /// # Panics
+    /// As [`Stars::add_changing`].
+    ///
+    /// ```
+    /// # use meshweft::{Stars, stars};
+    /// # stars! { changing Springs[1]; }
+    /// let mut stars = Stars::default();
+    /// // A rope that may be untied anywhere.
+    /// stars.add_changing_near(Springs, vec![[0, 1], [1, 2]]);
+    /// ```
+    pub fn add_changing_near<const N: usize, S: Star<N>>(&mut self, _star: S, near: Vec<[u32; 2]>) {
         assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
         let elements: Vec<u32> = Vec::new();
         let plan = StarPlan::of::<N, S>(shape_of(N + 1), Box::new(elements), Box::new(|_, _, _| {}));
-        self.plans.push(StarPlan { changes: true, ..plan });
+        self.plans.push(StarPlan { changes: true, near, ..plan });
     }
 
     fn push<const N: usize, const K: usize, S: Star<N>>(

@@ -17,6 +17,8 @@ pub(super) struct Changing {
     pub(super) is_stale: bool,
     /// What the next step begins with: parts of the state, as the number of the first real, and their values by number along the curve.
     fields: Vec<(usize, Vec<f64>)>,
+    /// Numbers of vertices that begin it with another state, and their reals.
+    states: Vec<(u32, Vec<f64>)>,
     /// Time that programs have taken to find elements.
     pub(super) finding: Duration,
     /// Time that everything has taken to go on with them.
@@ -57,24 +59,30 @@ impl Changing {
             reals: &reals,
             stars: Stars { renews: true, ..Stars::default() },
             fields: Vec::new(),
+            states: Vec::new(),
         };
         let started = Instant::now();
-        let Found { stars, fields: values, .. } = program.renew(mesh, found)?;
+        let Found { stars, fields: values, states, .. } = program.renew(mesh, found)?;
         let found = Instant::now();
         self.finding += found - started;
         let domain = layout.renewed(&stars.plans)?;
         self.fields.clear();
+        let holds = |x: f64| T::PRECISION.holds(x);
         for (name, values) in values {
             let (first, part) = fields.locate(name).map_err(Error::Program)?;
             if values.len() != order.len() * part.components {
                 let (n, components, given) = (order.len(), part.components, values.len());
                 return Err(Error::Program(format!("{name} takes {n} × {components} values, a renewal gave {given}")));
             }
-            if let Some(x) = values.iter().find(|&&x| !T::PRECISION.holds(x)) {
+            if let Some(x) = values.iter().find(|&&x| !holds(x)) {
                 return Err(Error::Program(format!("a renewal gave {name} the value {x:?}, which is not finite")));
             }
             self.fields.push((first, values));
         }
+        if let Some((number, x)) = states.iter().find_map(|(v, reals)| Some((v, reals.iter().find(|&&x| !holds(x))?))) {
+            return Err(Error::Program(format!("a renewal gave the vertex of number {number} {x:?}, which is not finite")));
+        }
+        self.states = states;
         self.is_stale = false;
         self.repair += found.elapsed();
         Ok(Arc::new(domain))
@@ -82,10 +90,15 @@ impl Changing {
 
     /// What the next step begins with, once: sets it in a state.
     pub(super) fn begin<T: Number>(&mut self, layout: &Layout, fields: &Fields) -> Option<impl FnMut(ViewMut<T>)> {
-        let values = std::mem::take(&mut self.fields);
+        let (values, states) = (std::mem::take(&mut self.fields), std::mem::take(&mut self.states));
         let kinds = fields.kinds();
         let vertices = layout.places.len();
-        (!values.is_empty()).then_some(move |mut state: ViewMut<T>| {
+        (!values.is_empty() || !states.is_empty()).then_some(move |mut state: ViewMut<T>| {
+            for (number, reals) in &states {
+                for slot in layout.with_padding(layout.along_curve[*number as usize] as usize) {
+                    reals.iter().enumerate().for_each(|(k, &x)| state.set(slot, k, kinds[k].encode(x)));
+                }
+            }
             for (first, values) in &values {
                 let components = values.len() / vertices.max(1);
                 for (number, values) in values.chunks_exact(components.max(1)).enumerate() {

@@ -120,6 +120,8 @@ pub(super) fn key(how: &str, numbers: &Permutation, stars: &[StarPlan], is_fixed
             format!("{index} {corners} {shape:?} {is_searched} {kinds:?} {:?} {}", plan.common(), elements.len());
         hasher.update(what.as_bytes());
         hasher.update(bytemuck::cast_slice(elements));
+        hasher.update(&plan.near.len().to_le_bytes());
+        hasher.update(bytemuck::cast_slice(&plan.near));
         let incidences: Vec<u32> =
             (0..elements.len()).filter(|i| plan.is_around(i % corners)).map(|i| i as u32).collect();
         let mut reals = Vec::new();

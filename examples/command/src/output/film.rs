@@ -114,11 +114,16 @@ impl Film {
         let mut seen = vec![triangles.is_empty(); vertices as usize];
         let corners = triangles.iter().chain(&faces).flatten().chain(edges.iter().flatten()).filter(|&&v| v < vertices);
         corners.for_each(|&v| seen[v as usize] = true);
-        let shown: Vec<u32> = (0..vertices).filter(|&v| seen[v as usize]).collect();
+        let mut shown: Vec<u32> = (0..vertices).filter(|&v| seen[v as usize]).collect();
         let mut number = vec![0; seen.len()];
         shown.iter().zip(0..).for_each(|(&v, i)| number[v as usize] = i);
         for v in triangles.iter_mut().chain(&mut faces).flatten().chain(edges.iter_mut().flatten()) {
             *v = if *v < vertices { number[*v as usize] } else { *v - vertices + shown.len() as u32 };
+        }
+        if look.cells.is_some() {
+            // Each corner by itself: where that is will change.
+            shown = triangles.as_flattened().iter().map(|&i| shown[i as usize]).collect();
+            triangles = (0..shown.len() as u32).collect::<Vec<_>>().as_chunks().0.to_vec();
         }
         let field = match &color {
             Color::Plain => "",
@@ -216,6 +221,9 @@ impl Film {
 
     /// Keeps a frame.
     pub(super) fn push(&mut self, frame: &Frame) -> Result<()> {
+        if let Some(cells) = &frame.cells {
+            self.shown = cells.all_corners().to_vec();
+        }
         let points = self.points(&frame.points);
         let colors: Vec<f64> = match &self.color {
             Color::Plain => Vec::new(),
@@ -327,9 +335,11 @@ impl Film {
                 Coloring::Scalar { label, values, range: scale(self.map(), &self.ranges), map: self.map() }
             }
         };
+        // What belongs together is lit as one.
+        let welded = self.look.cells.as_ref().map(|_| welded(moved.as_chunks().0, &self.triangles));
         let scene = Scene {
             points: self.still.as_deref().unwrap_or(moved.as_chunks().0),
-            triangles: &self.triangles,
+            triangles: welded.as_deref().unwrap_or(&self.triangles),
             faces: &self.faces,
             edges: &self.edges,
             coloring,
@@ -374,6 +384,18 @@ impl Film {
         };
         format!("{}  t = {time} s", self.name)
     }
+}
+
+/// The triangles with one corner for all that lie at one point.
+fn welded(points: &[[f64; 3]], triangles: &[[u32; 3]]) -> Vec<[u32; 3]> {
+    let mut order: Vec<u32> = (0..points.len() as u32).collect();
+    let place = |&v: &u32| points[v as usize].map(f64::to_bits);
+    order.sort_unstable_by_key(|v| (place(v), *v));
+    let mut first: Vec<u32> = (0..points.len() as u32).collect();
+    for same in order.chunk_by(|a, b| place(a) == place(b)) {
+        same.iter().for_each(|&v| first[v as usize] = same[0]);
+    }
+    triangles.iter().map(|corners| corners.map(|v| first[v as usize])).collect()
 }
 
 /// The numbers at the ends of the scale of colors, given the least and the largest of each state: how far it goes from the least value

@@ -258,7 +258,7 @@ impl Output {
     pub fn catch_up(&mut self, run: &Run) -> Result<()> {
         let Some(Due { moment, film, series, state }) = self.due.take() else { return Ok(()) };
         let fields = state()?;
-        let frame = Frame { moment, points: run.points(&fields)?, fields };
+        let frame = Frame::of(run, moment, fields)?;
         if let Some(film) = self.film.as_mut().filter(|_| film) {
             show(film, &frame, run.table())?;
         }

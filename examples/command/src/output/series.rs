@@ -38,10 +38,13 @@ impl Series {
 
     /// Writes a state.
     pub(super) fn push(&mut self, frame: Frame) -> Result<()> {
-        let Frame { moment, points, fields } = frame;
+        let Frame { moment, points, fields, cells } = frame;
         let stem = self.stem(moment);
         let Some(mesh) = &mut self.mesh else { return Ok(()) };
-        mesh.set_points(points)?;
+        match cells {
+            Some(cells) => *mesh = Mesh::new(points, cells)?,
+            None => mesh.set_points(points)?,
+        }
         fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
         let file = format!("{stem}.vtu");
         io::write(&self.folder.join(&file), mesh)?;

@@ -1,0 +1,267 @@
+//! Surfaces and solids that come apart where they are stretched too far.
+
+use super::symmetric::Symmetric;
+use meshweft::mesh::{Error, Result, parallel};
+use meshweft::nalgebra::Vector3;
+use meshweft::{Int, Integer};
+use std::collections::BTreeMap;
+
+/// Elements that come apart at their vertices (claim C17).
+///
+/// Each vertex of a mesh has spare **places** beside its own, with a state of their own. Where what a place holds is stretched too far, its
+/// elements on one side of a plane go over to a spare one: the vertex has split. Which place holds what is part of the state, a bit for each
+/// element around the vertex, so a run that goes on elsewhere tears on in the same way.
+///
+/// A program has its elements in changing stars, and lets them [tear](Tearing::tear) in [`Program::renew`](meshweft::Program::renew).
+///
+/// ```
+/// use meshweft::nalgebra::Vector3;
+/// use meshweft_physics::{Panel, Symmetric, Tearing};
+/// // Two triangles on each side of the middle of a strip, pulled apart along x.
+/// let strip = [[0, 1, 2], [2, 1, 3], [2, 3, 4], [4, 3, 5]];
+/// let rest: Vec<[f64; 3]> = (0..6).map(|v| [f64::from(v / 2), f64::from(v % 2), 0.0]).collect();
+/// let tearing = Tearing::new(6, strip.to_vec(), 1)?;
+/// assert_eq!((tearing.places(), tearing.vertex_of(8)), (12, 2));
+/// let corners = tearing.corners(|_| meshweft::Int(0));
+/// let panels = strip.map(|corners| Panel::at_rest(corners.map(|v| rest[v as usize])));
+/// let at = |place: u32| Vector3::from(rest[tearing.vertex_of(place) as usize]).component_mul(&Vector3::new(1.2, 1.0, 1.0));
+/// let torn = tearing.tear(corners, 0.1, at, |_| true, |e, corners| {
+///     let [a, b, c] = corners.map(at);
+///     let [u, w] = panels[e].stretch(a, [b, c]);
+///     (Symmetric::diagonal(0.0).plus_outer(panels[e].area, u).plus_outer(panels[e].area, w), panels[e].area)
+/// });
+/// // Both vertices of the middle have split, and the halves share none.
+/// assert_eq!(torn.corners, [[0, 1, 2], [2, 1, 3], [8, 9, 4], [4, 9, 5]]);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+pub struct Tearing<const K: usize> {
+    elements: Vec<[u32; K]>,
+    vertices: u32,
+    spares: u32,
+    /// Where the incidences of each vertex begin, shape `[vertices + 1]`.
+    starts: Vec<u32>,
+    /// Of each vertex its elements times `K` plus the corner that it is, ascending.
+    incidences: Vec<u32>,
+}
+
+/// What has come apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Torn<const K: usize> {
+    /// The places at the corners of each element.
+    pub corners: Vec<[u32; K]>,
+    /// Places that hold other elements than before, ascending.
+    pub changed: Vec<u32>,
+    /// Of each of those the place whose state it goes on with: itself, or, of one that held nothing, the one that it was split from.
+    pub from: Vec<u32>,
+}
+
+impl<const K: usize> Tearing<K> {
+    /// Elements around a vertex, at most: one bit each.
+    const MOST: u32 = 32;
+
+    /// Elements of so many vertices, with `spares` places for each beside its own: the places of vertex `v` are `v`, and `vertices +
+    /// spares v` and those after it.
+    ///
+    /// # Errors
+    /// More than 32 elements at a vertex; more places than a mesh has vertices at most; an element of a vertex that is not there.
+    pub fn new(vertices: u32, elements: Vec<[u32; K]>, spares: u32) -> Result<Tearing<K>> {
+        let places = u64::from(vertices) * (1 + u64::from(spares));
+        if places > u64::from(u32::MAX / 2) {
+            return Err(Error::Invalid(format!("{vertices} vertices with {spares} spare places each are too many")));
+        }
+        let mut starts = vec![0; vertices as usize + 1];
+        for &v in elements.as_flattened() {
+            if v >= vertices {
+                return Err(Error::Invalid(format!("an element has vertex {v} of {vertices}")));
+            }
+            starts[v as usize + 1] += 1;
+        }
+        if let Some(v) = starts.iter().skip(1).position(|&count| count > Self::MOST) {
+            return Err(Error::Invalid(format!(
+                "{} elements meet at vertex {v}, and what tears has at most {} there: use a more even mesh",
+                starts[v + 1],
+                Self::MOST
+            )));
+        }
+        (0..vertices as usize).for_each(|v| starts[v + 1] += starts[v]);
+        let (mut next, mut incidences) = (starts.clone(), vec![0; elements.len() * K]);
+        for (&v, incidence) in elements.as_flattened().iter().zip(0..) {
+            incidences[next[v as usize] as usize] = incidence;
+            next[v as usize] += 1;
+        }
+        Ok(Tearing { elements, vertices, spares, starts, incidences })
+    }
+
+    /// Number of places.
+    pub fn places(&self) -> u32 {
+        self.vertices * (1 + self.spares)
+    }
+
+    /// The vertex that a place belongs to.
+    pub fn vertex_of(&self, place: u32) -> u32 {
+        match place.checked_sub(self.vertices) {
+            None => place,
+            Some(spare) => spare / self.spares,
+        }
+    }
+
+    /// The elements before anything tore.
+    pub fn elements(&self) -> &[[u32; K]] {
+        &self.elements
+    }
+
+    /// All places of a vertex, its own first.
+    fn places_of(&self, v: u32) -> impl Iterator<Item = u32> + Clone {
+        let first = self.vertices + v * self.spares;
+        std::iter::once(v).chain(first..first + self.spares)
+    }
+
+    /// The corners of elements that a vertex is.
+    fn around(&self, v: u32) -> &[u32] {
+        &self.incidences[self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize]
+    }
+
+    /// Pairs of places for [`Stars::add_changing_near`](meshweft::Stars::add_changing_near), given pairs of vertices that elements may join.
+    pub fn near(&self, pairs: impl IntoIterator<Item = [u32; 2]>) -> Vec<[u32; 2]> {
+        let all = |[a, b]: [u32; 2]| self.places_of(a).flat_map(move |i| self.places_of(b).map(move |j| [i, j]));
+        pairs.into_iter().flat_map(all).collect()
+    }
+
+    /// The places at the corners of each element. `holds`: what each place holds, a bit for each element around its vertex; what no spare one
+    /// does its own place does, and of several that do the first.
+    pub fn corners(&self, holds: impl Fn(u32) -> Int) -> Vec<[u32; K]> {
+        let mut corners = self.elements.clone();
+        for v in 0..self.vertices {
+            // Later ones first, so that the first of several is left.
+            for place in (self.vertices + v * self.spares..self.vertices + (v + 1) * self.spares).rev() {
+                let held = holds(place).0 as u32;
+                let is_held = |&(j, _): &(usize, &u32)| held >> j & 1 != 0;
+                for (_, &incidence) in self.around(v).iter().enumerate().filter(is_held) {
+                    corners[incidence as usize / K][incidence as usize % K] = place;
+                }
+            }
+        }
+        corners
+    }
+
+    /// What a place holds among elements with these corners: the state from which [`Tearing::corners`] makes them, 0 of a vertex's own place.
+    pub fn holds(&self, place: u32, corners: &[[u32; K]]) -> Int {
+        if place < self.vertices {
+            return Int(0);
+        }
+        let around = self.around(self.vertex_of(place)).iter().enumerate();
+        around.fold(Int(0), |held, (j, &i)| match corners[i as usize / K][i as usize % K] == place {
+            true => held | Int::lit(1).shift_left(j as u32),
+            false => held,
+        })
+    }
+
+    /// The elements that a place holds, ascending.
+    pub fn held<'a>(&'a self, place: u32, corners: &'a [[u32; K]]) -> impl Iterator<Item = usize> + 'a {
+        let around = self.around(self.vertex_of(place)).iter().map(|&i| (i as usize / K, i as usize % K));
+        around.filter(move |&(e, k)| corners[e][k] == place).map(|(e, _)| e)
+    }
+
+    /// Lets go where elements are stretched by more than `limit`, a share of their length at rest.
+    ///
+    /// The mean of `F Fᵀ` over the elements of a place says how far and along what they are stretched; where that is too far, they part at the
+    /// plane through the place across it. What then hangs together at a vertex alone comes apart, too. A place splits once a call, and no longer
+    /// when its vertex has no spare place left.
+    ///
+    /// `corners`: as [`Tearing::corners`] has them. `at`: where a place is, m. `may`: whether a place may split. `stretched`: of an element
+    /// with its corners its measure times `F Fᵀ`, and its measure, m² or m³.
+    ///
+    /// Cost O(elements), in parallel. Source of the idea: splitting vertices along a plane across the largest stress, O'Brien and Hodgins,
+    /// "Graphical modeling and animation of brittle fracture", SIGGRAPH 1999.
+    pub fn tear(
+        &self,
+        mut corners: Vec<[u32; K]>,
+        limit: f64,
+        at: impl Fn(u32) -> Vector3<f64> + Sync,
+        may: impl Fn(u32) -> bool + Sync,
+        stretched: impl Fn(usize, [u32; K]) -> (Symmetric<f64>, f64) + Sync,
+    ) -> Torn<K> {
+        let unstretched = (Symmetric::diagonal(0.0), 0.0);
+        let mut stretches = vec![unstretched; corners.len()];
+        parallel::fill(&mut stretches, |e| stretched(e, corners[e]));
+        let split = |place: u32, held: &[u32]| -> Vec<u32> {
+            let elements = || held.iter().map(|&i| i as usize / K);
+            let sum = elements().map(|e| stretches[e]).fold(unstretched, |sum, (spread, measure)| {
+                (sum.0.plus(spread), sum.1 + measure)
+            });
+            let (largest, along) = sum.0.principal();
+            // Not so of a sum that is no number either.
+            if !(largest > (1.0 + limit) * (1.0 + limit) * sum.1 && sum.1 > 0.0) || !may(place) {
+                return Vec::new();
+            }
+            let own = at(place);
+            let beyond = |e: usize| corners[e].iter().map(|&corner| (at(corner) - own).dot(&along)).sum::<f64>() > 0.0;
+            held.iter().copied().filter(|&i| beyond(i as usize / K)).collect()
+        };
+        let moves = self.moves(&corners, split);
+        let mut changed = BTreeMap::new();
+        self.go(&moves, &mut corners, &mut changed);
+        if !moves.is_empty() {
+            let loose = self.moves(&corners, |place, held| self.loose(&corners, place, held));
+            self.go(&loose, &mut corners, &mut changed);
+        }
+        let (changed, from) = changed.into_iter().unzip();
+        Torn { corners, changed, from }
+    }
+
+    /// Which corners of elements go where, as `leaves` says of the corners that a place is: to a spare place of its vertex that holds nothing.
+    fn moves(&self, corners: &[[u32; K]], leaves: impl Fn(u32, &[u32]) -> Vec<u32> + Sync) -> Vec<Move> {
+        let of_vertex = |v: u32| {
+            let held = |place: u32| -> Vec<u32> {
+                let here = |&&i: &&u32| corners[i as usize / K][i as usize % K] == place;
+                self.around(v).iter().filter(here).copied().collect()
+            };
+            let mut free = self.places_of(v).skip(1).filter(|&place| held(place).is_empty()).collect::<Vec<_>>().into_iter();
+            let mut moves = Vec::new();
+            for place in self.places_of(v) {
+                let held = held(place);
+                if free.len() == 0 || held.len() < 2 {
+                    continue;
+                }
+                let leaving = leaves(place, &held);
+                if !leaving.is_empty() && leaving.len() < held.len() {
+                    moves.extend(free.next().map(|to| Move { from: place, to, leaving }));
+                }
+            }
+            moves
+        };
+        let vertices = parallel::ranges(self.vertices as usize, 256);
+        parallel::map(vertices, |range| range.flat_map(|v| of_vertex(v as u32)).collect::<Vec<_>>()).into_iter().flatten().collect()
+    }
+
+    fn go(&self, moves: &[Move], corners: &mut [[u32; K]], changed: &mut BTreeMap<u32, u32>) {
+        for Move { from, to, leaving } in moves {
+            leaving.iter().for_each(|&i| corners[i as usize / K][i as usize % K] = *to);
+            let origin = *changed.entry(*from).or_insert(*from);
+            changed.insert(*to, origin);
+        }
+    }
+
+    /// The corners that a place is of elements which hang together with the first of those that it holds at the place alone, and not by an edge
+    /// of triangles or a face of tets.
+    fn loose(&self, corners: &[[u32; K]], place: u32, held: &[u32]) -> Vec<u32> {
+        let others = |i: u32| corners[i as usize / K].into_iter().filter(move |&corner| corner != place);
+        let joined = |i: u32, j: u32| others(i).filter(|&a| others(j).any(|b| a == b)).count() + 2 >= K;
+        let (mut reached, mut rest) = (vec![held[0]], held[1..].to_vec());
+        let mut next = 0;
+        while next < reached.len() {
+            let (near, far): (Vec<u32>, Vec<u32>) = rest.iter().partition(|&&i| joined(i, reached[next]));
+            reached.extend(near);
+            rest = far;
+            next += 1;
+        }
+        rest
+    }
+}
+
+/// Corners of elements that go from one place to another.
+struct Move {
+    from: u32,
+    to: u32,
+    leaving: Vec<u32>,
+}
