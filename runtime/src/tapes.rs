@@ -373,6 +373,7 @@ impl TapeStar {
             is_directed: self.is_directed,
             is_searched: false,
             changes: false,
+            lasts: false,
             near: Vec::new(),
             lists: Box::new(self.elements.clone()),
             data_len: reals,

@@ -19,7 +19,9 @@ mod tear;
 
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{
+    Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
+};
 use meshweft_command::{CellsNow, Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::{Field, Mesh};
 use meshweft_physics::bending::{Crease, flat_energy};
@@ -458,7 +460,17 @@ impl Program for Cloth {
         };
         let holds = Int(0);
         let velocity = Vector3::zeros();
-        Node { position, target: position, before: position, velocity, falling: free, mass, free, guess: position, holds }
+        Node {
+            position,
+            target: position,
+            before: position,
+            velocity,
+            falling: free,
+            mass,
+            free,
+            guess: position,
+            holds,
+        }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
@@ -532,7 +544,13 @@ impl Example for Cloth {
                 about: "whether it touches itself, or passes through",
                 kind: Kind::Choice(&["on", "off"]),
             },
-            Setting::number("tear", "share of its length by which it is stretched when it tears; 0 for never", 0.0, "", [0.0, 1e3]),
+            Setting::number(
+                "tear",
+                "share of its length by which it is stretched when it tears; 0 for never",
+                0.0,
+                "",
+                [0.0, 1e3],
+            ),
             Setting::number("spares", "how often a vertex can split, if it tears", 2.0, "", [1.0, 31.0]),
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],

@@ -88,7 +88,12 @@ impl Tear {
     }
 
     /// Lets go where the cloth is stretched too far, and gives the step that comes its elements. Returns the triangles, and the state of each place.
-    pub(super) fn renew(&self, scene: &Scene, density: f64, renewal: &mut Renewal<Cloth>) -> (Vec<[u32; 3]>, Vec<Node<f64>>) {
+    pub(super) fn renew(
+        &self,
+        scene: &Scene,
+        density: f64,
+        renewal: &mut Renewal<Cloth>,
+    ) -> (Vec<[u32; 3]>, Vec<Node<f64>>) {
         let numbers: Vec<u32> = (0..renewal.vertices()).map(|place| renewal.number(place)).collect();
         let mut nodes: Vec<Node<f64>> = numbers.iter().map(|&number| renewal.vertex(number)).collect();
         let node = |place: u32| &nodes[place as usize];
@@ -100,11 +105,16 @@ impl Tear {
         let corners = self.tearing.corners(|place| node(place).holds);
         let may = |place: u32| node(place).free > 0.0;
         let torn = self.tearing.tear(corners, self.limit, |place| node(place).position, may, stretched);
-        let changed: Vec<Node<f64>> = torn.changed.iter().zip(&torn.from).map(|(&place, &from)| Node {
-            holds: self.tearing.holds(place, &torn.corners),
-            mass: density * scene.area(place) * self.share(place, &torn.corners),
-            ..*node(from)
-        }).collect();
+        let changed: Vec<Node<f64>> = torn
+            .changed
+            .iter()
+            .zip(&torn.from)
+            .map(|(&place, &from)| Node {
+                holds: self.tearing.holds(place, &torn.corners),
+                mass: density * scene.area(place) * self.share(place, &torn.corners),
+                ..*node(from)
+            })
+            .collect();
         for (&place, node) in torn.changed.iter().zip(changed) {
             renewal.set_vertex(numbers[place as usize], node);
             nodes[place as usize] = node;

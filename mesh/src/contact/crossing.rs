@@ -49,7 +49,10 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
             let before = found.len();
             sides.meeting(group, &faces, &mut stack, |i, j| {
                 let (edge, triangle) = (edges[i as usize], triangles[j as usize]);
-                if surface.are_apart(edge, triangle) && found.len() - before <= room && meet(edge.map(at), triangle.map(at)) {
+                if surface.are_apart(edge, triangle)
+                    && found.len() - before <= room
+                    && meet(edge.map(at), triangle.map(at))
+                {
                     found.push((edge, triangle));
                 }
             });

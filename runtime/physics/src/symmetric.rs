@@ -124,7 +124,8 @@ impl Symmetric<f64> {
     /// ```
     pub fn principal(self) -> (f64, Vector3<f64>) {
         let Symmetric { xx, yy, zz, xy, xz, yz } = self;
-        let (mut a, mut vectors) = ([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        let (mut a, mut vectors) =
+            ([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         // It converges quadratically: after six rounds nothing is left beside the diagonal.
         for _ in 0..6 {
             for [p, q] in [[0, 1], [0, 2], [1, 2]] {

@@ -186,9 +186,9 @@ impl<const K: usize> Tearing<K> {
         parallel::fill(&mut stretches, |e| stretched(e, corners[e]));
         let split = |place: u32, held: &[u32]| -> Vec<u32> {
             let elements = || held.iter().map(|&i| i as usize / K);
-            let sum = elements().map(|e| stretches[e]).fold(unstretched, |sum, (spread, measure)| {
-                (sum.0.plus(spread), sum.1 + measure)
-            });
+            let sum = elements()
+                .map(|e| stretches[e])
+                .fold(unstretched, |sum, (spread, measure)| (sum.0.plus(spread), sum.1 + measure));
             let (largest, along) = sum.0.principal();
             // Not so of a sum that is no number either.
             if !(largest > (1.0 + limit) * (1.0 + limit) * sum.1 && sum.1 > 0.0) || !may(place) {
@@ -216,7 +216,8 @@ impl<const K: usize> Tearing<K> {
                 let here = |&&i: &&u32| corners[i as usize / K][i as usize % K] == place;
                 self.around(v).iter().filter(here).copied().collect()
             };
-            let mut free = self.places_of(v).skip(1).filter(|&place| held(place).is_empty()).collect::<Vec<_>>().into_iter();
+            let mut free =
+                self.places_of(v).skip(1).filter(|&place| held(place).is_empty()).collect::<Vec<_>>().into_iter();
             let mut moves = Vec::new();
             for place in self.places_of(v) {
                 let held = held(place);
@@ -231,7 +232,10 @@ impl<const K: usize> Tearing<K> {
             moves
         };
         let vertices = parallel::ranges(self.vertices as usize, 256);
-        parallel::map(vertices, |range| range.flat_map(|v| of_vertex(v as u32)).collect::<Vec<_>>()).into_iter().flatten().collect()
+        parallel::map(vertices, |range| range.flat_map(|v| of_vertex(v as u32)).collect::<Vec<_>>())
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn go(&self, moves: &[Move], corners: &mut [[u32; K]], changed: &mut BTreeMap<u32, u32>) {

@@ -10,20 +10,27 @@ use meshweft_mesh::{Graph, Permutation, parallel};
 use std::sync::Arc;
 
 impl Layout {
-    /// The domain with these elements of changing stars, whose vertices go by their numbers along the curve.
+    /// The domain with these elements of changing stars, whose vertices go by their numbers along the curve. `before`: one in which some of
+    /// these stars, by their indices, have the same elements with the same data.
     ///
     /// Cost O(vertices + elements), in parallel.
     ///
     /// # Errors
     /// An element of a vertex that does not exist; data that are not finite.
-    pub(crate) fn renewed(&self, plans: &[StarPlan]) -> Result<Domain> {
+    pub(crate) fn renewed(&self, plans: &[StarPlan], before: Option<(&Domain, Vec<usize>)>) -> Result<Domain> {
         check_elements(self.places.len(), plans)?;
-        let plans: Vec<&StarPlan> = plans.iter().filter(|plan| !plan.elements().is_empty()).collect();
+        let same = before.as_ref().map_or(&[][..], |(_, same)| same);
+        let is_new = |plan: &&StarPlan| !plan.elements().is_empty() && !same.contains(&plan.index);
+        let plans: Vec<&StarPlan> = plans.iter().filter(is_new).collect();
         let order = self.schedule.permutation();
         let numbers = Permutation::identity(if plans.is_empty() { 0 } else { self.places.len() });
         let names = Names { places: order, curve: &numbers, slots: &self.slots, along_curve: &self.along_curve };
         let stars: Vec<Whole> = plans.iter().map(|plan| Whole::new(plan, order)).collect::<Result<_>>()?;
-        let found = parallel::map(&self.tiles, |tile| self.around(tile, &stars, names));
+        let known = |t: usize| before.as_ref().and_then(|(domain, _)| domain.tiles[t].changing.as_deref());
+        let found = parallel::map(0..self.tiles.len(), |t| {
+            let kept = same.iter().filter_map(|&star| Some((star, known(t)?.star(star)?)));
+            self.around(&self.tiles[t], kept.collect(), &stars, names)
+        });
         let mut joined: Vec<[u32; 2]> = Vec::new();
         let mut tiles = self.tiles.clone();
         for (tile, around) in tiles.iter_mut().zip(found) {
@@ -39,7 +46,14 @@ impl Layout {
     }
 
     /// What changing stars hold around the vertices of a tile, and pairs of tasks that this joins; none if that is nothing.
-    fn around(&self, tile: &Tile, stars: &[Whole], names: Names) -> Result<Option<(Changing, Vec<[u32; 2]>)>> {
+    /// `kept`: stars whose elements are known already.
+    fn around(
+        &self,
+        tile: &Tile,
+        kept: Vec<(usize, &Ell<u32>)>,
+        stars: &[Whole],
+        names: Names,
+    ) -> Result<Option<(Changing, Vec<[u32; 2]>)>> {
         let own = tile.own();
         let places = &self.place_of()[own.clone()];
         let range = places[0]..places[places.len() - 1] + 1;
@@ -47,7 +61,7 @@ impl Layout {
             let starts = star.starts();
             starts[range.start as usize] < starts[range.end as usize]
         };
-        if !stars.iter().any(|star| has_some(&star)) {
+        if kept.is_empty() && !stars.iter().any(|star| has_some(&star)) {
             return Ok(None);
         }
         let width = if tile.is_wide() { self.width } else { 1 };
@@ -64,8 +78,12 @@ impl Layout {
             if !ell.data.is_finite(&source.plan.kinds, width) {
                 return Err(super::not_finite(source.plan, self.precision));
             }
-            for place in range.clone() {
-                source.others(place, |u| {
+            changing.stars[source.plan.index] = ell;
+        }
+        kept.into_iter().for_each(|(star, ell)| changing.stars[star] = ell.clone());
+        for (_, ell) in changing.stars() {
+            for group in 0..places.len() / width {
+                ell.each_other(group, width, |_, u| {
                     if !with.contains(&(u as usize)) {
                         let other = self.task_of(u);
                         if joined.last() != Some(&[task.min(other), task.max(other)]) {
@@ -74,7 +92,6 @@ impl Layout {
                     }
                 });
             }
-            changing.stars[source.plan.index] = ell;
         }
         joined.sort_unstable();
         joined.dedup();

@@ -90,6 +90,21 @@ impl<'a, P: Kernels> Renewal<'a, P> {
         self.found.stars.add(star, elements, data);
     }
 
+    /// The same where elements that are the same, one after the other, have the same data whatever the state: while they are, what was laid
+    /// out of them before is kept.
+    ///
+    /// # Panics
+    /// As [`Renewal::set`].
+    pub fn set_lasting<const N: usize, const K: usize, S: Star<N>>(
+        &mut self,
+        star: S,
+        elements: Vec<[u32; K]>,
+        data: impl Fn(crate::Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        self.set(star, elements, data);
+        self.found.stars.plans.last_mut().expect("just added").lasts = true;
+    }
+
     /// Gives the vertex of a number another state, with which the step begins; what [`Renewal::set_field`] gives comes on top of it.
     ///
     /// # Panics

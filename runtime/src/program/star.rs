@@ -201,6 +201,8 @@ pub(crate) struct StarPlan {
     pub(crate) is_searched: bool,
     /// Whether its elements come and go during a run.
     pub(crate) changes: bool,
+    /// Whether the same elements always have the same data.
+    pub(crate) lasts: bool,
     /// Vertices that elements which come may well join.
     pub(crate) near: Vec<[u32; 2]>,
     /// [`StarPlan::elements`].
@@ -238,6 +240,7 @@ impl StarPlan {
             is_directed: false,
             is_searched: false,
             changes: false,
+            lasts: false,
             near: Vec::new(),
             lists,
             data_len: <S::Data<f64> as Record<f64>>::LEN,
@@ -318,6 +321,7 @@ impl Stars {
                 is_directed: false,
                 is_searched: false,
                 changes: false,
+                lasts: false,
                 near: Vec::new(),
                 lists: Box::new(Lists(Arc::new(edges))),
                 data_len: 0,

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Layout, View, ViewMut};
 use crate::number::Number;
-use crate::program::{AnyProgram, Fields, Found, Stars};
+use crate::program::{AnyProgram, Fields, Found, StarPlan, Stars};
 use meshweft_mesh::Mesh;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ pub(super) struct Changing {
     fields: Vec<(usize, Vec<f64>)>,
     /// Numbers of vertices that begin it with another state, and their reals.
     states: Vec<(u32, Vec<f64>)>,
+    /// The elements of the last time, and the domain with them.
+    before: Option<(Vec<StarPlan>, Arc<Domain>)>,
     /// Time that programs have taken to find elements.
     pub(super) finding: Duration,
     /// Time that everything has taken to go on with them.
@@ -65,7 +67,16 @@ impl Changing {
         let Found { stars, fields: values, states, .. } = program.renew(mesh, found)?;
         let found = Instant::now();
         self.finding += found - started;
-        let domain = layout.renewed(&stars.plans)?;
+        let is_same =
+            |a: &StarPlan, b: &StarPlan| a.index == b.index && a.lasts && b.lasts && a.elements() == b.elements();
+        let before = self.before.take();
+        let before = before.as_ref().map(|(plans, domain)| {
+            let same = stars.plans.iter().filter(|plan| plans.iter().any(|known| is_same(plan, known)));
+            (&**domain, same.map(|plan| plan.index).collect::<Vec<_>>())
+        });
+        let domain = Arc::new(layout.renewed(&stars.plans, before)?);
+        let lasting = stars.plans.into_iter().filter(|plan| plan.lasts).collect::<Vec<_>>();
+        self.before = (!lasting.is_empty()).then(|| (lasting, domain.clone()));
         self.fields.clear();
         let holds = |x: f64| T::PRECISION.holds(x);
         for (name, values) in values {
@@ -80,12 +91,14 @@ impl Changing {
             self.fields.push((first, values));
         }
         if let Some((number, x)) = states.iter().find_map(|(v, reals)| Some((v, reals.iter().find(|&&x| !holds(x))?))) {
-            return Err(Error::Program(format!("a renewal gave the vertex of number {number} {x:?}, which is not finite")));
+            return Err(Error::Program(format!(
+                "a renewal gave the vertex of number {number} {x:?}, which is not finite"
+            )));
         }
         self.states = states;
         self.is_stale = false;
         self.repair += found.elapsed();
-        Ok(Arc::new(domain))
+        Ok(domain)
     }
 
     /// What the next step begins with, once: sets it in a state.
