@@ -119,7 +119,9 @@ stars! {
     pub changing Gaps[3]: Gap<R>;
     /// Triangles that may come apart.
     pub changing Pieces[2]: Panel<R>;
-    /// Hinges between those.
+    /// As `Bends` between those.
+    pub changing Ties[1]: R;
+    /// As `Hinges` between those.
     pub changing Folds[3]: Crease<R>;
 }
 
@@ -345,7 +347,8 @@ kernels! {
     /// The bending energy: half of what flat hinges have of each pair, and a quarter of each curved one at each corner. In 32 bits that
     /// of a flat sheet is what rounding leaves, of either sign: some 1e-6 of a folded one's.
     sum Bend("bending energy", "J") |p, own, around| {
-        let flat = around.sum(Bends, |[other], weight| flat_energy(p.bend, own.position, other.position, weight));
+        let flat = |[other]: [SharedOf<Cloth, R>; 1], weight| flat_energy(p.bend, own.position, other.position, weight);
+        let flat = around.sum(Bends, flat) + around.sum(Ties, flat);
         let energy = |[b, c, d]: [SharedOf<Cloth, R>; 3], crease: Crease<R>| {
             crease.energy(p.bend, own.position, [b.position, c.position, d.position])
         };
@@ -410,6 +413,7 @@ impl Program for Cloth {
             return Ok(());
         }
         stars.add(Pieces, Vec::new(), |_: Incidence<3>| unreachable!("nothing comes apart"));
+        stars.add(Ties, Vec::new(), |_: Incidence<2>| unreachable!("nothing comes apart"));
         stars.add(Folds, Vec::new(), |_: Incidence<4>| unreachable!("nothing comes apart"));
         let points = self.scene.rest.clone();
         let point = move |v: u32| points[v as usize];
@@ -417,7 +421,7 @@ impl Program for Cloth {
             Panel::at_rest([point(a), point(b), point(c)])
         });
         let Bending { flat, curved } =
-            if self.bend > 0.0 { Bending::of(mesh, &self.scene.rest) } else { Bending::default() };
+            if self.bend > 0.0 { Bending::of(&mesh.triangles(), &self.scene.rest) } else { Bending::default() };
         let (pairs, weights): (Vec<_>, Vec<_>) = flat.into_iter().unzip();
         stars.add(Bends, pairs, move |i| weights[i.element]);
         let elements = curved.iter().map(|h| h.vertices).collect();

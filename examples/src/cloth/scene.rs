@@ -166,10 +166,10 @@ pub(super) struct Bending {
 }
 
 impl Bending {
-    /// The hinges of a mesh at rest. Cost: a sort of the pairs, in parallel.
-    pub(super) fn of(mesh: &Mesh, rest: &[[f64; 3]]) -> Bending {
+    /// The hinges of triangles at rest. Cost: a sort of the pairs, in parallel.
+    pub(super) fn of(triangles: &[[u32; 3]], rest: &[[f64; 3]]) -> Bending {
         let (flat, curved): (Vec<Hinge>, Vec<Hinge>) =
-            hinges(&mesh.triangles(), rest).into_iter().partition(|hinge| hinge.rest == 0.0 && !hinge.is_slender);
+            hinges(triangles, rest).into_iter().partition(|hinge| hinge.rest == 0.0 && !hinge.is_slender);
         let mut products = Vec::with_capacity(6 * flat.len());
         for Hinge { vertices: v, weights: k, .. } in &flat {
             for (i, j) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
@@ -205,7 +205,7 @@ mod tests {
             energy += (0..4).map(|i| bent(vertices[i]) * weights[i]).sum::<Vector3<f64>>().norm_squared();
             (0..4).for_each(|i| stiffness[vertices[i] as usize] += weights[i] * weights[i]);
         }
-        let Bending { flat, curved } = Bending::of(&mesh, &rest);
+        let Bending { flat, curved } = Bending::of(&mesh.triangles(), &rest);
         assert!(curved.is_empty() && flat.is_sorted_by(|a, b| a.0 < b.0));
         let apart = |&([a, b], weight): &([u32; 2], f64)| -weight * (bent(a) - bent(b)).norm_squared();
         let added: f64 = flat.iter().map(apart).sum();
@@ -231,7 +231,7 @@ mod tests {
         ];
         let triangles = [[0, 1, 4], [0, 4, 2], [1, 2, 4], [1, 3, 2], [5, 0, 2], [5, 2, 6]];
         let mesh = Mesh::new(points, Cells::of(CellKind::Triangle, triangles.as_flattened().to_vec())).unwrap();
-        let Bending { flat, curved } = Bending::of(&mesh, mesh.points());
+        let Bending { flat, curved } = Bending::of(&mesh.triangles(), mesh.points());
         assert!(!flat.is_empty() && flat.iter().all(|(_, weight)| weight.abs() < 1e5), "{flat:?}");
         assert!(!curved.is_empty());
         let mut mesh = mesh;

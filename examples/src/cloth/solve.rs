@@ -1,6 +1,6 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
-use super::{Bends, Cloth, Folds, Gaps, Hinges, Node, Pieces, Triangles};
+use super::{Bends, Cloth, Folds, Gaps, Hinges, Node, Pieces, Ties, Triangles};
 use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::bending::{self, Crease};
 use meshweft_physics::{Corridor, Panel, System};
@@ -47,13 +47,13 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
             let fold = |system, [b, c, d]: [SharedOf<Cloth, R>; 3], crease: Crease<R>| {
                 crease.add(p.bend, system, at, [b.position, c.position, d.position])
             };
-            if TEARING {
-                system = around.fold(Folds, system, fold);
-            } else {
-                let (pull, weight) = around.sum(Bends, |[other], weight| ((other.position - at) * weight, weight));
-                system = bending::add_flat(p.bend, system, pull, weight);
-                system = around.fold(Hinges, system, fold);
-            }
+            let tie = |[other]: [SharedOf<Cloth, R>; 1], weight| ((other.position - at) * weight, weight);
+            let (pull, weight) = if TEARING { around.sum(Ties, tie) } else { around.sum(Bends, tie) };
+            system = bending::add_flat(p.bend, system, pull, weight);
+            system = match TEARING {
+                true => around.fold(Folds, system, fold),
+                false => around.fold(Hinges, system, fold),
+            };
             let contact = p.obstacles.contact(own.mass, p.dt);
             let moved = at - own.before;
             system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));

@@ -1,12 +1,11 @@
 //! Cloth that tears where it is stretched too far.
 
-use super::scene::Scene;
-use super::{Cloth, Folds, Node, Pieces};
+use super::scene::{Bending, Scene};
+use super::{Cloth, Folds, Node, Pieces, Ties};
 use anyhow::Result;
 use meshweft::{Incidence, Int, Renewal, Stars};
 use meshweft_mesh::{CellKind, Cells, Field, Mesh};
-use meshweft_physics::bending::{Hinge, hinges};
-use meshweft_physics::{Panel, Symmetric, Tearing};
+use meshweft_physics::{Panel, Tearing};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What tears, and where.
@@ -20,12 +19,18 @@ pub(crate) struct Tear {
     /// The places of the corners of each triangle at rest, m.
     rest: Arc<Vec<[[f64; 3]; 3]>>,
     panels: Vec<Panel<f64>>,
-    /// The hinges of triangles with these corners, as they were last.
-    folds: Mutex<Option<Creased>>,
+    /// What there is between corners, as it was last.
+    known: Mutex<Option<Arc<Elements>>>,
 }
 
-/// Triangles, and the hinges that they have.
-type Creased = (Vec<[u32; 3]>, Arc<Vec<Hinge>>);
+/// The elements of torn cloth; all but the corners by numbers along the curve.
+struct Elements {
+    corners: Vec<[u32; 3]>,
+    triangles: Arc<Vec<[u32; 3]>>,
+    bending: Bending,
+    ties: Arc<Vec<[u32; 2]>>,
+    folds: Arc<Vec<[u32; 4]>>,
+}
 
 impl Tear {
     /// Gives a mesh spare vertices, each at the place of its own, and the scene what it knows of those; the cells become triangles.
@@ -45,7 +50,7 @@ impl Tear {
         let at_corners = |&corners: &[u32; 3]| corners.map(|v| scene.rest[v as usize]);
         let rest: Vec<[[f64; 3]; 3]> = tearing.elements().iter().map(at_corners).collect();
         let panels = rest.iter().map(|&corners| Panel::at_rest(corners)).collect();
-        Ok(Tear { tearing, once, limit, bends, rest: Arc::new(rest), panels, folds: Mutex::default() })
+        Ok(Tear { tearing, once, limit, bends, rest: Arc::new(rest), panels, known: Mutex::default() })
     }
 
     /// Of each place the vertex that it belongs to.
@@ -61,23 +66,36 @@ impl Tear {
     /// Adds the stars that change as it tears.
     pub(super) fn stars(&self, stars: &mut Stars, rest: &[[f64; 3]]) {
         let sides = self.tearing.elements().iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
-        stars.add_changing_near(Pieces, self.tearing.near(sides));
-        // A fold joins the two corners that face each other, too.
-        let folds = self.folds(self.tearing.elements(), rest);
-        stars.add_changing_near(Folds, self.tearing.near(folds.iter().map(|h| [h.vertices[2], h.vertices[3]])));
+        let Bending { flat, curved } = self.bending(self.tearing.elements(), rest);
+        let flat = flat.iter().map(|&(pair, _)| pair);
+        // A hinge joins the two corners that face each other, too.
+        let curved = curved.iter().map(|hinge| [hinge.vertices[2], hinge.vertices[3]]);
+        stars.add_changing_near(Pieces, self.tearing.near(sides.chain(flat).chain(curved)));
+        stars.add_changing(Ties);
+        stars.add_changing(Folds);
     }
 
-    /// The hinges of triangles with these corners, unless nothing bends.
-    fn folds(&self, corners: &[[u32; 3]], rest: &[[f64; 3]]) -> Arc<Vec<Hinge>> {
-        let mut known = self.folds.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*known {
-            Some((of, folds)) if of == corners => folds.clone(),
-            _ => {
-                let folds = Arc::new(if self.bends { hinges(corners, rest) } else { Vec::new() });
-                *known = Some((corners.to_vec(), folds.clone()));
-                folds
-            }
+    /// What bends between triangles with these corners.
+    fn bending(&self, corners: &[[u32; 3]], rest: &[[f64; 3]]) -> Bending {
+        if self.bends { Bending::of(corners, rest) } else { Bending::default() }
+    }
+
+    /// The elements between these corners. `numbers`: of places along the curve.
+    fn elements(&self, corners: &[[u32; 3]], rest: &[[f64; 3]], numbers: &[u32]) -> Arc<Elements> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(elements) = known.as_ref().filter(|elements| elements.corners == corners) {
+            return elements.clone();
         }
+        let number = |place: u32| numbers[place as usize];
+        let bending = self.bending(corners, rest);
+        let elements = Arc::new(Elements {
+            corners: corners.to_vec(),
+            triangles: Arc::new(corners.iter().map(|corners| corners.map(number)).collect()),
+            ties: Arc::new(bending.flat.iter().map(|(pair, _)| pair.map(number)).collect()),
+            folds: Arc::new(bending.curved.iter().map(|hinge| hinge.vertices.map(number)).collect()),
+            bending,
+        });
+        known.insert(elements).clone()
     }
 
     /// The triangles of a state.
@@ -99,8 +117,7 @@ impl Tear {
         let node = |place: u32| &nodes[place as usize];
         let stretched = |e: usize, corners: [u32; 3]| {
             let [a, b, c] = corners.map(|place| node(place).position);
-            let ([u, w], area) = (self.panels[e].stretch(a, [b, c]), self.panels[e].area);
-            (Symmetric::diagonal(0.0).plus_outer(area, u).plus_outer(area, w), area)
+            (self.panels[e].stretch(a, [b, c]), self.panels[e].area)
         };
         let corners = self.tearing.corners(|place| node(place).holds);
         let may = |place: u32| node(place).free > 0.0;
@@ -119,14 +136,14 @@ impl Tear {
             renewal.set_vertex(numbers[place as usize], node);
             nodes[place as usize] = node;
         }
-        let by_number = |corners: &[u32; 3]| corners.map(|place| numbers[place as usize]);
-        let rest = self.rest.clone();
-        renewal.set(Pieces, torn.corners.iter().map(by_number).collect(), move |i: Incidence<3>| {
-            Panel::at_rest(i.arrange(rest[i.element]))
-        });
-        let folds = self.folds(&torn.corners, &scene.rest);
-        let elements = folds.iter().map(|fold| fold.vertices.map(|place| numbers[place as usize])).collect();
-        renewal.set(Folds, elements, move |i: Incidence<4>| folds[i.element].seen_from(&i));
+        let (rest, elements) = (self.rest.clone(), self.elements(&torn.corners, &scene.rest, &numbers));
+        let panel = move |i: Incidence<3>| Panel::at_rest(i.arrange(rest[i.element]));
+        renewal.set_shared(Pieces, elements.triangles.clone(), panel);
+        let own = elements.clone();
+        renewal.set_shared(Ties, elements.ties.clone(), move |i: Incidence<2>| own.bending.flat[i.element].1);
+        let own = elements.clone();
+        let crease = move |i: Incidence<4>| own.bending.curved[i.element].seen_from(&i);
+        renewal.set_shared(Folds, elements.folds.clone(), crease);
         (torn.corners, nodes)
     }
 

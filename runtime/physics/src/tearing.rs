@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 ///
 /// ```
 /// use meshweft::nalgebra::Vector3;
-/// use meshweft_physics::{Panel, Symmetric, Tearing};
+/// use meshweft_physics::{Panel, Tearing};
 /// // Two triangles on each side of the middle of a strip, pulled apart along x.
 /// let strip = [[0, 1, 2], [2, 1, 3], [2, 3, 4], [4, 3, 5]];
 /// let rest: Vec<[f64; 3]> = (0..6).map(|v| [f64::from(v / 2), f64::from(v % 2), 0.0]).collect();
@@ -27,8 +27,7 @@ use std::collections::BTreeMap;
 /// let at = |place: u32| Vector3::from(rest[tearing.vertex_of(place) as usize]).component_mul(&Vector3::new(1.2, 1.0, 1.0));
 /// let torn = tearing.tear(corners, 0.1, at, |_| true, |e, corners| {
 ///     let [a, b, c] = corners.map(at);
-///     let [u, w] = panels[e].stretch(a, [b, c]);
-///     (Symmetric::diagonal(0.0).plus_outer(panels[e].area, u).plus_outer(panels[e].area, w), panels[e].area)
+///     (panels[e].stretch(a, [b, c]), panels[e].area)
 /// });
 /// // Both vertices of the middle have split, and the halves share none.
 /// assert_eq!(torn.corners, [[0, 1, 2], [2, 1, 3], [8, 9, 4], [4, 9, 5]]);
@@ -169,48 +168,64 @@ impl<const K: usize> Tearing<K> {
     /// when its vertex has no spare place left.
     ///
     /// `corners`: as [`Tearing::corners`] has them. `at`: where a place is, m. `may`: whether a place may split. `stretched`: of an element
-    /// with its corners its measure times `F Fᵀ`, and its measure, m² or m³.
+    /// with its corners the columns of `F`, and its measure, m² or m³.
     ///
     /// Cost O(elements), in parallel. Source of the idea: splitting vertices along a plane across the largest stress, O'Brien and Hodgins,
     /// "Graphical modeling and animation of brittle fracture", SIGGRAPH 1999.
-    pub fn tear(
+    pub fn tear<const D: usize>(
         &self,
         mut corners: Vec<[u32; K]>,
         limit: f64,
         at: impl Fn(u32) -> Vector3<f64> + Sync,
         may: impl Fn(u32) -> bool + Sync,
-        stretched: impl Fn(usize, [u32; K]) -> (Symmetric<f64>, f64) + Sync,
+        stretched: impl Fn(usize, [u32; K]) -> ([Vector3<f64>; D], f64) + Sync,
     ) -> Torn<K> {
-        let unstretched = (Symmetric::diagonal(0.0), 0.0);
-        let mut stretches = vec![unstretched; corners.len()];
-        parallel::fill(&mut stretches, |e| stretched(e, corners[e]));
+        let most = (1.0 + limit) * (1.0 + limit);
+        // A mean is stretched no further than what it is the mean of.
+        let hot = parallel::filter(corners.len(), |e| largest(&stretched(e, corners[e]).0) > most);
         let split = |place: u32, held: &[u32]| -> Vec<u32> {
-            let elements = || held.iter().map(|&i| i as usize / K);
-            let sum = elements()
-                .map(|e| stretches[e])
-                .fold(unstretched, |sum, (spread, measure)| (sum.0.plus(spread), sum.1 + measure));
-            let (largest, along) = sum.0.principal();
+            let (mut spread, mut measure) = (Symmetric::diagonal(0.0), 0.0);
+            for e in held.iter().map(|&i| i as usize / K) {
+                let (columns, share) = stretched(e, corners[e]);
+                spread = columns.into_iter().fold(spread, |spread, column| spread.plus_outer(share, column));
+                measure += share;
+            }
+            let (largest, along) = spread.principal();
             // Not so of a sum that is no number either.
-            if !(largest > (1.0 + limit) * (1.0 + limit) * sum.1 && sum.1 > 0.0) || !may(place) {
+            if !(largest > most * measure && measure > 0.0) || !may(place) {
                 return Vec::new();
             }
             let own = at(place);
             let beyond = |e: usize| corners[e].iter().map(|&corner| (at(corner) - own).dot(&along)).sum::<f64>() > 0.0;
             held.iter().copied().filter(|&i| beyond(i as usize / K)).collect()
         };
-        let moves = self.moves(&corners, split);
+        let moves = self.moves(&self.vertices_of(hot.into_iter()), &corners, split);
         let mut changed = BTreeMap::new();
         self.go(&moves, &mut corners, &mut changed);
-        if !moves.is_empty() {
-            let loose = self.moves(&corners, |place, held| self.loose(&corners, place, held));
-            self.go(&loose, &mut corners, &mut changed);
-        }
+        let split: Vec<u32> = moves.iter().map(|leaving| self.vertex_of(leaving.to)).collect();
+        let beside = self.vertices_of(split.iter().flat_map(|&v| self.around(v)).map(|&i| i / K as u32));
+        let loose = self.moves(&beside, &corners, |place, held| self.loose(&corners, place, held));
+        self.go(&loose, &mut corners, &mut changed);
         let (changed, from) = changed.into_iter().unzip();
         Torn { corners, changed, from }
     }
 
-    /// Which corners of elements go where, as `leaves` says of the corners that a place is: to a spare place of its vertex that holds nothing.
-    fn moves(&self, corners: &[[u32; K]], leaves: impl Fn(u32, &[u32]) -> Vec<u32> + Sync) -> Vec<Move> {
+    /// The vertices of some elements, ascending.
+    fn vertices_of(&self, elements: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut vertices: Vec<u32> = elements.flat_map(|e| self.elements[e as usize]).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        vertices
+    }
+
+    /// Which corners of elements around some vertices go where, as `leaves` says of the corners that a place is: to a spare place of its vertex
+    /// that holds nothing.
+    fn moves(
+        &self,
+        vertices: &[u32],
+        corners: &[[u32; K]],
+        leaves: impl Fn(u32, &[u32]) -> Vec<u32> + Sync,
+    ) -> Vec<Move> {
         let of_vertex = |v: u32| {
             let held = |place: u32| -> Vec<u32> {
                 let here = |&&i: &&u32| corners[i as usize / K][i as usize % K] == place;
@@ -231,11 +246,9 @@ impl<const K: usize> Tearing<K> {
             }
             moves
         };
-        let vertices = parallel::ranges(self.vertices as usize, 256);
-        parallel::map(vertices, |range| range.flat_map(|v| of_vertex(v as u32)).collect::<Vec<_>>())
-            .into_iter()
-            .flatten()
-            .collect()
+        let parts =
+            parallel::map(vertices.chunks(64), |some| some.iter().flat_map(|&v| of_vertex(v)).collect::<Vec<_>>());
+        parts.into_iter().flatten().collect()
     }
 
     fn go(&self, moves: &[Move], corners: &mut [[u32; K]], changed: &mut BTreeMap<u32, u32>) {
@@ -261,6 +274,19 @@ impl<const K: usize> Tearing<K> {
         }
         rest
     }
+}
+
+/// The largest eigenvalue of `F Fᵀ`, or of three columns a bound for it, given those of `F`.
+///
+/// Source: Wolkowicz and Styan, "Bounds for eigenvalues using traces", 1980.
+fn largest<const D: usize>(columns: &[Vector3<f64>; D]) -> f64 {
+    let dimension = D as f64;
+    let products = columns.iter().flat_map(|a| columns.iter().map(|b| a.dot(b)));
+    let (trace, squared) = (columns.iter().map(|a| a.dot(a)).sum::<f64>(), products.map(|x| x * x).sum::<f64>());
+    let mean = trace / dimension;
+    // What rounding takes away must not matter.
+    let apart = (squared / dimension - mean * mean).max(0.0) + 1e-12 * mean * mean;
+    mean + ((dimension - 1.0) * apart).sqrt()
 }
 
 /// Corners of elements that go from one place to another.

@@ -3,6 +3,7 @@
 use super::{Kernels, Record, Star, Stars, Vertex, VertexOf, lengths};
 use crate::error::Result;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// What a program sees when it finds the elements of its changing stars anew, and what takes them: see
 /// [`Program::renew`](crate::Program::renew).
@@ -90,18 +91,19 @@ impl<'a, P: Kernels> Renewal<'a, P> {
         self.found.stars.add(star, elements, data);
     }
 
-    /// The same where elements that are the same, one after the other, have the same data whatever the state: while they are, what was laid
-    /// out of them before is kept.
+    /// The same for elements that the program keeps. As long as it gives the very same list, with the same data, what was laid out of it is
+    /// kept, which costs next to nothing.
     ///
     /// # Panics
     /// As [`Renewal::set`].
-    pub fn set_lasting<const N: usize, const K: usize, S: Star<N>>(
+    pub fn set_shared<const N: usize, const K: usize, S: Star<N>>(
         &mut self,
         star: S,
-        elements: Vec<[u32; K]>,
+        elements: Arc<Vec<[u32; K]>>,
         data: impl Fn(crate::Incidence<K>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
-        self.set(star, elements, data);
+        assert!(S::CHANGES, "star {} is not marked `changing` in `stars!`", S::NAME);
+        self.found.stars.add_shared(star, elements, data);
         self.found.stars.plans.last_mut().expect("just added").lasts = true;
     }
 

@@ -201,7 +201,7 @@ pub(crate) struct StarPlan {
     pub(crate) is_searched: bool,
     /// Whether its elements come and go during a run.
     pub(crate) changes: bool,
-    /// Whether the same elements always have the same data.
+    /// Whether the very same list always has the same data.
     pub(crate) lasts: bool,
     /// Vertices that elements which come may well join.
     pub(crate) near: Vec<[u32; 2]>,

@@ -67,8 +67,10 @@ impl Changing {
         let Found { stars, fields: values, states, .. } = program.renew(mesh, found)?;
         let found = Instant::now();
         self.finding += found - started;
-        let is_same =
-            |a: &StarPlan, b: &StarPlan| a.index == b.index && a.lasts && b.lasts && a.elements() == b.elements();
+        // The list of before is still there, so that no other has its address.
+        let is_same = |a: &StarPlan, b: &StarPlan| {
+            a.index == b.index && a.lasts && b.lasts && std::ptr::eq(a.elements(), b.elements())
+        };
         let before = self.before.take();
         let before = before.as_ref().map(|(plans, domain)| {
             let same = stars.plans.iter().filter(|plan| plans.iter().any(|known| is_same(plan, known)));

@@ -7,6 +7,7 @@ use crate::number::Int;
 use crate::program::{Incidence, Stars};
 use crate::{Backend, Mesh, Program, Renewal, Result, Simd, Simulation, Stages, kernels, record, stars, vertex};
 use meshweft_schedule::{Order, Rule};
+use std::sync::{Arc, Mutex};
 
 stars! {
     Edges[1];
@@ -23,6 +24,14 @@ struct Joining {
     /// One vertex of so many begins an element.
     rare: u32,
     rules: [Rule; 2],
+    /// The pairs that are there at the moment.
+    pairs: Arc<Mutex<Arc<Vec<[u32; 2]>>>>,
+}
+
+impl Joining {
+    fn new(edges: Vec<[u32; 2]>, rare: u32, rules: [Rule; 2]) -> Joining {
+        Joining { edges, rare, rules, pairs: Arc::default() }
+    }
 }
 
 kernels! {
@@ -80,7 +89,12 @@ impl Program for Joining {
         let first = renewal.vertex(0);
         // That it starts with is not what counts.
         renewal.set_vertex(0, Cell { most: first.most + 1.0, start: 77.0, ..first });
-        renewal.set_lasting(Pairs, pairs, |i: Incidence<2>| f64::from(name(i.element, i.corner, &i.vertices[1..])));
+        let mut kept = self.pairs.lock().unwrap();
+        if **kept != pairs {
+            *kept = Arc::new(pairs);
+        }
+        renewal
+            .set_shared(Pairs, kept.clone(), |i: Incidence<2>| f64::from(name(i.element, i.corner, &i.vertices[1..])));
         renewal.set(Triples, triples, |i: Incidence<3>| f64::from(name(i.element, i.corner, &i.vertices[1..])));
         renewal.set_field("start", words.iter().map(|&word| f64::from(word / 2)).collect());
         Ok(())
@@ -120,7 +134,7 @@ struct Cells {
 
 /// A step by its definition. `order`: numbers in the order of the schedule.
 fn step(cells: &mut Cells, order: &[u32], program: &Joining, time: f64, double_buffered: bool) {
-    let Joining { edges, rare, rules } = program;
+    let Joining { edges, rare, rules, .. } = program;
     let (pairs, triples) = joined(&cells.word, time, *rare);
     cells.most[0] += 1;
     let start: Vec<i32> = cells.word.iter().map(|word| word / 2).collect();
@@ -235,7 +249,7 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
         let edges: Vec<[u32; 2]> = edges.collect();
         let edges: Vec<[u32; 2]> = Mesh::from_graph(n, edges).unwrap().edges();
         let rules = [rules[random(3) as usize], rules[random(3) as usize]];
-        let program = Joining { edges, rare: 1 + random(12) as u32, rules };
+        let program = Joining::new(edges, 1 + random(12) as u32, rules);
         let block = [1, 8, 64, 512][random(4) as usize];
         for order in Order::ALL.map(|order| order.resolved(block)) {
             for (backend, simd) in &engines {
@@ -260,7 +274,7 @@ fn random_graphs_with_elements_that_come_and_go_have_the_bits_of_the_definition(
 #[cfg(feature = "cluster")]
 pub(crate) fn restless(backend: Backend) -> Result<Simulation<impl Program, Int>> {
     let edges = (1..60).map(|v| [v - 1, v]).collect::<Vec<_>>();
-    let program = Joining { edges: edges.clone(), rare: 4, rules: [Rule::InOrder, Rule::AtOnce] };
+    let program = Joining::new(edges.clone(), 4, [Rule::InOrder, Rule::AtOnce]);
     let builder = Simulation::builder(Mesh::from_graph(60, edges)?, program).order(Order::blocked(8));
     builder.backend(backend).precision::<Int>().build()
 }
@@ -269,7 +283,7 @@ pub(crate) fn restless(backend: Backend) -> Result<Simulation<impl Program, Int>
 fn a_measure_before_a_change_of_the_program_changes_nothing() {
     let edges = (1..40).map(|v| [v - 1, v]).collect::<Vec<_>>();
     let digest = |is_measured: bool| {
-        let program = Joining { edges: edges.clone(), rare: 5, rules: [Rule::InOrder; 2] };
+        let program = Joining::new(edges.clone(), 5, [Rule::InOrder; 2]);
         let mesh = Mesh::from_graph(40, edges.clone()).unwrap();
         let mut run = Simulation::builder(mesh, program).precision::<Int>().build().unwrap();
         run.step().unwrap();
