@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 /// });
 /// // Both vertices of the middle have split, and the halves share none.
 /// assert_eq!(torn.corners, [[0, 1, 2], [2, 1, 3], [8, 9, 4], [4, 9, 5]]);
-/// # Ok::<(), meshweft_mesh::Error>(())
+/// # Ok::<(), meshweft::mesh::Error>(())
 /// ```
 pub struct Tearing<const K: usize> {
     elements: Vec<[u32; K]>,
