@@ -37,8 +37,13 @@ pub(crate) const CASES: &[Case] = &[
     ("xpbd", "sphere:8", &[("bend", "0"), ("obstacles", "none")]),
 ];
 
+/// Cloth of which something has torn after some steps.
+pub(crate) const TORN: Case =
+    ("cloth", "sheet:11x9", &[("tear", "0.02"), ("wind", "12"), ("pins", "side"), ("dt", "0.02"), ("stretch", "50")]);
+
 /// With more elements that come and go.
 const TOUCHING: &[Case] = &[
+    TORN,
     ("cloth", "sphere:6", &[("touching", "on"), ("dt", "0.02"), ("pressure", "0"), ("friction", "1")]),
     ("softbody", "bar:9x3x3", &[("scene", "pile"), ("touching", "on"), ("dt", "0.02")]),
     ("softbody", "ball:6", &[("scene", "squeeze"), ("touching", "on"), ("period", "0.1"), ("amount", "0.9")]),
@@ -70,6 +75,17 @@ fn the_serial_oracle_any_number_of_threads_and_any_width_give_one_digest() {
             let run = digest(name, mesh, set, &Options { backend: Backend::Cpu { threads }, simd, ..options.clone() });
             assert_eq!(run, oracle, "{what}, {threads} threads, {simd:?}");
         }
+    });
+}
+
+#[test]
+fn what_is_to_tear_does() {
+    each_case([&TORN], |name, mesh, set, options, what| {
+        let mut run = start(name, mesh, set, options).unwrap();
+        digest_after(STEPS, &mut run).unwrap();
+        let holds = run.state().unwrap().into_iter().find(|field| field.name == "holds").unwrap();
+        let split = holds.values.iter().filter(|&&held| held != 0.0).count();
+        assert!(split > 10, "{what}: {split} places");
     });
 }
 

@@ -1,6 +1,6 @@
 //! Going on from checkpoints [C4]: with the bits of a run that was never stopped, wherever it goes on.
 
-use crate::determinism::{CONJUGATE_GRADIENTS, Case, runs};
+use crate::determinism::{CONJUGATE_GRADIENTS, Case, TORN, runs};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Checkpoint, Cluster, Order, Simd};
 use meshweft_command::{Options, Precision, Run};
@@ -9,7 +9,7 @@ use meshweft_tests::{digest_after, projects, start};
 use std::path::Path;
 
 /// Every program of every example, on a mesh and with settings of its own. Graphs have few steps.
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
@@ -18,6 +18,7 @@ const CASES: [Case; 14] = [
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),
     ("cloth", "sheet:14", &[("pressure", "2")]),
+    TORN,
     ("xpbd", "bar:9x4x4", &[]),
     ("xpbd", "sheet:14", &[]),
     ("pagerank", "kronecker:8", &[]),

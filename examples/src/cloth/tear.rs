@@ -121,7 +121,9 @@ impl Tear {
         };
         let corners = self.tearing.corners(|place| node(place).holds);
         let may = |place: u32| node(place).free > 0.0;
-        let torn = self.tearing.tear(corners, self.limit, |place| node(place).position, may, stretched);
+        // What is measured sees the state as it is.
+        let limit = if renewal.begins_step() { self.limit } else { f64::INFINITY };
+        let torn = self.tearing.tear(corners, limit, |place| node(place).position, may, stretched);
         let changed: Vec<Node<f64>> = torn
             .changed
             .iter()

@@ -19,6 +19,10 @@ pub struct Renewal<'a, P> {
 pub(crate) struct Found<'a> {
     pub(crate) vertices: u32,
     pub(crate) time: f64,
+    /// Whether a step begins.
+    pub(crate) begins: bool,
+    /// Whether the program has asked for that.
+    pub(crate) was_asked: bool,
     /// The number of a vertex of the mesh.
     pub(crate) number: &'a (dyn Fn(u32) -> u32 + Sync),
     /// Writes the state of the vertex of a number down, shared reals first, as a record over `f64` holds it.
@@ -47,6 +51,13 @@ impl<'a, P: Kernels> Renewal<'a, P> {
     /// The time at which the step begins, s.
     pub fn time(&self) -> f64 {
         self.found.time
+    }
+
+    /// Whether a step begins, or else something is measured, which sees the state as it is: elements that belong to the states that a step is to
+    /// begin with would not fit it. A program that does not ask is not asked twice for the same state.
+    pub fn begins_step(&mut self) -> bool {
+        self.found.was_asked = true;
+        self.found.begins
     }
 
     /// The number of vertex `v` of the mesh.

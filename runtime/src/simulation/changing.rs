@@ -15,6 +15,8 @@ pub(super) struct Changing {
     pub(super) is_there: bool,
     /// Whether those that the engine has are of another state.
     pub(super) is_stale: bool,
+    /// Whether those are for measuring alone.
+    pub(super) are_measured: bool,
     /// What the next step begins with: parts of the state, as the number of the first real, and their values by number along the curve.
     fields: Vec<(usize, Vec<f64>)>,
     /// Numbers of vertices that begin it with another state, and their reals.
@@ -33,7 +35,7 @@ impl Changing {
         Changing { is_there, is_stale: true, ..Changing::default() }
     }
 
-    /// Lets a program find the elements for a state at a time.
+    /// Lets a program find the elements for a state at a time. `begins`: whether a step does then.
     ///
     /// # Errors
     /// Whatever it says of the state; an element or a field that does not exist, or a value that is not finite.
@@ -43,7 +45,7 @@ impl Changing {
         mesh: &Mesh,
         layout: &Layout,
         (fields, state): (&Fields, View<T>),
-        time: f64,
+        (time, begins): (f64, bool),
     ) -> Result<Arc<Domain>> {
         let (kinds, order) = (fields.kinds(), layout.schedule.permutation().order());
         let number = |v: u32| order[layout.places.rank()[v as usize] as usize];
@@ -57,6 +59,8 @@ impl Changing {
         let found = Found {
             vertices,
             time,
+            begins,
+            was_asked: false,
             number: &number,
             reals: &reals,
             stars: Stars { renews: true, ..Stars::default() },
@@ -64,7 +68,7 @@ impl Changing {
             states: Vec::new(),
         };
         let started = Instant::now();
-        let Found { stars, fields: values, states, .. } = program.renew(mesh, found)?;
+        let Found { stars, fields: values, states, was_asked, .. } = program.renew(mesh, found)?;
         let found = Instant::now();
         self.finding += found - started;
         // The list of before is still there, so that no other has its address.
@@ -99,6 +103,7 @@ impl Changing {
         }
         self.states = states;
         self.is_stale = false;
+        self.are_measured = was_asked && !begins;
         self.repair += found.elapsed();
         Ok(domain)
     }

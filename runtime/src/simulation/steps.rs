@@ -60,9 +60,10 @@ impl<T: Number> Core<T> {
     /// may be another.
     fn renew(&mut self, begins: bool) -> Result<()> {
         let mut domain = None;
-        if self.changing.is_there && self.changing.is_stale {
+        if self.changing.is_there && (self.changing.is_stale || begins && self.changing.are_measured) {
             let state = (&self.fields, self.engine.state()?);
-            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state, self.clock.time)?);
+            let when = (self.clock.time, begins);
+            domain = Some(self.changing.renew(&*self.program, &self.mesh, &self.layout, state, when)?);
         }
         let begin = if begins { self.changing.begin(&self.layout, &self.fields) } else { None };
         let started = Instant::now();
