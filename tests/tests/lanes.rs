@@ -166,7 +166,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Implicit>(13);
     check::<Wave>(5);
     check::<Spring>(3);
-    check::<Cloth>(12);
+    check::<Cloth>(13);
     check::<Softbody>(11);
     check::<Xpbd>(11);
 }
