@@ -2,7 +2,7 @@
 //!
 //! A machine without an adapter skips what needs one and says so, one line a test, counted; with `REQUIRE_GPU` set it fails instead.
 
-use crate::determinism::{CONJUGATE_GRADIENTS, Case, TORN, runs};
+use crate::determinism::{BROKEN, CONJUGATE_GRADIENTS, Case, TORN, runs};
 use crate::extremes::{extremes, settings, suited};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Error, Order};
@@ -25,6 +25,7 @@ const CASES: &[Case] = &[
     ("cloth", "sphere:8", &[("bend", "0")]),
     ("cloth", "sheet:12", &[("bend", "0"), ("obstacles", "none")]),
     TORN,
+    BROKEN,
     ("softbody", "bar:9x4x4", &[("bodies", "1")]),
     ("softbody", "ball:7", &[("scene", "twist")]),
 ];

@@ -1,6 +1,6 @@
 //! One simulation on several hosts [C3]: workers in one process. Those of several are in `examples/tests/processes.rs`.
 
-use crate::determinism::{CONJUGATE_GRADIENTS, Case, TORN, runs};
+use crate::determinism::{BROKEN, CONJUGATE_GRADIENTS, Case, TORN, runs};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::mesh::Cut;
 use meshweft::{Backend, Cluster, Error, Order};
@@ -8,7 +8,7 @@ use meshweft_command::{Options, Precision};
 use meshweft_mesh::generate::generate;
 use meshweft_tests::{digest_after, is_tried, start};
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
@@ -17,6 +17,7 @@ const CASES: [Case; 8] = [
     ("cloth", "sheet:18x22", &[("wind", "3")]),
     ("softbody", "bar:9x4x4", &[]),
     TORN,
+    BROKEN,
 ];
 
 /// All orders under which an example runs, with small tasks, so that every host has several.

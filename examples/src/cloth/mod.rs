@@ -17,13 +17,14 @@ mod scene;
 mod solve;
 mod tear;
 
+use crate::softbody::options::{TEAR, spares};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{
     Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
 };
 use meshweft_command::{CellsNow, Check, Example, Info, Kind, Look, Prop, Setting, Settings};
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::Mesh;
 use meshweft_physics::bending::{Crease, flat_energy};
 use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
 use scene::Bending;
@@ -104,7 +105,7 @@ vertex! {
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
         /// Of a spare place of a vertex, which triangles around the vertex it holds, a bit each.
-        holds: R::Int,
+        holds: [R::Int; 2],
     }
 }
 
@@ -439,15 +440,7 @@ impl Program for Cloth {
             let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
             Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
         };
-        let found = match torn {
-            None => touching.renew(renewal, Gaps, "guess", moving),
-            Some((triangles, nodes)) => {
-                let mut by_number = nodes.clone();
-                nodes.iter().zip(0..).for_each(|(&node, place)| by_number[renewal.number(place) as usize] = node);
-                let moving: Vec<Moving> = by_number.into_iter().map(moving).collect();
-                touching.renew_torn(renewal, Gaps, "guess", &triangles, &moving)
-            }
-        };
+        let found = touching.renew(renewal, Gaps, "guess", torn, moving);
         found.map_err(|error| {
             meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
         })
@@ -462,7 +455,7 @@ impl Program for Cloth {
             _ if self.scene.pinned[v as usize] => (0.0, self.density * area),
             _ => (1.0, self.density * area),
         };
-        let holds = Int(0);
+        let holds = [Int(0); 2];
         let velocity = Vector3::zeros();
         Node {
             position,
@@ -548,14 +541,8 @@ impl Example for Cloth {
                 about: "whether it touches itself, or passes through",
                 kind: Kind::Choice(&["on", "off"]),
             },
-            Setting::number(
-                "tear",
-                "share of its length by which it is stretched when it tears; 0 for never",
-                0.0,
-                "",
-                [0.0, 1e3],
-            ),
-            Setting::number("spares", "how often a vertex can split, if it tears", 2.0, "", [1.0, 31.0]),
+            TEAR,
+            spares(2.0),
             Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
         ],
         ..Info::DEFAULT
@@ -584,7 +571,8 @@ impl Example for Cloth {
             true => vec![Prop::Ball { center, radius }, Prop::Ground { height: 0.0 }],
             false => vec![],
         };
-        let cells = self.tear.clone().map(|tear| CellsNow(Arc::new(move |fields: &[Field]| tear.cells(fields))));
+        let now = |tear: Arc<Tear>| CellsNow { corners: 3, cells: Arc::new(move |fields| tear.cells(fields)) };
+        let cells = self.tear.clone().map(now);
         Look { positions: Some("position"), props, cells, ..Look::default() }
     }
 

@@ -3,7 +3,7 @@
 use super::scene::{Bending, Scene};
 use super::{Cloth, Folds, Node, Pieces, Ties};
 use anyhow::Result;
-use meshweft::{Incidence, Int, Renewal, Stars};
+use meshweft::{Incidence, Renewal, Stars};
 use meshweft_mesh::{CellKind, Cells, Field, Mesh};
 use meshweft_physics::{Panel, Tearing};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,14 +36,11 @@ impl Tear {
     /// Gives a mesh spare vertices, each at the place of its own, and the scene what it knows of those; the cells become triangles.
     ///
     /// # Errors
-    /// More than 32 triangles at a vertex; too many vertices.
+    /// More than 64 triangles at a vertex; too many vertices.
     pub(super) fn of(mesh: &mut Mesh, scene: &mut Scene, (limit, spares): (f64, u32), bends: bool) -> Result<Tear> {
         let tearing = Tearing::new(mesh.points().len() as u32, mesh.triangles(), spares)?;
-        let once: Vec<u32> = (0..tearing.places()).map(|place| tearing.vertex_of(place)).collect();
-        let cells = Cells::of(CellKind::Triangle, tearing.elements().as_flattened().to_vec());
-        let mut whole = Mesh::new(of(&once, mesh.points()), cells)?;
-        mesh.point_fields().iter().try_for_each(|field| whole.set_point_field(field.of(&once)))?;
-        *mesh = whole;
+        let once = tearing.once();
+        *mesh = tearing.mesh(mesh, CellKind::Triangle)?;
         scene.rest = of(&once, &scene.rest);
         scene.areas = of(&once, &scene.areas);
         scene.pinned = of(&once, &scene.pinned);
@@ -101,8 +98,9 @@ impl Tear {
     /// The triangles of a state.
     pub(super) fn cells(&self, fields: &[Field]) -> Cells {
         let holds = fields.iter().find(|field| field.name == "holds");
-        let holds = |place: u32| Int(holds.map_or(0, |holds| holds.values[place as usize] as i32));
-        Cells::of(CellKind::Triangle, self.tearing.corners(holds).into_flattened())
+        let corners = holds.map(|field| self.tearing.corners(Tearing::<3>::held_in(field)));
+        let corners = corners.unwrap_or_else(|| self.tearing.elements().to_vec());
+        Cells::of(CellKind::Triangle, corners.into_flattened())
     }
 
     /// Lets go where the cloth is stretched too far, and gives the step that comes its elements. Returns the triangles, and the state of each place.

@@ -2,7 +2,7 @@
 
 use super::{Node, Softbody};
 use crate::acceptance::{self, start, steps};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use meshweft::Simulation;
 use meshweft::nalgebra::{Matrix3, Rotation3, Vector3};
 use meshweft_command::{Check, Tolerance};
@@ -55,6 +55,14 @@ pub(super) fn run() -> Result<Vec<Check>> {
             tolerance: Tolerance::Relative(0.005),
             unit: "",
             source: "least energy density: Smith, de Goes and Kim, 2018, equation 13, at stretches l, b, b",
+        },
+        Check {
+            name: "stretch of a bar between its grips as it tears, bar:17x3x3".into(),
+            measured: torn_at(0.3)?,
+            expected: 0.3,
+            tolerance: Tolerance::Relative(0.02),
+            unit: "",
+            source: "without lateral contraction the strain of a bar is the same everywhere",
         },
         Check {
             name: "momentum lost in 200 steps of free flight, share, ball:9".into(),
@@ -128,6 +136,24 @@ fn place(run: &mut Run, place: impl Fn(Vector3<f64>) -> (Vector3<f64>, bool)) ->
         run.set_vertex(v, node)?;
     }
     Ok(())
+}
+
+/// Pulls a bar that narrows by nothing until it tears. Returns by what share it is longer then.
+fn torn_at(limit: f64) -> Result<f64> {
+    let limit = limit.to_string();
+    let slow = [("scene", "stretch"), ("poisson", "0"), ("amount", "0.6"), ("period", "40"), ("tear", &*limit)];
+    let mut run = build("bar:17x3x3", &[&STATIC[..], &slow].concat())?;
+    let length = |run: &Run| -> Result<f64> {
+        let places = run.field("position")?.values;
+        let along = places.iter().step_by(3);
+        Ok(along.clone().fold(f64::MIN, |a, &b| a.max(b)) - along.fold(f64::MAX, |a, &b| a.min(b)))
+    };
+    let rest = length(&run)?;
+    while run.field("holds")?.values.iter().all(|&held| held == 0.0) {
+        ensure!(run.steps() < 4000, "it does not tear");
+        run.step()?;
+    }
+    Ok(length(&run)? / rest - 1.0)
 }
 
 /// What two meshes say of one without end: errors fall with the square of the spacing. `steps`: how many each has across.

@@ -98,7 +98,8 @@ impl SoftbodyOptions {
 
     /// Whether there is something to touch.
     pub(crate) fn has_contact(&self) -> bool {
-        matches!(self.act, Act::Drop | Act::Pile | Act::Squeeze) && self.obstacles != Obstructed::Nothing
+        let falls = matches!(self.act, Act::Drop | Act::Pile | Act::Squeeze) || self.tear.is_some();
+        falls && self.obstacles != Obstructed::Nothing
     }
 }
 

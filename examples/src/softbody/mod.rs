@@ -15,18 +15,22 @@ mod load;
 pub(crate) mod options;
 mod scene;
 mod solve;
+mod tear;
 
 use anyhow::Result;
 pub use load::{Grip, Obstacles};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Incidence, Length, Order, Program, Real, Renewal, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
+use meshweft::{
+    Incidence, Int, Length, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
+};
+use meshweft_command::{CellsNow, Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::{Air, Gap, Moving, NeoHookean};
 use options::SETTINGS;
 pub use options::{Act, Obstructed, SoftbodyOptions};
 pub(crate) use scene::Scene;
 use std::sync::Arc;
+use tear::Tear;
 
 record! {
     /// Numbers that all vertices read.
@@ -73,6 +77,8 @@ vertex! {
         stretch: R,
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
+        /// Of a spare place of a vertex, which tets around the vertex it holds, a bit each.
+        holds: [R::Int; 2],
     }
 }
 
@@ -93,6 +99,18 @@ stars! {
     pub Tets[3]: R;
     /// What comes near in a step.
     pub changing Gaps[3]: Gap<R>;
+    /// As `Edges` of what may tear.
+    pub changing Links[1]: Edge<R>;
+    /// As `Tets` of what may tear.
+    pub changing Parts[3]: R;
+}
+
+impl Edge<f64> {
+    /// That between two vertices at rest. `weight`: that of linear finite elements, m.
+    fn at_rest(ends: [u32; 2], weight: f64, rest: &[[f64; 3]]) -> Edge<f64> {
+        let [a, b] = ends.map(|v| Vector3::from(rest[v as usize]));
+        Edge { weight, length: (b - a).norm() }
+    }
 }
 
 /// Soft solids.
@@ -120,6 +138,8 @@ impl Softbody {
     }
 }
 
+/// Share of its vertex's mass that a spare place has which holds nothing.
+const SPARE: f64 = 1e-6;
 /// Share of the Newton step in sweeps in place.
 const OVERRELAXATION: f64 = 1.5;
 
@@ -152,15 +172,20 @@ kernels! {
         Node { position: own.guess, target, before: own.position, ..own }
     };
 
-    use update solve::Solve<false, false>;
-    use update solve::Solve<true, false>;
-    use update solve::Solve<true, true>;
+    use update solve::Solve<false, false, false>;
+    use update solve::Solve<true, false, false>;
+    use update solve::Solve<true, true, false>;
+    use update solve::Solve<true, true, true>;
 
     /// The velocity that led from the start of the step to its end, and how far the solid is stretched around each vertex.
     update Finish |p, own, around| {
         let velocity = (own.position - own.before) * (R::lit(1.0) / p.dt);
         let falling = p.air.falling(own.velocity, velocity, p.dt);
-        let (now, rest) = around.sum(Edges, |[other], edge| ((other.position - own.position).length(), edge.length));
+        let lengths = |[other]: [SharedOf<Softbody, R>; 1], edge: Edge<R>| {
+            ((other.position - own.position).length(), edge.length)
+        };
+        let ((now, rest), torn) = (around.sum(Edges, lengths), around.sum(Links, lengths));
+        let (now, rest) = (now + torn.0, rest + torn.1);
         // A vertex without edges is as long as at rest.
         let stretch = (now - rest) / rest.max(R::lit(1e-30));
         Node { velocity, falling, stretch, ..own }
@@ -175,10 +200,12 @@ kernels! {
     /// Half of the energy of each edge, and a quarter of that of each tet.
     sum Elastic("elastic energy", "J") |p, own, around| {
         let at = own.position;
-        let edges = around.sum(Edges, |[other], edge| p.solid.edge_energy(at, other.position, edge.weight));
-        let tets = around.sum(Tets, |[b, c, d], inverse| {
+        let of_edge = |[other]: [SharedOf<Softbody, R>; 1], edge: Edge<R>| p.solid.edge_energy(at, other.position, edge.weight);
+        let of_tet = |[b, c, d]: [SharedOf<Softbody, R>; 3], inverse| {
             p.solid.tet_energy(at, [b.position, c.position, d.position], inverse)
-        });
+        };
+        let edges = around.sum(Edges, of_edge) + around.sum(Links, of_edge);
+        let tets = around.sum(Tets, of_tet) + around.sum(Parts, of_tet);
         edges * R::lit(0.5) + tets * R::lit(0.25)
     };
 
@@ -186,7 +213,7 @@ kernels! {
     /// obstacles.
     sum Pressed("contact energy", "J") |p, own, around| {
         let gaps = around.sum(Gaps, |[b, c, d], gap| gap.energy(own.position, [b.position, c.position, d.position]));
-        let weight = around.sum(Edges, |[_], edge| edge.weight);
+        let weight = around.sum(Edges, |[_], edge| edge.weight) + around.sum(Links, |[_], edge| edge.weight);
         let contact = p.obstacles.contact(own.mass / (p.dt * p.dt) + p.solid.lambda * weight, p.dt);
         let [ball, ground, lid] = p.obstacles.touch(own.position).map(|touch| contact.energy(touch));
         gaps * R::lit(0.25) + ball + ground + lid
@@ -194,10 +221,10 @@ kernels! {
 
     /// A quarter of the volume of each tet, negative inside out.
     sum Volume("volume", "m³") |_, own, around| {
-        let sixfold = around.sum(Tets, |[b, c, d], _| {
+        let sixfold = |[b, c, d]: [SharedOf<Softbody, R>; 3], _| {
             (b.position - own.position).dot(&(c.position - b.position).cross(&(d.position - b.position)))
-        });
-        sixfold * R::lit(1.0 / 24.0)
+        };
+        (around.sum(Tets, sixfold) + around.sum(Parts, sixfold)) * R::lit(1.0 / 24.0)
     };
 }
 
@@ -217,26 +244,36 @@ impl Program for Softbody {
             relaxation: self.relaxation,
             grip: self.scene.grip(options, time + options.dt),
             obstacles: self.scene.obstacles(options, time),
-            freedom: self.scene.touching.as_ref().map_or(0.0, |touching| touching.freedom()),
+            freedom: self.scene.touching.as_ref().map_or(1e30, |touching| touching.freedom()),
         }
     }
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let scene = self.scene.clone();
-        stars.add_shared(Edges, self.scene.edges.clone(), move |i| scene.edge(i.element));
-        let scene = self.scene.clone();
-        stars.add_shared(Tets, self.scene.tets.clone(), move |i| scene.inverse(i.element));
         match self.scene.touching {
             Some(_) => stars.add_changing(Gaps),
             None => stars.add(Gaps, Vec::new(), |_: Incidence<4>| unreachable!("there are none")),
         }
+        if let Some(tear) = &self.scene.tear {
+            tear.stars(stars);
+            stars.add(Edges, Vec::new(), |_: Incidence<2>| unreachable!("all may come apart"));
+            stars.add(Tets, Vec::new(), |_: Incidence<4>| unreachable!("all may come apart"));
+            return Ok(());
+        }
+        stars.add(Links, Vec::new(), |_: Incidence<2>| unreachable!("nothing comes apart"));
+        stars.add(Parts, Vec::new(), |_: Incidence<4>| unreachable!("nothing comes apart"));
+        let scene = self.scene.clone();
+        stars.add_shared(Edges, self.scene.edges.clone(), move |i| scene.edge(i.element));
+        let scene = self.scene.clone();
+        stars.add_shared(Tets, self.scene.tets.clone(), move |i| scene.inverse(i.element));
         Ok(())
     }
 
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
+        let tear = self.scene.tear.as_ref();
+        let torn = tear.map(|tear| tear.renew(&self.scene, self.options.density, renewal)).transpose()?;
         let Some(touching) = &self.scene.touching else { return Ok(()) };
         let Parameters { dt, air, solid, grip, .. } = self.parameters(renewal.time());
-        touching.renew(renewal, Gaps, "guess", |Node { position, target, velocity, falling, free, mass, .. }| {
+        let moving = |Node { position, target, velocity, falling, free, mass, .. }| {
             let to = match free > 0.5 {
                 true => position + (velocity + air.gravity * (dt * falling)) * dt,
                 false => grip.hold(target),
@@ -245,7 +282,8 @@ impl Program for Softbody {
             let side = Real::pow(mass / self.options.density, 1.0 / 3.0);
             let stiffness = mass / (dt * dt) + solid.lambda * 6.0 * side;
             Moving { from: position.into(), to: to.into(), compliance: free / stiffness }
-        })
+        };
+        touching.renew(renewal, Gaps, "guess", torn, moving)
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
@@ -253,16 +291,21 @@ impl Program for Softbody {
         let free = if self.scene.held[v as usize] { 0.0 } else { 1.0 };
         // A point without tets, which is held, weighs as much as a cubic centimeter.
         let volume = Some(self.scene.volumes[v as usize]).filter(|&volume| volume > 0.0).unwrap_or(1e-6);
+        let mass = self.options.density * volume;
+        // What holds nothing yet stays where it is. Without any mass it would have no place to be solved for.
+        let is_spare = self.scene.tear.as_ref().is_some_and(|tear| tear.is_spare(v));
+        let (free, mass) = if is_spare { (0.0, SPARE * mass) } else { (free, mass) };
         Node {
             position,
             target: position,
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
-            mass: self.options.density * volume,
+            mass,
             free,
             stretch: 0.0,
             guess: position,
+            holds: [Int(0); 2],
         }
     }
 
@@ -273,9 +316,10 @@ impl Program for Softbody {
             false => stages.map(Predict),
         }
         match (touches, self.options.has_contact()) {
-            (true, _) => stages.sweep(solve::Solve::<true, true>, rounds),
-            (false, true) => stages.sweep(solve::Solve::<true, false>, rounds),
-            (false, false) => stages.sweep(solve::Solve::<false, false>, rounds),
+            _ if self.scene.tear.is_some() => stages.sweep(solve::Solve::<true, true, true>, rounds),
+            (true, _) => stages.sweep(solve::Solve::<true, true, false>, rounds),
+            (false, true) => stages.sweep(solve::Solve::<true, false, false>, rounds),
+            (false, false) => stages.sweep(solve::Solve::<false, false, false>, rounds),
         }
         stages.sweep(Finish, 1);
     }
@@ -310,6 +354,7 @@ impl Example for Softbody {
         if radius > 0.0 && self.options.has_contact() {
             props.push(Prop::Ball { center, radius });
         }
+        let now = |tear: Arc<Tear>| CellsNow { corners: 4, cells: Arc::new(move |fields| tear.cells(fields)) };
         Look {
             positions: Some("position"),
             color: Some(if is_pile { "body" } else { "stretch" }),
@@ -317,6 +362,7 @@ impl Example for Softbody {
             map: if is_pile { ColorMap::Viridis } else { ColorMap::Coolwarm },
             props,
             section: Section::None,
+            cells: self.scene.tear.clone().map(now),
             ..Look::default()
         }
     }

@@ -62,6 +62,10 @@ pub struct SoftbodyOptions {
     pub obstacles: Obstructed,
     /// Whether solids touch each other and themselves, and do not pass through.
     pub touching: bool,
+    /// By how much it may be stretched before it tears, as a share of its length at rest; `None` if it never does.
+    pub tear: Option<f64>,
+    /// How often a vertex can split, if it tears.
+    pub spares: u32,
     /// Whether y points up in the mesh, not z.
     pub y_is_up: bool,
 }
@@ -124,6 +128,8 @@ impl From<&Settings> for SoftbodyOptions {
             size: unless_zero("size"),
             obstacles: Obstructed::named(settings.choice("obstacles")),
             touching: settings.choice("touching") == "on",
+            tear: unless_zero("tear"),
+            spares: settings.count("spares") as u32,
             y_is_up: settings.choice("up") == "y",
         }
     }
@@ -153,6 +159,18 @@ pub(crate) const SIZE: Setting = Setting::number(
     "m",
     [0.0, 1e6],
 );
+/// When it tears.
+pub(crate) const TEAR: Setting = Setting::number(
+    "tear",
+    "share of its length by which it is stretched when it tears; 0 for never",
+    0.0,
+    "",
+    [0.0, 1e3],
+);
+/// How far it can tear.
+pub(crate) const fn spares(default: f64) -> Setting {
+    Setting::number("spares", "how often a vertex can split, if it tears", default, "", [1.0, 31.0])
+}
 /// Which axis of the mesh points up.
 pub(crate) const UP: Setting =
     Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) };
@@ -195,5 +213,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         about: "whether solids touch each other and themselves, or pass through",
         kind: Kind::Choice(&["off", "on"]),
     },
+    TEAR,
+    spares(4.0),
     UP,
 ];

@@ -2,6 +2,7 @@
 
 use super::Edge;
 use super::options::{Act, Obstructed, SoftbodyOptions};
+use super::tear::Tear;
 use anyhow::{Result, anyhow, bail, ensure};
 use meshweft::nalgebra::{Rotation3, Vector3};
 use meshweft_mesh::{CellKind, Cells, Field, Laplacian, Mesh, parallel};
@@ -29,6 +30,8 @@ pub(crate) struct Scene {
     pub(crate) height: f64,
     /// What keeps solids from passing through each other and themselves, if something does.
     pub(super) touching: Option<Touching>,
+    /// What tears, if something does.
+    pub(super) tear: Option<Arc<Tear>>,
     /// Tets of hardly any volume, which are no part of the solid.
     flat: usize,
     /// Points that are in no tet of the solid, which stay where they are.
@@ -63,11 +66,20 @@ impl Scene {
         }
         scale(mesh, options.size)?;
         let [size, ball] = place(mesh, options)?;
-        let Shape { edges, weights, tets, volumes, skin, flat } = Shape::of(mesh)?;
+        let Shape { edges, weights, tets, mut volumes, skin, flat } = Shape::of(mesh)?;
+        let stray = volumes.iter().filter(|&&volume| volume <= 0.0).count();
+        let tear = options.tear.map(|limit| Tear::of(mesh, tets.clone(), (limit, options.spares))).transpose()?;
+        if let Some(tear) = &tear {
+            volumes = tear.once().iter().map(|&v| volumes[v as usize]).collect();
+        }
         let touching = match options.touching {
             true => {
                 let touching = Touching::new(mesh.points().to_vec(), skin, THICKNESS * size);
-                Some(touching.map_err(|e| anyhow!("{e}, or set touching=off"))?)
+                let touching = touching.map_err(|e| anyhow!("{e}, or set touching=off"))?;
+                Some(match &tear {
+                    Some(tear) => touching.with_once(tear.once().to_vec()),
+                    None => touching,
+                })
             }
             false => None,
         };
@@ -75,7 +87,6 @@ impl Scene {
         let pulled = matches!(options.act, Act::Twist | Act::Stretch);
         let near = END * (high[0] - low[0]);
         let is_end = |x: f64| pulled && (x - low[0] <= near || high[0] - x <= near);
-        let stray = volumes.iter().filter(|&&volume| volume <= 0.0).count();
         let held = mesh.points().iter().zip(&volumes).map(|(p, &volume)| volume <= 0.0 || is_end(p[0])).collect();
         let has_ball = options.act == Act::Drop && options.obstacles == Obstructed::All;
         let radius = if has_ball { ball } else { 0.0 };
@@ -92,6 +103,7 @@ impl Scene {
             length: high[0] - low[0],
             height: high[2] - low[2],
             touching,
+            tear: tear.map(Arc::new),
             flat,
             stray,
         })
@@ -99,8 +111,7 @@ impl Scene {
 
     /// The data of an edge.
     pub(crate) fn edge(&self, edge: usize) -> Edge<f64> {
-        let [a, b] = self.edges[edge].map(|v| Vector3::from(self.rest[v as usize]));
-        Edge { weight: self.weights[edge], length: (b - a).norm() }
+        Edge::at_rest(self.edges[edge], self.weights[edge], &self.rest)
     }
 
     /// One over six times the volume of a tet, 1/m³.
@@ -241,12 +252,12 @@ fn copy(
 }
 
 /// The solid at rest.
-struct Shape {
-    edges: Vec<[u32; 2]>,
-    weights: Vec<f64>,
+pub(super) struct Shape {
+    pub(super) edges: Vec<[u32; 2]>,
+    pub(super) weights: Vec<f64>,
     tets: Vec<[u32; 4]>,
-    volumes: Vec<f64>,
-    skin: Vec<[u32; 3]>,
+    pub(super) volumes: Vec<f64>,
+    pub(super) skin: Vec<[u32; 3]>,
     flat: usize,
 }
 
@@ -274,9 +285,14 @@ impl Shape {
         });
         let tets: Vec<[u32; 4]> = turned.into_iter().filter(|tet| tet[0] != tet[1]).collect();
         let flat = all.len() - tets.len();
+        Ok(Shape { flat, ..Shape::of_tets(points, tets)? })
+    }
+
+    /// The same of tets that have a volume.
+    pub(super) fn of_tets(points: &[[f64; 3]], tets: Vec<[u32; 4]>) -> meshweft_mesh::Result<Shape> {
         let solid = Mesh::new(points.to_vec(), Cells::of(CellKind::Tet, tets.as_flattened().to_vec()))?;
         let Laplacian { edges, weights, masses } = Laplacian::of(&solid)?;
-        Ok(Shape { edges, weights, tets, volumes: masses, skin: solid.surface(), flat })
+        Ok(Shape { edges, weights, tets, volumes: masses, skin: solid.surface(), flat: 0 })
     }
 }
 

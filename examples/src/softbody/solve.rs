@@ -1,31 +1,41 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
-use super::{Edges, Gaps, Node, Softbody, Tets};
+use super::{Edge, Edges, Gaps, Links, Node, Parts, Softbody, Tets};
 use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::{Corridor, NeoHookean, System};
 
-/// One Newton step of one vertex: of the solid alone, with obstacles (`CONTACT`), or with gaps that stay open besides (`TOUCHING`).
-pub struct Solve<const CONTACT: bool, const TOUCHING: bool>;
+/// One Newton step of one vertex: of the solid alone, with obstacles (`CONTACT`), with gaps that stay open besides (`TOUCHING`), or of what
+/// may tear (`TEARING`).
+pub struct Solve<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool>;
 
-impl<const CONTACT: bool, const TOUCHING: bool> Kernel for Solve<CONTACT, TOUCHING> {
-    const NAME: &'static str = match (CONTACT, TOUCHING) {
-        (false, _) => "SolveSolid",
-        (true, false) => "Solve",
-        (true, true) => "SolveTouching",
+impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Kernel for Solve<CONTACT, TOUCHING, TEARING> {
+    const NAME: &'static str = match (CONTACT, TOUCHING, TEARING) {
+        (false, ..) => "SolveSolid",
+        (true, false, _) => "Solve",
+        (true, true, false) => "SolveTouching",
+        (true, true, true) => "SolveTearing",
     };
 }
 
-impl<const CONTACT: bool, const TOUCHING: bool> Update<Softbody> for Solve<CONTACT, TOUCHING> {
+impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Update<Softbody>
+    for Solve<CONTACT, TOUCHING, TEARING>
+{
     #[inline(always)]
     fn update<R: Real>(p: &Given<Softbody, R>, own: Node<R>, around: &impl Neighbors<Softbody, R>) -> Node<R> {
         let inertia = own.mass / (p.dt * p.dt);
         let resistance = inertia * p.air.resistance(p.dt);
         let (at, mut relaxation) = (own.position, p.relaxation);
-        let shear = around.sum(Edges, |[other], edge| ((other.position - at) * edge.weight, edge.weight));
+        let pull =
+            |[other]: [SharedOf<Softbody, R>; 1], edge: Edge<R>| ((other.position - at) * edge.weight, edge.weight);
+        let shear = if TEARING { around.sum(Links, pull) } else { around.sum(Edges, pull) };
         let free_ratio = p.solid.free_ratio();
-        let tets = around.fold(Tets, System::at_rest(R::lit(0.0)), |sums, [b, c, d], inverse| {
+        let gather = |sums, [b, c, d]: [SharedOf<Softbody, R>; 3], inverse| {
             NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
-        });
+        };
+        let tets = match TEARING {
+            true => around.fold(Parts, System::at_rest(R::lit(0.0)), gather),
+            false => around.fold(Tets, System::at_rest(R::lit(0.0)), gather),
+        };
         let moved = at - own.before;
         let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
         let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);

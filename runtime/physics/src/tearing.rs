@@ -1,9 +1,9 @@
 //! Surfaces and solids that come apart where they are stretched too far.
 
 use super::symmetric::Symmetric;
-use meshweft::mesh::{Error, Result, parallel};
+use meshweft::Int;
+use meshweft::mesh::{CellKind, Cells, Error, Field, Mesh, Result, parallel};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Int, Integer};
 use std::collections::BTreeMap;
 
 /// Elements that come apart at their vertices (claim C17).
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// let rest: Vec<[f64; 3]> = (0..6).map(|v| [f64::from(v / 2), f64::from(v % 2), 0.0]).collect();
 /// let tearing = Tearing::new(6, strip.to_vec(), 1)?;
 /// assert_eq!((tearing.places(), tearing.vertex_of(8)), (12, 2));
-/// let corners = tearing.corners(|_| meshweft::Int(0));
+/// let corners = tearing.corners(|_| [meshweft::Int(0); 2]);
 /// let panels = strip.map(|corners| Panel::at_rest(corners.map(|v| rest[v as usize])));
 /// let at = |place: u32| Vector3::from(rest[tearing.vertex_of(place) as usize]).component_mul(&Vector3::new(1.2, 1.0, 1.0));
 /// let torn = tearing.tear(corners, 0.1, at, |_| true, |e, corners| {
@@ -56,13 +56,13 @@ pub struct Torn<const K: usize> {
 
 impl<const K: usize> Tearing<K> {
     /// Elements around a vertex, at most: one bit each.
-    const MOST: u32 = 32;
+    const MOST: u32 = 64;
 
     /// Elements of so many vertices, with `spares` places for each beside its own: the places of vertex `v` are `v`, and `vertices +
     /// spares v` and those after it.
     ///
     /// # Errors
-    /// More than 32 elements at a vertex; more places than a mesh has vertices at most; an element of a vertex that is not there.
+    /// More than 64 elements at a vertex; more places than a mesh has vertices at most; an element of a vertex that is not there.
     pub fn new(vertices: u32, elements: Vec<[u32; K]>, spares: u32) -> Result<Tearing<K>> {
         let places = u64::from(vertices) * (1 + u64::from(spares));
         if places > u64::from(u32::MAX / 2) {
@@ -94,6 +94,26 @@ impl<const K: usize> Tearing<K> {
     /// Number of places.
     pub fn places(&self) -> u32 {
         self.vertices * (1 + self.spares)
+    }
+
+    /// Of each place the vertex that it belongs to, shape `[places]`.
+    pub fn once(&self) -> Vec<u32> {
+        (0..self.places()).map(|place| self.vertex_of(place)).collect()
+    }
+
+    /// A mesh with a point for each place, where that of its vertex is, with its fields, and the elements as cells.
+    ///
+    /// # Errors
+    /// What [`Mesh::new`] says.
+    ///
+    /// # Panics
+    /// If the mesh has other vertices than this.
+    pub fn mesh(&self, mesh: &Mesh, kind: CellKind) -> Result<Mesh> {
+        let once = self.once();
+        let cells = Cells::of(kind, self.elements.as_flattened().to_vec());
+        let mut whole = Mesh::new(once.iter().map(|&v| mesh.points()[v as usize]).collect(), cells)?;
+        mesh.point_fields().iter().try_for_each(|field| whole.set_point_field(field.of(&once)))?;
+        Ok(whole)
     }
 
     /// The vertex that a place belongs to.
@@ -128,13 +148,13 @@ impl<const K: usize> Tearing<K> {
 
     /// The places at the corners of each element. `holds`: what each place holds, a bit for each element around its vertex; what no spare one
     /// does its own place does, and of several that do the first.
-    pub fn corners(&self, holds: impl Fn(u32) -> Int) -> Vec<[u32; K]> {
+    pub fn corners(&self, holds: impl Fn(u32) -> [Int; 2]) -> Vec<[u32; K]> {
         let mut corners = self.elements.clone();
         for v in 0..self.vertices {
             // Later ones first, so that the first of several is left.
             for place in (self.vertices + v * self.spares..self.vertices + (v + 1) * self.spares).rev() {
-                let held = holds(place).0 as u32;
-                let is_held = |&(j, _): &(usize, &u32)| held >> j & 1 != 0;
+                let held = holds(place).map(|word| word.0 as u32);
+                let is_held = |&(j, _): &(usize, &u32)| held[j / 32] >> (j % 32) & 1 != 0;
                 for (_, &incidence) in self.around(v).iter().enumerate().filter(is_held) {
                     corners[incidence as usize / K][incidence as usize % K] = place;
                 }
@@ -144,15 +164,19 @@ impl<const K: usize> Tearing<K> {
     }
 
     /// What a place holds among elements with these corners: the state from which [`Tearing::corners`] makes them, 0 of a vertex's own place.
-    pub fn holds(&self, place: u32, corners: &[[u32; K]]) -> Int {
-        if place < self.vertices {
-            return Int(0);
+    pub fn holds(&self, place: u32, corners: &[[u32; K]]) -> [Int; 2] {
+        let mut held = [0u32; 2];
+        if place >= self.vertices {
+            for (j, &i) in self.around(self.vertex_of(place)).iter().enumerate() {
+                held[j / 32] |= u32::from(corners[i as usize / K][i as usize % K] == place) << (j % 32);
+            }
         }
-        let around = self.around(self.vertex_of(place)).iter().enumerate();
-        around.fold(Int(0), |held, (j, &i)| match corners[i as usize / K][i as usize % K] == place {
-            true => held | Int::lit(1).shift_left(j as u32),
-            false => held,
-        })
+        held.map(|word| Int(word as i32))
+    }
+
+    /// The same as the field of a state has it, two numbers a place: what [`Tearing::corners`] takes.
+    pub fn held_in(field: &Field) -> impl Fn(u32) -> [Int; 2] + '_ {
+        |place| [0, 1].map(|k| Int(field.values[2 * place as usize + k] as i32))
     }
 
     /// The elements that a place holds, ascending.
@@ -204,7 +228,10 @@ impl<const K: usize> Tearing<K> {
         self.go(&moves, &mut corners, &mut changed);
         let split: Vec<u32> = moves.iter().map(|leaving| self.vertex_of(leaving.to)).collect();
         let beside = self.vertices_of(split.iter().flat_map(|&v| self.around(v)).map(|&i| i / K as u32));
-        let loose = self.moves(&beside, &corners, |place, held| self.loose(&corners, place, held));
+        let loose = self.moves(&beside, &corners, |place, held| match may(place) {
+            true => self.loose(&corners, place, held),
+            false => Vec::new(),
+        });
         self.go(&loose, &mut corners, &mut changed);
         let (changed, from) = changed.into_iter().unzip();
         Torn { corners, changed, from }

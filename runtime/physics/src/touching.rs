@@ -112,7 +112,8 @@ impl Touching {
     }
 
     /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess`: the name of the field that takes where
-    /// sweeps are to start, m; `moving`: how a vertex moves by itself.
+    /// sweeps are to start, m; `torn`: triangles and states of vertices that are others than at first and in the renewal, by vertices of the
+    /// mesh; `moving`: how a vertex moves by itself.
     ///
     /// # Errors
     /// Places with which nothing can be computed; more gaps than memory should hold.
@@ -121,25 +122,18 @@ impl Touching {
         renewal: &mut Renewal<P>,
         gaps: S,
         guess: &'static str,
+        torn: Option<(Vec<[u32; 3]>, Vec<VertexOf<P, f64>>)>,
         moving: impl Fn(VertexOf<P, f64>) -> Moving,
     ) -> meshweft::Result<()> {
-        let moving: Vec<Moving> = (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect();
-        self.renew_torn(renewal, gaps, guess, &self.triangles, &moving)
-    }
-
-    /// The same where the triangles are others than at first. `triangles`: by vertices of the mesh; `moving`: by numbers along the curve.
-    ///
-    /// # Errors
-    /// As [`Touching::renew`].
-    pub fn renew_torn<P: Kernels, S: Star<3, Data<f64> = Gap<f64>>>(
-        &self,
-        renewal: &mut Renewal<P>,
-        gaps: S,
-        guess: &'static str,
-        triangles: &[[u32; 3]],
-        moving: &[Moving],
-    ) -> meshweft::Result<()> {
-        let found = self.approach(|v| renewal.number(v), triangles, moving)?;
+        let (triangles, moving): (_, Vec<Moving>) = match torn {
+            None => (&self.triangles, (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect()),
+            Some((ref triangles, states)) => {
+                let mut all = vec![Moving { from: [0.0; 3], to: [0.0; 3], compliance: 0.0 }; states.len()];
+                states.into_iter().zip(0..).for_each(|(state, v)| all[renewal.number(v) as usize] = moving(state));
+                (triangles, all)
+            }
+        };
+        let found = self.approach(|v| renewal.number(v), triangles, &moving)?;
         renewal.set_field(guess, found.guess.into_flattened());
         let elements = found.gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(gaps, elements, move |i: Incidence<4>| {

@@ -6,7 +6,7 @@ mod tears;
 
 use meshweft::mesh::contact::{Surface, crossings};
 use meshweft::{Backend, Number, Order, Program, Simulation};
-use meshweft_command::{CellsNow, Example};
+use meshweft_command::Example;
 use meshweft_examples::cloth::{Cloth, ClothOptions};
 use meshweft_mesh::{CellKind, Cells, Mesh};
 use scenes::{Random, Scene};
@@ -21,10 +21,6 @@ struct Run<P: Program, T: Number> {
 }
 
 impl<P: Program, T: Number> Run<P, T> {
-    fn new(simulation: Simulation<P, T>, name: &str, surface: Surface) -> Run<P, T> {
-        Run { simulation, name: name.into(), surface: Box::new(move |_| surface.clone()), steps: 0 }
-    }
-
     fn places(&self) -> Vec<[f64; 3]> {
         self.simulation.field("position").unwrap().values.as_chunks::<3>().0.to_vec()
     }
@@ -71,16 +67,20 @@ impl<P: Program, T: Number> Run<P, T> {
     }
 }
 
+/// Of each of so many places the vertex that it belongs to, given how many spare ones each has.
+fn once(places: usize, spares: Option<u32>) -> Vec<u32> {
+    let spares = spares.unwrap_or(0);
+    let vertices = places as u32 / (1 + spares);
+    (0..places as u32).map(|place| place.checked_sub(vertices).map_or(place, |spare| spare / spares)).collect()
+}
+
 fn cloth(scene: &Scene, order: Order, threads: usize) -> Run<Cloth, f32> {
     let cells = Cells::of(CellKind::Triangle, scene.triangles.concat());
     let mut mesh = Mesh::new(scene.rest.clone(), cells).unwrap();
     let options = ClothOptions { size: None, ..scene.options.clone() };
     let cloth = Cloth::with(&mut mesh, &options, order).unwrap();
     // Spare places lie where their vertex does, and stay.
-    let n = scene.rest.len();
-    let once: Vec<u32> = (0..mesh.points().len())
-        .map(|v| v.checked_sub(n).map_or(v, |spare| spare / options.spares as usize) as u32)
-        .collect();
+    let (n, once) = (scene.rest.len(), once(mesh.points().len(), options.tear.and(Some(options.spares))));
     let of = |values: &[[f64; 3]]| -> Vec<f64> { once.iter().flat_map(|&v| values[v as usize]).collect() };
     let look = cloth.look();
     let backend = Backend::Cpu { threads };
@@ -96,7 +96,7 @@ fn cloth(scene: &Scene, order: Order, threads: usize) -> Run<Cloth, f32> {
         let corners = look
             .cells
             .as_ref()
-            .map_or(triangles.clone(), |CellsNow(cells)| cells(&[holds]).all_corners().as_chunks::<3>().0.to_vec());
+            .map_or(triangles.clone(), |now| (now.cells)(&[holds]).all_corners().as_chunks::<3>().0.to_vec());
         let rest: Vec<[f64; 3]> = once.iter().map(|&v| rest[v as usize]).collect();
         Surface::new(&rest, &corners, &[], &[]).unwrap().with_once(once.clone())
     };

@@ -3,6 +3,7 @@
 use super::{Random, Run};
 use meshweft::mesh::contact::Surface;
 use meshweft::{Backend, Order, Simulation};
+use meshweft_command::Example;
 use meshweft_examples::softbody::{Act, Obstructed, Softbody, SoftbodyOptions};
 use meshweft_mesh::generate::generate;
 use meshweft_mesh::{CellKind, Cells, Mesh};
@@ -10,10 +11,10 @@ use nalgebra::{Rotation3, Vector3};
 
 /// Solids, and how they move at first.
 pub(super) struct Scene {
-    name: String,
-    mesh: Mesh,
-    velocities: Vec<[f64; 3]>,
-    options: SoftbodyOptions,
+    pub(super) name: String,
+    pub(super) mesh: Mesh,
+    pub(super) velocities: Vec<[f64; 3]>,
+    pub(super) options: SoftbodyOptions,
 }
 
 /// One of them: a generated mesh, its longest side, how it is turned, where its middle is, and how fast it is.
@@ -64,14 +65,30 @@ impl Scene {
                 return None;
             }
         };
-        let surface = Surface::new(mesh.points(), &mesh.surface(), &[], &[]).unwrap();
+        let (look, rest) = (softbody.look(), mesh.points().to_vec());
+        let once = super::once(rest.len(), options.tear.and(Some(options.spares)));
+        let velocities: Vec<[f64; 3]> = match velocities.is_empty() {
+            true => velocities,
+            false => once.iter().map(|&v| velocities[v as usize]).collect(),
+        };
+        let skin = mesh.surface();
+        let surface = move |simulation: &Simulation<Softbody, f32>| {
+            let skin = match &look.cells {
+                None => skin.clone(),
+                Some(now) => {
+                    let cells = (now.cells)(&[simulation.field("holds").unwrap()]);
+                    Mesh::new(rest.clone(), cells).unwrap().surface()
+                }
+            };
+            Surface::new(&rest, &skin, &[], &[]).unwrap().with_once(once.clone())
+        };
         let backend = Backend::Cpu { threads };
         let mut simulation = Simulation::builder(mesh, softbody).order(order).backend(backend).build().unwrap();
         // Of a pile there are more.
         if !velocities.is_empty() {
             simulation.set_field("velocity", velocities.as_flattened()).unwrap();
         }
-        Some(Run::new(simulation, &name, surface))
+        Some(Run { simulation, name, surface: Box::new(surface), steps: 0 })
     }
 }
 

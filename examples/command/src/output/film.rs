@@ -11,7 +11,7 @@ use super::frame::Frame;
 use crate::example::{find, magnitude};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};
-use meshweft_mesh::CellKind;
+use meshweft_mesh::{CellKind, Cells};
 use meshweft_picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -43,6 +43,8 @@ pub(super) struct Film {
     triangles: Vec<[u32; 3]>,
     faces: Vec<[u32; 3]>,
     edges: Vec<[u32; 2]>,
+    /// Corners of cells that a frame has, if each has its own.
+    corners: usize,
     /// The points of a mesh that stays where it is.
     still: Option<Vec<[f64; 3]>>,
     file: File,
@@ -105,25 +107,25 @@ impl Film {
         let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
-        let Skin { mut triangles, mut faces, cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
+        let Skin { mut triangles, mut faces, mut cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
+        let corners = if look.cells.is_some() { mesh.cells().all_corners().len() } else { 0 };
+        if corners > 0 {
+            // Each frame has its own.
+            (triangles, faces, cuts) = Default::default();
+        }
         let mut edges = mesh.cells().corners_of(CellKind::Edge).as_chunks().0.to_vec();
         if edges.len() > MOST_EDGES {
             edges.clear();
         }
         let vertices = mesh.points().len() as u32;
         let mut seen = vec![triangles.is_empty(); vertices as usize];
-        let corners = triangles.iter().chain(&faces).flatten().chain(edges.iter().flatten()).filter(|&&v| v < vertices);
-        corners.for_each(|&v| seen[v as usize] = true);
-        let mut shown: Vec<u32> = (0..vertices).filter(|&v| seen[v as usize]).collect();
+        let drawn = triangles.iter().chain(&faces).flatten().chain(edges.iter().flatten()).filter(|&&v| v < vertices);
+        drawn.for_each(|&v| seen[v as usize] = true);
+        let shown: Vec<u32> = (0..vertices).filter(|&v| seen[v as usize]).collect();
         let mut number = vec![0; seen.len()];
         shown.iter().zip(0..).for_each(|(&v, i)| number[v as usize] = i);
         for v in triangles.iter_mut().chain(&mut faces).flatten().chain(edges.iter_mut().flatten()) {
             *v = if *v < vertices { number[*v as usize] } else { *v - vertices + shown.len() as u32 };
-        }
-        if look.cells.is_some() {
-            // Each corner by itself: where that is will change.
-            shown = triangles.as_flattened().iter().map(|&i| shown[i as usize]).collect();
-            triangles = (0..shown.len() as u32).collect::<Vec<_>>().as_chunks().0.to_vec();
         }
         let field = match &color {
             Color::Plain => "",
@@ -151,6 +153,7 @@ impl Film {
             triangles,
             faces,
             edges,
+            corners,
             still,
             file,
             shows,
@@ -177,7 +180,7 @@ impl Film {
         self.file.set_len(bytes)?;
         for (frame, &time) in times.iter().enumerate() {
             let numbers = self.read(frame)?;
-            let (moved, colors) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.places() });
+            let [moved, colors, _] = self.parts(&numbers);
             self.see(moved.as_chunks().0.iter().copied(), colors.iter().copied());
             self.times.push(time);
         }
@@ -221,9 +224,6 @@ impl Film {
 
     /// Keeps a frame.
     pub(super) fn push(&mut self, frame: &Frame) -> Result<()> {
-        if let Some(cells) = &frame.cells {
-            self.shown = cells.all_corners().to_vec();
-        }
         let points = self.points(&frame.points);
         let colors: Vec<f64> = match &self.color {
             Color::Plain => Vec::new(),
@@ -235,7 +235,8 @@ impl Film {
         };
         self.see(points.iter().copied(), colors.iter().copied());
         let moved = points.as_flattened().iter().filter(|_| self.still.is_none());
-        let bytes: Vec<u8> = moved.chain(&colors).flat_map(|x| x.to_le_bytes()).collect();
+        let corners: Vec<f64> = frame.cells.iter().flat_map(Cells::all_corners).map(|&v| f64::from(v)).collect();
+        let bytes: Vec<u8> = moved.chain(&colors).chain(&corners).flat_map(|x| x.to_le_bytes()).collect();
         let end = self.times.len() as u64 * self.frame_bytes();
         let write = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(&bytes));
         write.context("cannot keep a frame of the animation (--no-pictures does without)")?;
@@ -327,7 +328,7 @@ impl Film {
 
     /// Makes with `draw` what a frame of these numbers shows.
     fn paint<T>(&self, frame: usize, numbers: &[f64], draw: impl FnOnce(&Scene) -> T) -> T {
-        let (moved, values) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.places() });
+        let [moved, values, corners] = self.parts(numbers);
         let coloring = match &self.color {
             Color::Plain => Coloring::default(),
             Color::State(name) | Color::Still(name, _) => {
@@ -335,11 +336,11 @@ impl Film {
                 Coloring::Scalar { label, values, range: scale(self.map(), &self.ranges), map: self.map() }
             }
         };
-        // What belongs together is lit as one.
-        let welded = self.look.cells.as_ref().map(|_| welded(moved.as_chunks().0, &self.triangles));
+        let of_frame =
+            (self.corners > 0).then(|| surface(self.look.cells.as_ref().map_or(3, |cells| cells.corners), corners));
         let scene = Scene {
             points: self.still.as_deref().unwrap_or(moved.as_chunks().0),
-            triangles: welded.as_deref().unwrap_or(&self.triangles),
+            triangles: of_frame.as_deref().unwrap_or(&self.triangles),
             faces: &self.faces,
             edges: &self.edges,
             coloring,
@@ -368,7 +369,14 @@ impl Film {
     /// Bytes of a frame in the file.
     fn frame_bytes(&self) -> u64 {
         let numbers = if self.still.is_some() { 0 } else { 3 } + usize::from(!matches!(self.color, Color::Plain));
-        8 * (numbers * self.places()) as u64
+        8 * (numbers * self.places() + self.corners) as u64
+    }
+
+    /// Points, colors and corners of cells among the numbers of a frame.
+    fn parts<'a>(&self, numbers: &'a [f64]) -> [&'a [f64]; 3] {
+        let (moved, others) = numbers.split_at(if self.still.is_some() { 0 } else { 3 * self.places() });
+        let (colors, corners) = others.split_at(others.len() - self.corners);
+        [moved, colors, corners]
     }
 
     /// The name and the time, with the same number of decimals in all frames so that the text stands still.
@@ -386,16 +394,22 @@ impl Film {
     }
 }
 
-/// The triangles with one corner for all that lie at one point.
-fn welded(points: &[[f64; 3]], triangles: &[[u32; 3]]) -> Vec<[u32; 3]> {
-    let mut order: Vec<u32> = (0..points.len() as u32).collect();
-    let place = |&v: &u32| points[v as usize].map(f64::to_bits);
-    order.sort_unstable_by_key(|v| (place(v), *v));
-    let mut first: Vec<u32> = (0..points.len() as u32).collect();
-    for same in order.chunk_by(|a, b| place(a) == place(b)) {
-        same.iter().for_each(|&v| first[v as usize] = same[0]);
+/// The surface of cells of so many corners, which are triangles or tets.
+fn surface(of_each: usize, corners: &[f64]) -> Vec<[u32; 3]> {
+    let corners: Vec<u32> = corners.iter().map(|&v| v as u32).collect();
+    if of_each == 3 {
+        return corners.as_chunks().0.to_vec();
     }
-    triangles.iter().map(|corners| corners.map(|v| first[v as usize])).collect()
+    let faces = corners.as_chunks().0.iter().flat_map(|&[a, b, c, d]| [[a, c, b], [a, b, d], [a, d, c], [b, c, d]]);
+    let sorted = |face: &[u32; 3]| {
+        let mut face = *face;
+        face.sort_unstable();
+        face
+    };
+    let mut faces: Vec<[u32; 3]> = faces.collect();
+    faces.sort_unstable_by_key(sorted);
+    // What two tets share is inside.
+    faces.chunk_by(|a, b| sorted(a) == sorted(b)).filter(|same| same.len() == 1).map(|same| same[0]).collect()
 }
 
 /// The numbers at the ends of the scale of colors, given the least and the largest of each state: how far it goes from the least value

@@ -1,6 +1,6 @@
 //! The state of a run at one step.
 
-use crate::{CellsNow, Column, Run};
+use crate::{Column, Run};
 use anyhow::Result;
 use meshweft_mesh::{Cells, Field};
 
@@ -19,7 +19,7 @@ impl Frame {
     /// # Errors
     /// A field that is missing.
     pub(super) fn of(run: &Run, moment: Moment, fields: Vec<Field>) -> Result<Frame> {
-        let cells = run.look().cells.as_ref().map(|CellsNow(cells)| cells(&fields));
+        let cells = run.look().cells.as_ref().map(|now| (now.cells)(&fields));
         Ok(Frame { moment, points: run.points(&fields)?, fields, cells })
     }
 

@@ -32,7 +32,7 @@ impl Film {
         // Where times differ there is none to be told.
         let has_time = films.iter().all(|film| film.times.iter().zip(&times).all(|(a, b)| a == b));
         let (mut props, mut triangles, mut faces, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut places = 0;
+        let (mut places, mut corners) = (0, 0);
         for (i, film) in films.iter().enumerate() {
             let first = places as u32;
             triangles.extend(film.triangles.iter().map(|corners| corners.map(|v| first + v)));
@@ -44,6 +44,7 @@ impl Film {
                 Prop::Ground { height } => (i == 0).then_some(Prop::Ground { height }),
             }));
             places += film.places();
+            corners += film.corners;
         }
         let first = &films[0];
         let look = Look { props, ..first.look.clone() };
@@ -60,6 +61,7 @@ impl Film {
             triangles,
             faces,
             edges,
+            corners,
             still: None,
             file: file(config, false)?,
             shows: String::new(),
@@ -67,17 +69,18 @@ impl Film {
             ranges: Vec::new(),
         };
         for (frame, &time) in times.iter().enumerate() {
-            let (mut points, mut colors) = (Vec::with_capacity(places), Vec::new());
+            let (mut points, mut colors, mut corners) = (Vec::with_capacity(places), Vec::new(), Vec::new());
             for (i, film) in films.iter_mut().enumerate() {
                 let numbers = film.read(frame.min(film.times.len() - 1))?;
-                let own = if film.still.is_some() { 0 } else { 3 * film.places() };
-                let (own, values) = numbers.split_at(own);
+                let [own, values, cells] = film.parts(&numbers);
+                corners.extend(cells.iter().map(|&v| points.len() as f64 + v));
                 let own = film.still.as_deref().unwrap_or(own.as_chunks().0);
                 points.extend(own.iter().map(|&p| moved(i, p)));
                 colors.extend_from_slice(values);
             }
             all.see(points.iter().copied(), colors.iter().copied());
-            let bytes: Vec<u8> = points.as_flattened().iter().chain(&colors).flat_map(|x| x.to_le_bytes()).collect();
+            let bytes: Vec<u8> =
+                points.as_flattened().iter().chain(&colors).chain(&corners).flat_map(|x| x.to_le_bytes()).collect();
             all.file.write_all(&bytes).context("cannot keep a frame of the animation (--no-pictures does without)")?;
             all.times.push(time);
         }
