@@ -214,6 +214,6 @@ pub(super) const SETTINGS: &[Setting] = &[
         kind: Kind::Choice(&["off", "on"]),
     },
     TEAR,
-    spares(4.0),
+    spares(6.0),
     UP,
 ];
