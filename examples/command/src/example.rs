@@ -129,8 +129,11 @@ pub struct CellsNow {
     /// Corners of each.
     pub corners: usize,
     /// The cells, given the fields of the state.
-    pub cells: Arc<dyn Fn(&[Field]) -> Cells + Send + Sync>,
+    pub cells: Arc<CellsOf>,
 }
+
+/// From the fields of a state to its cells.
+pub type CellsOf = dyn Fn(&[Field]) -> Cells + Send + Sync;
 
 impl fmt::Debug for CellsNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

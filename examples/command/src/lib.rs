@@ -25,7 +25,7 @@ mod settings;
 mod template;
 
 pub use entry::Entry;
-pub use example::{CellsNow, Check, Column, Example, Info, Look, Precision, Tolerance, find};
+pub use example::{CellsNow, CellsOf, Check, Column, Example, Info, Look, Precision, Tolerance, find};
 pub use meshweft_picture::{ColorMap, Prop, Section};
 pub use run::{Options, Run};
 pub use settings::{Kind, Setting, Settings};

@@ -5,7 +5,7 @@ use super::{Cloth, Folds, Node, Pieces, Ties};
 use anyhow::Result;
 use meshweft::{Incidence, Renewal, Stars};
 use meshweft_mesh::{CellKind, Cells, Field, Mesh};
-use meshweft_physics::{Panel, Tearing};
+use meshweft_physics::{Apart, Panel, Tearing};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What tears, and where.
@@ -103,13 +103,8 @@ impl Tear {
         Cells::of(CellKind::Triangle, corners.into_flattened())
     }
 
-    /// Lets go where the cloth is stretched too far, and gives the step that comes its elements. Returns the triangles, and the state of each place.
-    pub(super) fn renew(
-        &self,
-        scene: &Scene,
-        density: f64,
-        renewal: &mut Renewal<Cloth>,
-    ) -> (Vec<[u32; 3]>, Vec<Node<f64>>) {
+    /// Lets go where the cloth is stretched too far, and gives the step that comes its elements. Returns what the step begins with.
+    pub(super) fn renew(&self, scene: &Scene, density: f64, renewal: &mut Renewal<Cloth>) -> Apart<Node<f64>> {
         let numbers: Vec<u32> = (0..renewal.vertices()).map(|place| renewal.number(place)).collect();
         let mut nodes: Vec<Node<f64>> = numbers.iter().map(|&number| renewal.vertex(number)).collect();
         let node = |place: u32| &nodes[place as usize];
@@ -144,7 +139,7 @@ impl Tear {
         let own = elements.clone();
         let crease = move |i: Incidence<4>| own.bending.curved[i.element].seen_from(&i);
         renewal.set_shared(Folds, elements.folds.clone(), crease);
-        (torn.corners, nodes)
+        Apart { triangles: torn.corners, states: nodes }
     }
 
     /// The share of what a vertex weighs that one of its places does: that of the area around.

@@ -7,7 +7,7 @@ use meshweft::nalgebra::{Matrix3, Vector3};
 use meshweft::{Incidence, Renewal, Stars};
 use meshweft_mesh::contact::{Surface, crossings};
 use meshweft_mesh::{CellKind, Cells, Field, Mesh};
-use meshweft_physics::{Tearing, Torn, determinant};
+use meshweft_physics::{Apart, Tearing, Torn, determinant};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,9 +34,6 @@ struct Elements {
     /// Of each place, m³.
     volumes: Vec<f64>,
 }
-
-/// What a renewal has found: the surface, and the state of each place.
-pub(super) type Found = (Vec<[u32; 3]>, Vec<Node<f64>>);
 
 impl Tear {
     /// Gives a mesh spare vertices, each at the place of its own; the cells become the tets of the solid.
@@ -109,7 +106,7 @@ impl Tear {
         scene: &Scene,
         density: f64,
         renewal: &mut Renewal<Softbody>,
-    ) -> meshweft::Result<Found> {
+    ) -> meshweft::Result<Apart<Node<f64>>> {
         let numbers: Vec<u32> = (0..renewal.vertices()).map(|place| renewal.number(place)).collect();
         let mut nodes: Vec<Node<f64>> = numbers.iter().map(|&number| renewal.vertex(number)).collect();
         let node = |place: u32| &nodes[place as usize];
@@ -151,7 +148,7 @@ impl Tear {
         renewal.set_shared(Parts, elements.tets.clone(), move |i: Incidence<4>| own.inverse[i.element]);
         let own = elements.clone();
         renewal.set_shared(Links, elements.links.clone(), move |i: Incidence<2>| own.edges[i.element]);
-        Ok((elements.skin.clone(), nodes))
+        Ok(Apart { triangles: elements.skin.clone(), states: nodes })
     }
 
     /// Vertices that have split, and had better not: the inside of a solid may be inside out, and then what came to its surface would pass

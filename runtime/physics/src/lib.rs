@@ -46,4 +46,4 @@ pub use projection::{Constraint, Pushed, Tet};
 pub use symmetric::Symmetric;
 pub use system::System;
 pub use tearing::{Tearing, Torn};
-pub use touching::{Corridor, Moving, Touching};
+pub use touching::{Apart, Corridor, Moving, Touching};

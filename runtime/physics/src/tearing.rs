@@ -216,7 +216,7 @@ impl<const K: usize> Tearing<K> {
             }
             let (largest, along) = spread.principal();
             // Not so of a sum that is no number either.
-            if !(largest > most * measure && measure > 0.0) || !may(place) {
+            if !(largest > most * measure && measure > 0.0 && may(place)) {
                 return Vec::new();
             }
             let own = at(place);

@@ -32,6 +32,14 @@ struct Known {
     facing: Facing,
 }
 
+/// A surface that has come apart, by vertices of the mesh.
+pub struct Apart<V> {
+    /// Its triangles.
+    pub triangles: Vec<[u32; 3]>,
+    /// The states of all vertices.
+    pub states: Vec<V>,
+}
+
 /// What a step begins with; all by numbers along the curve.
 struct Approach {
     /// What comes near what, and how it repels.
@@ -112,8 +120,8 @@ impl Touching {
     }
 
     /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess`: the name of the field that takes where
-    /// sweeps are to start, m; `torn`: triangles and states of vertices that are others than at first and in the renewal, by vertices of the
-    /// mesh; `moving`: how a vertex moves by itself.
+    /// sweeps are to start, m; `torn`: triangles and states, where they are others than at first and
+    /// in the renewal; `moving`: how a vertex moves by itself.
     ///
     /// # Errors
     /// Places with which nothing can be computed; more gaps than memory should hold.
@@ -122,12 +130,12 @@ impl Touching {
         renewal: &mut Renewal<P>,
         gaps: S,
         guess: &'static str,
-        torn: Option<(Vec<[u32; 3]>, Vec<VertexOf<P, f64>>)>,
+        torn: Option<Apart<VertexOf<P, f64>>>,
         moving: impl Fn(VertexOf<P, f64>) -> Moving,
     ) -> meshweft::Result<()> {
         let (triangles, moving): (_, Vec<Moving>) = match torn {
             None => (&self.triangles, (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect()),
-            Some((ref triangles, states)) => {
+            Some(Apart { ref triangles, states }) => {
                 let mut all = vec![Moving { from: [0.0; 3], to: [0.0; 3], compliance: 0.0 }; states.len()];
                 states.into_iter().zip(0..).for_each(|(state, v)| all[renewal.number(v) as usize] = moving(state));
                 (triangles, all)

@@ -11,12 +11,15 @@ use meshweft_examples::cloth::{Cloth, ClothOptions};
 use meshweft_mesh::{CellKind, Cells, Mesh};
 use scenes::{Random, Scene};
 
+/// From a run to the surface that its state has.
+type SurfaceOf<P, T> = dyn Fn(&Simulation<P, T>) -> Surface;
+
 /// A run whose every state is looked at.
 struct Run<P: Program, T: Number> {
     simulation: Simulation<P, T>,
     name: String,
     /// The surface that a state has.
-    surface: Box<dyn Fn(&Simulation<P, T>) -> Surface>,
+    surface: Box<SurfaceOf<P, T>>,
     steps: usize,
 }
 

@@ -114,8 +114,14 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     let order = plan.options.order.resolved(grain);
     let (gpus, mut rows) = (gpus(&plan), Vec::new());
     for order in orders(arguments.problem.is_ordered(), order, grain) {
-        let costs = costs_of(&mut cache, &plan, &mesh, order, &machine)?;
-        rows.extend(of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments)?);
+        let of_order = costs_of(&mut cache, &plan, &mesh, order, &machine)
+            .and_then(|costs| of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments));
+        match of_order {
+            Ok(of_order) => rows.extend(of_order),
+            // The order that a run would take comes first.
+            Err(error) if rows.is_empty() => return Err(error),
+            Err(error) => writeln!(console.err, "{order} is left out: {error:#}")?,
+        }
     }
     cache.save();
     if arguments.measure {
