@@ -167,7 +167,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Wave>(5);
     check::<Spring>(3);
     check::<Cloth>(13);
-    check::<Softbody>(11);
+    check::<Softbody>(12);
     check::<Xpbd>(11);
 }
 

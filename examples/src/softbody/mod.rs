@@ -14,6 +14,7 @@ mod checks;
 mod load;
 pub(crate) mod options;
 mod scene;
+mod shape;
 mod solve;
 mod tear;
 
@@ -270,7 +271,7 @@ impl Program for Softbody {
 
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
         let tear = self.scene.tear.as_ref();
-        let torn = tear.map(|tear| tear.renew(&self.scene, self.options.density, renewal)).transpose()?;
+        let torn = tear.map(|tear| tear.renew(self.options.density, renewal)).transpose()?;
         let Some(touching) = &self.scene.touching else { return Ok(()) };
         let Parameters { dt, air, solid, grip, .. } = self.parameters(renewal.time());
         let moving = |Node { position, target, velocity, falling, free, mass, .. }| {

@@ -1,6 +1,6 @@
 //! Solids that tear where they are stretched too far.
 
-use super::scene::{Scene, Shape};
+use super::shape::Shape;
 use super::{Edge, Links, Node, Parts, Softbody};
 use anyhow::Result;
 use meshweft::nalgebra::{Matrix3, Vector3};
@@ -17,6 +17,10 @@ pub(super) struct Tear {
     once: Vec<u32>,
     /// By how much more than its length at rest the solid may be stretched, as a share of it.
     limit: f64,
+    /// Whether what has torn is to pass through nothing.
+    touches: bool,
+    /// Positions at rest, m.
+    places: Vec<[f64; 3]>,
     /// Of each tet the inverse of the matrix of its edges from the first corner at rest, 1/m, and its volume, m³.
     rest: Vec<(Matrix3<f64>, f64)>,
     /// What there is between corners, as it was last.
@@ -40,7 +44,7 @@ impl Tear {
     ///
     /// # Errors
     /// More than 64 tets at a vertex; too many vertices.
-    pub(super) fn of(mesh: &mut Mesh, tets: Vec<[u32; 4]>, (limit, spares): (f64, u32)) -> Result<Tear> {
+    pub(super) fn of(mesh: &mut Mesh, tets: Vec<[u32; 4]>, (limit, spares): (f64, u32), touches: bool) -> Result<Tear> {
         let at_rest = |&corners: &[u32; 4]| {
             let [a, b, c, d] = corners.map(|v| Vector3::from(mesh.points()[v as usize]));
             let edges = Matrix3::from_columns(&[b - a, c - a, d - a]);
@@ -51,7 +55,8 @@ impl Tear {
         let rest = tets.iter().map(at_rest).collect();
         let tearing = Tearing::new(mesh.points().len() as u32, tets, spares)?;
         *mesh = tearing.mesh(mesh, CellKind::Tet)?;
-        Ok(Tear { once: tearing.once(), tearing, limit, rest, known: Mutex::default() })
+        let (once, places) = (tearing.once(), mesh.points().to_vec());
+        Ok(Tear { tearing, once, limit, touches, places, rest, known: Mutex::default() })
     }
 
     /// Of each place the vertex that it belongs to.
@@ -81,32 +86,27 @@ impl Tear {
     }
 
     /// The elements between these corners. `numbers`: of places along the curve.
-    fn elements(&self, corners: &[[u32; 4]], scene: &Scene, numbers: &[u32]) -> meshweft::Result<Arc<Elements>> {
+    fn elements(&self, corners: &[[u32; 4]], numbers: &[u32]) -> meshweft::Result<Arc<Elements>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(elements) = known.as_ref().filter(|elements| elements.corners == corners) {
             return Ok(elements.clone());
         }
         let number = |place: u32| numbers[place as usize];
-        let Shape { edges, weights, volumes, skin, .. } = Shape::of_tets(&scene.rest, corners.to_vec())?;
+        let Shape { edges, weights, volumes, skin, .. } = Shape::of_tets(&self.places, corners.to_vec())?;
         let elements = Arc::new(Elements {
             corners: corners.to_vec(),
             skin,
             tets: Arc::new(corners.iter().map(|corners| corners.map(number)).collect()),
             inverse: self.rest.iter().map(|&(_, volume)| 1.0 / (6.0 * volume)).collect(),
             links: Arc::new(edges.iter().map(|ends| ends.map(number)).collect()),
-            edges: edges.iter().zip(weights).map(|(&ends, weight)| Edge::at_rest(ends, weight, &scene.rest)).collect(),
+            edges: edges.iter().zip(weights).map(|(&ends, weight)| Edge::at_rest(ends, weight, &self.places)).collect(),
             volumes,
         });
         Ok(known.insert(elements).clone())
     }
 
     /// Lets go where the solid is stretched too far, and gives the step that comes its elements.
-    pub(super) fn renew(
-        &self,
-        scene: &Scene,
-        density: f64,
-        renewal: &mut Renewal<Softbody>,
-    ) -> meshweft::Result<Apart<Node<f64>>> {
+    pub(super) fn renew(&self, density: f64, renewal: &mut Renewal<Softbody>) -> meshweft::Result<Apart<Node<f64>>> {
         let numbers: Vec<u32> = (0..renewal.vertices()).map(|place| renewal.number(place)).collect();
         let mut nodes: Vec<Node<f64>> = numbers.iter().map(|&number| renewal.vertex(number)).collect();
         let node = |place: u32| &nodes[place as usize];
@@ -124,9 +124,9 @@ impl Tear {
         let (torn, elements) = loop {
             let may = |place: u32| node(place).free > 0.0 && !whole.contains(&self.once[place as usize]);
             let torn = self.tearing.tear(corners.clone(), limit, at, may, stretched);
-            let elements = self.elements(&torn.corners, scene, &numbers)?;
-            let crossed = match scene.touching.is_some() && !torn.changed.is_empty() {
-                true => self.crossed(&torn, &elements.skin, scene, at)?,
+            let elements = self.elements(&torn.corners, &numbers)?;
+            let crossed = match self.touches && !torn.changed.is_empty() {
+                true => self.crossed(&torn, &elements.skin, at)?,
                 false => Vec::new(),
             };
             if crossed.is_empty() {
@@ -157,10 +157,9 @@ impl Tear {
         &self,
         torn: &Torn<4>,
         skin: &[[u32; 3]],
-        scene: &Scene,
         at: impl Fn(u32) -> Vector3<f64>,
     ) -> Result<Vec<u32>, meshweft_mesh::Error> {
-        let surface = Surface::new(&scene.rest, skin, &[], &[])?.with_once(self.once.clone());
+        let surface = Surface::new(&self.places, skin, &[], &[])?.with_once(self.once.clone());
         let mut places: Vec<[f64; 3]> = (0..self.tearing.places()).map(|place| at(place).into()).collect();
         for (&place, &from) in torn.changed.iter().zip(&torn.from) {
             places[place as usize] = at(from).into();

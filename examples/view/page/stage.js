@@ -72,7 +72,9 @@ export class Stage {
   }
 
   /** Builds what is drawn of a mesh. */
-  build(model) {
+  /** Draws another mesh; `stays`: the camera and what is shown do. */
+  build(model, stays = false) {
+    const shown = stays && [this.faces.visible, this.wires.visible, this.dots.visible];
     this.scene.clear();
     this.model = model;
     const count = model.vertices.length;
@@ -118,7 +120,8 @@ export class Stage {
     this.mark.renderOrder = 2;
     this.addProps(model);
     this.placesMoved();
-    this.home();
+    if (stays) [this.faces.visible, this.wires.visible, this.dots.visible] = shown;
+    else this.home();
   }
 
   addProps({ props, center }) {

@@ -13,7 +13,7 @@ const stage = new Stage($("scene"));
 let [model, plots, socket, pending] = [null, null, null, null];
 let [values, bounds, seen] = [null, null, ""];
 let status = { paused: false, pace: 0, at: 0, over: null, dials: [], refused: null };
-let [playing, nextPlay, tries] = [false, 0, 0];
+let [playing, nextPlay, tries, isNew] = [false, 0, 0, true];
 /** What a test may look at. */
 const shown = { frames: 0, bytes: 0, step: -1, time: 0, fps: 0 };
 globalThis.meshweft = shown;
@@ -27,7 +27,7 @@ function ask(request) {
 function connect() {
   socket = new WebSocket(new URL("live", location.href).href.replace(/^http/, "ws"));
   socket.binaryType = "arraybuffer";
-  socket.onopen = () => { tries = 0; trouble(""); };
+  socket.onopen = () => { tries = 0; isNew = true; trouble(""); };
   socket.onmessage = ({ data }) => (typeof data === "string" ? told(JSON.parse(data)) : received(data));
   socket.onclose = () => {
     if (status.over) return;
@@ -38,8 +38,12 @@ function connect() {
 
 function received(buffer) {
   shown.bytes += buffer.byteLength;
-  if (kind(buffer) === 1) start(decodeModel(buffer));
-  else pending = decodeFrame(buffer);
+  if (kind(buffer) === 1) {
+    const described = decodeModel(buffer);
+    if (isNew) start(described);
+    else changed(described);
+    isNew = false;
+  } else pending = decodeFrame(buffer);
 }
 
 function told(news) {
@@ -56,6 +60,15 @@ function told(news) {
 function trouble(text) {
   $("trouble").textContent = text;
   $("trouble").hidden = !text;
+}
+
+/** The mesh has other cells: all else stays as it was chosen. */
+function changed(described) {
+  model = described;
+  stage.build(model, true);
+  stage.setMap(model.maps[$("map").value]);
+  restyle();
+  ask({ ready: true });
 }
 
 // --- what is told once

@@ -5,7 +5,7 @@ use super::facing::Facing;
 use super::gap::{Gap, Repulsion};
 use super::system::System;
 use meshweft::mesh::contact::{self, FREEDOM, Finder, Surface, crossings, edge_edge, point_triangle, separate};
-use meshweft::mesh::{Error, Result};
+use meshweft::mesh::{Error, Result, parallel};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Kernels, Length, Neighbors, Real, Renewal, SharedOf, Star, VertexOf, record};
 use std::sync::{Mutex, PoisonError};
@@ -49,7 +49,7 @@ struct Approach {
 }
 
 /// A vertex at the start of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moving {
     /// Where it is, m.
     pub from: [f64; 3],
@@ -131,12 +131,14 @@ impl Touching {
         gaps: S,
         guess: &'static str,
         torn: Option<Apart<VertexOf<P, f64>>>,
-        moving: impl Fn(VertexOf<P, f64>) -> Moving,
+        moving: impl Fn(VertexOf<P, f64>) -> Moving + Sync,
     ) -> meshweft::Result<()> {
         let (triangles, moving): (_, Vec<Moving>) = match torn {
-            None => (&self.triangles, (0..renewal.vertices()).map(|v| moving(renewal.vertex(v))).collect()),
+            None => {
+                (&self.triangles, parallel::collect(renewal.vertices() as usize, |v| moving(renewal.vertex(v as u32))))
+            }
             Some(Apart { ref triangles, states }) => {
-                let mut all = vec![Moving { from: [0.0; 3], to: [0.0; 3], compliance: 0.0 }; states.len()];
+                let mut all = vec![Moving::default(); states.len()];
                 states.into_iter().zip(0..).for_each(|(state, v)| all[renewal.number(v) as usize] = moving(state));
                 (triangles, all)
             }

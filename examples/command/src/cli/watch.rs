@@ -5,7 +5,7 @@ use super::console::Console;
 use super::hosts;
 use crate::{Run, Setting};
 use anyhow::{Context, Result};
-use meshweft_mesh::Field;
+use meshweft_mesh::{Cells, Field, Mesh};
 use meshweft_view::{Config, Dial, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -70,6 +70,8 @@ pub(super) struct Watch {
     about: String,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
+    /// What pages were told that there is, with the corners of its cells, where those change.
+    described: Option<(Model, Vec<u32>)>,
     /// When pages were last told of hosts.
     told: Option<Instant>,
     /// The settings of the run, which pages may change.
@@ -85,7 +87,14 @@ impl Watch {
         console: &mut Console,
     ) -> Result<Watch> {
         let open = |address| open(&Config { address, ..Config::default() }, console);
-        Ok(Watch { view: address.map(open).transpose()?, about, still: Vec::new(), told: None, changes })
+        Ok(Watch {
+            view: address.map(open).transpose()?,
+            about,
+            still: Vec::new(),
+            described: None,
+            told: None,
+            changes,
+        })
     }
 
     /// Hands over what pages want, and waits while they want the run to. Returns whether it may take a step: not after a signal.
@@ -170,8 +179,9 @@ impl Watch {
                     value,
                 };
                 let dials = self.changes.live(run).iter().map(dial).collect();
-                let model = describe(name, &self.about, &self.still, run)?;
-                view.describe(Model { dials, ..model });
+                let model = Model { dials, ..describe(name, &self.about, &self.still, run)? };
+                self.described = cells(run)?.map(|cells| (model.clone(), cells.all_corners().to_vec()));
+                view.describe(model);
             }
             Turn::Show(wanted) => {
                 // Before the state is asked for, for which all hosts take all steps.
@@ -180,6 +190,13 @@ impl Watch {
                 let table = if hosts.is_empty() { Vec::new() } else { hosts::now(&hosts, run.steps()) };
                 if !table.is_empty() {
                     self.told = Some(Instant::now());
+                }
+                if let (Some((model, corners)), Some(cells)) = (&mut self.described, cells(run)?)
+                    && cells.all_corners() != corners
+                {
+                    *corners = cells.all_corners().to_vec();
+                    model.shape = Shape::of(&Mesh::new(model.points.clone(), cells)?);
+                    view.describe(model.clone());
                 }
                 let frame = frame(run, &self.still, wanted)?;
                 view.show(Frame { table, ..frame });
@@ -208,6 +225,11 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     let of_mesh = still.iter().map(|field| quantity(&field.name, field.components));
     let of_hosts = (!run.hosts().is_empty()).then(|| quantity(HOST, 1));
     let fields: Vec<Quantity> = of_state.chain(of_mesh).chain(of_hosts).collect();
+    let points = run.points(&moving(run)?)?;
+    let shape = match cells(run)? {
+        Some(cells) => Shape::of(&Mesh::new(points.clone(), cells)?),
+        None => Shape::of(run.mesh()),
+    };
     Ok(Model {
         name: name.into(),
         about: about.into(),
@@ -215,13 +237,18 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
         map: look.map,
         metrics,
         moves: look.positions.is_some() || look.lift != 0.0,
-        points: run.points(&moving(run)?)?,
-        shape: Shape::of(run.mesh()),
+        points,
+        shape,
         cells: run.mesh().cells().len(),
         props: look.props.clone(),
         fields,
         ..Model::default()
     })
+}
+
+/// The cells of the state, if they change.
+fn cells(run: &Run) -> Result<Option<Cells>> {
+    run.look().cells.as_ref().map(|now| Ok((now.cells)(&run.state()?))).transpose()
 }
 
 /// The fields that say where the points are, if they move.
