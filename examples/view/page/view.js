@@ -15,7 +15,7 @@ let [values, bounds, seen] = [null, null, ""];
 let status = { paused: false, pace: 0, at: 0, over: null, dials: [], refused: null };
 let [playing, nextPlay, tries, isNew] = [false, 0, 0, true];
 /** What a test may look at. */
-const shown = { frames: 0, bytes: 0, step: -1, time: 0, fps: 0 };
+const shown = { frames: 0, shapes: 0, bytes: 0, step: -1, time: 0, fps: 0 };
 globalThis.meshweft = shown;
 
 // --- the connection
@@ -39,6 +39,7 @@ function connect() {
 function received(buffer) {
   shown.bytes += buffer.byteLength;
   if (kind(buffer) === 1) {
+    shown.shapes++;
     const described = decodeModel(buffer);
     if (isNew) start(described);
     else changed(described);

@@ -187,6 +187,16 @@ async function test() {
   run.child.kill("SIGINT");
   is((await run.ended) === 130, "Ctrl-C stops a watched run");
 
+  const torn = ["--set", "tear=0.05", "--set", "pins=side", "--mesh", "sheet:30"];
+  run = await serve("run", "cloth", "--view", ...torn, "--steps", "100000", "--no-pictures", "--quiet", "--out", join(scratch, "cloth"));
+  await page.go(run.url);
+  await page.set("wires", true);
+  await until("cloth that tears", () => page.value("meshweft.shapes > 3 && meshweft.frames > 6"));
+  is(await page.value("document.getElementById('wires').checked"), "what tears is drawn anew, as it was chosen");
+  await page.shoot("9-torn");
+  run.child.kill("SIGINT");
+  is((await run.ended) === 130, "Ctrl-C stops a run that tears");
+
   run = await serve("run", "wave", "--view", "--steps", "1000000", "--no-pictures", "--quiet", "--out", join(scratch, "wave"));
   await page.go(run.url);
   await page.set("pace", "7");
