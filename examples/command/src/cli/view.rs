@@ -5,7 +5,7 @@ use super::options::at_least;
 use super::{memory, meshes, watch};
 use anyhow::Result;
 use clap::Args;
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::{Cells, Field, Mesh};
 use meshweft_picture::ColorMap;
 use meshweft_view::{Config, Frame, History, Model, Quantity, Series, Shape, Span, Turn, Wanted, fields_of};
 use std::ffi::OsString;
@@ -56,7 +56,13 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
     while console.signals.count() == 0 {
         match view.turn() {
             Turn::Describe => view.describe(states.describe()),
-            Turn::Show(wanted) => view.show(states.frame(&wanted)),
+            Turn::Show(wanted) => {
+                let frame = states.frame(&wanted);
+                if let Some(model) = states.changed() {
+                    view.describe(model);
+                }
+                view.show(frame);
+            }
             Turn::Step | Turn::Set(_) | Turn::Wait => {}
         }
     }
@@ -75,7 +81,11 @@ struct States {
     fields: Vec<(String, usize)>,
     /// The last one that was read, and its place.
     at: usize,
-    read: Result<(Vec<[f64; 3]>, Vec<Field>), String>,
+    read: Result<(Mesh, Vec<Field>), String>,
+    /// Its cells, if those are others than pages know.
+    cells: Option<Cells>,
+    /// The cells that pages know.
+    known: Cells,
     /// What its run has measured.
     history: History,
 }
@@ -87,8 +97,15 @@ impl States {
         let last = series.as_ref().and_then(|series| series.read(series.states().len() - 1).ok());
         let is_same = |last: &Mesh| last.points().len() == first.points().len();
         let moves = last.filter(is_same).is_some_and(|last| last.points() != first.points());
-        let read = Ok((first.points().to_vec(), all));
-        States { name, first, series, moves, fields, at: 0, read, history: History::default() }
+        let (read, known) = (Ok((first.clone(), all)), first.cells().clone());
+        let history = History::default();
+        States { name, first, series, moves, fields, at: 0, read, cells: None, known, history }
+    }
+
+    /// What there is to see now, if the state that was shown last has other cells than the one before.
+    fn changed(&mut self) -> Option<Model> {
+        self.known = self.cells.take()?;
+        Some(self.describe())
     }
 
     fn describe(&self) -> Model {
@@ -111,8 +128,9 @@ impl States {
             history: self.history.lines.clone(),
             moves: self.series.is_some(),
             points: self.first.points().to_vec(),
-            shape: Shape::of(&self.first),
-            cells: self.first.cells().len(),
+            shape: Mesh::new(self.first.points().to_vec(), self.known.clone())
+                .map_or_else(|_| Shape::of(&self.first), |mesh| Shape::of(&mesh)),
+            cells: self.known.len(),
             span: Span::States(if self.series.is_some() { times } else { vec![0.0] }),
             ..Model::default()
         }
@@ -126,35 +144,38 @@ impl States {
         }
         let time = self.series.as_ref().map_or(0.0, |series| series.states()[at].time);
         let frame = Frame { step: at as u64, time, ..Frame::default() };
-        let (points, all) = match &self.read {
+        let (mesh, all) = match &self.read {
             Ok(read) => read,
             Err(trouble) => return Frame { trouble: Some(trouble.clone()), ..frame },
         };
+        if mesh.cells() != &self.known {
+            self.cells = Some(mesh.cells().clone());
+        }
         let found = |&place: &usize| {
             let (name, components) = self.fields.get(place)?;
             let field = all.iter().find(|field| field.name == *name && field.components == *components)?;
             Some((place, field.values.clone()))
         };
-        let moved = if self.series.is_some() { points.clone() } else { Vec::new() };
+        let moved = if self.series.is_some() { mesh.points().to_vec() } else { Vec::new() };
         Frame { points: moved, fields: wanted.fields.iter().filter_map(found).collect(), ..frame }
     }
 }
 
-/// Reads a state, which must have the cells of the first one.
-fn read(series: &Series, at: usize, first: &Mesh) -> Result<(Vec<[f64; 3]>, Vec<Field>), String> {
+/// Reads a state, which must have as many points as the first one; what comes apart has other cells.
+fn read(series: &Series, at: usize, first: &Mesh) -> Result<(Mesh, Vec<Field>), String> {
     let mesh = series.read(at).map_err(|error| error.to_string())?;
-    let is_same =
-        mesh.points().len() == first.points().len() && mesh.cells().all_corners() == first.cells().all_corners();
-    match is_same {
-        true => Ok((mesh.points().to_vec(), fields_of(&mesh))),
-        false => Err(format!("state {} has other cells than the first one: view its file alone", at + 1)),
+    let (points, wanted) = (mesh.points().len(), first.points().len());
+    if points != wanted {
+        return Err(format!("state {} has {points} points, the first one {wanted}: view its file alone", at + 1));
     }
+    let fields = fields_of(&mesh);
+    Ok((mesh, fields))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use meshweft_mesh::{generate::generate, io};
+    use meshweft_mesh::{CellKind, generate::generate, io};
 
     #[test]
     fn a_series_is_shown_state_by_state_and_what_is_wrong_with_one_is_said() {
@@ -180,8 +201,18 @@ mod tests {
         let mut show = |at| states.frame(&Wanted { fields: vec![0, 9], metrics: true, at });
         let second = show(1);
         assert_eq!((second.time, second.fields, second.points.len()), (1.5, vec![(0, vec![1.0; 16])], 16));
-        assert!(show(2).trouble.unwrap().contains("state 3 has other cells"));
+        assert!(show(2).trouble.unwrap().contains("state 3 has 25 points, the first one 16"));
         assert_eq!(show(0).fields[0].1[0], 0.0);
         assert_eq!(show(99).step, 2);
+        // What comes apart.
+        let torn = states.first.cells().all_corners()[3..].to_vec();
+        let mut mesh = Mesh::new(states.first.points().to_vec(), Cells::of(CellKind::Triangle, torn)).unwrap();
+        mesh.set_point_field(Field { name: "level".into(), components: 1, values: vec![2.0; 16] }).unwrap();
+        io::write(&folder.path().join("2.vtu"), &mesh).unwrap();
+        assert!(states.changed().is_none());
+        assert_eq!(states.frame(&Wanted { fields: vec![0], metrics: false, at: 0 }).trouble, None);
+        assert_eq!(states.frame(&Wanted { fields: vec![0], metrics: false, at: 2 }).fields[0].1, [2.0; 16]);
+        assert_eq!(states.changed().unwrap().cells, mesh.cells().len());
+        assert!(states.changed().is_none());
     }
 }
