@@ -227,6 +227,25 @@ impl Mesh {
         Ok(())
     }
 
+    /// A mesh with the same points and the fields of those, and other cells, without fields and groups.
+    ///
+    /// # Errors
+    /// A corner that is no point.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Cells, Field, generate::generate};
+    /// let mut sheet = generate("sheet:3", 1)?;
+    /// sheet.set_point_field(Field { name: "body".into(), components: 1, values: vec![2.0; 9] })?;
+    /// let points = sheet.with_cells(Cells::new())?;
+    /// assert_eq!((points.cells().len(), points.point_fields()), (0, sheet.point_fields()));
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn with_cells(&self, cells: Cells) -> Result<Mesh> {
+        let mut mesh = Mesh::new(self.points.clone(), cells)?;
+        mesh.point_fields = self.point_fields.clone();
+        Ok(mesh)
+    }
+
     /// Smallest box around the points: lower and upper corner; two zeros for an empty mesh. Cost O(n): once for a mesh, not for each
     /// vertex.
     pub fn bounds(&self) -> [[f64; 3]; 2] {

@@ -123,21 +123,16 @@ pub struct Look {
     pub cells: Option<CellsNow>,
 }
 
-/// The cells that a mesh has in a state: as many as at the start, each in its place, all triangles or all tets.
+/// The cells that a mesh has in a state, given the fields of that: as many as at the start, each in its place, all of one kind.
 #[derive(Clone)]
-pub struct CellsNow {
-    /// Corners of each.
-    pub corners: usize,
-    /// The cells, given the fields of the state.
-    pub cells: Arc<CellsOf>,
-}
+pub struct CellsNow(pub Arc<CellsOf>);
 
 /// From the fields of a state to its cells.
 pub type CellsOf = dyn Fn(&[Field]) -> Cells + Send + Sync;
 
 impl fmt::Debug for CellsNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CellsNow").field("corners", &self.corners).finish_non_exhaustive()
+        f.write_str("CellsNow(..)")
     }
 }
 

@@ -571,7 +571,7 @@ impl Example for Cloth {
             true => vec![Prop::Ball { center, radius }, Prop::Ground { height: 0.0 }],
             false => vec![],
         };
-        let now = |tear: Arc<Tear>| CellsNow { corners: 3, cells: Arc::new(move |fields| tear.cells(fields)) };
+        let now = |tear: Arc<Tear>| CellsNow(Arc::new(move |fields| tear.cells(fields)));
         let cells = self.tear.clone().map(now);
         Look { positions: Some("position"), props, cells, ..Look::default() }
     }

@@ -355,7 +355,7 @@ impl Example for Softbody {
         if radius > 0.0 && self.options.has_contact() {
             props.push(Prop::Ball { center, radius });
         }
-        let now = |tear: Arc<Tear>| CellsNow { corners: 4, cells: Arc::new(move |fields| tear.cells(fields)) };
+        let now = |tear: Arc<Tear>| CellsNow(Arc::new(move |fields| tear.cells(fields)));
         Look {
             positions: Some("position"),
             color: Some(if is_pile { "body" } else { "stretch" }),

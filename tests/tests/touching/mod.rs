@@ -99,7 +99,7 @@ fn cloth(scene: &Scene, order: Order, threads: usize) -> Run<Cloth, f32> {
         let corners = look
             .cells
             .as_ref()
-            .map_or(triangles.clone(), |now| (now.cells)(&[holds]).all_corners().as_chunks::<3>().0.to_vec());
+            .map_or(triangles.clone(), |now| (now.0)(&[holds]).all_corners().as_chunks::<3>().0.to_vec());
         let rest: Vec<[f64; 3]> = once.iter().map(|&v| rest[v as usize]).collect();
         Surface::new(&rest, &corners, &[], &[]).unwrap().with_once(once.clone())
     };

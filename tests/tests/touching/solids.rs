@@ -76,7 +76,7 @@ impl Scene {
             let skin = match &look.cells {
                 None => skin.clone(),
                 Some(now) => {
-                    let cells = (now.cells)(&[simulation.field("holds").unwrap()]);
+                    let cells = (now.0)(&[simulation.field("holds").unwrap()]);
                     Mesh::new(rest.clone(), cells).unwrap().surface()
                 }
             };

@@ -82,8 +82,6 @@ struct States {
     /// The last one that was read, and its place.
     at: usize,
     read: Result<(Mesh, Vec<Field>), String>,
-    /// Its cells, if those are others than pages know.
-    cells: Option<Cells>,
     /// The cells that pages know.
     known: Cells,
     /// What its run has measured.
@@ -99,12 +97,16 @@ impl States {
         let moves = last.filter(is_same).is_some_and(|last| last.points() != first.points());
         let (read, known) = (Ok((first.clone(), all)), first.cells().clone());
         let history = History::default();
-        States { name, first, series, moves, fields, at: 0, read, cells: None, known, history }
+        States { name, first, series, moves, fields, at: 0, read, known, history }
     }
 
     /// What there is to see now, if the state that was shown last has other cells than the one before.
     fn changed(&mut self) -> Option<Model> {
-        self.known = self.cells.take()?;
+        let cells = self.read.as_ref().ok()?.0.cells();
+        if *cells == self.known {
+            return None;
+        }
+        self.known = cells.clone();
         Some(self.describe())
     }
 
@@ -128,7 +130,9 @@ impl States {
             history: self.history.lines.clone(),
             moves: self.series.is_some(),
             points: self.first.points().to_vec(),
-            shape: Mesh::new(self.first.points().to_vec(), self.known.clone())
+            shape: self
+                .first
+                .with_cells(self.known.clone())
                 .map_or_else(|_| Shape::of(&self.first), |mesh| Shape::of(&mesh)),
             cells: self.known.len(),
             span: Span::States(if self.series.is_some() { times } else { vec![0.0] }),
@@ -148,9 +152,6 @@ impl States {
             Ok(read) => read,
             Err(trouble) => return Frame { trouble: Some(trouble.clone()), ..frame },
         };
-        if mesh.cells() != &self.known {
-            self.cells = Some(mesh.cells().clone());
-        }
         let found = |&place: &usize| {
             let (name, components) = self.fields.get(place)?;
             let field = all.iter().find(|field| field.name == *name && field.components == *components)?;

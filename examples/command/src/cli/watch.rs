@@ -5,7 +5,7 @@ use super::console::Console;
 use super::hosts;
 use crate::{Run, Setting};
 use anyhow::{Context, Result};
-use meshweft_mesh::{Cells, Field, Mesh};
+use meshweft_mesh::{Cells, Field};
 use meshweft_view::{Config, Dial, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -195,7 +195,7 @@ impl Watch {
                     && cells.all_corners() != corners
                 {
                     *corners = cells.all_corners().to_vec();
-                    model.shape = Shape::of(&Mesh::new(model.points.clone(), cells)?);
+                    model.shape = Shape::of(&run.mesh().with_cells(cells)?);
                     view.describe(model.clone());
                 }
                 let frame = frame(run, &self.still, wanted)?;
@@ -227,7 +227,7 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     let fields: Vec<Quantity> = of_state.chain(of_mesh).chain(of_hosts).collect();
     let points = run.points(&moving(run)?)?;
     let shape = match cells(run)? {
-        Some(cells) => Shape::of(&Mesh::new(points.clone(), cells)?),
+        Some(cells) => Shape::of(&run.mesh().with_cells(cells)?),
         None => Shape::of(run.mesh()),
     };
     Ok(Model {
@@ -248,7 +248,7 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
 
 /// The cells of the state, if they change.
 fn cells(run: &Run) -> Result<Option<Cells>> {
-    run.look().cells.as_ref().map(|now| Ok((now.cells)(&run.state()?))).transpose()
+    run.look().cells.as_ref().map(|now| Ok((now.0)(&run.state()?))).transpose()
 }
 
 /// The fields that say where the points are, if they move.

@@ -11,7 +11,7 @@ use super::frame::Frame;
 use crate::example::{find, magnitude};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};
-use meshweft_mesh::{CellKind, Cells};
+use meshweft_mesh::{CellKind, Cells, Mesh};
 use meshweft_picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -43,7 +43,9 @@ pub(super) struct Film {
     triangles: Vec<[u32; 3]>,
     faces: Vec<[u32; 3]>,
     edges: Vec<[u32; 2]>,
-    /// Corners of cells that a frame has, if each has its own.
+    /// The kind of cells of which each frame has its own, if it has.
+    apart: Option<CellKind>,
+    /// Corners of those in a frame.
     corners: usize,
     /// The points of a mesh that stays where it is.
     still: Option<Vec<[f64; 3]>>,
@@ -108,8 +110,9 @@ impl Film {
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
         let Skin { mut triangles, mut faces, mut cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
-        let corners = if look.cells.is_some() { mesh.cells().all_corners().len() } else { 0 };
-        if corners > 0 {
+        let apart = look.cells.as_ref().and_then(|_| mesh.cells().iter().next()).map(|(kind, _)| kind);
+        let corners = apart.map_or(0, |_| mesh.cells().all_corners().len());
+        if apart.is_some() {
             // Each frame has its own.
             (triangles, faces, cuts) = Default::default();
         }
@@ -153,6 +156,7 @@ impl Film {
             triangles,
             faces,
             edges,
+            apart,
             corners,
             still,
             file,
@@ -336,11 +340,13 @@ impl Film {
                 Coloring::Scalar { label, values, range: scale(self.map(), &self.ranges), map: self.map() }
             }
         };
-        let of_frame =
-            (self.corners > 0).then(|| surface(self.look.cells.as_ref().map_or(3, |cells| cells.corners), corners));
+        let apart = self.apart.map(|kind| {
+            let cells = Cells::of(kind, corners.iter().map(|&v| v as u32).collect());
+            Mesh::new(moved.as_chunks().0.to_vec(), cells).map(|mesh| mesh.surface()).unwrap_or_default()
+        });
         let scene = Scene {
             points: self.still.as_deref().unwrap_or(moved.as_chunks().0),
-            triangles: of_frame.as_deref().unwrap_or(&self.triangles),
+            triangles: apart.as_deref().unwrap_or(&self.triangles),
             faces: &self.faces,
             edges: &self.edges,
             coloring,
@@ -392,24 +398,6 @@ impl Film {
         };
         format!("{}  t = {time} s", self.name)
     }
-}
-
-/// The surface of cells of so many corners, which are triangles or tets.
-fn surface(of_each: usize, corners: &[f64]) -> Vec<[u32; 3]> {
-    let corners: Vec<u32> = corners.iter().map(|&v| v as u32).collect();
-    if of_each == 3 {
-        return corners.as_chunks().0.to_vec();
-    }
-    let faces = corners.as_chunks().0.iter().flat_map(|&[a, b, c, d]| [[a, c, b], [a, b, d], [a, d, c], [b, c, d]]);
-    let sorted = |face: &[u32; 3]| {
-        let mut face = *face;
-        face.sort_unstable();
-        face
-    };
-    let mut faces: Vec<[u32; 3]> = faces.collect();
-    faces.sort_unstable_by_key(sorted);
-    // What two tets share is inside.
-    faces.chunk_by(|a, b| sorted(a) == sorted(b)).filter(|same| same.len() == 1).map(|same| same[0]).collect()
 }
 
 /// The numbers at the ends of the scale of colors, given the least and the largest of each state: how far it goes from the least value

@@ -19,7 +19,7 @@ impl Frame {
     /// # Errors
     /// A field that is missing.
     pub(super) fn of(run: &Run, moment: Moment, fields: Vec<Field>) -> Result<Frame> {
-        let cells = run.look().cells.as_ref().map(|now| (now.cells)(&fields));
+        let cells = run.look().cells.as_ref().map(|now| (now.0)(&fields));
         Ok(Frame { moment, points: run.points(&fields)?, fields, cells })
     }
 

@@ -41,9 +41,9 @@ impl Series {
         let Frame { moment, points, fields, cells } = frame;
         let stem = self.stem(moment);
         let Some(mesh) = &mut self.mesh else { return Ok(()) };
-        match cells {
-            Some(cells) => *mesh = Mesh::new(points, cells)?,
-            None => mesh.set_points(points)?,
+        mesh.set_points(points)?;
+        if let Some(cells) = cells {
+            *mesh = mesh.with_cells(cells)?;
         }
         fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
         let file = format!("{stem}.vtu");

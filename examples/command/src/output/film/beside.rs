@@ -61,6 +61,7 @@ impl Film {
             triangles,
             faces,
             edges,
+            apart: first.apart,
             corners,
             still: None,
             file: file(config, false)?,
