@@ -263,7 +263,7 @@ impl Cloth {
         let tear = tear.transpose()?.map(Arc::new);
         let touching = options.touching.then(|| scene.touching(mesh)).transpose()?;
         let touching = match &tear {
-            Some(tear) => touching.map(|touching| touching.with_once(tear.once().to_vec())),
+            Some(tear) => touching.map(|touching| touching.with_once(tear.tearing().once().to_vec())),
             None => touching,
         };
         let touching = touching.map(Arc::new);
@@ -400,6 +400,7 @@ impl Program for Cloth {
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
             },
+            // Without gaps nothing has to be near its way.
             freedom: self.touching.as_ref().map_or(1e30, |touching| touching.freedom()),
         }
     }
@@ -451,7 +452,7 @@ impl Program for Cloth {
         let area = self.scene.area(v);
         // What holds nothing yet stays where it is. Without any mass it would have no place to be solved for.
         let (free, mass) = match &self.tear {
-            Some(tear) if tear.is_spare(v) => (0.0, SPARE * self.density * area),
+            Some(tear) if tear.tearing().is_spare(v) => (0.0, SPARE * self.density * area),
             _ if self.scene.pinned[v as usize] => (0.0, self.density * area),
             _ => (1.0, self.density * area),
         };

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What tears, and where.
 pub(crate) struct Tear {
     tearing: Tearing<3>,
-    once: Vec<u32>,
     /// By how much more than its length at rest cloth may be stretched, as a share of it.
     limit: f64,
     /// Whether it bends.
@@ -39,25 +38,19 @@ impl Tear {
     /// More than 64 triangles at a vertex; too many vertices.
     pub(super) fn of(mesh: &mut Mesh, scene: &mut Scene, (limit, spares): (f64, u32), bends: bool) -> Result<Tear> {
         let tearing = Tearing::new(mesh.points().len() as u32, mesh.triangles(), spares)?;
-        let once = tearing.once();
         *mesh = tearing.mesh(mesh, CellKind::Triangle)?;
-        scene.rest = of(&once, &scene.rest);
-        scene.areas = of(&once, &scene.areas);
-        scene.pinned = of(&once, &scene.pinned);
+        scene.rest = of(tearing.once(), &scene.rest);
+        scene.areas = of(tearing.once(), &scene.areas);
+        scene.pinned = of(tearing.once(), &scene.pinned);
         let at_corners = |&corners: &[u32; 3]| corners.map(|v| scene.rest[v as usize]);
         let rest: Vec<[[f64; 3]; 3]> = tearing.elements().iter().map(at_corners).collect();
         let panels = rest.iter().map(|&corners| Panel::at_rest(corners)).collect();
-        Ok(Tear { tearing, once, limit, bends, rest: Arc::new(rest), panels, known: Mutex::default() })
+        Ok(Tear { tearing, limit, bends, rest: Arc::new(rest), panels, known: Mutex::default() })
     }
 
-    /// Of each place the vertex that it belongs to.
-    pub(super) fn once(&self) -> &[u32] {
-        &self.once
-    }
-
-    /// Whether a place holds nothing before anything tears.
-    pub(super) fn is_spare(&self, place: u32) -> bool {
-        self.once[place as usize] != place
+    /// The places of vertices.
+    pub(super) fn tearing(&self) -> &Tearing<3> {
+        &self.tearing
     }
 
     /// Adds the stars that change as it tears.
@@ -97,10 +90,8 @@ impl Tear {
 
     /// The triangles of a state.
     pub(super) fn cells(&self, fields: &[Field]) -> Cells {
-        let holds = fields.iter().find(|field| field.name == "holds");
-        let corners = holds.map(|field| self.tearing.corners(Tearing::<3>::held_in(field)));
-        let corners = corners.unwrap_or_else(|| self.tearing.elements().to_vec());
-        Cells::of(CellKind::Triangle, corners.into_flattened())
+        let holds = fields.iter().find(|field| field.name == "holds").expect("the state has it");
+        self.tearing.cells(CellKind::Triangle, holds)
     }
 
     /// Lets go where the cloth is stretched too far, and gives the step that comes its elements. Returns what the step begins with.
@@ -145,7 +136,7 @@ impl Tear {
     /// The share of what a vertex weighs that one of its places does: that of the area around.
     fn share(&self, place: u32, corners: &[[u32; 3]]) -> f64 {
         let area = |elements: &mut dyn Iterator<Item = usize>| elements.map(|e| self.panels[e].area).sum::<f64>();
-        let vertex = self.once[place as usize];
+        let vertex = self.tearing.vertex_of(place);
         let all = area(&mut self.tearing.held(vertex, self.tearing.elements()));
         if all > 0.0 { area(&mut self.tearing.held(place, corners)) / all } else { 1.0 }
     }

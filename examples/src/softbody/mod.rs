@@ -245,6 +245,7 @@ impl Program for Softbody {
             relaxation: self.relaxation,
             grip: self.scene.grip(options, time + options.dt),
             obstacles: self.scene.obstacles(options, time),
+            // Without gaps nothing has to be near its way.
             freedom: self.scene.touching.as_ref().map_or(1e30, |touching| touching.freedom()),
         }
     }
@@ -294,7 +295,7 @@ impl Program for Softbody {
         let volume = Some(self.scene.volumes[v as usize]).filter(|&volume| volume > 0.0).unwrap_or(1e-6);
         let mass = self.options.density * volume;
         // What holds nothing yet stays where it is. Without any mass it would have no place to be solved for.
-        let is_spare = self.scene.tear.as_ref().is_some_and(|tear| tear.is_spare(v));
+        let is_spare = self.scene.tear.as_ref().is_some_and(|tear| tear.tearing().is_spare(v));
         let (free, mass) = if is_spare { (0.0, SPARE * mass) } else { (free, mass) };
         Node {
             position,

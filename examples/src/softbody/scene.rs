@@ -72,14 +72,14 @@ impl Scene {
             .map(|limit| Tear::of(mesh, tets.clone(), (limit, options.spares), options.touching))
             .transpose()?;
         if let Some(tear) = &tear {
-            volumes = tear.once().iter().map(|&v| volumes[v as usize]).collect();
+            volumes = tear.tearing().once().iter().map(|&v| volumes[v as usize]).collect();
         }
         let touching = match options.touching {
             true => {
                 let touching = Touching::new(mesh.points().to_vec(), skin, THICKNESS * size);
                 let touching = touching.map_err(|e| anyhow!("{e}, or set touching=off"))?;
                 Some(match &tear {
-                    Some(tear) => touching.with_once(tear.once().to_vec()),
+                    Some(tear) => touching.with_once(tear.tearing().once().to_vec()),
                     None => touching,
                 })
             }

@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What tears, and where.
 pub(super) struct Tear {
     tearing: Tearing<4>,
-    once: Vec<u32>,
     /// By how much more than its length at rest the solid may be stretched, as a share of it.
     limit: f64,
     /// Whether what has torn is to pass through nothing.
@@ -55,18 +54,13 @@ impl Tear {
         let rest = tets.iter().map(at_rest).collect();
         let tearing = Tearing::new(mesh.points().len() as u32, tets, spares)?;
         *mesh = tearing.mesh(mesh, CellKind::Tet)?;
-        let (once, places) = (tearing.once(), mesh.points().to_vec());
-        Ok(Tear { tearing, once, limit, touches, places, rest, known: Mutex::default() })
+        let places = mesh.points().to_vec();
+        Ok(Tear { tearing, limit, touches, places, rest, known: Mutex::default() })
     }
 
-    /// Of each place the vertex that it belongs to.
-    pub(super) fn once(&self) -> &[u32] {
-        &self.once
-    }
-
-    /// Whether a place holds nothing before anything tears.
-    pub(super) fn is_spare(&self, place: u32) -> bool {
-        self.once[place as usize] != place
+    /// The places of vertices.
+    pub(super) fn tearing(&self) -> &Tearing<4> {
+        &self.tearing
     }
 
     /// Adds the stars that change as it tears.
@@ -79,10 +73,8 @@ impl Tear {
 
     /// The tets of a state.
     pub(super) fn cells(&self, fields: &[Field]) -> Cells {
-        let holds = fields.iter().find(|field| field.name == "holds");
-        let corners = holds.map(|field| self.tearing.corners(Tearing::<4>::held_in(field)));
-        let corners = corners.unwrap_or_else(|| self.tearing.elements().to_vec());
-        Cells::of(CellKind::Tet, corners.into_flattened())
+        let holds = fields.iter().find(|field| field.name == "holds").expect("the state has it");
+        self.tearing.cells(CellKind::Tet, holds)
     }
 
     /// The elements between these corners. `numbers`: of places along the curve.
@@ -122,7 +114,7 @@ impl Tear {
         let at = |place: u32| node(place).position;
         let mut whole = BTreeSet::new();
         let (torn, elements) = loop {
-            let may = |place: u32| node(place).free > 0.0 && !whole.contains(&self.once[place as usize]);
+            let may = |place: u32| node(place).free > 0.0 && !whole.contains(&self.tearing.vertex_of(place));
             let torn = self.tearing.tear(corners.clone(), limit, at, may, stretched);
             let elements = self.elements(&torn.corners, &numbers)?;
             let crossed = match self.touches && !torn.changed.is_empty() {
@@ -159,12 +151,12 @@ impl Tear {
         skin: &[[u32; 3]],
         at: impl Fn(u32) -> Vector3<f64>,
     ) -> Result<Vec<u32>, meshweft_mesh::Error> {
-        let surface = Surface::new(&self.places, skin, &[], &[])?.with_once(self.once.clone());
+        let surface = Surface::new(&self.places, skin, &[], &[])?.with_once(self.tearing.once().to_vec());
         let mut places: Vec<[f64; 3]> = (0..self.tearing.places()).map(|place| at(place).into()).collect();
         for (&place, &from) in torn.changed.iter().zip(&torn.from) {
             places[place as usize] = at(from).into();
         }
-        let vertex = |place: &u32| self.once[*place as usize];
+        let vertex = |place: &u32| self.tearing.vertex_of(*place);
         let found = crossings(&surface, &places)?;
         let near: BTreeSet<u32> =
             found.iter().flat_map(|(edge, triangle)| edge.iter().chain(triangle)).map(vertex).collect();

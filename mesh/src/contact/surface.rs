@@ -51,10 +51,10 @@ impl Surface {
         let edges = unique(sides.chain(rods).collect());
         let corners = edges.par_iter().flatten().copied();
         let vertices = unique(corners.chain(points.into_par_iter().flatten()).collect());
-        let (rest_places, same, orders) = (rest.to_vec(), Vec::new(), Default::default());
-        let mut surface = Surface { rest: rest_places, triangles, edges, vertices, same, orders };
-        surface.check(rest)?;
-        let Surface { vertices, triangles, edges, .. } = &surface;
+        let rest = rest.to_vec();
+        let mut surface = Surface { rest, triangles, edges, vertices, same: Vec::new(), orders: Default::default() };
+        surface.check(&surface.rest)?;
+        let Surface { rest, vertices, triangles, edges, .. } = &surface;
         let at = |v: u32| rest[v as usize];
         surface.orders = [
             Tree::order(vertices.len(), &|i| [at(vertices[i]); 2]),

@@ -2,9 +2,10 @@
 
 use super::symmetric::Symmetric;
 use meshweft::Int;
-use meshweft::mesh::{CellKind, Cells, Error, Field, Mesh, Result, parallel};
+use meshweft::mesh::{CellKind, Cells, Error, Field, Mesh, Result, group, parallel};
 use meshweft::nalgebra::Vector3;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Elements that come apart at their vertices (claim C17).
 ///
@@ -41,16 +42,17 @@ pub struct Tearing<const K: usize> {
     starts: Vec<u32>,
     /// Of each vertex its elements times `K` plus the corner that it is, ascending.
     incidences: Vec<u32>,
+    once: Vec<u32>,
 }
 
 /// What has come apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Torn<const K: usize> {
-    /// The places at the corners of each element.
+    /// The places at the corners of each element, shape [elements × K].
     pub corners: Vec<[u32; K]>,
-    /// Places that hold other elements than before, ascending.
+    /// Places that hold other elements than before, ascending, shape `[changed]`.
     pub changed: Vec<u32>,
-    /// Of each of those the place whose state it goes on with: itself, or, of one that held nothing, the one that it was split from.
+    /// Of each of those, shape `[changed]`, the place whose state it goes on with: itself, or, of one that held nothing, the one that it was split from.
     pub from: Vec<u32>,
 }
 
@@ -58,37 +60,32 @@ impl<const K: usize> Tearing<K> {
     /// Elements around a vertex, at most: one bit each.
     const MOST: u32 = 64;
 
-    /// Elements of so many vertices, with `spares` places for each beside its own: the places of vertex `v` are `v`, and `vertices +
+    /// Elements of so many vertices, shape [elements × K], with `spares` places for each beside its own: the places of vertex `v` are `v`, and `vertices +
     /// spares v` and those after it.
     ///
     /// # Errors
-    /// More than 64 elements at a vertex; more places than a mesh has vertices at most; an element of a vertex that is not there.
+    /// More than 64 elements at a vertex; 2^31 places; an element of a vertex that is not there.
     pub fn new(vertices: u32, elements: Vec<[u32; K]>, spares: u32) -> Result<Tearing<K>> {
         let places = u64::from(vertices) * (1 + u64::from(spares));
         if places > u64::from(u32::MAX / 2) {
             return Err(Error::Invalid(format!("{vertices} vertices with {spares} spare places each are too many")));
         }
-        let mut starts = vec![0; vertices as usize + 1];
-        for &v in elements.as_flattened() {
-            if v >= vertices {
-                return Err(Error::Invalid(format!("an element has vertex {v} of {vertices}")));
-            }
-            starts[v as usize + 1] += 1;
+        if let Some(v) = elements.as_flattened().iter().find(|&&v| v >= vertices) {
+            return Err(Error::Invalid(format!("an element has vertex {v} of {vertices}")));
         }
-        if let Some(v) = starts.iter().skip(1).position(|&count| count > Self::MOST) {
+        let incidence = |e: usize, k: usize| (elements[e][k], (e * K + k) as u32);
+        let (starts, incidences) =
+            group(vertices as usize, elements.len(), |e| std::array::from_fn::<_, K, _>(|k| incidence(e, k)));
+        if let Some((v, ends)) = starts.windows(2).enumerate().find(|(_, ends)| ends[1] - ends[0] > Self::MOST) {
             return Err(Error::Invalid(format!(
                 "{} elements meet at vertex {v}, and what tears has at most {} there: use a more even mesh",
-                starts[v + 1],
+                ends[1] - ends[0],
                 Self::MOST
             )));
         }
-        (0..vertices as usize).for_each(|v| starts[v + 1] += starts[v]);
-        let (mut next, mut incidences) = (starts.clone(), vec![0; elements.len() * K]);
-        for (&v, incidence) in elements.as_flattened().iter().zip(0..) {
-            incidences[next[v as usize] as usize] = incidence;
-            next[v as usize] += 1;
-        }
-        Ok(Tearing { elements, vertices, spares, starts, incidences })
+        let mut tearing = Tearing { elements, vertices, spares, starts, incidences, once: Vec::new() };
+        tearing.once = (0..tearing.places()).map(|place| tearing.vertex_of(place)).collect();
+        Ok(tearing)
     }
 
     /// Number of places.
@@ -97,8 +94,13 @@ impl<const K: usize> Tearing<K> {
     }
 
     /// Of each place the vertex that it belongs to, shape `[places]`.
-    pub fn once(&self) -> Vec<u32> {
-        (0..self.places()).map(|place| self.vertex_of(place)).collect()
+    pub fn once(&self) -> &[u32] {
+        &self.once
+    }
+
+    /// Whether a place holds nothing before anything tears.
+    pub fn is_spare(&self, place: u32) -> bool {
+        place >= self.vertices
     }
 
     /// A mesh with a point for each place, where that of its vertex is, with its fields, and the elements as cells.
@@ -109,10 +111,10 @@ impl<const K: usize> Tearing<K> {
     /// # Panics
     /// If the mesh has other vertices than this.
     pub fn mesh(&self, mesh: &Mesh, kind: CellKind) -> Result<Mesh> {
-        let once = self.once();
+        let once = &self.once;
         let cells = Cells::of(kind, self.elements.as_flattened().to_vec());
         let mut whole = Mesh::new(once.iter().map(|&v| mesh.points()[v as usize]).collect(), cells)?;
-        mesh.point_fields().iter().try_for_each(|field| whole.set_point_field(field.of(&once)))?;
+        mesh.point_fields().iter().try_for_each(|field| whole.set_point_field(field.of(once)))?;
         Ok(whole)
     }
 
@@ -129,10 +131,15 @@ impl<const K: usize> Tearing<K> {
         &self.elements
     }
 
-    /// All places of a vertex, its own first.
-    fn places_of(&self, v: u32) -> impl Iterator<Item = u32> + Clone {
+    /// The spare places of a vertex.
+    fn spares_of(&self, v: u32) -> Range<u32> {
         let first = self.vertices + v * self.spares;
-        std::iter::once(v).chain(first..first + self.spares)
+        first..first + self.spares
+    }
+
+    /// All places of a vertex, its own first.
+    fn places_of(&self, v: u32) -> impl Iterator<Item = u32> {
+        std::iter::once(v).chain(self.spares_of(v))
     }
 
     /// The corners of elements that a vertex is.
@@ -140,19 +147,19 @@ impl<const K: usize> Tearing<K> {
         &self.incidences[self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize]
     }
 
-    /// Pairs of places for [`Stars::add_changing_near`](meshweft::Stars::add_changing_near), given pairs of vertices that elements may join.
+    /// Pairs of places, shape [pairs × 2], for [`Stars::add_changing_near`](meshweft::Stars::add_changing_near), given pairs of vertices that elements may join.
     pub fn near(&self, pairs: impl IntoIterator<Item = [u32; 2]>) -> Vec<[u32; 2]> {
         let all = |[a, b]: [u32; 2]| self.places_of(a).flat_map(move |i| self.places_of(b).map(move |j| [i, j]));
         pairs.into_iter().flat_map(all).collect()
     }
 
-    /// The places at the corners of each element. `holds`: what each place holds, a bit for each element around its vertex; what no spare one
+    /// The places at the corners of each element, shape [elements × K]. `holds`: what each place holds, a bit for each element around its vertex; what no spare one
     /// does its own place does, and of several that do the first.
     pub fn corners(&self, holds: impl Fn(u32) -> [Int; 2]) -> Vec<[u32; K]> {
         let mut corners = self.elements.clone();
         for v in 0..self.vertices {
             // Later ones first, so that the first of several is left.
-            for place in (self.vertices + v * self.spares..self.vertices + (v + 1) * self.spares).rev() {
+            for place in self.spares_of(v).rev() {
                 let held = holds(place).map(|word| word.0 as u32);
                 let is_held = |&(j, _): &(usize, &u32)| held[j / 32] >> (j % 32) & 1 != 0;
                 for (_, &incidence) in self.around(v).iter().enumerate().filter(is_held) {
@@ -166,7 +173,7 @@ impl<const K: usize> Tearing<K> {
     /// What a place holds among elements with these corners: the state from which [`Tearing::corners`] makes them, 0 of a vertex's own place.
     pub fn holds(&self, place: u32, corners: &[[u32; K]]) -> [Int; 2] {
         let mut held = [0u32; 2];
-        if place >= self.vertices {
+        if self.is_spare(place) {
             for (j, &i) in self.around(self.vertex_of(place)).iter().enumerate() {
                 held[j / 32] |= u32::from(corners[i as usize / K][i as usize % K] == place) << (j % 32);
             }
@@ -174,9 +181,10 @@ impl<const K: usize> Tearing<K> {
         held.map(|word| Int(word as i32))
     }
 
-    /// The same as the field of a state has it, two numbers a place: what [`Tearing::corners`] takes.
-    pub fn held_in(field: &Field) -> impl Fn(u32) -> [Int; 2] + '_ {
-        |place| [0, 1].map(|k| Int(field.values[2 * place as usize + k] as i32))
+    /// The elements as cells, given what the places hold as a field, shape [places × 2].
+    pub fn cells(&self, kind: CellKind, holds: &Field) -> Cells {
+        let holds = |place: u32| [0, 1].map(|k| Int(holds.values[2 * place as usize + k] as i32));
+        Cells::of(kind, self.corners(holds).into_flattened())
     }
 
     /// The elements that a place holds, ascending.
@@ -258,8 +266,7 @@ impl<const K: usize> Tearing<K> {
                 let here = |&&i: &&u32| corners[i as usize / K][i as usize % K] == place;
                 self.around(v).iter().filter(here).copied().collect()
             };
-            let mut free =
-                self.places_of(v).skip(1).filter(|&place| held(place).is_empty()).collect::<Vec<_>>().into_iter();
+            let mut free = self.spares_of(v).filter(|&place| held(place).is_empty()).collect::<Vec<_>>().into_iter();
             let mut moves = Vec::new();
             for place in self.places_of(v) {
                 let held = held(place);

@@ -34,9 +34,9 @@ struct Known {
 
 /// A surface that has come apart, by vertices of the mesh.
 pub struct Apart<V> {
-    /// Its triangles.
+    /// Its triangles, shape [triangles × 3].
     pub triangles: Vec<[u32; 3]>,
-    /// The states of all vertices.
+    /// The states of all vertices, shape `[n]`.
     pub states: Vec<V>,
 }
 
@@ -104,7 +104,7 @@ impl Touching {
         Ok(Touching { triangles, thickness, rest, once: Vec::new(), known: Mutex::default() })
     }
 
-    /// The same where vertices come apart: `once` says of each the one that it was, and what shared that one may pass through each other at the
+    /// The same where vertices come apart: `once`, shape `[n]`, says of each the one that it was, and what shared that one may pass through each other at the
     /// tear.
     ///
     /// # Panics

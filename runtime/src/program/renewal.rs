@@ -1,6 +1,6 @@
 //! Finding the elements of changing stars anew.
 
-use super::{Kernels, Record, Star, Stars, Vertex, VertexOf, lengths};
+use super::{Kernels, Record, Star, Stars, Vertex, VertexOf, lengths, push};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl<'a, P: Kernels> Renewal<'a, P> {
         assert!(number < self.found.vertices, "there is no vertex of number {number}");
         let (shared, private) = state.split();
         let mut reals = Vec::new();
-        shared.each(|_, x| reals.push(x));
-        private.each(|_, x| reals.push(x));
+        push(&shared, &mut reals);
+        push(&private, &mut reals);
         self.found.states.push((number, reals));
     }
 

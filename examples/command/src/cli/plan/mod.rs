@@ -114,10 +114,10 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     let order = plan.options.order.resolved(grain);
     let (gpus, mut rows) = (gpus(&plan), Vec::new());
     for order in orders(arguments.problem.is_ordered(), order, grain) {
-        let of_order = costs_of(&mut cache, &plan, &mesh, order, &machine)
+        let found = costs_of(&mut cache, &plan, &mesh, order, &machine)
             .and_then(|costs| of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments));
-        match of_order {
-            Ok(of_order) => rows.extend(of_order),
+        match found {
+            Ok(found) => rows.extend(found),
             // The order that a run would take comes first.
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => writeln!(console.err, "{order} is left out: {error:#}")?,
