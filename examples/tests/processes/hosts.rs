@@ -109,20 +109,7 @@ fn a_run_goes_on_without_a_host_that_is_gone_for_good() {
     let folder = tempfile::tempdir().unwrap();
     let ssh = stand_in(folder.path());
     let run = |more: &[&str]| {
-        let mut command = super::meshweft();
-        command.args([
-            "run",
-            "cloth",
-            "--mesh",
-            "sheet:48",
-            "--set",
-            "touching=off",
-            "--steps",
-            "3000",
-            "--no-pictures",
-            "--every",
-            "3000",
-        ]);
+        let mut command = super::lasting_run("sheet:48", "3000", "3000");
         command.args(["--json", "--threads", "1", "--out"]).arg(folder.path().join("out")).args(more);
         command
     };

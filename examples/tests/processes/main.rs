@@ -32,6 +32,14 @@ fn short_run(out: &Path) -> Command {
     command
 }
 
+/// A run of many quick steps, without contact, which has nothing to do with who comes and goes.
+fn lasting_run(mesh: &str, steps: &str, every: &str) -> Command {
+    let mut command = meshweft();
+    command.args(["run", "cloth", "--mesh", mesh, "--set", "touching=off", "--steps", steps, "--no-pictures"]);
+    command.args(["--every", every]);
+    command
+}
+
 /// What a run told, which must have gone well.
 fn report(output: Output) -> serde_json::Value {
     let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
@@ -312,20 +320,7 @@ fn long_run(out: &Path) -> (Process, Vec<u32>, LastWord) {
 #[cfg(target_os = "linux")]
 fn survived(signals: &[&str], steps: &str) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = meshweft();
-    command.args([
-        "run",
-        "cloth",
-        "--mesh",
-        "sheet:96",
-        "--set",
-        "touching=off",
-        "--steps",
-        steps,
-        "--no-pictures",
-        "--every",
-        "1000",
-    ]);
+    let mut command = lasting_run("sheet:96", steps, "1000");
     command.args(["--processes", "3", "--threads", "1", "--json", "--out"]).arg(folder.path());
     let mut driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
     wait_for("the start of the workers", || children(driver.id()).len() == 3);
@@ -348,20 +343,7 @@ fn survived(signals: &[&str], steps: &str) -> (Value, String) {
 #[test]
 fn workers_that_are_killed_or_frozen_cost_time_and_change_no_bit() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = meshweft();
-    command.args([
-        "run",
-        "cloth",
-        "--mesh",
-        "sheet:96",
-        "--set",
-        "touching=off",
-        "--steps",
-        "2500",
-        "--no-pictures",
-        "--every",
-        "1000",
-    ]);
+    let mut command = lasting_run("sheet:96", "2500", "1000");
     let expected = report(command.args(["--json", "--out"]).arg(folder.path()).ended());
     let (killed, said) = survived(&["-KILL", "-KILL", "-KILL"], "2500");
     assert_eq!(killed["digest"], expected["digest"], "{said}");
@@ -379,21 +361,8 @@ fn workers_that_are_killed_or_frozen_cost_time_and_change_no_bit() {
 fn workers_come_late_and_leave_early_and_change_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
-    let mut command = meshweft();
-    command.args([
-        "run",
-        "cloth",
-        "--mesh",
-        "sheet:96",
-        "--set",
-        "touching=off",
-        "--steps",
-        "4000",
-        "--no-pictures",
-        "--every",
-        "10000",
-        "--json",
-    ]);
+    let mut command = lasting_run("sheet:96", "4000", "10000");
+    command.arg("--json");
     command.args(["--workers", "2", "--listen", "127.0.0.1:0", "--token"]).arg(&token).arg("--out").arg(&out);
     let mut driver = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).started();
     let said = std::sync::Arc::<std::sync::Mutex<String>>::default();
@@ -417,21 +386,8 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
     assert!(says("going on with 2 workers"), "{}", said.lock().unwrap());
     assert_eq!((second.wait().code(), late.wait().code()), (Some(0), Some(0)));
     assert!(!token.exists(), "a token serves one run");
-    let mut command = meshweft();
-    command.args([
-        "run",
-        "cloth",
-        "--mesh",
-        "sheet:96",
-        "--set",
-        "touching=off",
-        "--steps",
-        "4000",
-        "--no-pictures",
-        "--every",
-        "10000",
-        "--json",
-    ]);
+    let mut command = lasting_run("sheet:96", "4000", "10000");
+    command.arg("--json");
     let expected = report(command.arg("--out").arg(&out).ended());
     assert_eq!(told["digest"], expected["digest"]);
 }
@@ -442,20 +398,7 @@ fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
     let run = |more: &[&str]| {
-        let mut command = meshweft();
-        command.args([
-            "run",
-            "cloth",
-            "--mesh",
-            "sheet:48",
-            "--set",
-            "touching=off",
-            "--steps",
-            "6000",
-            "--no-pictures",
-            "--every",
-            "6000",
-        ]);
+        let mut command = lasting_run("sheet:48", "6000", "6000");
         command.args(["--threads", "1", "--json", "--out"]).arg(&out).args(more);
         command
     };
@@ -526,20 +469,7 @@ fn workers_of_a_driver_that_is_killed_go_on_with_the_run_that_is_resumed() {
     let (token, out) = (folder.path().join("run.token"), folder.path().join("out"));
     let key = out.join("driver.key");
     let run = |more: &[&str]| {
-        let mut command = meshweft();
-        command.args([
-            "run",
-            "cloth",
-            "--mesh",
-            "sheet:48",
-            "--set",
-            "touching=off",
-            "--steps",
-            "3000",
-            "--no-pictures",
-            "--every",
-            "3000",
-        ]);
+        let mut command = lasting_run("sheet:48", "3000", "3000");
         command.args(["--threads", "1", "--checkpoint-every", "100 steps", "--json", "--out"]).arg(&out).args(more);
         command
     };

@@ -15,7 +15,7 @@ let [values, bounds, seen] = [null, null, ""];
 let status = { paused: false, pace: 0, at: 0, over: null, dials: [], refused: null };
 let [playing, nextPlay, tries, isNew] = [false, 0, 0, true];
 /** What a test may look at. */
-const shown = { frames: 0, shapes: 0, bytes: 0, step: -1, time: 0, fps: 0 };
+const shown = { frames: 0, shapes: 0, bytes: 0, step: -1, time: 0, fps: 0, get wires() { return stage.wires.visible; } };
 globalThis.meshweft = shown;
 
 // --- the connection

@@ -192,7 +192,7 @@ async function test() {
   await page.go(run.url);
   await page.set("wires", true);
   await until("cloth that tears", () => page.value("meshweft.shapes > 3 && meshweft.frames > 6"));
-  is(await page.value("document.getElementById('wires').checked"), "what tears is drawn anew, as it was chosen");
+  is(await page.value("meshweft.wires"), "what tears is drawn anew, as it was chosen");
   await page.shoot("9-torn");
   run.child.kill("SIGINT");
   is((await run.ended) === 130, "Ctrl-C stops a run that tears");
