@@ -3,7 +3,7 @@
 use super::frame::{FrameReader, HEADER, Kind, Violation, header};
 use super::limits::{HANDSHAKE, code};
 use crate::identity::{Digest, Name, key_of, name_of};
-use quinn::{Connection, ConnectionError, RecvStream, SendStream};
+use quinn::{Connection, ConnectionError, RecvStream, SendStream, TransportErrorCode};
 use rustls::pki_types::CertificateDer;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -164,6 +164,10 @@ pub(super) fn lost(error: &ConnectionError) -> Why {
             }
         }
         ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == NO_PROTOCOL => OTHER_VERSION.into(),
+        // What QUIC says by itself where one that is being let in is let go of: who calls may have done its part of the handshake.
+        ConnectionError::ConnectionClosed(close) if close.error_code == TransportErrorCode::APPLICATION_ERROR => {
+            GAVE_UP.into()
+        }
         ConnectionError::TransportError(error) if u64::from(error.code) == NO_PROTOCOL => OTHER_VERSION.into(),
         other => other.to_string(),
     }

@@ -191,13 +191,14 @@ impl Dialer {
             self.endpoint.connect_with(config, address, "meshweft").map_err(|error| Some(error.to_string()))?;
         match by(deadline, connecting).await {
             Err(_) | Ok(Err(ConnectionError::TimedOut | ConnectionError::Reset)) => Err(None),
-            // What QUIC says by itself where no host is let in, or where one that was being let in is let go of.
-            Ok(Err(ConnectionError::ConnectionClosed(close))) if SILENCE.contains(&close.error_code) => Err(None),
-            Ok(Err(error)) => Err(Some(lost(&error))),
+            // What QUIC says by itself where no host is let in.
+            Ok(Err(ConnectionError::ConnectionClosed(close)))
+                if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
+            {
+                Err(None)
+            }
+            Ok(Err(error)) => Err(Some(lost(&error)).filter(|why| why != GAVE_UP)),
             Ok(Ok(connection)) => Ok(connection),
         }
     }
 }
-
-const SILENCE: [TransportErrorCode; 2] =
-    [TransportErrorCode::CONNECTION_REFUSED, TransportErrorCode::APPLICATION_ERROR];

@@ -135,9 +135,22 @@ impl Joining {
         Ok((network, Joining { token, settings, endpoint, driver, addresses }))
     }
 
-    /// Gets a certificate, and comes back with it.
+    /// Gets a certificate, and comes back with it: anew where the run begins again meanwhile.
     pub(super) async fn arrive(&self) -> Result<Arrived> {
-        let Admission { own, deadline, driver: at } = self.admission().await?;
+        loop {
+            let admission = self.admission().await?;
+            let at = admission.driver;
+            match self.come_back(admission).await? {
+                Ok(arrived) => return Ok(arrived),
+                Err(why) if why == GAVE_UP => tokio::time::sleep(AGAIN).await,
+                Err(why) => return Err(Error::Hosts(format!("the driver at {at}: {why}"))),
+            }
+        }
+    }
+
+    /// The outer error is this host's, or says that the driver was not reached; the inner one what the driver did.
+    async fn come_back(&self, admission: Admission) -> Result<Result<Arrived, Why>> {
+        let Admission { own, deadline, driver: at } = admission;
         let (endpoint, settings) = (self.endpoint.clone(), self.settings.clone());
         let door = Door::open(endpoint.clone(), limits::answering(&own, false)?, settings.clone());
         let dialer = Dialer { endpoint, tls: limits::calling(&own)?, settings };
@@ -145,8 +158,7 @@ impl Joining {
         let dialed = dialer.dial(&[at], soon(deadline), is_driver).await;
         let connection = dialed.map_err(|error| self.unreached(error))?;
         let opened = Channel::open(connection, &hello(&self.addresses), soon(deadline)).await;
-        let (driver, _) = opened.map_err(|why| Error::Hosts(format!("the driver at {at}: {why}")))?;
-        Ok(Arrived { own, driver, deadline, door, dialer })
+        Ok(opened.map(|(driver, _)| Arrived { own, driver, deadline, door, dialer }))
     }
 
     /// Says why the driver was not reached.
