@@ -83,12 +83,14 @@ pub const FINISH: Kernel = kernel!("finish", "../wgsl/reduce.wgsl", 256);
 pub const PACK: Kernel = Kernel { name: "pack", source: include_str!("../wgsl/pack.wgsl"), workgroup_size: 256 };
 /// And back.
 pub const UNPACK: Kernel = Kernel { name: "unpack", source: include_str!("../wgsl/pack.wgsl"), workgroup_size: 256 };
+/// Shared state of vertices to their padding.
+pub const PAD: Kernel = Kernel { name: "pad", source: include_str!("../wgsl/pad.wgsl"), workgroup_size: 256 };
 
 /// Quads from one array to another.
 pub const COPY: Kernel = Kernel { name: "copy", source: include_str!("../wgsl/copy.wgsl"), workgroup_size: 256 };
 
 /// All of them.
-pub const KERNELS: &[Kernel] = &[TICK, REDUCE, FINISH, PACK, UNPACK, COPY];
+pub const KERNELS: &[Kernel] = &[TICK, REDUCE, FINISH, PACK, UNPACK, PAD, COPY];
 
 /// Values that a workgroup of [`REDUCE`] combines.
 pub const LEAF: usize = 4096;
@@ -158,8 +160,8 @@ mod tests {
             shared: record("Shared", shared),
             private: record("Private", private),
             stars: vec![
-                Star { name: "Edges".into(), others: 1, data: record("Data0", 0) },
-                Star { name: "Tets".into(), others: 3, data: record("Data1", 2) },
+                Star { name: "Edges".into(), others: 1, data: record("Data0", 0), state: record("State0", 0) },
+                Star { name: "Tets".into(), others: 3, data: record("Data1", 2), state: record("State1", private) },
             ],
         }
     }
@@ -185,7 +187,18 @@ mod tests {
                     "    let g = globals();\n    return Globals(g.x * settings()[0] + vertex(place));\n".into(),
                 );
                 let test = Body::test("    return globals().x.y < step();\n".into());
-                for body in [update, functions, measure(true), measure(false)] {
+                let project = |star: usize, is_moved: bool| {
+                    let Physics { shared: corners, private: element, .. } = physics.of_projection(star);
+                    let state = 0..physics.stars[star].state.len();
+                    let reals: Vec<String> = (0..corners.len())
+                        .map(|k| corners.real("own", k))
+                        .chain(state.map(|k| element.real("body", k)))
+                        .collect();
+                    let moved = format!("    return {};\n", physics.moved(star, &reals));
+                    Body::project(moved, star, vec![is_moved; 2 + 2 * star])
+                };
+                let projections = [project(0, true), project(1, true), project(1, false)];
+                for body in [update, functions, measure(true), measure(false)].into_iter().chain(projections) {
                     for (entry, table) in [(Entry::Phase, None), (Entry::Tasks, None), (Entry::Tasks, Some(70))] {
                         for (rows, double) in [(false, false), (true, false), (true, true)] {
                             let harness = Harness { width: 8, rows, fixed: rows, table, phase_size: 64, walk_size: 64 };

@@ -23,8 +23,43 @@ pub struct Physics {
 }
 
 impl Physics {
+    /// What the projection of an element of a star works on, in the place of a vertex: as shared state that of all its corners, as
+    /// private state its own and its data.
+    pub fn of_projection(&self, star: usize) -> Physics {
+        let Star { others, data, state, .. } = &self.stars[star];
+        let corners = vec![&self.shared; others + 1];
+        Physics {
+            shared: Record::joined("Corners", &corners, self.scalar),
+            private: Record::joined("Element", &[state, data], self.scalar),
+            ..self.clone()
+        }
+    }
+
+    /// What a projection of an element of a star comes to, from the reals of its corners and then of its state.
+    pub fn moved(&self, star: usize, reals: &[String]) -> String {
+        let (corners, len) = (self.of_projection(star).shared, self.shared.len() * (self.stars[star].others + 1));
+        let state = self.of_elements(star).private.build(|k| reals[len + k].clone());
+        format!("Moved({}, {state})", corners.build(|k| reals[k].clone()))
+    }
+
+    /// What elements of a star are where they lie as vertices do: each with one thing around it, itself.
+    fn of_elements(&self, star: usize) -> Physics {
+        let Star { name, others, data, state } = self.stars[star].clone();
+        let private = Record::joined("Private", &[&state], self.scalar);
+        let itself = Star { name, others: others + 1, data, state: Record::new("Nothing", &[], self.scalar) };
+        Physics { private, stars: vec![itself], ..self.clone() }
+    }
+
+    /// The structs of all records that a kernel sees, and of what it comes to.
+    pub fn declarations_for(&self, body: &Body) -> String {
+        let Some(star) = body.star() else { return self.declarations() };
+        let Physics { shared: corners, private: element, .. } = self.of_projection(star);
+        let moved = "struct Moved {\n    own: Corners,\n    body: Private,\n}\n";
+        self.of_elements(star).declarations() + &corners.declaration() + &element.declaration() + moved
+    }
+
     /// The structs of all records, and of a vertex's new state.
-    pub fn declarations(&self) -> String {
+    fn declarations(&self) -> String {
         let records = [&self.parameters, &self.globals, &self.shared, &self.private].into_iter();
         let mut text: String =
             records.chain(self.stars.iter().map(|star| &star.data)).map(Record::declaration).collect();
@@ -42,6 +77,8 @@ pub struct Star {
     pub others: usize,
     /// Data of a thing.
     pub data: Record,
+    /// State of a thing, if it is projected.
+    pub state: Record,
 }
 
 /// How vertices lie, and how many are updated together.
@@ -75,6 +112,8 @@ enum Visit {
     Update { shared: bool, private: Vec<bool> },
     /// A number. In a sum, padding lanes do not count.
     Measure { is_sum: bool },
+    /// The new state of an element of a star and of its corners: which of those change.
+    Project { star: usize, corners: Vec<bool> },
     /// New globals, once.
     Scalar,
     /// A truth value, once.
@@ -94,6 +133,12 @@ impl Body {
         Body { function, result: Visit::Measure { is_sum } }
     }
 
+    /// The projection of an element of a star, from the statements of its function. `corners`: which of them change.
+    pub fn project(statements: String, star: usize, corners: Vec<bool>) -> Body {
+        let function = format!("fn project(place: Place, own: Corners, body: Element) -> Moved {{\n{statements}}}\n");
+        Body { function, result: Visit::Project { star, corners } }
+    }
+
     /// New globals, from the statements of their function.
     pub fn scalar(statements: String) -> Body {
         Body { function: format!("fn compute() -> Globals {{\n{statements}}}\n"), result: Visit::Scalar }
@@ -102,6 +147,14 @@ impl Body {
     /// A test, from the statements of its function.
     pub fn test(statements: String) -> Body {
         Body { function: format!("fn test() -> bool {{\n{statements}}}\n"), result: Visit::Test }
+    }
+
+    /// The star whose elements it projects, if it does.
+    fn star(&self) -> Option<usize> {
+        match self.result {
+            Visit::Project { star, .. } => Some(star),
+            _ => None,
+        }
     }
 
     /// The function, without what surrounds it.
@@ -136,9 +189,12 @@ impl Entry {
 pub fn module(physics: &Physics, harness: &Harness, body: &Body, entry: Entry, double: bool) -> String {
     let table = harness.table.filter(|_| entry == Entry::Tasks);
     let mut text = String::new();
+    let elements = body.star().map(|star| physics.of_elements(star));
+    let declarations = physics.declarations_for(body);
+    let (all, physics) = (physics, elements.as_ref().unwrap_or(physics));
     constants(&mut text, physics, harness, table, double);
     text += LAYOUT;
-    text += &physics.declarations();
+    text += &declarations;
     text.push('\n');
     text += &body.function;
     text.push('\n');
@@ -149,7 +205,10 @@ pub fn module(physics: &Physics, harness: &Harness, body: &Body, entry: Entry, d
         once(&mut text, physics, body);
         return text;
     }
-    visit(&mut text, physics, body);
+    match &body.result {
+        Visit::Project { star, corners } => visit_element(&mut text, physics, &all.of_projection(*star), corners),
+        _ => visit(&mut text, physics, body),
+    }
     accessors(&mut text, physics, double);
     if let Some(capacity) = table {
         let real = |k: usize| format!("table[{}u + i]", k * capacity as usize);
@@ -236,7 +295,7 @@ fn constants(text: &mut String, physics: &Physics, harness: &Harness, table: Opt
 fn visit(text: &mut String, physics: &Physics, body: &Body) {
     *text += "fn visit(place: Place) {\n    let own = read_own(place);\n    let body = read_private(place);\n";
     match &body.result {
-        Visit::Scalar | Visit::Test => {}
+        Visit::Project { .. } | Visit::Scalar | Visit::Test => {}
         Visit::Measure { is_sum: false } => *text += "    values[place.slot] = measure(place, own, body);\n",
         Visit::Measure { is_sum: true } => {
             *text += "    // The last lanes of a group may be padding, copies of its last vertex: it counts once.\n";
@@ -248,16 +307,12 @@ fn visit(text: &mut String, physics: &Physics, body: &Body) {
             *text += "        return;\n    }\n";
             *text += "    var next = update(place, own, body);\n";
             let kept = (0..physics.private.len()).filter(|&k| private[k]);
-            let reals = |record: &Record, name: &str, leaves: &mut dyn Iterator<Item = usize>| -> Vec<String> {
-                leaves.filter(|&k| !record.is_integer(k)).map(|k| record.real(name, k)).collect()
-            };
-            let mut changed = reals(&physics.shared, "next.own", &mut (0..physics.shared.len()).filter(|_| *shared));
-            changed.extend(reals(&physics.private, "next.body", &mut kept.clone()));
-            if !changed.is_empty() && physics.scalar == Scalar::F32 {
-                let all: Vec<String> = changed.iter().map(|real| format!("finite({real})")).collect();
-                let _ = writeln!(text, "    if !({}) {{", all.join(" && "));
-                *text += "        atomicOr(&status.non_finite, 1u);\n    }\n";
-            }
+            let shown = (0..physics.shared.len()).filter(|_| *shared);
+            look(
+                text,
+                physics.scalar,
+                &[floats(&physics.shared, "next.own", shown), floats(&physics.private, "next.body", kept.clone())],
+            );
             *text += "    if status.frozen != 0u {\n        next = New(own, body);\n    }\n";
             if private.iter().any(|&changes| changes) {
                 *text += "    let at = private_at(place);\n";
@@ -273,6 +328,59 @@ fn visit(text: &mut String, physics: &Physics, body: &Body) {
                 *text += "    if DOUBLE {\n        write_own(place, own);\n    }\n";
             }
         }
+    }
+    *text += "}\n\n";
+}
+
+/// Some reals of a record that are no integers.
+fn floats(record: &Record, name: &str, reals: impl Iterator<Item = usize>) -> Vec<String> {
+    reals.filter(|&k| !record.is_integer(k)).map(|k| record.real(name, k)).collect()
+}
+
+/// Looks whether floats that change are finite.
+fn look(text: &mut String, scalar: Scalar, changed: &[Vec<String>]) {
+    let all: Vec<String> = changed.iter().flatten().map(|real| format!("finite({real})")).collect();
+    if !all.is_empty() && scalar == Scalar::F32 {
+        let _ = writeln!(text, "    if !({}) {{", all.join(" && "));
+        *text += "        atomicOr(&status.non_finite, 1u);\n    }\n";
+    }
+}
+
+/// The function that visits one element. `elements`: as they lie; `corners`: which of them change.
+fn visit_element(text: &mut String, elements: &Physics, projection: &Physics, corners: &[bool]) {
+    let (len, state, count) = (elements.shared.len(), elements.private.len(), corners.len());
+    *text +=
+        "fn visit(place: Place) {\n    // A padding lane is a copy of an element: it would move the same corners.\n";
+    *text +=
+        "    if status.frozen != 0u || place.lane >= words[range.counts + place.group] {\n        return;\n    }\n";
+    *text +=
+        "    let itself = things_0(place);\n    let data = data_0(itself, 0u);\n    let state = read_private(place);\n";
+    for corner in 0..count {
+        let _ = writeln!(text, "    let corner{corner} = other_0(itself, 0u, {corner}u);");
+    }
+    let own = projection.shared.build(|k| elements.shared.real(&format!("corner{}", k / len), k % len));
+    let body = projection.private.build(|k| match k.checked_sub(state) {
+        None => elements.private.real("state", k),
+        Some(k) => elements.stars[0].data.real("data", k),
+    });
+    let _ = writeln!(text, "    let next = project(place, {own}, {body});");
+    let moved = (0..count * len).filter(|k| corners[k / len]);
+    look(
+        text,
+        elements.scalar,
+        &[floats(&projection.shared, "next.own", moved), floats(&elements.private, "next.body", 0..state)],
+    );
+    *text += "    let at = private_at(place);\n";
+    for k in 0..state {
+        let _ = writeln!(text, "    private_state[at + {k}u * WIDTH] = {};", elements.private.real("next.body", k));
+    }
+    for corner in (0..count).filter(|&corner| corners[corner]) {
+        let new = elements.shared.build(|k| projection.shared.real("next.own", corner * len + k));
+        let _ = write!(
+            text,
+            "    if !FIXED || !is_marked((place.group * {count}u + {corner}u) * WIDTH + place.lane) {{\n        \
+             write_shared(words[itself.names + {corner}u * WIDTH], {new});\n    }}\n"
+        );
     }
     *text += "}\n\n";
 }

@@ -68,6 +68,13 @@ impl Record {
         Record { integers, ..self }
     }
 
+    /// A struct with the members of several, one after the other.
+    pub(crate) fn joined(name: &str, records: &[&Record], scalar: Scalar) -> Record {
+        let members: Vec<_> = records.iter().flat_map(|record| record.members.iter().cloned()).collect();
+        let integers = records.iter().flat_map(|record| (0..record.len).map(|k| record.is_integer(k)));
+        Record::new(name, &members, scalar).with_integers(integers.collect())
+    }
+
     /// Whether real `k` holds the bits of an integer. They may look like those of a NaN.
     pub fn is_integer(&self, k: usize) -> bool {
         self.integers.get(k).is_some_and(|&is_integer| is_integer)

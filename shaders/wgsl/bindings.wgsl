@@ -63,7 +63,11 @@ fn vertex(place: Place) -> Scalar {
 }
 
 fn is_fixed(place: Place) -> bool {
-    let at = place.slot - range.slot0;
+    return is_marked(place.slot - range.slot0);
+}
+
+// Mark number at of what is fixed.
+fn is_marked(at: u32) -> bool {
     return ((words[range.fixed + (at >> 5u)] >> (at & 31u)) & 1u) != 0u;
 }
 

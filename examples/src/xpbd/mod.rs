@@ -397,7 +397,7 @@ impl Example for Xpbd {
 mod tests {
     use super::*;
     use crate::softbody::{Act, Obstructed};
-    use meshweft::{Backend, Simulation};
+    use meshweft::{Backend, Cluster, Simulation};
     use meshweft_mesh::generate::generate;
 
     fn start(spec: &str, options: &XpbdOptions, order: Order) -> meshweft::Result<Simulation<Xpbd, f32>> {
@@ -462,8 +462,8 @@ mod tests {
         assert!(said.contains("take another order"), "{said}");
         let mut mesh = generate("bar:5x3x3", 1).unwrap();
         let xpbd = Xpbd::with(&mut mesh, &options).unwrap();
-        let gpu = Simulation::builder(mesh, xpbd).backend(Backend::Gpu { adapter: 0 }).build();
-        let said = gpu.err().unwrap().to_string();
+        let hosts = Simulation::builder(mesh, xpbd).backend(Backend::Cluster(Cluster::inside(2).unwrap())).build();
+        let said = hosts.err().unwrap().to_string();
         assert!(said.contains("take the backend `cpu`"), "{said}");
         let said = Xpbd::with(&mut generate("chain:9", 1).unwrap(), &options).err().unwrap().to_string();
         assert!(said.contains("give a surface or a solid"), "{said}");

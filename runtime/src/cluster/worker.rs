@@ -183,8 +183,16 @@ pub(crate) fn begin(exchange: &Exchange) -> Result<Begin> {
             begin.version,
             env!("CARGO_PKG_VERSION")
         ))),
+        Control::End { .. } => {
+            exchange.finish();
+            Err(failed())
+        }
         other => unexpected(DRIVER, &other),
     }
+}
+
+fn failed() -> Error {
+    Error::Cluster("the run has failed, which its driver tells more of".into())
 }
 
 fn serve<T: Number>(
@@ -215,7 +223,8 @@ fn serve<T: Number>(
         return Err(Error::Cluster("the share of the mesh is for another program".into()));
     }
     let domain = Arc::new(domain);
-    let physics = trace::physics(&table.records, &domain.stars, gpu::scalar::<T>().unwrap_or(Scalar::F32));
+    let physics =
+        trace::physics(&table.records, &domain.stars, &table.projected, gpu::scalar::<T>().unwrap_or(Scalar::F32));
     let traced = table.trace(&physics, &domain.stars)?;
     let table = Arc::new(table);
     let state = state_of(&domain, &mut from)?;
@@ -359,7 +368,6 @@ impl<T: Number> Worker<T> {
                 Control::Clock | Control::Timeline => timeline::answer(&self.exchange, &message)?,
                 Control::End { has_failed } => {
                     self.exchange.finish();
-                    let failed = || Error::Cluster("the run has failed, which its driver tells more of".into());
                     return if has_failed { Err(failed()) } else { Ok(()) };
                 }
                 other => return unexpected(DRIVER, &other),

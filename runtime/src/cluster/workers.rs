@@ -1,6 +1,7 @@
 //! Where the workers of a run are, and how to have them again once some are lost.
 
 use super::exchange::Exchange;
+use super::message::Control;
 use super::worker;
 use crate::engine::Table;
 use crate::error::Result;
@@ -192,6 +193,17 @@ impl Connected {
         self.quic = Arc::new(quic);
         exchange.connect(self.quic.clone());
         Ok(exchange)
+    }
+}
+
+impl Drop for Connected {
+    /// A run that never began has failed before: workers are told so, or they would take it for lost.
+    fn drop(&mut self) {
+        let Some(exchange) = self.exchange.take() else { return };
+        exchange.finish();
+        let end = Control::End { has_failed: true }.encode();
+        (1..self.quic.hosts()).for_each(|to| exchange.send(to, end.clone()));
+        self.quic.close();
     }
 }
 

@@ -103,7 +103,7 @@ impl<T: Number> Table<T> {
     /// A kernel with more values at a time than an interpreter has registers, or one that projects elements.
     pub(crate) fn interpret(&mut self, stars: &[StarShape]) -> Result<()> {
         for kernel in &mut self.kernels {
-            if kernel.script.role == Role::Project {
+            if matches!(kernel.script.role, Role::Project { .. }) {
                 return Err(Error::Program(format!(
                     "kernel {} projects elements and cannot run as a tape",
                     kernel.name
@@ -190,7 +190,7 @@ fn taped_code<T: Number>(kernel: Arc<Taped>, role: Role, sight: Sight) -> Code<T
             is_quiet,
             relax: None,
         },
-        Role::Project => unreachable!("a projection is no tape"),
+        Role::Project { .. } => unreachable!("a projection is no tape"),
         Role::Measure(how) => Code::Measure {
             how,
             sight,

@@ -189,12 +189,13 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
         self.walker.change(edit)
     }
 
-    fn elements(&self, star: usize) -> View<'_, T> {
-        self.walker.elements(star)
+    fn elements(&self, star: usize) -> Result<View<'_, T>> {
+        Ok(self.walker.elements(star))
     }
 
-    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) {
+    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {
         self.walker.change_elements(star, edit);
+        Ok(())
     }
 
     fn globals(&self) -> Result<Vec<T>> {

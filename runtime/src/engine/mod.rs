@@ -78,12 +78,12 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
     fn edit(&mut self, edit: &mut Edit<T>) -> Result<()>;
 
     /// The state of the elements of a star after all steps. Only an engine whose backend was found to project them is asked.
-    fn elements(&self, _star: usize) -> View<'_, T> {
+    fn elements(&self, _star: usize) -> Result<View<'_, T>> {
         unreachable!("a backend that projects no elements is refused when a simulation is built");
     }
 
     /// Changes it.
-    fn edit_elements(&mut self, _star: usize, _edit: &mut Edit<T>) {
+    fn edit_elements(&mut self, _star: usize, _edit: &mut Edit<T>) -> Result<()> {
         unreachable!("a backend that projects no elements is refused when a simulation is built");
     }
 

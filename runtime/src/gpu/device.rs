@@ -307,14 +307,19 @@ impl Device {
         arrays: &[&wgpu::Buffer],
     ) -> Result<(wgpu::ComputePipeline, wgpu::BindGroup)> {
         let pipeline = self.compile(kernel.name, kernel.source, kernel.name, None)?;
-        let group = self.guard(|| {
+        let group = self.bind(&pipeline, arrays)?;
+        Ok((pipeline, group))
+    }
+
+    /// Binds the whole of some arrays, in order, for a pipeline of our own.
+    pub(super) fn bind(&self, pipeline: &wgpu::ComputePipeline, arrays: &[&wgpu::Buffer]) -> Result<wgpu::BindGroup> {
+        self.guard(|| {
             let resources = arrays.iter().map(|array| array.as_entire_binding());
             let entries: Vec<_> =
                 (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
             let layout = &pipeline.get_bind_group_layout(0);
             self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
-        })?;
-        Ok((pipeline, group))
+        })
     }
 
     /// Reads an array back through a staging buffer, piece by piece.

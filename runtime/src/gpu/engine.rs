@@ -6,6 +6,7 @@
 mod arrays;
 #[cfg(feature = "cluster")]
 mod border;
+mod elements;
 mod loops;
 mod measures;
 #[cfg(feature = "cluster")]
@@ -24,13 +25,14 @@ use crate::shared::Shared;
 use crate::step::{Settings, Stage, Step, draw};
 use crate::trace::Role;
 use arrays::Arrays;
+use elements::{Elements, Padding};
 use measures::Measures;
 use meshweft_schedule::Rule;
 use meshweft_shaders::layout::Given;
 use meshweft_shaders::{Entry, Physics, TICK};
 #[cfg(feature = "cluster")]
 pub(crate) use share::share;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What runs steps on a GPU.
@@ -39,6 +41,8 @@ struct Gpu<T> {
     work: Mutex<Work>,
     /// A copy of the state, if there is one that is not out of date.
     here: OnceLock<State<T>>,
+    /// The same of elements that are projected, by star.
+    elements_here: BTreeMap<usize, OnceLock<State<T>>>,
 }
 
 /// The device and what it has been asked for.
@@ -51,6 +55,9 @@ struct Work {
     pipelines: Pipelines,
     tick: (wgpu::ComputePipeline, wgpu::BindGroup),
     measures: Option<Measures>,
+    /// By star, what is projected, and what repeats vertices after that.
+    elements: BTreeMap<usize, Elements>,
+    padding: Option<Padding>,
     /// What each kernel is for, and whether it draws random numbers.
     roles: Vec<Role>,
     draws: Vec<bool>,
@@ -125,7 +132,16 @@ impl<T: Number> Gpu<T> {
         let draws = kernels.iter().map(|kernel| kernel.draws).collect();
         let measured = roles.iter().any(|role| matches!(role, Role::Measure(_))).then_some(domain.slots());
         let arrays = Arrays::new(&device, &queue, &mut plan, &domain, (record_bytes, measured))?;
-        let pipelines = Pipelines::new(&device, physics, (&kernels, &plan), &domain, arrays.pipeline_layout())?;
+        let elements = Elements::of(&device, &queue, (&domain, &limits), record_bytes)?;
+        let padding = if elements.is_empty() { None } else { Padding::new(&device, &domain)? };
+        let of = |kernel: &Kernel| match kernel.role {
+            Role::Project { star } => {
+                let Elements { domain, plan, arrays } = &elements[&star];
+                (plan, &**domain, arrays.pipeline_layout())
+            }
+            _ => (&plan, &*domain, arrays.pipeline_layout()),
+        };
+        let pipelines = Pipelines::new(&device, physics, &kernels, of)?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
@@ -138,6 +154,8 @@ impl<T: Number> Gpu<T> {
             pipelines,
             tick,
             measures,
+            elements,
+            padding,
             roles,
             draws,
             steps,
@@ -146,7 +164,9 @@ impl<T: Number> Gpu<T> {
             taken,
         };
         work.arrays.upload(&work.device, &state)?;
-        Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state) })
+        let zeros = |elements: &Domain| OnceLock::from(State::zeros(elements.slots(), elements.shape));
+        let elements_here = domain.elements.iter().map(|(&star, elements)| (star, zeros(elements))).collect();
+        Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state), elements_here })
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -177,6 +197,7 @@ impl<T: Number> Gpu<T> {
 impl<T: Number> Engine<T> for Gpu<T> {
     fn step(&mut self, step: &Step<T>) -> Result<()> {
         self.here.take();
+        self.elements_here.values_mut().for_each(|here| drop(here.take()));
         let (domain, parameters) = (&self.domain.clone(), &step.parameters[..]);
         let scene = Scene { domain, parameters, step: step.number, draw: 0, depth: 0 };
         loops::check(&step.stages)?;
@@ -230,6 +251,30 @@ impl<T: Number> Engine<T> for Gpu<T> {
         work.arrays.upload(&work.device, &state)?;
         work.reset()?;
         self.here = OnceLock::from(state);
+        Ok(())
+    }
+
+    fn elements(&self, star: usize) -> Result<View<'_, T>> {
+        let (mut work, here) = (self.work(), &self.elements_here[&star]);
+        let Work { device, queue, elements, .. } = &mut *work;
+        device.check()?;
+        if here.get().is_none() {
+            queue.settle(device)?;
+            let Elements { domain, arrays, .. } = &elements[&star];
+            let _ = here.set(arrays.download(device, domain)?);
+        }
+        here.get().map(State::view).ok_or_else(|| Error::Internal("a state that was read back is lost".into()))
+    }
+
+    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {
+        self.elements(star)?;
+        let here = self.elements_here.get_mut(&star).and_then(OnceLock::take);
+        let Some(mut state) = here else { return Ok(()) };
+        edit(state.view_mut());
+        let work = self.work_mut();
+        work.queue.settle(&work.device)?;
+        work.elements[&star].arrays.upload(&work.device, &state)?;
+        self.elements_here.insert(star, OnceLock::from(state));
         Ok(())
     }
 
@@ -327,7 +372,7 @@ impl Work {
                     self.update(scene, kernel, &settings, (rule, rounds))?;
                 }
                 &Stage::Fixpoint { kernel, settings, most } => self.fixpoint(scene, kernel, &settings, most)?,
-                Stage::Project { .. } => unreachable!("projections are refused when a simulation is built"),
+                &Stage::Project { kernel, settings, rounds } => self.project(scene, kernel, &settings, rounds)?,
                 &Stage::Reduce { kernel, settings, into } => self.reduce(scene, kernel, &settings, into)?,
                 &Stage::Scalar { kernel, settings } => {
                     let given = self.given(scene, &settings, false)?;
@@ -352,25 +397,39 @@ impl Work {
         if double {
             self.arrays.make_double(&self.device, &self.queue)?;
         }
+        self.rounds(scene, kernel, settings, rounds, |work, rounds, given| {
+            let walk = work.walk(scene.domain, rule, rounds)?;
+            work.visit(&walk, kernel, given, double)?;
+            if double {
+                work.arrays.swap();
+            }
+            Ok(walk.rounds)
+        })?;
+        if rule != Rule::Alone {
+            self.rounds[0] += u64::from(rounds);
+            self.rounds[1] += if double { 0 } else { u64::from(rounds) };
+        }
+        Ok(())
+    }
+
+    /// Does rounds of a kernel. `visit`: records as many of so many as are planned together, by what they are given, and tells how many.
+    fn rounds<T: Number>(
+        &mut self,
+        scene: Scene<T>,
+        kernel: usize,
+        settings: &Settings,
+        rounds: u32,
+        visit: impl Fn(&mut Work, u32, u32) -> Result<u32>,
+    ) -> Result<()> {
         let draws = self.draws[kernel];
-        let most = if draws { 1 } else { rounds };
         let mut given = self.given(scene, settings, false)?;
         let mut left = rounds;
         while left > 0 {
-            let walk = self.walk(scene.domain, rule, left.min(most))?;
             if draws && left < rounds {
                 // Every round draws other numbers.
                 given = self.given(Scene { draw: scene.draw.wrapping_add(rounds - left), ..scene }, settings, false)?;
             }
-            self.visit(&walk, kernel, given, double)?;
-            if double {
-                self.arrays.swap();
-            }
-            left -= walk.rounds;
-        }
-        if rule != Rule::Alone {
-            self.rounds[0] += u64::from(rounds);
-            self.rounds[1] += if double { 0 } else { u64::from(rounds) };
+            left -= visit(self, if draws { 1 } else { left }, given)?;
         }
         Ok(())
     }
@@ -384,17 +443,7 @@ impl Work {
 
     /// Records the dispatches of a walk. `given`: what its stage is given.
     fn visit(&mut self, walk: &Walk, kernel: usize, given: u32, double: bool) -> Result<()> {
-        for dispatch in &walk.dispatches {
-            let pipeline = self.pipelines.get(kernel, dispatch.entry, double)?;
-            let (group, range) = (self.arrays.group(dispatch.chunk), self.arrays.range(dispatch.range));
-            let [x, y] = grid(dispatch.groups, self.device.about.workgroups);
-            self.queue.dispatch(&self.device, |pass| {
-                pass.set_pipeline(pipeline);
-                pass.set_bind_group(0, group, &[range, given]);
-                pass.dispatch_workgroups(x, y, 1);
-            })?;
-        }
-        Ok(())
+        self.arrays.visit(&self.device, &mut self.queue, &self.pipelines, walk, (kernel, given, double))
     }
 
     /// Runs a kernel of one invocation.

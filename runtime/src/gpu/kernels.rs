@@ -44,6 +44,14 @@ pub(crate) fn scalar<T: Number>() -> Result<Scalar> {
 }
 
 impl Kernel {
+    /// What it visits: the vertices of a domain, or the elements of a star as those of one of their own.
+    pub(super) fn visits<'a>(&self, domain: &'a Domain) -> &'a Domain {
+        match self.role {
+            Role::Project { star } => &domain.elements[&star],
+            _ => domain,
+        }
+    }
+
     /// How it may be visited: entry points, and whether neighbors are read from another array than is written.
     pub(super) fn variants(&self, plan: &Plan, domain: &Domain) -> Vec<(Entry, bool)> {
         let entries = |rule, double| plan.entries(domain, rule).into_iter().map(move |entry| (entry, double));
@@ -51,7 +59,7 @@ impl Kernel {
             Role::Map => entries(Rule::Alone, false).collect(),
             Role::Update { .. } if domain.is_double_buffered() => entries(Rule::AtOnce, true).collect(),
             Role::Update { .. } => entries(Rule::InOrder, false).chain(entries(Rule::AtOnce, true)).collect(),
-            Role::Project => unreachable!("projections are refused when a simulation is built"),
+            Role::Project { .. } => entries(Rule::InOrder, false).collect(),
             Role::Measure(_) => entries(Rule::AtOnce, false).collect(),
             // What has no vertex is computed where the host does.
             Role::Scalar | Role::Test if domain.share.is_some() => Vec::new(),

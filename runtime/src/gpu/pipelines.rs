@@ -13,26 +13,27 @@ use std::collections::BTreeMap;
 pub(super) struct Pipelines(BTreeMap<(usize, Entry, bool), wgpu::ComputePipeline>);
 
 impl Pipelines {
-    /// Compiles all variants of all kernels, side by side.
+    /// Compiles all variants of all kernels, side by side. `of`: the plan and the domain of what a kernel visits, and how it sees the arrays of those.
     ///
     /// # Errors
     /// What the driver refuses.
-    pub(super) fn new(
+    pub(super) fn new<'a>(
         device: &Device,
         physics: &Physics,
-        (kernels, plan): (&[Kernel], &Plan),
-        domain: &Domain,
-        pipeline: &wgpu::PipelineLayout,
+        kernels: &[Kernel],
+        of: impl Fn(&Kernel) -> (&'a Plan, &'a Domain, &'a wgpu::PipelineLayout) + Sync,
     ) -> Result<Pipelines> {
         let variants = |(number, kernel): (usize, &Kernel)| {
+            let (plan, domain, _) = of(kernel);
             kernel.variants(plan, domain).into_iter().map(move |(entry, double)| (number, entry, double))
         };
         let all: Vec<_> = kernels.iter().enumerate().flat_map(variants).collect();
         let compile = |key: (usize, Entry, bool)| {
             let (number, entry, double) = key;
             let kernel = &kernels[number];
+            let (plan, _, layout) = of(kernel);
             let text = module(physics, &plan.harness, &kernel.body, entry, double);
-            Ok((key, device.compile(kernel.name, &text, entry.name(), Some(pipeline))?))
+            Ok((key, device.compile(kernel.name, &text, entry.name(), Some(layout))?))
         };
         Ok(Pipelines(parallel::map(all, compile).into_iter().collect::<Result<_>>()?))
     }

@@ -495,7 +495,7 @@ mod by_hand {
         Count.stars(mesh, &mut stars).unwrap();
         let shapes: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
         let mut table = Table::<f32>::of::<Count>();
-        let physics = trace::physics(&table.records, &shapes, scalar::<f32>().unwrap());
+        let physics = trace::physics(&table.records, &shapes, &table.projected, scalar::<f32>().unwrap());
         let mut kernels = sources(table.trace(&physics, &shapes).unwrap()).unwrap();
         let by_hand = Body::update(NEXT.into(), true, vec![true]);
         assert_ne!(kernels[0].body, by_hand);

@@ -26,16 +26,21 @@ pub struct Shader {
 /// The shaders of all kernels on a layout, each once: what a device with the limits that WebGPU promises would get.
 pub(crate) fn shaders(kernels: &[Kernel], domain: &Domain, physics: &Physics) -> Result<Vec<Shader>> {
     let plan = Plan::new(domain, &Limits::PROMISED)?;
-    let shaders = kernels.iter().flat_map(|kernel| {
+    let mut shaders = Vec::new();
+    for kernel in kernels {
+        let visited = kernel.visits(domain);
+        let of_elements =
+            if std::ptr::eq(visited, domain) { None } else { Some(Plan::new(visited, &Limits::PROMISED)?) };
+        let plan = of_elements.as_ref().unwrap_or(&plan);
         let shader = |(entry, double_buffered): (meshweft_shaders::Entry, bool)| Shader {
             kernel: kernel.name,
             entry: entry.name(),
             double_buffered,
-            records: physics.declarations(),
+            records: physics.declarations_for(&kernel.body),
             function: kernel.body.function().into(),
             module: module(physics, &plan.harness, &kernel.body, entry, double_buffered),
         };
-        kernel.variants(&plan, domain).into_iter().map(shader).collect::<Vec<_>>()
-    });
-    Ok(shaders.collect())
+        shaders.extend(kernel.variants(plan, visited).into_iter().map(shader));
+    }
+    Ok(shaders)
 }

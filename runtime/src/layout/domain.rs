@@ -183,7 +183,7 @@ impl Domain {
 
     /// Whether some vertex keeps its state.
     pub(crate) fn is_fixed_anywhere(&self) -> bool {
-        self.tiles.iter().any(|tile| tile.fixed(tile.own()).is_some())
+        self.tiles.iter().any(|tile| tile.marks().contains(&true))
     }
 
     /// Changes every tile, given the places of its slots, before anybody walks the domain. In parallel.

@@ -10,7 +10,7 @@ use super::ell::Ell;
 use super::incidences::by_corners;
 use super::{Domain, Form, Layout, Shape, Tile};
 use crate::error::{Error, Result};
-use crate::program::{CORNERS, StarPlan, own_first};
+use crate::program::{CORNERS, StarPlan, StarShape, own_first};
 use meshweft_mesh::{Graph, Permutation, group, parallel};
 use meshweft_schedule::{Order, Schedule};
 use std::collections::BTreeMap;
@@ -61,7 +61,8 @@ impl Layout {
             width: shape.width,
             graph: schedule.graph().clone(),
             order: schedule.order(),
-            stars: Vec::new(),
+            // What lies around an element.
+            stars: vec![StarShape { others: star.corners, ..star.common() }],
             tiles,
             tasks,
             runs: schedule.runs().iter().map(run).collect(),

@@ -170,6 +170,11 @@ impl Tile {
         }
     }
 
+    /// Marks of all that keeps its state: one a slot, of elements one a corner; none if nothing does.
+    pub(crate) fn marks(&self) -> &[bool] {
+        &self.fixed
+    }
+
     /// Which corners of the elements of a group keep their state: corner after corner, `lanes` each; none if none of them does.
     #[inline(always)]
     pub(crate) fn fixed_corners(&self, group: usize, corners: usize, lanes: usize) -> Option<&[bool]> {

@@ -106,7 +106,7 @@ impl Outline {
         let Plan { program, table, kind, config } = plan;
         let (tapes, mut stars) = (config.tapes, stars(&**program, table, &config.mesh)?);
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
-        let physics = trace::physics(&table.records, &shapes, scalar);
+        let physics = trace::physics(&table.records, &shapes, &table.projected, scalar);
         if tapes && stars.iter().any(|plan| plan.changes) {
             return Err(Error::Program("kernels that look along stars that change cannot run as tapes".into()));
         }
@@ -294,13 +294,13 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
 /// Refuses projections that nothing here can run.
 ///
 /// # Errors
-/// Stars that change, an order without an order, a backend other than cores of this machine.
+/// Stars that change, an order without an order, other processes.
 fn check_projections<T>(table: &Table<T>, stars: &[StarPlan], order: Order, backend: &Backend) -> Result<()> {
     let Some((&star, _)) = table.projected.iter().next() else { return Ok(()) };
     let name = stars[star].name;
-    if !matches!(backend, Backend::Serial | Backend::Cpu { .. }) {
+    if !matches!(backend, Backend::Serial | Backend::Cpu { .. } | Backend::Gpu { .. }) {
         return Err(Error::Program(format!(
-            "elements of star {name} are projected, which needs cores of this machine: take the backend `cpu`"
+            "elements of star {name} are projected, which one process alone does: take the backend `cpu` or `gpu`"
         )));
     }
     if order.key.is_double_buffered() {

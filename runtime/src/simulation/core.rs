@@ -330,7 +330,7 @@ impl<T: Number> AnySimulation for Core<T> {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.wait()?;
         let Clock { steps, time, .. } = self.clock;
-        let moment = Moment { steps, time, globals: self.engine.globals()?, elements: self.element_reals() };
+        let moment = Moment { steps, time, globals: self.engine.globals()?, elements: self.element_reals()? };
         let coming = match self.engine.remote() {
             Some(hosts) => hosts.snapshot()?,
             None => None,
@@ -370,7 +370,7 @@ impl<T: Number> AnySimulation for Core<T> {
         let (state, reals) = (self.reals()?, self.fields.len());
         let slots = (0..self.vertices()).map(|v| self.layout.slot(v));
         let mut reals: Vec<T> = slots.flat_map(|slot| (0..reals).map(move |k| state.real(slot, k))).collect();
-        reals.extend(self.element_reals());
+        reals.extend(self.element_reals()?);
         Ok(Saved::new(&reals, &self.engine.globals()?, self.clock.steps, self.clock.time))
     }
 
@@ -415,7 +415,7 @@ impl<T: Number> AnySimulation for Core<T> {
     fn digest(&self) -> Result<String> {
         let mut hasher = blake3::Hasher::new();
         self.by_vertex(self.reals()?).hash(&mut hasher);
-        self.by_element().for_each(|elements| elements.hash(&mut hasher));
+        self.by_element()?.iter().for_each(|elements| elements.hash(&mut hasher));
         Ok(hasher.finalize().to_hex().to_string())
     }
 
@@ -423,7 +423,8 @@ impl<T: Number> AnySimulation for Core<T> {
         let other: &dyn Any = other;
         let other: &Core<T> = other.downcast_ref().expect("runs in one precision");
         self.by_vertex(self.reals()?).compare(&other.by_vertex(other.reals()?), self.steps())?;
-        self.by_element().zip(other.by_element()).try_for_each(|(one, other)| one.compare(&other, self.steps()))
+        let pairs = self.by_element()?.into_iter().zip(other.by_element()?);
+        pairs.into_iter().try_for_each(|(one, other)| one.compare(&other, self.steps()))
     }
 
     fn audit(&self) -> Result<Option<AuditReport>> {

@@ -15,18 +15,18 @@ impl<T: Number> Core<T> {
     }
 
     /// The reals of all: star after star, in the order in which elements were added.
-    pub(super) fn element_reals(&self) -> Vec<T> {
+    pub(super) fn element_reals(&self) -> Result<Vec<T>> {
         let mut reals = Vec::with_capacity(self.element_len());
         for (&star, elements) in &self.layout.elements {
-            let (state, len) = (self.engine.elements(star), elements.shape.private);
+            let (state, len) = (self.engine.elements(star)?, elements.shape.private);
             let slots = (0..elements.places.len()).map(|element| elements.slot(element as u32));
             reals.extend(slots.flat_map(|slot| (0..len).map(move |k| state.real(slot, k))));
         }
-        reals
+        Ok(reals)
     }
 
     /// Replaces them.
-    pub(super) fn set_element_reals(&mut self, mut reals: &[T]) {
+    pub(super) fn set_element_reals(&mut self, mut reals: &[T]) -> Result<()> {
         for (&star, elements) in &self.layout.elements {
             let (own, rest) = reals.split_at(elements.places.len() * elements.shape.private);
             reals = rest;
@@ -36,18 +36,25 @@ impl<T: Number> Core<T> {
                         own.iter().enumerate().for_each(|(k, &x)| state.set(slot, k, x));
                     }
                 }
-            });
+            })?;
         }
+        Ok(())
     }
 
     /// Their state, star after star.
-    pub(super) fn by_element(&self) -> impl Iterator<Item = Vertices<'_, T>> {
-        self.table.projected.iter().map(|(star, fields)| Vertices {
-            star: Some(&self.layout.stars[*star].name),
-            state: self.engine.elements(*star),
-            layout: &self.layout.elements[star],
-            fields,
-        })
+    pub(super) fn by_element(&self) -> Result<Vec<Vertices<'_, T>>> {
+        self.table
+            .projected
+            .iter()
+            .map(|(star, fields)| {
+                Ok(Vertices {
+                    star: Some(&*self.layout.stars[*star].name),
+                    state: self.engine.elements(*star)?,
+                    layout: &self.layout.elements[star],
+                    fields,
+                })
+            })
+            .collect()
     }
 
     /// Checks that the elements of a star were projected once a round and in order.
@@ -82,6 +89,6 @@ impl<T: Number> Core<T> {
         // What a panic has left is not read.
         self.reals()?;
         let (first, part) = locate(&self.table.projected[&index], "element field", name)?;
-        Ok(read_part(self.engine.elements(index), &self.layout.elements[&index], first, part))
+        Ok(read_part(self.engine.elements(index)?, &self.layout.elements[&index], first, part))
     }
 }

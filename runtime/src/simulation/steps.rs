@@ -190,7 +190,7 @@ impl<T: Number> Core<T> {
         }
         self.changing.is_stale = true;
         self.engine.edit(set)?;
-        self.set_element_reals(elements);
+        self.set_element_reals(elements)?;
         self.engine.set_globals(globals)?;
         self.clock = Clock { steps, time, ..Clock::default() };
         if let (Health::Poisoned(_), Some(audit)) = (&self.health, &self.audit) {
@@ -204,11 +204,11 @@ impl<T: Number> Core<T> {
 
     /// The error of the first vertex, or global, that is not finite after `step`.
     pub(super) fn find_fault(&self, step: u64) -> Option<Error> {
-        let state = match self.engine.state() {
-            Ok(state) => state,
-            Err(error) => return Some(error),
+        let (state, elements) = match (self.engine.state(), self.by_element()) {
+            (Ok(state), Ok(elements)) => (state, elements),
+            (Err(error), _) | (_, Err(error)) => return Some(error),
         };
-        let mut parts = iter::once(self.by_vertex(state)).chain(self.by_element());
+        let mut parts = iter::once(self.by_vertex(state)).chain(elements);
         if let Some(fault) = parts.find_map(|part| part.fault(step)) {
             return Some(fault);
         }

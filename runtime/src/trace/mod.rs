@@ -21,8 +21,8 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::program::{
-    Combine, Corners, Elements, Given, Kernels, Kind, Map, Neighbors, Part, Project, Record, Records, Reduce, Relax,
-    Scalar, SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
+    Combine, Corners, Elements, Fields, Given, Kernels, Kind, Map, Neighbors, Part, Project, Record, Records, Reduce,
+    Relax, Scalar, SharedOf, Star, StarShape, Test, Update, Vertex, VertexOf,
 };
 pub(crate) use expr::Expr;
 
@@ -34,23 +34,31 @@ use meshweft_shaders as shaders;
 pub(crate) use order::{Event, Order};
 use shaders::{Body, Physics};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 pub use tape::{Binary, Input, Type, Unary};
 pub(crate) use tape::{Fold, Id, Node, Tape};
 use write::Writer;
 
-/// Names of the records of a program, for its shaders. `stars`: in order.
-pub(crate) fn physics(records: &Records, stars: &[StarShape], scalar: shaders::Scalar) -> Physics {
-    let star = |(index, star): (usize, &StarShape)| shaders::Star {
-        name: star.name.clone(),
-        others: star.others,
-        data: shaders::Record::new(&format!("Data{index}"), &star.parts, scalar),
-    };
-    let record = |name: &str, fields: &crate::program::Fields| {
+/// Names of the records of a program, for its shaders. `stars`: in order; `projected`: those whose elements are, with the state of one.
+pub(crate) fn physics(
+    records: &Records,
+    stars: &[StarShape],
+    projected: &BTreeMap<usize, Fields>,
+    scalar: shaders::Scalar,
+) -> Physics {
+    let record = |name: &str, fields: &Fields| {
         let is_integer = |kind| scalar == shaders::Scalar::F32 && kind == Kind::Integer;
         let parts: Vec<_> = fields.0.iter().map(|part| (part.name.clone(), part.components)).collect();
         let integers = fields.kinds().into_iter().map(is_integer).collect();
         shaders::Record::new(name, &parts, scalar).with_integers(integers)
+    };
+    let nothing = Fields::default();
+    let star = |(index, star): (usize, &StarShape)| shaders::Star {
+        name: star.name.clone(),
+        others: star.others,
+        data: shaders::Record::new(&format!("Data{index}"), &star.parts, scalar),
+        state: record(&format!("State{index}"), projected.get(&index).unwrap_or(&nothing)),
     };
     Physics {
         scalar,
@@ -82,7 +90,7 @@ type Takes = fn(&Recorder) -> (usize, bool);
 pub(crate) enum Role {
     Map,
     Update { is_quiet: bool },
-    Project,
+    Project { star: usize },
     Measure(Combine),
     Scalar,
     Test,
@@ -117,7 +125,7 @@ impl Script {
     }
 
     pub(crate) fn project<P: Kernels, K: Project<P>>() -> Script {
-        Script::new(K::NAME, Role::Project, projected::<P, K>)
+        Script::new(K::NAME, Role::Project { star: K::Along::INDEX }, projected::<P, K>)
     }
 
     pub(crate) fn measure<P: Kernels, K: Reduce<P>>() -> Script {
@@ -280,11 +288,20 @@ fn body(tape: &Tape, physics: &Physics, role: Role, outputs: &[Id]) -> Result<Bo
     let write = |result: &dyn Fn(&[String]) -> String| Writer::new(tape, physics, outputs).body(outputs, result);
     match role {
         Role::Map | Role::Update { .. } => update(tape, physics, outputs, write),
-        Role::Project => Err("it projects elements one after the other, as only cores of this machine do".into()),
+        Role::Project { star } => project(tape, physics, star, outputs),
         Role::Measure(how) => Ok(Body::measure(write(&|outputs| outputs[0].clone())?, how == Combine::Sum)),
         Role::Scalar => Ok(Body::scalar(write(&|reals| physics.globals.build(|k| reals[k].clone()))?)),
         Role::Test => Ok(Body::test(write(&|outputs| outputs[0].clone())?)),
     }
+}
+
+/// The projection of an element, as WGSL.
+fn project(tape: &Tape, physics: &Physics, star: usize, outputs: &[Id]) -> Result<Body, String> {
+    let (projection, len) = (physics.of_projection(star), physics.shared.len());
+    let text = Writer::new(tape, &projection, outputs).body(outputs, |reals| physics.moved(star, reals))?;
+    let is_kept = |k: usize| tape.node(outputs[k]) == Node::Input(Input::Shared, k);
+    let moves = |corner: usize| (corner * len..(corner + 1) * len).any(|k| !is_kept(k));
+    Ok(Body::project(text, star, (0..=physics.stars[star].others).map(moves).collect()))
 }
 
 /// The update of a vertex, as WGSL.
@@ -380,7 +397,7 @@ fn projected<P: Kernels, K: Project<P>>(recorder: &Recorder) -> Vec<Id> {
         <<K::Along as Elements>::Data<Expr>>::LEN,
     ];
     recorder.look(Looked { index, name, others: corners - 1, reals });
-    // No shader is written of it, so symbols need no more than to be told apart.
+    // As of a vertex: shared state is that of all corners, private state its own and then its data.
     let part = |of: Input, first: usize| move |k: usize| put(Node::Input(of, first + k));
     let corners = Corners::build(|corner| Record::build(part(Input::Shared, corner * shared)));
     let (own, data) = (Record::build(part(Input::Private, 0)), Record::build(part(Input::Private, state)));

@@ -51,7 +51,7 @@ fn traced<P: Kernels>(
     let mut stars = Stars::default();
     stars.add(Edges, Vec::<[u32; 2]>::new(), |_| 0.0);
     let stars: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
-    let physics = physics(&Records::of::<P, f32>(&[]), &stars, scalar);
+    let physics = physics(&Records::of::<P, f32>(&[]), &stars, &BTreeMap::new(), scalar);
     let run = |recorder: &Recorder| vertex::<P>(run(own::<P>(), &Around(recorder, PhantomData)));
     let traced = trace(("probe", Role::Update { is_quiet: false }), &physics, &stars, &run);
     let body = traced.map_err(|why| Error::Program(format!("kernel probe {why}")))?.body.map_err(Error::Program)?;

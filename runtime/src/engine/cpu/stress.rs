@@ -196,7 +196,7 @@ fn plans(edges: &[[u32; 2]]) -> Vec<StarPlan> {
 pub(crate) fn traced_table() -> Table<Int> {
     let mut table = Table::of::<Mixing>();
     let shapes: Vec<_> = plans(&[]).iter().map(StarPlan::common).collect();
-    let physics = trace::physics(&table.records, &shapes, Scalar::I32);
+    let physics = trace::physics(&table.records, &shapes, &table.projected, Scalar::I32);
     table.trace(&physics, &shapes).unwrap();
     table
 }

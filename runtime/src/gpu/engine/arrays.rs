@@ -1,8 +1,10 @@
 //! The arrays of a simulation on its device, and how kernels see them.
 
+use super::grid;
 use crate::error::Result;
 use crate::gpu::device::{Device, STAGING};
-use crate::gpu::plan::{Plan, shared_bytes};
+use crate::gpu::pipelines::Pipelines;
+use crate::gpu::plan::{Plan, Walk, shared_bytes};
 use crate::gpu::queue::Queue;
 use crate::layout::{Domain, State};
 use crate::number::Number;
@@ -102,20 +104,46 @@ impl Arrays {
         &self.groups[chunk][usize::from(self.current)]
     }
 
-    /// Where a record of the plan lies.
-    pub(super) fn range(&self, number: u32) -> u32 {
-        number * self.stride as u32
-    }
-
     /// The array that holds the shared state.
     pub(super) fn shared(&self) -> &wgpu::Buffer {
         &self.shared[usize::from(self.current)]
     }
 
     /// Both arrays of shared state; the second holds no slots before [`make_double`](Arrays::make_double).
-    #[cfg(feature = "cluster")]
-    pub(super) fn both(&self) -> [&wgpu::Buffer; 2] {
-        [&self.shared[0], &self.shared[1]]
+    pub(super) fn both(&self) -> &[wgpu::Buffer; 2] {
+        &self.shared
+    }
+
+    /// Sees the shared state of others.
+    pub(super) fn follow(&mut self, device: &Device, queue: &Queue, others: &Arrays) -> Result<()> {
+        self.current = others.current;
+        if self.shared != others.shared {
+            self.shared = others.shared.clone();
+            self.bind(device, queue)?;
+        }
+        Ok(())
+    }
+
+    /// Records the dispatches of a walk with a kernel, by what its stage is given and whether it is double-buffered.
+    pub(super) fn visit(
+        &self,
+        device: &Device,
+        queue: &mut Queue,
+        pipelines: &Pipelines,
+        walk: &Walk,
+        (kernel, given, double): (usize, u32, bool),
+    ) -> Result<()> {
+        for dispatch in &walk.dispatches {
+            let pipeline = pipelines.get(kernel, dispatch.entry, double)?;
+            let (group, range) = (self.group(dispatch.chunk), dispatch.range * self.stride as u32);
+            let [x, y] = grid(dispatch.groups, device.about.workgroups);
+            queue.dispatch(device, |pass| {
+                pass.set_pipeline(pipeline);
+                pass.set_bind_group(0, group, &[range, given]);
+                pass.dispatch_workgroups(x, y, 1);
+            })?;
+        }
+        Ok(())
     }
 
     /// Whether the second array holds the state.

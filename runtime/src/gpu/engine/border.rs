@@ -70,17 +70,9 @@ impl Transfer {
         })
     }
 
-    fn bind(&mut self, device: &Device, shared: [&wgpu::Buffer; 2]) -> Result<()> {
-        let group = |shared: &wgpu::Buffer| {
-            let arrays = [&self.list, &self.slots, shared, &self.row].map(wgpu::Buffer::as_entire_binding);
-            let entries: Vec<_> =
-                (0..).zip(arrays).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
-            device.guard(|| {
-                let layout = &self.pipeline.get_bind_group_layout(0);
-                device.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
-            })
-        };
-        self.groups = shared.into_iter().map(group).collect::<Result<_>>()?;
+    fn bind(&mut self, device: &Device, shared: &[wgpu::Buffer; 2]) -> Result<()> {
+        let group = |shared: &wgpu::Buffer| device.bind(&self.pipeline, &[&self.list, &self.slots, shared, &self.row]);
+        self.groups = shared.iter().map(group).collect::<Result<_>>()?;
         Ok(())
     }
 

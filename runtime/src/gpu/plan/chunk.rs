@@ -7,9 +7,6 @@ use meshweft_shaders::Harness;
 use meshweft_shaders::layout::{self as shaders, ALONE, Range as Record, Star};
 use std::ops::Range;
 
-/// Why no tile is spread.
-const TABLES: &str = "a layout for GPUs has tables and rows";
-
 /// A run of whole tiles with its arrays.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
@@ -55,11 +52,12 @@ impl Chunk {
         }
         range.fixed = words.len() as u32;
         if harness.fixed {
-            let mut bits = vec![0u32; slots.len().div_ceil(32)];
+            // An element has a mark for each corner.
+            let marks = own.iter().map(|tile| tile.marks().len() / tile.own().len()).max().unwrap_or(1);
+            let mut bits = vec![0u32; (slots.len() * marks).div_ceil(32)];
             for tile in own {
-                let fixed = tile.fixed(tile.own()).unwrap_or(&[]).iter();
-                (tile.own().start - slots.start..)
-                    .zip(fixed)
+                ((tile.own().start - slots.start) * marks..)
+                    .zip(tile.marks())
                     .for_each(|(i, &is_fixed)| bits[i / 32] |= u32::from(is_fixed) << (i % 32));
             }
             words.extend(bits);
@@ -96,7 +94,11 @@ pub(super) fn size(domain: &Domain, part: &Part, harness: &Harness) -> [u64; 3] 
                     words += elements * others * name_bytes + 4 * (groups + halo.len() as u64) + 2 * own;
                     elements
                 }
-                Form::Spread { .. } => unreachable!("{TABLES}"),
+                Form::Spread { stars } => {
+                    let elements = u64::from(stars[star].columns[groups as usize]) * u64::from(harness.width);
+                    words += elements * others * 4 + 4 * groups + 2 * own;
+                    elements
+                }
                 Form::Rows { stars, .. } => {
                     let elements = stars[star].columns.last().map_or(0, |&end| u64::from(end));
                     words += elements * others * 4 + 14 * own;
@@ -245,19 +247,19 @@ fn push_star(
     let mut degrees = Vec::with_capacity(slots.len());
     each_of(tiles, slots, |len, tile| {
         let groups = len / harness.width as usize;
+        let mut side_by_side = |columns: &[u32], own: &[u16]| {
+            words.extend(columns[..groups].iter().map(|first| column + first));
+            column += columns[groups];
+            degrees.extend_from_slice(own);
+        };
         match tile.map(|tile| &tile.form) {
-            Some(Form::Wide { stars, .. }) => {
-                let columns = &stars[star].columns;
-                words.extend(columns[..groups].iter().map(|first| column + first));
-                column += columns[groups];
-                degrees.extend_from_slice(&stars[star].degrees);
-            }
+            Some(Form::Wide { stars, .. }) => side_by_side(&stars[star].columns, &stars[star].degrees),
+            Some(Form::Spread { stars }) => side_by_side(&stars[star].columns, &stars[star].degrees),
             Some(Form::Rows { .. }) => {
                 words.extend((0..groups as u32).map(|group| ALONE | (lanes + group * harness.width)));
                 lanes += len as u32;
                 degrees.resize(degrees.len() + len, 0);
             }
-            Some(Form::Spread { .. }) => unreachable!("{TABLES}"),
             None => {
                 words.resize(words.len() + groups, column);
                 degrees.resize(degrees.len() + len, 0);
@@ -267,26 +269,35 @@ fn push_star(
     at.degrees = words.len() as u32;
     push_halves(words, degrees.into_iter());
     at.names = words.len() as u32;
-    let wide = || {
-        tiles.iter().filter_map(|tile| match &tile.form {
-            Form::Wide { halo, stars } => Some((tile.own(), halo, &stars[star])),
-            _ => None,
-        })
-    };
     if harness.table.is_some() {
         // Places in a table take half a word.
         at.names *= 2;
-        push_halves(words, wide().flat_map(|(_, _, star)| star.others.iter().copied()));
+        push_halves(
+            words,
+            tiles.iter().flat_map(|tile| match &tile.form {
+                Form::Wide { stars, .. } => stars[star].others.iter().copied(),
+                _ => [].iter().copied(),
+            }),
+        );
     } else {
-        wide().for_each(|(own, halo, star)| {
-            words.extend(star.others.iter().map(|&name| match (name as usize).checked_sub(own.len()) {
-                None => (own.start + name as usize) as u32,
-                Some(outside) => halo.get(outside).copied().unwrap_or(0),
-            }));
+        tiles.iter().for_each(|tile| match &tile.form {
+            Form::Wide { halo, stars } => {
+                let own = tile.own();
+                words.extend(stars[star].others.iter().map(|&name| match (name as usize).checked_sub(own.len()) {
+                    None => (own.start + name as usize) as u32,
+                    Some(outside) => halo.get(outside).copied().unwrap_or(0),
+                }));
+            }
+            Form::Spread { stars } => words.extend_from_slice(&stars[star].others),
+            Form::Rows { .. } => {}
         });
     }
     at.data = reals.len() as u32;
-    wide().for_each(|(_, _, star)| reals.extend_from_slice(star.data.words()));
+    tiles.iter().for_each(|tile| match &tile.form {
+        Form::Wide { stars, .. } => reals.extend_from_slice(stars[star].data.words()),
+        Form::Spread { stars } => reals.extend_from_slice(stars[star].data.words()),
+        Form::Rows { .. } => {}
+    });
     push_rows(tiles, star, (words, reals), &mut at);
     at
 }

@@ -1,6 +1,8 @@
 //! Elements that move their corners, on random graphs: every engine has the bits of the definition, written out here once more.
 
 use super::graphs::{engines, random, seeds};
+#[cfg(feature = "gpu")]
+use crate::conformance::gpu_or_skip;
 use crate::number::{Int, Length, Number};
 use crate::program::{Incidence, Stars};
 use crate::{
@@ -194,8 +196,10 @@ fn weaving(n: u64, random: &mut impl FnMut(u64) -> u64) -> Weaving {
 
 #[test]
 fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() {
-    let engines = engines();
     for seed in seeds(30) {
+        let mut engines = engines().to_vec();
+        #[cfg(feature = "gpu")]
+        engines.extend((seed % 6 == 0).then(gpu_or_skip).flatten().map(|gpu| (gpu, Simd::Auto)));
         let mut random = random(seed + 1);
         let n = 1 + random(if seed % 4 == 0 { 600 } else { 100 });
         let program = weaving(n, &mut random);
@@ -227,12 +231,22 @@ fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() 
 /// What a run keeps is gone back to, and gone on from by another engine.
 #[test]
 fn the_state_of_elements_is_saved_and_written_and_counts_in_digests() {
+    is_kept_by(&Backend::Cpu { threads: 2 });
+}
+
+#[test]
+#[cfg(feature = "gpu")]
+fn a_gpu_keeps_the_state_of_elements() {
+    gpu_or_skip().iter().for_each(is_kept_by);
+}
+
+fn is_kept_by(backend: &Backend) {
     let program = weaving(200, &mut random(9));
     let build = |backend: Backend| {
         let mesh = Mesh::from_graph(200, program.knots.to_vec()).unwrap();
         Simulation::builder(mesh, program.clone()).order(Order::blocked(64)).backend(backend).precision::<Int>()
     };
-    let mut run = build(Backend::Cpu { threads: 2 }).build().unwrap();
+    let mut run = build(backend.clone()).build().unwrap();
     run.step().unwrap();
     let (saved, before, digest) = (run.save().unwrap(), cells(&run), run.digest().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +290,11 @@ fn what_nothing_here_can_project_is_refused_with_a_way_out() {
     let cpu = Backend::Cpu { threads: 1 };
     let says = |said: String, part: &str| assert!(said.contains(part), "{said}");
     says(refusal(program.clone(), Order::JACOBI, cpu.clone(), false), "take another order");
-    says(refusal(program.clone(), Order::COLOR, Backend::Gpu { adapter: 0 }, false), "take the backend `cpu`");
+    #[cfg(feature = "cluster")]
+    says(
+        refusal(program.clone(), Order::COLOR, Backend::Cluster(crate::Cluster::inside(2).unwrap()), false),
+        "take the backend `cpu` or `gpu`",
+    );
     says(refusal(program.clone(), Order::COLOR, cpu.clone(), true), "cannot run as a tape");
     let twice = Weaving { braids: Arc::new(vec![[0, 1, 2], [3, 4, 3]]), ..program.clone() };
     says(refusal(twice, Order::COLOR, cpu.clone(), false), "element 1 of star Braids repeats a vertex");
@@ -308,12 +326,14 @@ impl Program for Rising {
 
 #[test]
 fn an_element_that_is_not_finite_stops_the_run() {
-    for backend in [Backend::Serial, Backend::Cpu { threads: 2 }] {
+    let mut backends = vec![Backend::Serial, Backend::Cpu { threads: 2 }];
+    #[cfg(feature = "gpu")]
+    backends.extend(gpu_or_skip());
+    for backend in backends {
         let mesh = Mesh::from_graph(3, vec![[0, 1], [1, 2]]).unwrap();
         let mut run = Simulation::builder(mesh, Rising).backend(backend).build().unwrap();
-        run.step().unwrap();
-        run.step().unwrap();
-        match run.step().unwrap_err() {
+        // However late the host looks at a device.
+        match (0..1000).find_map(|_| run.step().err()).expect("it grows beyond all bounds") {
             Error::Element { element: 0, step: 3, field, .. } => assert_eq!(field, "pull"),
             other => panic!("{other}"),
         }
