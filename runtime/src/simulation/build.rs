@@ -12,7 +12,7 @@ use crate::layout::{ElementPlan, Forms, Layout, Shape, State, check_elements, da
 use crate::number::{Int, Number};
 use crate::program::{AnyProgram, StageList, StarPlan, StarShape, Stars};
 use crate::trace::{self, Traced};
-use meshweft_mesh::{Curve, Mesh, Permutation};
+use meshweft_mesh::{Curve, Graph, Mesh, Permutation};
 use meshweft_schedule::{Key, Order, Schedule};
 use meshweft_shaders::{Physics, Scalar};
 use std::any::{Any, TypeId};
@@ -141,11 +141,14 @@ fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     let Plan { program, table, config: Config { mesh, order, key, .. }, .. } = plan;
     let backend = Backend::Gpu { adapter: 0 };
     let order = order.unwrap_or_else(|| backend.order());
+    check_projections(&table, &stars, order, &backend)?;
     let numbers = number(&mesh, order, key.as_ref(), &stars)?;
     let kernels = gpu::sources(traced)?;
     let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
     let mut layout = Layout::new(schedule, &numbers, &stars, T::PRECISION, shape(&table, WIDTH), Forms::Tables)?;
-    layout.fix(|v| program.fixed(&mesh, v));
+    let is_fixed = |v| program.fixed(&mesh, v);
+    layout.fix(is_fixed);
+    add_elements(&mut layout, &table, &stars, (&numbers, order, &backend), false, is_fixed)?;
     gpu::shaders(&kernels, &layout, &physics)
 }
 
@@ -217,16 +220,7 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
             if is_numbered {
                 layout.number();
             }
-            let mut graphs = BTreeMap::new();
-            for (&index, state) in &table.projected {
-                let star = &stars[index];
-                let grain = backend.grain(star.elements().len() / star.corners);
-                let shape = Shape { width, shared: 0, private: state.len() };
-                let plan = ElementPlan { star, curve: &numbers, order, grain, shape, is_numbered };
-                let (elements, graph) = layout.of_elements(&plan, is_fixed)?;
-                layout.add_elements(index, elements);
-                graphs.insert(index, graph);
-            }
+            let graphs = add_elements(&mut layout, &table, &stars, (&numbers, order, &backend), is_numbered, is_fixed)?;
             watch = watched.map(|watched| Arc::new(watched.with_elements(graphs)));
             drop(stars);
             let laid = Laid { mesh, layout: Arc::new(layout), edges };
@@ -289,6 +283,28 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     };
     check_start(&core)?;
     Ok(core)
+}
+
+/// Lays out elements that are projected. Returns which of them share a corner, by star.
+fn add_elements<T>(
+    layout: &mut Layout,
+    table: &Table<T>,
+    stars: &[StarPlan],
+    (curve, order, backend): (&Permutation, Order, &Backend),
+    is_numbered: bool,
+    is_fixed: impl Fn(u32) -> bool + Sync + Copy,
+) -> Result<BTreeMap<usize, Graph>> {
+    let mut graphs = BTreeMap::new();
+    for (&index, state) in &table.projected {
+        let star = &stars[index];
+        let grain = backend.grain(star.elements().len() / star.corners);
+        let shape = Shape { width: layout.width, shared: 0, private: state.len() };
+        let plan = ElementPlan { star, curve, order, grain, shape, is_numbered };
+        let (elements, graph) = layout.of_elements(&plan, is_fixed)?;
+        layout.add_elements(index, elements);
+        graphs.insert(index, graph);
+    }
+    Ok(graphs)
 }
 
 /// Refuses projections that nothing here can run.
