@@ -8,6 +8,7 @@ use meshweft::mesh::contact::{self, FREEDOM, Finder, Surface, crossings, edge_ed
 use meshweft::mesh::{Error, Result, parallel};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Kernels, Length, Neighbors, Real, Renewal, SharedOf, Star, VertexOf, record};
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 /// Surfaces that do not pass through themselves or each other (claim C16).
@@ -60,6 +61,11 @@ pub struct Moving {
     pub compliance: f64,
 }
 
+/// Whether a triangle repeats no vertex.
+fn has_sides([a, b, c]: &[u32; 3]) -> bool {
+    a != b && b != c && c != a
+}
+
 impl Touching {
     /// Stiffness of a contact: this times what the vertices have themselves.
     const STIFFNESS: f64 = 10.0;
@@ -81,7 +87,7 @@ impl Touching {
                 "a thickness of {thickness} m keeps nothing apart: it must be above 0"
             )));
         }
-        triangles.retain(|[a, b, c]| a != b && b != c && c != a);
+        triangles.retain(has_sides);
         let surface = Surface::new(&rest, &triangles, &[], &[])?;
         let crossed = crossings(&surface, &rest)?;
         if let Some((edge, triangle)) = crossed.first() {
@@ -133,17 +139,19 @@ impl Touching {
         torn: Option<Apart<VertexOf<P, f64>>>,
         moving: impl Fn(VertexOf<P, f64>) -> Moving + Sync,
     ) -> meshweft::Result<()> {
-        let (triangles, moving): (_, Vec<Moving>) = match torn {
-            None => {
-                (&self.triangles, parallel::collect(renewal.vertices() as usize, |v| moving(renewal.vertex(v as u32))))
-            }
-            Some(Apart { ref triangles, states }) => {
+        let (triangles, moving): (Cow<[[u32; 3]]>, Vec<Moving>) = match torn {
+            None => (
+                (&self.triangles).into(),
+                parallel::collect(renewal.vertices() as usize, |v| moving(renewal.vertex(v as u32))),
+            ),
+            Some(Apart { mut triangles, states }) => {
+                triangles.retain(has_sides);
                 let mut all = vec![Moving::default(); states.len()];
                 states.into_iter().zip(0..).for_each(|(state, v)| all[renewal.number(v) as usize] = moving(state));
-                (triangles, all)
+                (triangles.into(), all)
             }
         };
-        let found = self.approach(|v| renewal.number(v), triangles, &moving)?;
+        let found = self.approach(|v| renewal.number(v), &triangles, &moving)?;
         renewal.set_field(guess, found.guess.into_flattened());
         let elements = found.gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(gaps, elements, move |i: Incidence<4>| {
