@@ -301,14 +301,7 @@ impl Program for Xpbd {
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let position = Vector3::from(mesh.points()[v as usize]);
-        // What has no area or volume weighs as much as a square or cubic centimeter.
-        let (density, least) = match self.scene.body {
-            Body::Solid(_) => (self.options.density, 1e-6),
-            Body::Surface(_) => (self.options.area_density, 1e-4),
-        };
-        let share = self.scene.shares[v as usize];
-        let mass = density * if share > 0.0 { share } else { least };
-        let inverse_mass = if self.scene.held[v as usize] { 0.0 } else { 1.0 / mass };
+        let (mass, inverse_mass) = (self.mass(v), self.inverse_mass(v));
         let velocity = Vector3::zeros();
         let pushed = Pushed { out: 0.0, back: velocity };
         Node { position, inverse_mass, before: position, rest: position, velocity, mass, pushed, stretch: 0.0 }
@@ -334,6 +327,35 @@ impl Program for Xpbd {
             true => stages.sweep(FinishSolid, 1),
             false => stages.map(Finish),
         }
+    }
+}
+
+impl Xpbd {
+    /// What a vertex weighs, kg: without area or volume as much as a square or cubic centimeter.
+    fn mass(&self, v: u32) -> f64 {
+        let (density, least) = match self.scene.body {
+            Body::Solid(_) => (self.options.density, 1e-6),
+            Body::Surface(_) => (self.options.area_density, 1e-4),
+        };
+        let share = self.scene.shares[v as usize];
+        density * if share > 0.0 { share } else { least }
+    }
+
+    /// One over that, 1/kg: 0 where it is held.
+    fn inverse_mass(&self, v: u32) -> f64 {
+        if self.scene.held[v as usize] { 0.0 } else { 1.0 / self.mass(v) }
+    }
+
+    /// By what factor the tet that is stiffest for its mass is taken as softer than it is, at rest: 1 of surfaces.
+    fn softer(&self) -> f64 {
+        let parameters = self.parameters(0.0);
+        let of = |corners: &[u32; 4]| {
+            let at = corners.map(|v| Vector3::from(self.scene.rest()[v as usize]));
+            let (constraints, compliances) = self.scene.tet(*corners).neo_hookean(&parameters.solid, at);
+            let inverse_masses = corners.map(|v| self.inverse_mass(v));
+            constraints[0].softer(inverse_masses, compliances[0] * parameters.per_square)
+        };
+        self.scene.tets().iter().map(of).fold(1.0, f64::max)
     }
 }
 
@@ -385,7 +407,15 @@ impl Example for Xpbd {
     }
 
     fn note(&self) -> Option<String> {
-        self.scene.note()
+        let softer = self.softer();
+        let (XpbdOptions { dt, young, .. }, shorter) = (&self.options, 0.95 * self.options.dt / softer.sqrt());
+        let yields = (softer > 1.0).then(|| {
+            format!(
+                "steps of {dt:.3e} s are too long for young={young:e}: it yields up to {softer:.1} times as much; dt={shorter:.1e} is short enough"
+            )
+        });
+        let both: Vec<String> = self.scene.note().into_iter().chain(yields).collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
 
     fn checks() -> Result<Vec<Check>> {
@@ -453,6 +483,37 @@ mod tests {
                 assert!(most < fall, "{spec} {act:?} {stiffness} {poisson} {density} {dt} {rounds:?}: {most} m");
             }
         }
+    }
+
+    #[test]
+    fn solids_of_any_stiffness_gain_no_energy_however_long_the_steps() {
+        for dt in [1.0 / 600.0, 0.1] {
+            for young in [4e1, 4e4, 4e7, 4e10] {
+                let options = XpbdOptions { bodies: 1, dt, young, ..XpbdOptions::default() };
+                let mut run = start("bar:9x4x4", &options, Order::BLOCKED).unwrap();
+                let energy = |run: &mut Simulation<Xpbd>| {
+                    run.metric("kinetic energy").unwrap() + run.metric("potential energy").unwrap()
+                };
+                let before = energy(&mut run);
+                for _ in 0..60 {
+                    run.step().unwrap();
+                    let now = energy(&mut run);
+                    assert!(now < 1.001 * before, "young {young}, dt {dt}: {now} J of {before} J");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_stiff_for_its_steps_is_told() {
+        let note = |young: f64, dt: f64| {
+            let options = XpbdOptions { bodies: 1, young, dt, ..XpbdOptions::default() };
+            Xpbd::with(&mut generate("bar:9x4x4", 1).unwrap(), &options).unwrap().note()
+        };
+        assert_eq!(note(4e4, 1.0 / 600.0), None);
+        let said = note(4e7, 1.0 / 600.0).unwrap();
+        let dt = said.split("dt=").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(said.contains("too long for young=4e7") && note(4e7, dt).is_none(), "{said}");
     }
 
     #[test]

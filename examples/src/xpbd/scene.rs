@@ -104,7 +104,7 @@ impl Scene {
         Tet::at_rest(corners).expect("tets of hardly any volume are left out, others are turned around")
     }
 
-    fn rest(&self) -> &[[f64; 3]] {
+    pub(super) fn rest(&self) -> &[[f64; 3]] {
         match &self.body {
             Body::Solid(solid) => &solid.rest,
             Body::Surface(surface) => &surface.rest,
