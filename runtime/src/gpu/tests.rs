@@ -4,6 +4,7 @@ use super::device::Device;
 use super::engine::{LESS, OPENED};
 use crate::conformance::{gpu_or_skip, orders};
 use crate::number::{Integer, Precision, Real};
+use crate::simulation::tests::elements::woven;
 use crate::{Backend, Error, Mesh, Order, Program, Result, Simulation, Stages, Stars};
 use crate::{kernels, record, stars, vertex};
 use meshweft_mesh::generate::generate;
@@ -178,6 +179,24 @@ fn arrays_in_pieces_grids_of_two_dimensions_and_a_submission_a_dispatch_change_n
         let whole = run(None);
         assert_eq!(run(Some((160 << 10, 3))), whole, "{order}");
         assert_eq!(run(Some((1 << 30, 3))), whole, "{order}, two dimensions");
+    }
+}
+
+#[test]
+fn elements_in_pieces_and_grids_of_two_dimensions_are_projected_as_on_cores() {
+    let Some(backend) = gpu_or_skip() else { return };
+    for order in [Order::COLOR, Order::blocked(30), Order::blocked(300), Order::PRIORITY_DAG] {
+        let run = |less: Option<(u64, u32)>, backend: Backend| {
+            LESS.set(less);
+            let mut simulation = woven(order, backend).unwrap();
+            LESS.set(None);
+            (0..2).for_each(|_| simulation.step().unwrap());
+            simulation.digest().unwrap()
+        };
+        let expected = run(None, Backend::Serial);
+        for less in [None, Some((40 << 10, 3)), Some((1 << 30, 3))] {
+            assert_eq!(run(less, backend.clone()), expected, "{order} {less:?}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! An order probe in exact integers, and programs that break the contract.
 
 pub(crate) mod changing;
-mod elements;
+pub(crate) mod elements;
 mod graphs;
 
 use super::*;

@@ -31,6 +31,16 @@ fn a_plan_has_every_configuration_best_first_with_its_limit() {
     assert!(png.starts_with(b"\x89PNG") && svg.starts_with(b"<svg") && svg.ends_with(b"</svg>\n"));
 }
 
+/// A step of conjugate gradients ends by a test; its iterations do not, and would go on until nothing is finite.
+#[test]
+fn a_plan_tries_iterations_that_do_not_end() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let few = ["--set", "method=cg", "--order", "blocked", "--threads", "1", "--out", out, "--json"];
+    let plan = json(&[PLAN, &few].concat());
+    assert!(plan["configurations"][0]["ns_per_update"].as_f64().is_some_and(|ns| ns > 0.0), "{plan}");
+}
+
 #[test]
 fn a_plan_measures_beside_what_it_predicts_and_says_how_far_the_choice_is_from_the_best() {
     let folder = TempDir::new().unwrap();

@@ -228,6 +228,14 @@ fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() 
     }
 }
 
+/// A run of a few thousand elements that are projected.
+#[cfg(feature = "gpu")]
+pub(crate) fn woven(order: Order, backend: Backend) -> Result<Simulation<impl Program, Int>> {
+    let program = weaving(3000, &mut random(17));
+    let mesh = Mesh::from_graph(3000, program.knots.to_vec())?;
+    Simulation::builder(mesh, program).order(order).backend(backend).precision::<Int>().build()
+}
+
 /// What a run keeps is gone back to, and gone on from by another engine.
 #[test]
 fn the_state_of_elements_is_saved_and_written_and_counts_in_digests() {

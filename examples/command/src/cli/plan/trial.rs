@@ -12,7 +12,7 @@ use meshweft::Cluster;
 use meshweft::model::{Costs, GpuCosts, Machine, Trial, Workload};
 #[cfg(feature = "cluster")]
 use meshweft::model::{HybridCosts, Packed};
-use meshweft::{Backend, Curve, Order, copy_bandwidth};
+use meshweft::{Backend, Curve, Order, Saved, copy_bandwidth};
 use meshweft_mesh::Mesh;
 use std::time::Instant;
 
@@ -205,8 +205,10 @@ pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -
 /// As [`Run::step`]; settings under which nothing is swept.
 pub(super) fn round_s(run: &mut Run) -> Result<f64> {
     let is_open = run.workload(1, &[1.0])?.is_open;
+    let start = if is_open { Some(after_a_step(run)?) } else { None };
     let mut steps = 1;
     let mut timing = |steps: u64| -> Result<(f64, u64)> {
+        start.iter().try_for_each(|start| run.restore(start))?;
         let (clock, before) = (Instant::now(), run.rounds());
         (0..steps).try_for_each(|_| if is_open { Ok(run.run_once()?) } else { run.step() })?;
         run.wait()?;
@@ -229,20 +231,29 @@ pub(super) fn round_s(run: &mut Run) -> Result<f64> {
     Ok(best_s)
 }
 
+/// The state after a step. Iterations go on from it: whatever ends them does not, so after too many of them numbers would grow beyond all
+/// bounds.
+fn after_a_step(run: &mut Run) -> Result<Saved> {
+    run.step()?;
+    Ok(run.save()?)
+}
+
 /// By how much longer one round of all sweeps takes when caches hold nothing.
 fn cold_s(run: &mut Run) -> Result<f64> {
     let mut flush = Flush::new()?;
-    let mut pass = || -> Result<f64> {
+    let start = after_a_step(run)?;
+    let pass = |run: &mut Run| -> Result<f64> {
         let clock = Instant::now();
         run.run_once()?;
         Ok(clock.elapsed().as_secs_f64())
     };
     let (mut warm, mut cold) = (Vec::new(), Vec::new());
     for _ in 0..TIMINGS {
-        pass()?;
-        warm.push(pass()?);
+        run.restore(&start)?;
+        pass(run)?;
+        warm.push(pass(run)?);
         flush.caches();
-        cold.push(pass()?);
+        cold.push(pass(run)?);
     }
     Ok((least(cold.into_iter()) - least(warm.into_iter())).max(0.0))
 }
