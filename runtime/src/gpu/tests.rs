@@ -194,7 +194,7 @@ fn elements_in_pieces_and_grids_of_two_dimensions_are_projected_as_on_cores() {
             simulation.digest().unwrap()
         };
         let expected = run(None, Backend::Serial);
-        for less in [None, Some((40 << 10, 3)), Some((1 << 30, 3))] {
+        for less in [None, Some((56 << 10, 3)), Some((1 << 30, 3))] {
             assert_eq!(run(less, backend.clone()), expected, "{order} {less:?}");
         }
     }
