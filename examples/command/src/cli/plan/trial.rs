@@ -12,7 +12,7 @@ use meshweft::Cluster;
 use meshweft::model::{Costs, GpuCosts, Machine, Trial, Workload};
 #[cfg(feature = "cluster")]
 use meshweft::model::{HybridCosts, Packed};
-use meshweft::{Backend, Curve, Order, Saved, copy_bandwidth};
+use meshweft::{Backend, Curve, Error, Order, copy_bandwidth};
 use meshweft_mesh::Mesh;
 use std::time::Instant;
 
@@ -205,12 +205,27 @@ pub(super) fn start(plan: &Plan, piece: &Mesh, order: Order, backend: Backend) -
 /// As [`Run::step`]; settings under which nothing is swept.
 pub(super) fn round_s(run: &mut Run) -> Result<f64> {
     let is_open = run.workload(1, &[1.0])?.is_open;
-    let start = if is_open { Some(after_a_step(run)?) } else { None };
+    if !is_open {
+        return timed(run, Run::step);
+    }
+    let start = run.save()?;
+    let timed_once = timed(run, |run| Ok(run.run_once()?));
+    match &timed_once {
+        // What ends iterations does not end these, and after too many of them no number may be finite.
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Diverged { .. } | Error::Global { .. })) => {
+            run.restore(&start)?;
+            timed(run, Run::step)
+        }
+        _ => timed_once,
+    }
+}
+
+/// Seconds of a round, if `advance` takes some.
+fn timed(run: &mut Run, advance: impl Fn(&mut Run) -> Result<()>) -> Result<f64> {
     let mut steps = 1;
     let mut timing = |steps: u64| -> Result<(f64, u64)> {
-        start.iter().try_for_each(|start| run.restore(start))?;
         let (clock, before) = (Instant::now(), run.rounds());
-        (0..steps).try_for_each(|_| if is_open { Ok(run.run_once()?) } else { run.step() })?;
+        (0..steps).try_for_each(|_| advance(run))?;
         run.wait()?;
         Ok((clock.elapsed().as_secs_f64(), run.rounds() - before))
     };
@@ -231,17 +246,12 @@ pub(super) fn round_s(run: &mut Run) -> Result<f64> {
     Ok(best_s)
 }
 
-/// The state after a step. Iterations go on from it: whatever ends them does not, so after too many of them numbers would grow beyond all
-/// bounds.
-fn after_a_step(run: &mut Run) -> Result<Saved> {
-    run.step()?;
-    Ok(run.save()?)
-}
-
 /// By how much longer one round of all sweeps takes when caches hold nothing.
 fn cold_s(run: &mut Run) -> Result<f64> {
     let mut flush = Flush::new()?;
-    let start = after_a_step(run)?;
+    // A few iterations, each time the same.
+    run.step()?;
+    let start = run.save()?;
     let pass = |run: &mut Run| -> Result<f64> {
         let clock = Instant::now();
         run.run_once()?;
