@@ -210,6 +210,8 @@ def test_programs_are_traced_in_several_threads_at_once():
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 @pytest.mark.parametrize("progress", [False, True])
 def test_an_interrupt_ends_a_long_call_between_two_steps(progress):
+    # Where a shell has started this in the background, nobody would hear of it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sim = heat("sheet:100", threads=1)
     timer = threading.Timer(0.4, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
@@ -228,7 +230,8 @@ def test_an_interrupt_ends_a_long_call_between_two_steps(progress):
 def test_a_script_that_is_interrupted_ends():
     script = textwrap.dedent(
         """
-        import meshweft
+        import meshweft, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         sim = meshweft.examples.spring("box:10", threads=1)
         print("ready", flush=True)
         sim.step(10**9)
