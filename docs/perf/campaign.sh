@@ -7,7 +7,8 @@
 # hosts that pass messages through memory, once in a simulated network that delays messages, and loses and sends them again (each seed twice,
 # the traces compared), once with a host that crashes or a link that is cut. Then every example under every order on a GPU and on hosts with
 # GPUs, of which `cargo test` tries every third; and as many random scenes of cloth that touches itself, each state by an exact test of whether
-# anything has passed through anything, the same of what tears, and a tenth as many random graphs whose elements come and go, or move their corners. The last figures stand in docs/reliability/README.md.
+# anything has passed through anything, the same of what tears, and a tenth as many random graphs whose elements come and go,
+# or move their corners. The last figures stand in docs/reliability/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export SEEDS=${1:-10000}

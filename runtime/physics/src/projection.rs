@@ -74,9 +74,12 @@ impl<R: Real, const N: usize> Constraint<R, N> {
         (moves, multiplier + more)
     }
 
-    /// By what factor [`step_both`](Constraint::step_both) takes its compliance larger, as the first of two: 1 if that is at least twice what the
-    /// corners give way by themselves. It falls with the square of the time step. We found that with less than once as much a bar that falls
-    /// gains energy.
+    /// By what factor [`step_both`](Constraint::step_both) takes compliances larger, this being the first of the two constraints: 1 where its
+    /// own is at least twice what the corners give way by themselves, `Σ |∇C|² / m`. It falls with the square of the time step. Arguments are
+    /// those of [`Constraint::step`].
+    ///
+    /// Twice is what was measured: bars that fall gained energy with once as much, and none with two or four times, at a Young's modulus of up to
+    /// 4e10 N/m² and steps of up to 0.1 s.
     ///
     /// ```
     /// use meshweft::nalgebra::Vector3;

@@ -134,14 +134,12 @@ impl<T: Number> Gpu<T> {
         let arrays = Arrays::new(&device, &queue, &mut plan, &domain, (record_bytes, measured))?;
         let elements = Elements::of(&device, &queue, (&domain, &limits), record_bytes)?;
         let padding = if elements.is_empty() { None } else { Padding::new(&device, &domain)? };
-        let of = |kernel: &Kernel| match kernel.role {
-            Role::Project { star } => {
-                let Elements { domain, plan, arrays } = &elements[&star];
-                (plan, &**domain, arrays.pipeline_layout())
-            }
-            _ => (&plan, &*domain, arrays.pipeline_layout()),
-        };
-        let pipelines = Pipelines::new(&device, physics, &kernels, of)?;
+        let vertices = (&plan, &*domain, arrays.pipeline_layout());
+        let laid = elements
+            .iter()
+            .map(|(&star, Elements { domain, plan, arrays })| (star, (plan, &**domain, arrays.pipeline_layout())));
+        let laid = laid.collect();
+        let pipelines = Pipelines::new(&device, physics, &kernels, |kernel| *kernel.of(&vertices, &laid))?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
         let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));

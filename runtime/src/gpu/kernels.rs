@@ -7,6 +7,7 @@ use crate::number::{Number, Precision};
 use crate::trace::{Role, Traced};
 use meshweft_schedule::Rule;
 use meshweft_shaders::{Body, Entry, Scalar};
+use std::collections::BTreeMap;
 
 /// A kernel, as it was traced.
 #[derive(Clone, Debug)]
@@ -44,11 +45,11 @@ pub(crate) fn scalar<T: Number>() -> Result<Scalar> {
 }
 
 impl Kernel {
-    /// What it visits: the vertices of a domain, or the elements of a star as those of one of their own.
-    pub(super) fn visits<'a>(&self, domain: &'a Domain) -> &'a Domain {
+    /// What there is of what it visits: of vertices, or of the elements of the star that it projects.
+    pub(super) fn of<'a, A>(&self, vertices: &'a A, elements: &'a BTreeMap<usize, A>) -> &'a A {
         match self.role {
-            Role::Project { star } => &domain.elements[&star],
-            _ => domain,
+            Role::Project { star } => &elements[&star],
+            _ => vertices,
         }
     }
 

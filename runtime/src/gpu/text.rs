@@ -5,6 +5,7 @@ use super::plan::{Limits, Plan};
 use crate::error::Result;
 use crate::layout::Domain;
 use meshweft_shaders::{Physics, module};
+use std::collections::BTreeMap;
 
 /// One compute shader of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +26,13 @@ pub struct Shader {
 
 /// The shaders of all kernels on a layout, each once: what a device with the limits that WebGPU promises would get.
 pub(crate) fn shaders(kernels: &[Kernel], domain: &Domain, physics: &Physics) -> Result<Vec<Shader>> {
-    let plan = Plan::new(domain, &Limits::PROMISED)?;
-    let mut shaders = Vec::new();
-    for kernel in kernels {
-        let visited = kernel.visits(domain);
-        let of_elements =
-            if std::ptr::eq(visited, domain) { None } else { Some(Plan::new(visited, &Limits::PROMISED)?) };
-        let plan = of_elements.as_ref().unwrap_or(&plan);
+    fn planned(domain: &Domain) -> Result<(&Domain, Plan)> {
+        Ok((domain, Plan::new(domain, &Limits::PROMISED)?))
+    }
+    let elements = domain.elements.iter().map(|(star, domain)| Ok((*star, planned(domain)?)));
+    let (vertices, elements) = (planned(domain)?, elements.collect::<Result<BTreeMap<_, _>>>()?);
+    let shaders = kernels.iter().flat_map(|kernel| {
+        let (domain, plan) = kernel.of(&vertices, &elements);
         let shader = |(entry, double_buffered): (meshweft_shaders::Entry, bool)| Shader {
             kernel: kernel.name,
             entry: entry.name(),
@@ -40,7 +41,7 @@ pub(crate) fn shaders(kernels: &[Kernel], domain: &Domain, physics: &Physics) ->
             function: kernel.body.function().into(),
             module: module(physics, &plan.harness, &kernel.body, entry, double_buffered),
         };
-        shaders.extend(kernel.variants(plan, visited).into_iter().map(shader));
-    }
-    Ok(shaders)
+        kernel.variants(plan, domain).into_iter().map(shader).collect::<Vec<_>>()
+    });
+    Ok(shaders.collect())
 }

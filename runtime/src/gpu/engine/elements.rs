@@ -56,11 +56,9 @@ impl Padding {
             return Ok(None);
         }
         let mut pairs = vec![[padding.len() as u32, shared_stride(domain.shape.shared) as u32]];
-        for &slot in &padding {
-            // Lanes of padding follow their vertex.
-            let vertex =
-                pairs.last().filter(|last| pairs.len() > 1 && last[0] + 1 == slot).map_or(slot - 1, |last| last[1]);
-            pairs.push([slot, vertex]);
+        // Lanes of padding follow their vertex.
+        for slots in padding.chunk_by(|a, b| a + 1 == *b) {
+            pairs.extend(slots.iter().map(|slot| [*slot, slots[0] - 1]));
         }
         let pairs = device.array("padding", bytemuck::cast_slice(&pairs))?;
         let pipeline = device.compile(PAD.name, PAD.source, PAD.name, None)?;
