@@ -82,6 +82,8 @@ impl Channel {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Err(self.refuse(&Violation::Ended)),
                 Err(quinn::ReadError::ConnectionLost(error)) => return Err(lost(&error)),
+                // Who drops a channel lets go of its streams first.
+                Err(quinn::ReadError::Reset(_)) => return Err(GAVE_UP.into()),
                 Err(error) => return Err(error.to_string()),
             };
             let each = |kind, bytes| {
@@ -109,6 +111,7 @@ pub(super) async fn write(outgoing: &mut Outgoing, kind: Kind, bytes: &[u8], dea
     frame.extend(bytes);
     by(deadline, outgoing.0.write_all(&frame)).await?.map_err(|error| match error {
         quinn::WriteError::ConnectionLost(error) => lost(&error),
+        quinn::WriteError::Stopped(_) => GAVE_UP.into(),
         error => error.to_string(),
     })
 }
