@@ -33,7 +33,11 @@ fn each_of<I: Send>(items: Vec<I>, work: &(dyn Fn(I) + Sync)) {
 
 /// Calls `work` for each number below `count`.
 fn tasks(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().with_max_len(1).for_each(work);
+    // What is for one thread is for this one: another would have to wake.
+    match count.min(rayon::current_num_threads()) {
+        0..=1 => (0..count).for_each(work),
+        _ => (0..count).into_par_iter().with_max_len(1).for_each(work),
+    }
 }
 
 /// What `work` makes of the items, in their order.
