@@ -74,6 +74,8 @@ pub(crate) struct WideRows<'a, L: Lanes, U: Lookup<L>, V: Lookup<L, Name = u32>>
     pub(crate) changing: &'a [OpenEll<'a, u32, L::Scalar>],
     /// Where the neighbors in those are looked up.
     pub(crate) far: V,
+    /// A turn, and that of each vertex, where the outcome of those alone counts that have this one.
+    pub(crate) which: Option<(u8, &'a [u8])>,
     pub(crate) lanes: PhantomData<L>,
 }
 
@@ -86,27 +88,32 @@ impl<P: Kernels, L: Lanes, U: Lookup<L>, V: Lookup<L, Name = u32>> Neighbors<P, 
         f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
     ) -> A {
         if !E::CHANGES {
-            return fold::<P, L, U, N, E, A>(&self.stars[E::INDEX], self.group, &self.lookup, init, f);
+            return fold::<P, L, U, N, E, A>(&self.stars[E::INDEX], (self.group, None), &self.lookup, init, f);
         }
         match self.changing.get(E::INDEX).filter(|star| !star.columns.is_empty()) {
-            Some(star) => fold::<P, L, V, N, E, A>(star, self.group, &self.far, init, f),
+            Some(star) => fold::<P, L, V, N, E, A>(star, (self.group, self.which), &self.far, init, f),
             None => init,
         }
     }
 }
 
-/// Folds over the elements of a star around the vertices of a group.
+/// Folds over the elements of a star around the vertices of a group. `which`: as in [`WideRows`].
 #[inline(always)]
 fn fold<P: Kernels, L: Lanes, U: Lookup<L>, const N: usize, E: Star<N>, A: Record<L>>(
     star: &OpenEll<U::Name, L::Scalar>,
-    group: usize,
+    (group, which): (usize, Option<(u8, &[u8])>),
     lookup: &U,
     init: A,
     f: impl Fn(A, [SharedOf<P, L>; N], E::Data<L>) -> A,
 ) -> A {
     let len = <E::Data<L> as Record<L>>::LEN;
     check_shape::<L, N, E>(star.shape);
-    let (start, end) = (star.columns[group] as usize, star.columns[group + 1] as usize);
+    let (start, mut end) = (star.columns[group] as usize, star.columns[group + 1] as usize);
+    if let Some((turn, turns)) = which {
+        // Those with the most elements have their turn late, and others need not wait for them in each.
+        let degrees = star.degrees[group * L::WIDTH..][..L::WIDTH].iter().zip(turns);
+        end = start + degrees.map(|(&degree, &its)| if its == turn { degree } else { 0 }).max().unwrap_or(0) as usize;
+    }
     let full = star.full[group] as usize;
     let others = &star.others[start * N * L::WIDTH..end * N * L::WIDTH];
     let reals = &star.data[start * len * L::WIDTH..end * len * L::WIDTH];

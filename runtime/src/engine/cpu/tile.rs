@@ -113,7 +113,8 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 let shared = gather_rows::<L, SharedOf<P, L>>(&table[at.clone()]);
                 let private = cells.load_private::<L, PrivateOf<P, L>>(first_group + group);
                 let (changing, lanes) = (changing.stars(), PhantomData::<L>);
-                let row = WideRows { group, stars, lookup: &*table, changing, far: cells, lanes };
+                let which = turn.which;
+                let row = WideRows { group, stars, lookup: &*table, changing, far: cells, which, lanes };
                 given.visit(tile.numbers(first..first + L::WIDTH));
                 let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
                 let (shared, private) = turn.keep(tile, (shared, private), new.split());
@@ -165,7 +166,7 @@ fn update_spread<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
             let (shared, private) =
                 (cells.load_shared::<L, SharedOf<P, L>>(at), cells.load_private::<L, PrivateOf<P, L>>(at));
             let (changing, lanes) = (changing.stars(), PhantomData::<L>);
-            let row = WideRows { group, stars, lookup: cells, changing, far: cells, lanes };
+            let row = WideRows { group, stars, lookup: cells, changing, far: cells, which: turn.which, lanes };
             given.visit(tile.numbers(slots.clone()));
             let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
             if turn.which.is_some() {
@@ -266,7 +267,7 @@ fn measure_groups<P: Kernels, T: Number, K: Reduce<P>, L: Lanes<Scalar = T>, U: 
             cells.load_private::<L, PrivateOf<P, L>>(first / L::WIDTH),
         );
         let (changing, lanes) = (changing.stars(), PhantomData::<L>);
-        let row = WideRows { group, stars, lookup, changing, far: cells, lanes };
+        let row = WideRows { group, stars, lookup, changing, far: cells, which: None, lanes };
         given.visit(tile.numbers(first..first + L::WIDTH));
         K::measure(&given, Vertex::join(shared, private), &row).store(values);
     }
