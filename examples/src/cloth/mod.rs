@@ -104,6 +104,8 @@ vertex! {
         free: R,
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
+        /// How much of the way there is open to it, seen from its end.
+        open: R,
         /// Of a spare place of a vertex, which triangles around the vertex it holds, a bit each.
         holds: [R::Int; 2],
     }
@@ -441,7 +443,7 @@ impl Program for Cloth {
             let to = position + (velocity + gravity * (self.dt * falling * free)) * self.dt;
             Moving { from: position.into(), to: to.into(), compliance: free * self.dt * self.dt / mass }
         };
-        let found = touching.renew(renewal, Gaps, "guess", torn, moving);
+        let found = touching.renew(renewal, Gaps, ["guess", "open"], torn, moving);
         found.map_err(|error| {
             meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
         })
@@ -467,6 +469,7 @@ impl Program for Cloth {
             mass,
             free,
             guess: position,
+            open: 1.0,
             holds,
         }
     }

@@ -56,9 +56,10 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
             };
             let contact = p.obstacles.contact(own.mass, p.dt);
             let moved = at - own.before;
-            system = p.obstacles.touch(at).into_iter().fold(system, |system, touch| contact.add(system, touch, moved));
+            let [ball, ground] = p.obstacles.touch(at);
+            system = contact.add(contact.add(system, ball, moved), ground, moved);
             if TOUCHING {
-                let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
+                let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Cloth, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, p.relaxation * own.free);
                 return Node { position, ..own };

@@ -78,6 +78,8 @@ vertex! {
         stretch: R,
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
+        /// How much of the way there is open to it, seen from its end.
+        open: R,
         /// Of a spare place of a vertex, which tets around the vertex it holds, a bit each.
         holds: [R::Int; 2],
     }
@@ -285,7 +287,7 @@ impl Program for Softbody {
             let stiffness = mass / (dt * dt) + solid.lambda * 6.0 * side;
             Moving { from: position.into(), to: to.into(), compliance: free / stiffness }
         };
-        touching.renew(renewal, Gaps, "guess", torn, moving)
+        touching.renew(renewal, Gaps, ["guess", "open"], torn, moving)
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
@@ -307,6 +309,7 @@ impl Program for Softbody {
             free,
             stretch: 0.0,
             guess: position,
+            open: 1.0,
             holds: [Int(0); 2],
         }
     }

@@ -49,7 +49,7 @@ impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Update<Soft
             // More than the whole step would lift what lies off, again and again.
             relaxation = R::select(nearest.less(R::lit(0.0)), relaxation.min(R::lit(1.0)), relaxation);
             if TOUCHING {
-                let corridor = Corridor { before: own.before, guess: own.guess, freedom: p.freedom };
+                let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Softbody, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, relaxation * own.free);
                 return Node { position, ..own };

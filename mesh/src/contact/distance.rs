@@ -13,8 +13,11 @@ pub(super) const FARTHEST: f64 = 1e30;
 type Point = [f64; 3];
 
 /// A number, or one for each of several pairs: each is computed as if it were alone.
-trait Number: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
+pub(super) trait Number:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
     fn of(x: f64) -> Self;
+    fn sqrt(self) -> Self;
     /// `then` where `a < b`, else `or`; so also where one of them is not a number.
     fn pick(a: Self, b: Self, then: Self, or: Self) -> Self;
 }
@@ -23,6 +26,11 @@ impl Number for f64 {
     #[inline(always)]
     fn of(x: f64) -> f64 {
         x
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> f64 {
+        f64::sqrt(self)
     }
 
     #[inline(always)]
@@ -38,6 +46,11 @@ impl Number for f64x8 {
     }
 
     #[inline(always)]
+    fn sqrt(self) -> f64x8 {
+        f64x8::sqrt(self)
+    }
+
+    #[inline(always)]
     fn pick(a: f64x8, b: f64x8, then: f64x8, or: f64x8) -> f64x8 {
         a.simd_lt(b).select(then, or)
     }
@@ -49,7 +62,7 @@ fn sub<N: Number>(a: [N; 3], b: [N; 3]) -> [N; 3] {
 }
 
 #[inline(always)]
-fn dot<N: Number>(a: [N; 3], b: [N; 3]) -> N {
+pub(super) fn dot<N: Number>(a: [N; 3], b: [N; 3]) -> N {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
@@ -124,13 +137,38 @@ fn of_edge_edge<N: Number>([a, b]: [[N; 3]; 2], [c, d]: [[N; 3]; 2]) -> (N, [N; 
     (dot(gap, gap), [s, t])
 }
 
+/// The places of the corners of eight pairs.
+#[inline(always)]
+pub(super) fn corners(pairs: &[[u32; 4]; 8], positions: &[Point]) -> [[f64x8; 3]; 4] {
+    let corner = |i: usize| {
+        let mut places = [[0.0; 8]; 3];
+        for lane in 0..8 {
+            let place = positions[pairs[lane][i] as usize];
+            (0..3).for_each(|k| places[k][lane] = place[k]);
+        }
+        [f64x8::new(places[0]), f64x8::new(places[1]), f64x8::new(places[2])]
+    };
+    [corner(0), corner(1), corner(2), corner(3)]
+}
+
+/// The distance of a vertex and a triangle (`EDGES`: of two edges), and the weights of the closest points: those of the one are positive, those of
+/// the other negative.
+#[inline(always)]
+pub(super) fn signed<N: Number, const EDGES: bool>([a, b, c, d]: [[N; 3]; 4]) -> (N, [N; 4]) {
+    let (zero, one) = (N::of(0.0), N::of(1.0));
+    if EDGES {
+        let (squared, [s, t]) = of_edge_edge([a, b], [c, d]);
+        (squared.sqrt(), [one - s, s, t - one, zero - t])
+    } else {
+        let (squared, [b, c, d]) = of_point_triangle(a, [b, c, d]);
+        (squared.sqrt(), [one, zero - b, zero - c, zero - d])
+    }
+}
+
 /// The squared distances of eight vertices and triangles (`EDGES`: pairs of edges).
 #[inline(always)]
 fn eight<const EDGES: bool>(pairs: &[[u32; 4]; 8], positions: &[Point]) -> [f64; 8] {
-    let [a, b, c, d] = std::array::from_fn(|i| {
-        let corners: [Point; 8] = std::array::from_fn(|lane| positions[pairs[lane][i] as usize]);
-        [0, 1, 2].map(|k| f64x8::new(corners.map(|p| p[k])))
-    });
+    let [a, b, c, d] = corners(pairs, positions);
     let squared = if EDGES { of_edge_edge([a, b], [c, d]).0 } else { of_point_triangle(a, [b, c, d]).0 };
     squared.to_array()
 }

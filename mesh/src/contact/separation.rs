@@ -4,27 +4,31 @@
 //! and after it: vertices move along straight lines in between, so how far each is along the normal changes linearly, and a gap that is
 //! positive at both ends is positive all the way.
 //!
-//! So a step starts from a *guess* where each vertex will go. Vertices may end near any place on their way to the guess, within [`FREEDOM`] times
-//! the reach. For each pair that could come near then, whoever moves its vertices has to keep its gap open along the normal of the
-//! closest points at the start; all other pairs cannot meet. Where the guess itself would take two things through each other, their vertices are
-//! held back half of the way, and again, and all is looked at once more. A vertex is never made to go anywhere: to stay is always allowed,
-//! so this takes energy at most, and common motion and sliding along each other cost nothing, whatever their speed.
+//! So a step starts from a *guess* where each vertex will go. Vertices may end near their way to the guess, within [`FREEDOM`] times the reach: how
+//! much of the way is [open](Separation::open) to each, seen from its end, is found, too. A pair comes near if it would be closer than the reach along
+//! the normal of its closest points at the start, wherever on their whole ways its vertices were. If it is farther apart both at the start and
+//! by the guess, as parts of a cloth that fall together are, then only so much of the way is open to its vertices that it stays so. Else it is a
+//! [`Gap`], which whoever moves the vertices has to keep open. All other pairs cannot meet.
 //!
-//! Bounds around each vertex by itself are Offset Geometric Contact (Chen, Hsu, Yang, Yuksel and others, 2025); normals let vertices go where those
-//! would hold them.
+//! Where the guess itself would take two things through each other, their vertices are held back half of the way, and again, and all is looked at
+//! once more. A vertex is never made to go where it was not going: its guess is always allowed, so this takes energy at most, and common
+//! motion and sliding along each other cost nothing, whatever their speed.
+//!
+//! Bounds around each vertex by itself are Offset Geometric Contact (Chen, Hsu, Yang, Yuksel and others, 2025), here around its guess, and only against
+//! what is too far to touch; normals let vertices go where those would hold them.
 
-use super::distance;
+use super::distance::{self, Number, dot};
 use super::finder::Finder;
-use super::list::{MOST, PIECE};
+use super::list::{MOST, PIECE, Pairs};
 use super::surface::Surface;
 use super::tree::{self, Tree};
-use super::{edge_edge, point_triangle};
-use crate::error::{Error, Result};
-use crate::measure::{dot, sub};
+use crate::error::Result;
+use crate::measure::sub;
 use crate::parallel;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use wide::f64x8;
 
-/// How far from the way to its guess a vertex may end, as a share of the reach: less than half.
+/// How far from the open part of the way to its guess a vertex may end, as a share of the reach: less than half.
 pub const FREEDOM: f64 = 0.45;
 
 /// What must be left of a gap, or of the reach if that is less, when the step ends.
@@ -78,23 +82,33 @@ pub struct Separation {
     pub gaps: Vec<Gap>,
     /// Where each vertex goes by the guess, held back where that was needed, shape `[n]`.
     pub to: Vec<[f64; 3]>,
+    /// The share of its way there that is open to each vertex, seen from its end: from 0 to 1, shape `[n]`.
+    pub open: Vec<f64>,
 }
 
 /// A step that is looked at.
-struct Look<'a> {
-    surface: &'a Surface,
+#[derive(Clone, Copy)]
+struct Step<'a> {
     from: &'a [[f64; 3]],
     to: &'a [[f64; 3]],
     reach: f64,
-    rounding: f64,
-    /// How far each vertex goes.
-    ways: &'a [f64],
-    /// Vertices that are to be held back.
-    held: &'a [AtomicBool],
-    count: AtomicUsize,
 }
 
-/// Finds what can come closer than `reach` while vertices go from `from` to anywhere on the way to `to`.
+/// A pair along the normal of its closest points at the start, which has one side above the other.
+struct Along<N> {
+    normal: [N; 3],
+    weights: [N; 4],
+    /// Of the closest points.
+    distance: N,
+    /// By how much all of those above are above all of those below at the start.
+    start: N,
+    /// The same where all go by the guess.
+    left: N,
+    /// The least of that, wherever on their ways they are.
+    nearest: N,
+}
+
+/// Finds what can come closer than `reach` while vertices go from `from` to somewhere on the way to `to`.
 ///
 /// `from`, `to`: shape `[n × 3]`; `reach`: above 0, in the same units.
 ///
@@ -102,7 +116,7 @@ struct Look<'a> {
 /// moves slowly, else that of a walk, O(n log n).
 ///
 /// # Errors
-/// A position that is not finite or beyond 1e70, which names the vertex; more than 128 gaps a vertex.
+/// A position that is not finite or beyond 1e70, which names the vertex; more than 128 pairs a vertex that are closer than the reach.
 ///
 /// ```
 /// use meshweft_mesh::contact::{Finder, Surface, separate};
@@ -121,175 +135,179 @@ struct Look<'a> {
 pub fn separate(finder: &mut Finder, from: &[[f64; 3]], mut to: Vec<[f64; 3]>, reach: f64) -> Result<Separation> {
     finder.surface().check(from)?;
     finder.surface().check(&to)?;
-    let extent = from.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
-    let mut ways = parallel::collect(from.len(), |v| {
-        let way = sub(to[v], from[v]);
-        dot(way, way).sqrt()
-    });
-    let hold = |v: usize, share: f64, to: &mut [[f64; 3]], ways: &mut [f64]| {
+    let rounding = ROUNDING * from.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let hold = |v: usize, share: f64, to: &mut [[f64; 3]]| {
         to[v] = std::array::from_fn(|k| from[v][k] + share * (to[v][k] - from[v][k]));
-        ways[v] *= share;
     };
     for v in 0..from.len() {
-        if ways[v] > FARTHEST * reach {
-            let share = FARTHEST * reach / ways[v];
-            hold(v, share, &mut to, &mut ways);
+        let way = length(sub(to[v], from[v]));
+        if way > FARTHEST * reach {
+            hold(v, FARTHEST * reach / way, &mut to);
         }
     }
-    let held: Vec<AtomicBool> = from.iter().map(|_| AtomicBool::new(false)).collect();
+    let mut near = Step { from, to: &to, reach }.near(finder)?;
+    if near[0].len() + near[1].len() > MOST * finder.surface().vertices().len() {
+        // Too much would come near: nothing moves.
+        to.copy_from_slice(from);
+        near = Step { from, to: &to, reach }.near(finder)?;
+    }
     for tries in 0.. {
-        let count = AtomicUsize::new(0);
-        let farthest = ways.iter().copied().fold(0.0, f64::max);
-        let near = match farthest <= SLOW * reach {
-            true => Some(finder.find(from, reach + 2.0 * farthest)?),
-            false => None,
-        };
-        let surface = finder.surface();
-        let look = Look { surface, from, to: &to, reach, rounding: ROUNDING * extent, ways: &ways, held: &held, count };
-        let mut gaps = match near {
-            Some(near) => [look.among(&near.vertex_triangle, 1), look.among(&near.edge_edge, 2)].concat(),
-            None => look.walk(),
-        };
-        let too_many = look.count.into_inner() > MOST * surface.vertices().len();
-        let is_held = |v: usize| held[v].load(Ordering::Relaxed);
-        let all = too_many || tries >= TRIES;
-        if too_many && farthest == 0.0 {
-            return Err(Error::Invalid(format!(
-                "more than {MOST} pairs a vertex are closer than {reach}: keep a smaller distance, or move the surface apart"
-            )));
-        }
-        if !too_many && !(0..from.len()).any(is_held) {
+        let held: Vec<AtomicBool> = from.iter().map(|_| AtomicBool::new(false)).collect();
+        let open: Vec<AtomicU64> = from.iter().map(|_| AtomicU64::new(1.0f64.to_bits())).collect();
+        // What does not come near does so even less where vertices are held back.
+        let step = Step { from, to: &to, reach };
+        let faces = step.gaps::<false>(&near[0], rounding, (&held, &open));
+        let sides = step.gaps::<true>(&near[1], rounding, (&held, &open));
+        let mut gaps = [faces, sides].concat();
+        let held: Vec<bool> = held.into_iter().map(AtomicBool::into_inner).collect();
+        if !held.contains(&true) {
             gaps.sort_by_cached_key(|gap: &Gap| (gap.above, gap.vertices));
-            return Ok(Separation { gaps, to });
+            let open = open.into_iter().map(|share| f64::from_bits(share.into_inner())).collect();
+            return Ok(Separation { gaps, to, open });
         }
         for v in 0..from.len() {
-            if all || is_held(v) {
-                hold(v, if all { 0.0 } else { 0.5 }, &mut to, &mut ways);
-                held[v].store(false, Ordering::Relaxed);
+            if tries >= TRIES {
+                to[v] = from[v];
+            } else if held[v] {
+                hold(v, 0.5, &mut to);
             }
         }
     }
     unreachable!("where nothing moves all gaps stay")
 }
 
-impl Look<'_> {
-    /// The gaps among some pairs.
-    fn among(&self, pairs: &[[u32; 4]], above: usize) -> Vec<Gap> {
-        let parts = parallel::map(pairs.chunks(PIECE), |pairs| {
-            let mut gaps = Vec::new();
-            pairs.iter().for_each(|&pair| self.take(pair, above, &mut gaps));
-            gaps
-        });
-        parts.concat()
+fn length(a: [f64; 3]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+impl Step<'_> {
+    /// Pairs of vertices and triangles, and of edges, in any order: all that come near, and some more.
+    fn near(&self, finder: &mut Finder) -> Result<[Pairs; 2]> {
+        let farthest = self.from.iter().zip(self.to).map(|(&a, &b)| length(sub(b, a))).fold(0.0, f64::max);
+        if farthest > SLOW * self.reach {
+            return Ok(self.walk(finder.surface()));
+        }
+        let found = finder.find(self.from, self.reach + 2.0 * farthest)?;
+        Ok([found.vertex_triangle, found.edge_edge])
     }
 
-    /// The gaps among all pairs, in any order.
-    fn walk(&self) -> Vec<Gap> {
+    /// The pairs that come near, by a walk over boxes.
+    fn walk(&self, surface: &Surface) -> [Pairs; 2] {
         let swept = |v: u32| tree::bounds([self.from[v as usize], self.to[v as usize]]);
-        let [points, faces, sides] = self.surface.trees(&swept, 0.5 * self.reach * (1.0 + 1e-6));
-        [self.meeting::<false>(&points, &faces), self.meeting::<true>(&sides, &sides)].concat()
+        let [points, faces, sides] = surface.trees(&swept, 0.5 * self.reach * (1.0 + 1e-6));
+        [self.meeting::<false>(surface, &points, &faces), self.meeting::<true>(surface, &sides, &sides)]
     }
 
-    fn meeting<const EDGES: bool>(&self, own: &Tree, others: &Tree) -> Vec<Gap> {
+    fn meeting<const EDGES: bool>(&self, surface: &Surface, own: &Tree, others: &Tree) -> Pairs {
+        let (total, most) = (AtomicUsize::new(0), MOST * surface.vertices.len());
         let parts = parallel::map(parallel::ranges(own.groups(), 64), |range| {
-            let (mut gaps, mut pairs, mut count) = (Vec::new(), [[0; 4]; BATCH], 0);
-            let most = MOST * self.surface.vertices.len();
+            let (mut near, mut pairs, mut count) = (Vec::new(), [[0; 4]; BATCH], 0);
             let mut stack = Vec::new();
             for group in range {
                 // Once there are too many it does not matter which.
-                if self.count.load(Ordering::Relaxed) > most {
+                if total.load(Ordering::Relaxed) > most {
                     break;
                 }
+                let before = near.len();
                 own.meeting(group, others, &mut stack, |i, j| {
                     let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
                     // No branch: the processor would guess wrong too often.
-                    let (pair, is_apart) = self.surface.pair::<EDGES>(i, j);
+                    let (pair, is_apart) = surface.pair::<EDGES>(i, j);
                     pairs[count] = pair;
                     count += usize::from(is_apart);
                     if count == BATCH {
-                        self.measure::<EDGES>(&pairs, &mut gaps);
+                        self.each::<EDGES>(&pairs, |pair, _| near.push(pair));
                         count = 0;
                     }
                 });
+                total.fetch_add(near.len() - before, Ordering::Relaxed);
             }
-            self.measure::<EDGES>(&pairs[..count], &mut gaps);
+            self.each::<EDGES>(&pairs[..count], |pair, _| near.push(pair));
+            near
+        });
+        parallel::concat(parts)
+    }
+
+    /// Visits those of some pairs that come near.
+    #[inline(always)]
+    fn each<const EDGES: bool>(&self, pairs: &[[u32; 4]], mut visit: impl FnMut([u32; 4], Along<f64>)) {
+        for pairs in pairs.chunks(8) {
+            let eight = std::array::from_fn(|lane| *pairs.get(lane).unwrap_or(&pairs[0]));
+            let (from, to) = (distance::corners(&eight, self.from), distance::corners(&eight, self.to));
+            let along = Along::<f64x8>::new::<EDGES>(from, to);
+            let nearest = along.nearest.to_array();
+            for (lane, &pair) in pairs.iter().enumerate().filter(|&(lane, _)| nearest[lane] <= self.reach) {
+                visit(pair, along.lane(lane));
+            }
+        }
+    }
+
+    /// The gaps among some pairs. Notes which vertices have to be `held` back, and the bits of the share of its way that is `open` to each: those
+    /// of numbers that are not negative ascend as they do, so threads can take the least of them in any order.
+    fn gaps<const EDGES: bool>(
+        &self,
+        pairs: &[[u32; 4]],
+        rounding: f64,
+        (held, open): (&[AtomicBool], &[AtomicU64]),
+    ) -> Vec<Gap> {
+        let parts = parallel::map(pairs.chunks(PIECE), |pairs| {
+            let mut gaps = Vec::new();
+            self.each::<EDGES>(pairs, |vertices, Along { normal, weights, distance, start, left, nearest }| {
+                let narrow = distance.min(self.reach);
+                if distance.min(left) > self.reach {
+                    // The more of the way, the nearer in proportion, or less.
+                    let share = ((left - self.reach) / (left - nearest)).to_bits();
+                    vertices.into_iter().for_each(|v| _ = open[v as usize].fetch_min(share, Ordering::Relaxed));
+                } else if distance < TOUCHING || start < LEFT * narrow {
+                    // So near that rounding decides where the closest points are: that is no direction.
+                } else if left < LEFT * narrow {
+                    vertices.into_iter().for_each(|v| held[v as usize].store(true, Ordering::Relaxed));
+                } else {
+                    let (above, least) = (if EDGES { 2 } else { 1 }, KEPT * narrow + rounding);
+                    gaps.push(Gap { vertices, above, normal, weights, distance, least });
+                }
+            });
             gaps
         });
         parts.concat()
     }
+}
 
-    fn measure<const EDGES: bool>(&self, pairs: &[[u32; 4]], gaps: &mut Vec<Gap>) {
-        distance::each::<EDGES>(pairs, self.from, |i, squared| {
-            let pair = pairs[i];
-            let way = pair.iter().map(|&v| self.ways[v as usize]).fold(0.0, f64::max);
-            let near = self.reach + 2.0 * way + self.rounding;
-            if squared <= near * near {
-                self.take(pair, if EDGES { 2 } else { 1 }, gaps);
-            }
-        });
-    }
-
-    /// Looks at a pair: takes its gap, or has it held back.
-    fn take(&self, vertices: [u32; 4], above: usize, gaps: &mut Vec<Gap>) {
-        match between(vertices, above, self.from, self.to, (self.reach, self.rounding)) {
-            Some(Ok(gap)) => {
-                gaps.push(gap);
-                self.count.fetch_add(1, Ordering::Relaxed);
-            }
-            Some(Err(vertices)) => {
-                vertices.into_iter().for_each(|v| self.held[v as usize].store(true, Ordering::Relaxed))
-            }
-            None => {}
-        }
+impl<N: Number> Along<N> {
+    #[inline(always)]
+    fn new<const EDGES: bool>(from: [[N; 3]; 4], to: [[N; 3]; 4]) -> Along<N> {
+        let (distance, weights) = distance::signed::<N, EDGES>(from);
+        let apart = |k: usize| {
+            from[0][k] * weights[0] + from[1][k] * weights[1] + from[2][k] * weights[2] + from[3][k] * weights[3]
+        };
+        let normal = [apart(0) / distance, apart(1) / distance, apart(2) / distance];
+        let along = |[a, b, c, d]: [[N; 3]; 4]| [dot(normal, a), dot(normal, b), dot(normal, c), dot(normal, d)];
+        let (start, end) = (along(from), along(to));
+        let (min, max) = (|a, b| N::pick(a, b, a, b), |a, b| N::pick(a, b, b, a));
+        let width = |above: [N; 4], below: [N; 4]| match EDGES {
+            false => above[0] - max(below[1], max(below[2], below[3])),
+            true => min(above[0], above[1]) - max(below[2], below[3]),
+        };
+        let left = width(end, end);
+        let nearest = min(min(distance, left), min(width(start, end), width(end, start)));
+        Along { normal, weights, distance, start: width(start, start), left, nearest }
     }
 }
 
-/// The gap of a pair, if it can come near; its vertices, if the guess leaves none.
-fn between(
-    vertices: [u32; 4],
-    above: usize,
-    from: &[[f64; 3]],
-    to: &[[f64; 3]],
-    (reach, rounding): (f64, f64),
-) -> Option<Result<Gap, [u32; 4]>> {
-    let [a, b, c, d] = vertices.map(|v| from[v as usize]);
-    let (squared, weights) = match above {
-        1 => {
-            let found = point_triangle(a, [b, c, d]);
-            (found.squared, [1.0, -found.weights[0], -found.weights[1], -found.weights[2]])
+impl Along<f64x8> {
+    /// One of eight pairs.
+    #[inline(always)]
+    fn lane(&self, lane: usize) -> Along<f64> {
+        let one = |x: f64x8| x.to_array()[lane];
+        Along {
+            normal: self.normal.map(one),
+            weights: self.weights.map(one),
+            distance: one(self.distance),
+            start: one(self.start),
+            left: one(self.left),
+            nearest: one(self.nearest),
         }
-        _ => {
-            let found = edge_edge([a, b], [c, d]);
-            let [[a, b], [c, d]] = found.weights;
-            (found.squared, [a, b, -c, -d])
-        }
-    };
-    let distance = squared.sqrt();
-    if distance < TOUCHING {
-        return None;
     }
-    let apart: [f64; 3] = std::array::from_fn(|k| [a, b, c, d].iter().zip(weights).map(|(x, w)| x[k] * w).sum());
-    let normal = apart.map(|x| x / distance);
-    let along = [from, to].map(|places| vertices.map(|v| dot(normal, places[v as usize])));
-    // Of the gap at the start, at the guess, and between all places on the way.
-    let gap = |above_at: [f64; 4], below_at: [f64; 4]| {
-        let least = above_at[..above].iter().copied().fold(f64::INFINITY, f64::min);
-        least - below_at[above..].iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    };
-    let [start, end] = along;
-    let left = gap(end, end);
-    if distance.min(left).min(gap(start, end)).min(gap(end, start)) > reach {
-        return None;
-    }
-    let narrow = distance.min(reach);
-    if gap(start, start) < LEFT * narrow {
-        // So near that rounding decides where the closest points are: that is no direction either.
-        return None;
-    }
-    if left < LEFT * narrow {
-        return Some(Err(vertices));
-    }
-    Some(Ok(Gap { vertices, above, normal, weights, distance, least: KEPT * narrow + rounding }))
 }
 
 #[cfg(test)]
@@ -303,7 +321,7 @@ mod tests {
         let mut now = found.to.clone();
         for _ in 0..3 {
             for v in 0..from.len() {
-                let share = random.unit();
+                let share = 1.0 - random.unit() * found.open[v];
                 let near: [f64; 3] = std::array::from_fn(|k| from[v][k] + share * (found.to[v][k] - from[v][k]));
                 let aside: [f64; 3] = std::array::from_fn(|_| random.unit() - 0.5);
                 let length = dot(aside, aside).sqrt().max(1e-9);
@@ -401,13 +419,14 @@ mod tests {
         let reach = 0.05;
         let to: Vec<[f64; 3]> = from.iter().map(|p| p.map(|x| x + 0.1 * reach * (random.unit() - 0.5))).collect();
         let found = separate(&mut finder, &from, to, reach).unwrap();
-        let ways = vec![reach; from.len()];
         let held: Vec<AtomicBool> = from.iter().map(|_| AtomicBool::new(false)).collect();
-        let count = AtomicUsize::new(0);
+        let open: Vec<AtomicU64> = from.iter().map(|_| AtomicU64::new(0)).collect();
         let rounding = ROUNDING * from.iter().flatten().fold(0.0, |most: f64, x| most.max(x.abs()));
-        let look =
-            Look { surface: &surface, from: &from, to: &found.to, reach, rounding, ways: &ways, held: &held, count };
-        let mut walked = look.walk();
+        let step = Step { from: &from, to: &found.to, reach };
+        let near = step.walk(&surface);
+        let faces = step.gaps::<false>(&near[0], rounding, (&held, &open));
+        let sides = step.gaps::<true>(&near[1], rounding, (&held, &open));
+        let mut walked = [faces, sides].concat();
         walked.sort_unstable_by_key(|gap| (gap.above, gap.vertices));
         assert!(found.gaps.len() > 100);
         assert_eq!(walked, found.gaps);

@@ -63,14 +63,8 @@ impl Gap<f64> {
 }
 
 impl<R: Real> Gap<R> {
-    /// The distance by which it is wider than what repels, m: negative where it repels.
-    #[inline(always)]
-    pub(super) fn clearance(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
-        self.normal.dot(&self.apart(at, others)) - self.thickness
-    }
-
-    /// Adds what the gap pushes a vertex at `at` with, if it does when the vertex is at `then`. `contact`: its friction and slip count, its
-    /// stiffness does not.
+    /// Adds what the gap pushes a vertex at `at` with, if it does when the vertex is at `then`; and by how much it is then wider than what repels, m.
+    /// `contact`: its friction and slip count, its stiffness does not.
     #[inline(always)]
     pub(super) fn add(
         self,
@@ -78,18 +72,20 @@ impl<R: Real> Gap<R> {
         system: System<R>,
         (at, then): (Vector3<R>, Vector3<R>),
         others: [Vector3<R>; 3],
-    ) -> System<R> {
+    ) -> (System<R>, R) {
         let apart = self.apart(at, others);
         let touch = Touch { normal: self.normal, distance: self.normal.dot(&apart) - self.thickness };
-        let then = Touch { distance: self.clearance(then, others), ..touch };
+        // Weights of the others sum to the opposite of its own.
+        let then = Touch { distance: touch.distance + self.normal.dot(&(then - at)) * self.weights.x, ..touch };
         // At the start of the step the closest points were apart along the normal alone: all else is sliding.
-        Contact { stiffness: self.stiffness, ..*contact }.add_share(system, touch, then, apart, self.weights.x)
+        let contact = Contact { stiffness: self.stiffness, ..*contact };
+        (contact.add_share(system, touch, then, apart, self.weights.x), then.distance)
     }
 
     /// Its energy, J.
     #[inline(always)]
     pub fn energy(self, at: Vector3<R>, others: [Vector3<R>; 3]) -> R {
-        let lack = (-self.clearance(at, others)).max(R::lit(0.0));
+        let lack = (self.thickness - self.normal.dot(&self.apart(at, others))).max(R::lit(0.0));
         R::lit(0.5) * self.stiffness * lack * lack
     }
 

@@ -47,6 +47,8 @@ struct Approach {
     gaps: Vec<(contact::Gap, Repulsion)>,
     /// From where sweeps are to start, shape `[n]`, m.
     guess: Vec<[f64; 3]>,
+    /// How much of the way there is open to each vertex, seen from its end, shape `[n]`.
+    open: Vec<f64>,
 }
 
 /// A vertex at the start of a step.
@@ -125,9 +127,9 @@ impl Touching {
         FREEDOM * self.thickness
     }
 
-    /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess`: the name of the field that takes where
-    /// sweeps are to start, m; `torn`: triangles and states, where they are others than at first and
-    /// in the renewal; `moving`: how a vertex moves by itself.
+    /// Finds what comes near in the step that a renewal is for. `gaps`: the star that takes it; `guess` and `open`: the names of the fields that take
+    /// where sweeps are to start, m, and how much of the way there is open, as [`Corridor`] has them; `torn`: triangles and states, where they are
+    /// others than at first and in the renewal; `moving`: how a vertex moves by itself.
     ///
     /// # Errors
     /// Places with which nothing can be computed; more gaps than memory should hold.
@@ -135,7 +137,7 @@ impl Touching {
         &self,
         renewal: &mut Renewal<P>,
         gaps: S,
-        guess: &'static str,
+        [guess, open]: [&'static str; 2],
         torn: Option<Apart<VertexOf<P, f64>>>,
         moving: impl Fn(VertexOf<P, f64>) -> Moving + Sync,
     ) -> meshweft::Result<()> {
@@ -153,6 +155,7 @@ impl Touching {
         };
         let found = self.approach(|v| renewal.number(v), &triangles, &moving)?;
         renewal.set_field(guess, found.guess.into_flattened());
+        renewal.set_field(open, found.open);
         let elements = found.gaps.iter().map(|(gap, _)| gap.vertices).collect();
         renewal.set(gaps, elements, move |i: Incidence<4>| {
             let (gap, repulsion) = found.gaps[i.element];
@@ -196,8 +199,14 @@ impl Touching {
             Repulsion { thickness: self.thickness.min(Self::SLACK * squared.sqrt()), stiffness }
         };
         let gaps = separation.gaps.into_iter().map(|gap| (gap, repulsion(&gap))).collect();
-        Ok(Approach { gaps, guess: separation.to })
+        Ok(Approach { gaps, guess: separation.to, open: separation.open })
     }
+}
+
+/// `map` of an array is a call, which takes as long as a gap.
+#[inline(always)]
+fn each<A, B>([a, b, c]: [A; 3], f: &impl Fn(A) -> B) -> [B; 3] {
+    [f(a), f(b), f(c)]
 }
 
 record! {
@@ -207,6 +216,8 @@ record! {
         before: Vector3<R>,
         /// Where the sweeps of the step start, m.
         guess: Vector3<R>,
+        /// The share of the way between them, seen from its end, near which it may end.
+        open: R,
         /// How far from the way between them it may end, m.
         freedom: R,
     }
@@ -228,8 +239,8 @@ impl<R: Real> Corridor<R> {
     ) -> Vector3<R> {
         let repelled = |then: Vector3<R>| {
             around.fold(gaps, (system, R::lit(1.0)), |(system, clearance), others, gap| {
-                let others = others.map(&place);
-                (gap.add(contact, system, (at, then), others), clearance.min(gap.clearance(then, others)))
+                let (system, then) = gap.add(contact, system, (at, then), each(others, &place));
+                (system, clearance.min(then))
             })
         };
         // Repulsion begins at a stroke: a step that knows only of what repels at its start would plunge into what lies ahead, and be thrown
@@ -250,13 +261,13 @@ impl<R: Real> Corridor<R> {
         at: Vector3<R>,
         to: Vector3<R>,
     ) -> Vector3<R> {
-        let to = around.fold(gaps, to, |to, others, gap| gap.held(to, at, others.map(&place)));
+        let to = around.fold(gaps, to, |to, others, gap| gap.held(to, at, each(others, &place)));
         let way = self.guess - self.before;
         let along = (to - self.before).dot(&way) / way.dot(&way).max(R::lit(1e-30));
-        let near = self.before + way * along.max(R::lit(0.0)).min(R::lit(1.0));
+        let near = self.before + way * along.max(R::lit(1.0) - self.open).min(R::lit(1.0));
         let far = to - near;
         let to = near + far * (self.freedom / far.length().max(self.freedom));
-        let share = around.fold(gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, others.map(&place)));
+        let share = around.fold(gaps, R::lit(1.0), |share, others, gap| gap.share(share, to, at, each(others, &place)));
         at + (to - at) * share
     }
 }
