@@ -80,15 +80,16 @@ fn a_cluster_of_processes_serves_one_simulation_and_leaves_no_process() {
     }
 }
 
-/// Elements that are projected are refused once workers are here.
+/// An order that elements cannot be projected in is refused once workers are here.
 #[test]
 fn workers_of_a_run_that_cannot_begin_are_told_that_it_has_failed() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = meshweft();
-    command.args(["run", "xpbd", "--mesh", "bar:5x3x3", "--processes", "2", "--out"]).arg(folder.path().join("out"));
+    command.args(["run", "xpbd", "--mesh", "bar:5x3x3", "--order", "jacobi", "--processes", "2", "--out"]);
+    command.arg(folder.path().join("out"));
     let ended = command.ended();
     let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(!ended.status.success() && said.contains("take the backend `cpu` or `gpu`"), "{said}");
+    assert!(!ended.status.success() && said.contains("take another order"), "{said}");
     assert_eq!(said.matches("the run has failed, which its driver tells more of").count(), 2, "{said}");
     assert!(!said.contains("was lost"), "{said}");
 }

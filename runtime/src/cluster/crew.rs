@@ -526,12 +526,24 @@ impl<T: Number> Engine<T> for Crew<T> {
     }
 
     fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
-        self.replace(None, edit)
+        self.replace(None, &mut |state| edit(state.view_mut()))
+    }
+
+    fn elements(&self, star: usize) -> Result<View<'_, T>> {
+        self.state()?;
+        Ok(self.state.get().expect("it was just asked for").elements[&star].view())
+    }
+
+    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {
+        let of_star = |state: &mut State<T>| {
+            edit(state.elements.get_mut(&star).expect("its elements are projected").view_mut());
+        };
+        self.replace(None, &mut { of_star })
     }
 
     fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
         match begin {
-            Some(begin) => self.replace(Some(domain), begin),
+            Some(begin) => self.replace(Some(domain), &mut |state| begin(state.view_mut())),
             None => self.replace(Some(domain), &mut |_| ()),
         }
     }
@@ -555,7 +567,7 @@ impl<T: Number> Engine<T> for Crew<T> {
 
 impl<T: Number> Crew<T> {
     /// Goes on with another state, and with other elements of changing stars if there are any: what is there is where a run begins again.
-    fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut Edit<T>) -> Result<()> {
+    fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut dyn FnMut(&mut State<T>)) -> Result<()> {
         self.state()?;
         let state = self.state.take().expect("it was just asked for");
         let mut run = self.run();
@@ -569,7 +581,7 @@ impl<T: Number> Crew<T> {
             run.attempt(|_| coming.arrive().map(drop))?;
         }
         let mut state = Arc::unwrap_or_clone(state);
-        edit(state.view_mut());
+        edit(&mut state);
         let (state, progress) = (Arc::new(state), Progress { non_finite: false, ..progress });
         run.forget_before(Kept { state: state.clone(), globals, progress });
         domain.iter().for_each(|domain| run.plan.domain = domain.clone());

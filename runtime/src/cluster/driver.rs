@@ -124,7 +124,7 @@ impl<T: Number> Driver<T> {
         for share in 0..workers {
             let to = share + 1;
             exchange.send(to, Control::Begin(begin.clone()).encode());
-            known.push(send_share(&exchange, &shares, share, state.view())?);
+            known.push(send_share(&exchange, &shares, share, state)?);
         }
         drop(shares);
         let accounts = vec![Account::default(); workers as usize];
@@ -411,11 +411,11 @@ impl<T: Number> Driver<T> {
         let mut known = Vec::new();
         for host in self.workers() {
             if is_renewed {
-                known.push(send_share(&self.exchange, &shares, host - 1, state.view())?);
+                known.push(send_share(&self.exchange, &shares, host - 1, &state)?);
                 continue;
             }
             let mut out = Outgoing::new(&self.exchange, host);
-            let sent = write_state(&shares, host - 1, state.view(), &mut out).and_then(|()| out.flush());
+            let sent = write_state(&shares, host - 1, &state, &mut out).and_then(|()| out.flush());
             sent.map_err(|error| lost(&self.exchange, &error))?;
         }
         drop(shares);
@@ -433,6 +433,11 @@ impl<T: Number> Driver<T> {
         self.asked = 0;
         self.state = OnceLock::from(state);
         Ok(())
+    }
+
+    /// The state, to be changed.
+    fn take_state(&mut self) -> Result<State<T>> {
+        self.state.take().map_or_else(|| self.ask()?.arrive(), Ok).map(Arc::unwrap_or_clone)
     }
 
     /// Tells workers of a step, and waits for them if they are far behind.
@@ -482,15 +487,24 @@ impl<T: Number> Engine<T> for Driver<T> {
     }
 
     fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
-        let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
-        let mut state = Arc::unwrap_or_clone(state);
+        let mut state = self.take_state()?;
         edit(state.view_mut());
         self.replace(None, Arc::new(state))
     }
 
+    fn elements(&self, star: usize) -> Result<View<'_, T>> {
+        self.state()?;
+        Ok(self.state.get().expect("it was just asked for").elements[&star].view())
+    }
+
+    fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {
+        let mut state = self.take_state()?;
+        edit(state.elements.get_mut(&star).expect("its elements are projected").view_mut());
+        self.replace(None, Arc::new(state))
+    }
+
     fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
-        let state = self.state.take().map_or_else(|| self.ask()?.arrive(), Ok)?;
-        let mut state = Arc::unwrap_or_clone(state);
+        let mut state = self.take_state()?;
         begin.into_iter().for_each(|begin| begin(state.view_mut()));
         self.replace(Some(domain), Arc::new(state))
     }
@@ -581,7 +595,7 @@ impl<T: Number> Drop for Driver<T> {
 ///
 /// # Errors
 /// The worker was lost.
-fn send_share<T: Number>(exchange: &Exchange, shares: &Shares, share: u32, state: View<'_, T>) -> Result<HostReport> {
+fn send_share<T: Number>(exchange: &Exchange, shares: &Shares, share: u32, state: &State<T>) -> Result<HostReport> {
     let mut out = Outgoing::new(exchange, share + 1);
     let domain = shares.domain(share);
     let known = report(share + 1, &domain);
@@ -595,9 +609,10 @@ fn send_share<T: Number>(exchange: &Exchange, shares: &Shares, share: u32, state
 }
 
 /// Writes the state of a share.
-fn write_state<T: Number>(shares: &Shares, share: u32, state: View<'_, T>, out: &mut Outgoing) -> std::io::Result<()> {
-    let part = shares.state(share, state);
-    part.view().write(0..part.len, out)
+fn write_state<T: Number>(shares: &Shares, share: u32, state: &State<T>, out: &mut Outgoing) -> std::io::Result<()> {
+    let vertices = shares.state(share, state.view());
+    let mut parts = [vertices].into_iter().chain(shares.elements(share, state));
+    parts.try_for_each(|part| part.view().write(0..part.len, out))
 }
 
 /// The error of a worker that takes nothing.

@@ -203,6 +203,11 @@ impl Exchange {
         self.loss.finish();
     }
 
+    /// Whether they may.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.loss.is_finished()
+    }
+
     /// The first piece of mail that is asked for, with its sender; none if nothing like it has come in time.
     ///
     /// # Errors

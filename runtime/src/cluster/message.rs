@@ -161,6 +161,7 @@ const REDUCE: u8 = 1;
 const SCALAR: u8 = 2;
 const UNTIL: u8 = 3;
 const FIXPOINT: u8 = 4;
+const PROJECT: u8 = 5;
 const RULES: [Rule; 4] = [Rule::Alone, Rule::InOrder, Rule::Backward, Rule::AtOnce];
 /// Loops inside of loops, at most.
 const DEEPEST: usize = 64;
@@ -296,7 +297,7 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
         let (kind, kernel, settings, number) = match stage {
             &Stage::Update { kernel, settings, rounds, .. } => (UPDATE, kernel, settings, rounds),
             &Stage::Fixpoint { kernel, settings, most } => (FIXPOINT, kernel, settings, most),
-            Stage::Project { .. } => unreachable!("projections are refused when a simulation is built"),
+            &Stage::Project { kernel, settings, rounds } => (PROJECT, kernel, settings, rounds),
             &Stage::Reduce { kernel, settings, into } => (REDUCE, kernel, settings, into as u32),
             &Stage::Scalar { kernel, settings } => (SCALAR, kernel, settings, 0),
             Stage::Until { test, settings, most, .. } => (UNTIL, *test, *settings, *most),
@@ -338,6 +339,9 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
             }
             (FIXPOINT, Code::Vertex { is_quiet: true, .. }) if inside == 0 && number > 0 => {
                 Stage::Fixpoint { kernel, settings, most: number }
+            }
+            (PROJECT, Code::Project { .. }) if inside == 0 && number > 0 => {
+                Stage::Project { kernel, settings, rounds: number }
             }
             (REDUCE, Code::Measure { .. }) if inside == 0 && (number as usize) < table.globals.len() => {
                 Stage::Reduce { kernel, settings, into: number as usize }

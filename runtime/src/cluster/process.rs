@@ -262,6 +262,10 @@ fn join(token: &Token, settings: &Settings) -> Result<(Arc<Exchange>, Begin)> {
     let exchange = Exchange::new();
     let quic = quic::join(token, settings.clone(), exchange.sink())?;
     exchange.connect(Arc::new(quic));
-    let begin = worker::begin(&exchange)?;
-    Ok((exchange, begin))
+    let begin = worker::begin(&exchange);
+    if begin.is_err() && exchange.is_finished() {
+        // The others hear the same: whoever left without a goodbye would be lost to them.
+        exchange.transport().close();
+    }
+    Ok((exchange, begin?))
 }

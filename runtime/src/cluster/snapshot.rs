@@ -8,7 +8,7 @@ use super::copies::Agreement;
 use super::exchange::Exchange;
 use super::stream::Incoming;
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State};
+use crate::layout::{Layout, State, owners_of_elements};
 use crate::number::Number;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -84,12 +84,20 @@ impl<T: Number> Snapshot<T> {
 
     fn receive(&self, exchange: &Exchange, owners: &[u32]) -> Result<(State<T>, Agreement)> {
         let layout = &self.layout;
-        let (mut state, mut agreement) = (State::zeros(layout.slots(), layout.shape), Agreement::default());
+        let (mut state, mut agreement) = (layout.domain.zeros(), Agreement::default());
+        let of_elements = owners_of_elements(&layout.domain, owners);
         let workers = exchange.transport().hosts() - 1;
         for host in 1..=workers {
             let mut from = Incoming::new(exchange, host);
             for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
                 state.read(layout.slots_of_tiles(layout.tiles_of(t..t + 1)), &mut from)?;
+            }
+            for (star, owners) in &of_elements {
+                let (elements, state) = (&layout.elements[star], state.elements.get_mut(star));
+                let state = state.expect("elements of all stars have a state");
+                for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
+                    state.read(elements.slots_of_tiles(elements.tiles_of(t..t + 1)), &mut from)?;
+                }
             }
             let read = agreement.read(host - 1, workers, &mut from);
             read.map_err(|error| Error::Cluster(format!("host {host}: {error}")))?;

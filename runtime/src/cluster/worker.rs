@@ -17,7 +17,7 @@ use crate::engine::{
 };
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Blocks, Domain, Edit, State, View};
+use crate::layout::{Blocks, Domain, Edit, Shape, State, View, ViewMut};
 use crate::number::Number;
 use crate::piece::{Frame, Placement, check_name};
 use crate::program::Part;
@@ -75,6 +75,14 @@ impl<T: Number> Store<T> for Share<T> {
     fn change(&mut self, change: &mut Edit<T>) -> Result<()> {
         self.walker.change(change)
     }
+
+    fn elements(&self, star: usize) -> View<'_, T> {
+        self.walker.elements(star)
+    }
+
+    fn change_elements(&mut self, star: usize, change: &mut Edit<T>) {
+        self.walker.change_elements(star, change);
+    }
 }
 
 impl<T: Number> Walker<T> for Share<T> {
@@ -109,6 +117,10 @@ impl<T: Number> Walker<T> for Share<T> {
             Some(outcome) => Ok(outcome),
             None => round_by_round(self, &pass, most),
         }
+    }
+
+    fn project(&mut self, star: usize, pass: Pass<T>) -> Result<bool> {
+        self.walker.project(star, pass)
     }
 
     fn expect(&mut self, measures: Vec<Measure<T>>) {
@@ -219,7 +231,12 @@ fn serve<T: Number>(
             domain.width
         )));
     }
-    if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) {
+    let of_elements = |domain: &Domain| {
+        let shapes = domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
+        let known = table.projected.iter();
+        shapes.eq(known.map(|(&star, state)| (star, Shape { shared: 0, private: state.len(), ..domain.shape })))
+    };
+    if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) || !of_elements(&domain) {
         return Err(Error::Cluster("the share of the mesh is for another program".into()));
     }
     let domain = Arc::new(domain);
@@ -234,6 +251,11 @@ fn serve<T: Number>(
     let timeline = begin.is_recorded.then(|| exchange.timeline.get_or_init(|| Arc::new(Timeline::new(MOST))).clone());
     let host = host_of(exchange);
     let walker: Box<dyn Walker<T>> = match begin.gpus.get(host - 1) {
+        Some(&Some(_)) if !domain.elements.is_empty() => {
+            return Err(Error::Cluster(
+                "elements are projected, which no share of a GPU does: start this worker without its GPU".into(),
+            ));
+        }
         Some(&Some(adapter)) => {
             gpu::scalar::<T>()?;
             let (device, kernels) = (gpu::Device::open(adapter as usize)?, gpu::sources(traced)?);
@@ -274,8 +296,11 @@ fn serve<T: Number>(
 
 /// The state of a share, which the driver sends.
 fn state_of<T: Number>(domain: &Domain, from: &mut Incoming) -> Result<State<T>> {
-    let mut state = State::zeros(domain.slots(), domain.shape);
+    let mut state = domain.zeros();
     state.read(0..domain.slots(), from)?;
+    for (star, elements) in &mut state.elements {
+        elements.read(0..domain.elements[star].slots(), from)?;
+    }
     Ok(state)
 }
 
@@ -340,15 +365,24 @@ impl<T: Number> Worker<T> {
                     let mut out = Outgoing::copying(&self.exchange, DRIVER);
                     let view = self.engine.state()?;
                     let sent = self.domain.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out));
-                    let sent = sent.and_then(|()| copies::write(&self.domain, view, &mut out));
+                    let stars = &mut self.domain.elements.iter();
+                    let elements = stars.try_for_each(|(&star, elements)| {
+                        let view = self.engine.walker.elements(star);
+                        elements.own_slots().into_iter().try_for_each(|slots| view.write(slots, &mut out))
+                    });
+                    let sent = sent.and(elements).and_then(|()| copies::write(&self.domain, view, &mut out));
                     sent.and_then(|()| out.flush()).map_err(|error| Error::Cluster(error.to_string()))?;
                 }
                 Control::Edit => {
                     let state = state_of(&self.domain, &mut Incoming::new(&self.exchange, DRIVER))?;
-                    self.engine.edit(&mut |view| {
+                    let replace = |state: &State<T>, view: ViewMut<'_, T>| {
                         view.shared.copy_from_slice(&state.shared);
                         view.private.copy_from_slice(&state.private);
-                    })?;
+                    };
+                    self.engine.edit(&mut |view| replace(&state, view))?;
+                    for (&star, state) in &state.elements {
+                        self.engine.edit_elements(star, &mut |view| replace(state, view))?;
+                    }
                     self.engine.reset();
                     self.ended = None;
                 }
@@ -379,7 +413,11 @@ impl<T: Number> Worker<T> {
     fn renew(&mut self) -> Result<()> {
         let mut from = Incoming::new(&self.exchange, DRIVER);
         let domain = Domain::read(&mut from, T::PRECISION, self.domain.stars.clone())?;
-        let known = [&domain, &*self.domain].map(|domain| (domain.width, domain.shape));
+        let shapes = |domain: &Domain| {
+            let elements = domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
+            (domain.width, domain.shape, elements.collect::<Vec<_>>())
+        };
+        let known = [&domain, &*self.domain].map(shapes);
         if known[0] != known[1] {
             return Err(Error::Cluster("the share of the mesh is for another program".into()));
         }

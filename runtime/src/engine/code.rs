@@ -89,6 +89,8 @@ pub(crate) enum Code<T> {
     /// Of a projection: the star whose elements it projects; for one element, the new reals of its corners and then its own; for a tile of
     /// elements.
     Project { star: usize, one: UpdateOne<T>, tile: UpdateTile<T> },
+    /// Of no kernel: tasks change nothing, and other hosts are told what they hold.
+    Tell,
     /// Of a measure: how values are combined; how far it looks; that of one vertex; those of a tile.
     Measure { how: Combine, sight: Sight, one: MeasureOne<T>, tile: MeasureTile<T> },
     /// New globals.
@@ -115,6 +117,8 @@ pub(crate) struct Pass<T> {
     pub(crate) code: Code<T>,
     pub(crate) rule: Rule,
     pub(crate) rounds: u32,
+    /// Rounds of the same stage before it.
+    pub(crate) before: u32,
     pub(crate) uniform: Uniform<T>,
 }
 

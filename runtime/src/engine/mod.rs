@@ -39,7 +39,7 @@ pub(crate) use timeline::{Event, MOST, NETWORK, Recording, Timeline, What};
 #[cfg(feature = "cluster")]
 pub(crate) use {
     code::{Code, Measure, Pass, is_built},
-    cpu::{Arrivals, Border, Lag, Outbox},
+    cpu::{AHEAD, Arrivals, Border, Lag, Outbox},
     grid::{Folding, Grid, Less, Offers, Sides},
     interpreter::{Walker, fixpoint as round_by_round},
     reduce::Reduction,

@@ -22,9 +22,8 @@ pub(crate) struct Serial<T> {
 }
 
 impl<T: Number> Serial<T> {
-    pub(crate) fn new(domain: Arc<Domain>, state: State<T>) -> Serial<T> {
-        let zeros = |elements: &Domain| State::zeros(elements.slots(), elements.shape);
-        let elements = domain.elements.iter().map(|(&star, elements)| (star, zeros(elements))).collect();
+    pub(crate) fn new(domain: Arc<Domain>, mut state: State<T>) -> Serial<T> {
+        let elements = std::mem::take(&mut state.elements);
         Serial { domain, state, elements }
     }
 }

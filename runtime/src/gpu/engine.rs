@@ -75,8 +75,9 @@ thread_local! {
     /// What the next device of this thread can do less: bytes that a kernel sees of an array, workgroups in one dimension. It
     /// also takes long for everything. For tests of what is cut then.
     pub(super) static LESS: std::cell::Cell<Option<(u64, u32)>> = const { std::cell::Cell::new(None) };
-    /// The last device that was laid out, for tests of what happens when it is lost.
-    pub(super) static OPENED: std::cell::Cell<Option<wgpu::Device>> = const { std::cell::Cell::new(None) };
+    /// The next device that is laid out, if a test has asked for it, to see what happens when it is lost. None may still be here when the
+    /// thread ends: some drivers are gone by then.
+    pub(super) static OPENED: std::cell::Cell<Option<Option<wgpu::Device>>> = const { std::cell::Cell::new(None) };
 }
 
 /// What the stages of a step have in common.
@@ -108,13 +109,13 @@ impl<T: Number> Gpu<T> {
         #[cfg_attr(not(test), expect(unused_mut))] mut device: Device,
         domain: Arc<Domain>,
         (physics, kernels): (&Physics, Vec<Kernel>),
-        state: State<T>,
+        mut state: State<T>,
         globals: Vec<T>,
     ) -> Result<Gpu<T>> {
         #[cfg(test)]
         let less = LESS.get().inspect(|less| device.about.workgroups = less.1);
         #[cfg(test)]
-        OPENED.set(Some(device.device.clone()));
+        OPENED.set(OPENED.take().map(|_| Some(device.device.clone())));
         let about = &device.about;
         let limits = Limits {
             binding_bytes: about.binding_bytes.min(about.buffer_bytes),
@@ -162,8 +163,8 @@ impl<T: Number> Gpu<T> {
             taken,
         };
         work.arrays.upload(&work.device, &state)?;
-        let zeros = |elements: &Domain| OnceLock::from(State::zeros(elements.slots(), elements.shape));
-        let elements_here = domain.elements.iter().map(|(&star, elements)| (star, zeros(elements))).collect();
+        let elements = std::mem::take(&mut state.elements);
+        let elements_here = elements.into_iter().map(|(star, state)| (star, OnceLock::from(state))).collect();
         Ok(Gpu { domain, work: Mutex::new(work), here: OnceLock::from(state), elements_here })
     }
 

@@ -188,7 +188,7 @@ fn elements_in_pieces_and_grids_of_two_dimensions_are_projected_as_on_cores() {
     for order in [Order::COLOR, Order::blocked(30), Order::blocked(300), Order::PRIORITY_DAG] {
         let run = |less: Option<(u64, u32)>, backend: Backend| {
             LESS.set(less);
-            let mut simulation = woven(order, backend).unwrap();
+            let mut simulation = woven(3000, order, backend).unwrap();
             LESS.set(None);
             (0..2).for_each(|_| simulation.step().unwrap());
             simulation.digest().unwrap()
@@ -399,9 +399,10 @@ fn a_lost_device_is_an_error_for_ever_and_never_an_old_state() {
     let Some(backend) = gpu_or_skip() else { return };
     let mesh = mesh();
     for steps in [0, 1, 20] {
+        OPENED.set(Some(None));
         let mut gpu = hashes(&mesh, Order::COLOR, backend.clone());
         (0..steps).for_each(|_| gpu.step().unwrap());
-        OPENED.take().unwrap().destroy();
+        OPENED.take().flatten().unwrap().destroy();
         let mut failed = 0;
         for _ in 0..3 {
             failed += usize::from(matches!(gpu.step().and_then(|()| gpu.wait()), Err(Error::Gpu(_))));

@@ -1,7 +1,7 @@
 //! What an engine walks.
 
-use super::{Shape, Tile};
-use crate::number::Precision;
+use super::{Shape, State, Tile};
+use crate::number::{Number, Precision};
 use crate::program::StarShape;
 use meshweft_mesh::{Graph, parallel};
 use meshweft_schedule::{Order, depths, waves};
@@ -47,8 +47,11 @@ pub(crate) struct Share {
     pub(crate) numbers: Vec<u32>,
     /// Numbers of the tasks in the whole mesh, ascending.
     pub(crate) names: Vec<u32>,
-    /// For each task, the slots of its vertices if it is a ghost; empty if it is not.
+    /// For each task, the slots of its vertices if it is a ghost; empty if it is not. Of a ghost of elements, which of
+    /// [`Share::corners`] it has.
     pub(crate) ghosts: Vec<Range<u32>>,
+    /// Of elements, the slots of corners of ghosts.
+    pub(crate) corners: Vec<u32>,
     /// What other hosts read of its own tasks.
     pub(crate) links: Vec<Link>,
 }
@@ -69,10 +72,24 @@ impl Domain {
         self.place_of.len()
     }
 
-    /// Bytes of the state of all slots.
+    /// A state of zeros, elements included.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn zeros<T: Number>(&self) -> State<T> {
+        State { elements: self.elements_of_zeros(), ..State::zeros(self.slots(), self.shape) }
+    }
+
+    /// Elements of zeros, by star.
+    pub(crate) fn elements_of_zeros<T: Number>(&self) -> BTreeMap<usize, State<T>> {
+        let zeros = |elements: &Domain| State::zeros(elements.slots(), elements.shape);
+        self.elements.iter().map(|(&star, elements)| (star, zeros(elements))).collect()
+    }
+
+    /// Bytes of the state of all slots, and of elements.
     #[cfg(feature = "cluster")]
     pub(crate) fn state_bytes(&self) -> usize {
-        self.slots() * (super::shared_stride(self.shape.shared) + self.shape.private) * self.precision.bytes()
+        let own =
+            self.slots() * (super::shared_stride(self.shape.shared) + self.shape.private) * self.precision.bytes();
+        own + self.elements.values().map(|elements| elements.state_bytes()).sum::<usize>()
     }
 
     /// A whole mesh with other tiles, of which tasks are joined otherwise.

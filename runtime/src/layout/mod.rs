@@ -31,6 +31,8 @@ mod ell;
 mod incidences;
 mod opened;
 mod packed;
+#[cfg(feature = "cluster")]
+mod reach;
 mod renewal;
 mod rows;
 #[cfg(feature = "cluster")]
@@ -52,6 +54,8 @@ pub(crate) use domain::Share;
 pub(crate) use elements::Plan as ElementPlan;
 pub(crate) use ell::{Ell, OpenEll};
 pub(crate) use opened::Opened;
+#[cfg(feature = "cluster")]
+pub(crate) use reach::owners_of_elements;
 pub(crate) use rows::Row;
 #[cfg(feature = "cluster")]
 pub(crate) use share::Shares;

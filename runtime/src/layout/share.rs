@@ -7,12 +7,13 @@
 //! Where hosts stand in a grid, stars that are only searched along are no part of a share: they are cut in blocks.
 
 use super::blocks::{Blocks, Places};
-use super::data::Data;
 use super::domain::{Domain, Link, Share};
-use super::packed::Packed;
-use super::{Ell, Form, Layout, State, Tile, View};
+use super::reach::{Reach, starts_of, task_of};
+use super::{Form, Layout, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
+use meshweft_schedule::depths;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +33,12 @@ pub(crate) struct Shares<'a> {
     places: Option<Places>,
     /// The tasks that wait for each other although some stars are left out, ascending; none if all are there.
     joined: Option<Vec<[u32; 2]>>,
+    /// By star, who has the elements that are projected.
+    elements: BTreeMap<usize, Reach<'a>>,
+    /// Which tasks are joined, by stars or because elements reach from one to the other.
+    graph: Cow<'a, Graph>,
+    /// How many predecessors each task has there in a row.
+    depths: Cow<'a, [u32]>,
 }
 
 impl<'a> Shares<'a> {
@@ -51,13 +58,15 @@ impl<'a> Shares<'a> {
         (hosts, grid): (usize, Option<[u32; 2]>),
     ) -> Shares<'a> {
         assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
-        let mut starts: Vec<u32> = (0..owners.len()).map(|t| slots_of(layout, t).start).collect();
-        starts.push(layout.slots() as u32);
+        let starts = starts_of(whole);
         let grid = grid.filter(|_| !layout.searched.is_empty());
         let places = grid.map(|grid| Places::new(layout, owners, grid));
         let joined = places.is_some().then(Vec::new);
-        let mut shares = Shares { layout, whole, owners, starts, ghosts: vec![Vec::new(); hosts], places, joined };
+        let (ghosts, elements) = (vec![Vec::new(); hosts], BTreeMap::new());
+        let (graph, depths) = (Cow::Borrowed(&whole.graph), Cow::Borrowed(&whole.depths[..]));
+        let mut shares = Shares { layout, whole, owners, starts, ghosts, places, joined, elements, graph, depths };
         shares.join();
+        shares.reach();
         for t in 0..owners.len() {
             let own = owners[t];
             let mut ghosts = std::mem::take(&mut shares.ghosts[own as usize]);
@@ -72,6 +81,7 @@ impl<'a> Shares<'a> {
         }
         for host in 0..hosts {
             let mut ghosts = std::mem::take(&mut shares.ghosts[host]);
+            ghosts.extend(shares.elements.values().flat_map(|reach| reach.of_others(host as u32)));
             ghosts.sort_unstable();
             ghosts.dedup();
             shares.add_unread(host as u32, &mut ghosts);
@@ -109,11 +119,35 @@ impl<'a> Shares<'a> {
         self.joined = Some(joined);
     }
 
+    /// Finds who has which elements, and joins tasks that only they join: a host that does nothing but project elements at the vertices of a
+    /// task would otherwise not be waited for.
+    fn reach(&mut self) {
+        let reach = |elements| Reach::new(elements, |slot| self.task(slot), self.owners);
+        self.elements = self.whole.elements.iter().map(|(&star, elements)| (star, reach(elements))).collect();
+        let pairs = self.elements.values().flat_map(|reach| reach.pairs(|slot| self.task(slot)));
+        let of_two = |&[a, b]: &[u32; 2]| self.owners[a as usize] != self.owners[b as usize];
+        let mut reached: Vec<[u32; 2]> = pairs.filter(of_two).collect();
+        if let Some(joined) = &mut self.joined {
+            joined.extend(&reached);
+            joined.sort_unstable();
+            joined.dedup();
+        }
+        reached.retain(|&[a, b]| self.graph.neighbors(a).binary_search(&b).is_err());
+        if reached.is_empty() {
+            return;
+        }
+        let later = |t: u32| self.graph.neighbors(t).iter().filter(move |&&u| u > t).map(move |&u| [t, u]);
+        let edges: Vec<[u32; 2]> = (0..self.graph.len() as u32).flat_map(later).chain(reached).collect();
+        let graph = Graph::from_edges(self.graph.len(), &edges).expect("tasks are numbered");
+        self.depths = Cow::Owned(depths(&graph, self.whole.is_double_buffered()));
+        self.graph = Cow::Owned(graph);
+    }
+
     /// The tasks that wait for one, and for which it waits.
     fn neighbors(&self, t: u32) -> impl Iterator<Item = u32> {
         let waits =
             move |u: u32| self.joined.as_ref().is_none_or(|joined| joined.binary_search(&[t.min(u), t.max(u)]).is_ok());
-        self.whole.graph.neighbors(t).iter().copied().filter(move |&u| waits(u))
+        self.graph.neighbors(t).iter().copied().filter(move |&u| waits(u))
     }
 
     /// Adds a slot of each task that a host waits for and reads nothing of, as where a directed edge leads to it: its rounds must be
@@ -134,7 +168,7 @@ impl<'a> Shares<'a> {
 
     /// The task of a slot.
     fn task(&self, slot: u32) -> u32 {
-        self.starts.partition_point(|&start| start <= slot) as u32 - 1
+        task_of(&self.starts, slot)
     }
 
     /// Tasks of a host and its ghosts, ascending, with the slots that it knows of each.
@@ -164,7 +198,7 @@ impl<'a> Shares<'a> {
         slots
     }
 
-    /// The state of a share, from that of the whole.
+    /// The state of the vertices of a share, from that of the whole.
     pub(crate) fn state<T: Number>(&self, host: u32, view: View<'_, T>) -> State<T> {
         let slots = self.slots(host);
         let mut state = State::zeros(slots.len(), view.shape);
@@ -175,6 +209,11 @@ impl<'a> Shares<'a> {
             state.set(local, &reals, None);
         }
         state
+    }
+
+    /// The state of the elements of a share, star after star, from that of the whole.
+    pub(crate) fn elements<T: Number>(&self, host: u32, whole: &State<T>) -> Vec<State<T>> {
+        self.elements.iter().map(|(star, reach)| reach.state(host, &whole.elements[star])).collect()
     }
 
     /// The share of a host. Cost O((its slots + its halos) log(its slots) + its tiles + the ghosts of all hosts).
@@ -210,8 +249,16 @@ impl<'a> Shares<'a> {
             numbers: along.iter().map(|pair| pair.0).collect(),
             links: self.links(host, &names, &name),
             ghosts,
+            corners: Vec::new(),
             names: names.clone(),
         };
+        let mut first = whole.graph.len() as u32;
+        let of_star = |(&star, reach): (&usize, &Reach)| {
+            let elements = reach.share(host, first, &name);
+            first += whole.elements[&star].graph.len() as u32;
+            (star, Arc::new(elements))
+        };
+        let elements = self.elements.iter().map(of_star).collect();
         Domain {
             precision: whole.precision,
             shape: whole.shape,
@@ -224,9 +271,9 @@ impl<'a> Shares<'a> {
             runs,
             place_of: slots.iter().map(|&slot| whole.place_of[slot as usize]).collect(),
             along_curve: along.iter().map(|pair| pair.1).collect(),
-            depths: names.iter().map(|&t| whole.depths[t as usize]).collect(),
+            depths: names.iter().map(|&t| self.depths[t as usize]).collect(),
             share: Some(share),
-            elements: BTreeMap::new(),
+            elements,
         }
     }
 
@@ -270,11 +317,6 @@ enum Piece<'a> {
     Ghost(&'a [u32]),
 }
 
-fn slots_of(layout: &Layout, t: usize) -> Range<u32> {
-    let slots = layout.slots_of_tiles(layout.tiles_of(t..t + 1));
-    slots.start as u32..slots.end as u32
-}
-
 /// Visits the slots that a tile reads and does not own, but for some stars; some slots more than once.
 fn each_read(tile: &Tile, left_out: &[usize], mut visit: impl FnMut(u32)) {
     tile.changing.iter().flat_map(|changing| changing.others()).for_each(&mut visit);
@@ -294,25 +336,6 @@ fn renamed(tile: &Tile, left_out: &[usize], name: &impl Fn(u32) -> u32) -> Tile 
     let start = name(tile.slots.start);
     tile.slots = start..start + tile.slots.len() as u32;
     tile.changing = tile.changing.map(|changing| Arc::new(changing.renamed(name)));
-    let rename = |slots: &mut Packed<u32>| *slots = slots.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
-    match &mut tile.form {
-        Form::Wide { halo, .. } => rename(halo),
-        Form::Spread { stars } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
-        Form::Rows { vertices, stars } => {
-            for (star, rows) in stars.iter_mut().enumerate() {
-                match left_out.contains(&star) {
-                    true => {
-                        *rows = Ell::rows(
-                            rows.shape,
-                            vec![0; *vertices as usize + 1],
-                            Vec::new(),
-                            Data::gather(rows.data.precision, std::iter::empty()),
-                        )
-                    }
-                    false => rename(&mut rows.others),
-                }
-            }
-        }
-    }
+    tile.form.rename(left_out, name);
     tile
 }

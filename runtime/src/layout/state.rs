@@ -3,6 +3,7 @@
 use crate::number::Number;
 use crate::program::Record;
 use meshweft_mesh::parallel;
+use std::collections::BTreeMap;
 
 /// Reals from one vertex's shared state to the next: three and more take a multiple of four, so that a neighbor is
 /// read in aligned quads.
@@ -21,6 +22,8 @@ pub(crate) struct State<T> {
     pub(crate) len: usize,
     pub(crate) shared: Vec<T>,
     pub(crate) private: Vec<T>,
+    /// By star, that of elements that are projected.
+    pub(crate) elements: BTreeMap<usize, State<T>>,
 }
 
 /// How many reals a vertex has, and how they lie.
@@ -85,7 +88,7 @@ impl<T: Number> State<T> {
                 rest.iter().enumerate().for_each(|(k, &x)| private[private_index(width, shape.private, i, k)] = x);
             }
         });
-        State { shape, len, shared, private }
+        State { shape, len, shared, private, elements: BTreeMap::new() }
     }
 
     /// The same from records.
@@ -105,7 +108,8 @@ impl<T: Number> State<T> {
     /// A state of zeros.
     pub(crate) fn zeros(len: usize, shape: Shape) -> State<T> {
         let (shared, private) = (len * shared_stride(shape.shared), len * shape.private);
-        State { shape, len, shared: vec![T::from_f64(0.0); shared], private: vec![T::from_f64(0.0); private] }
+        let [shared, private] = [shared, private].map(|reals| vec![T::from_f64(0.0); reals]);
+        State { shape, len, shared, private, elements: BTreeMap::new() }
     }
 
     pub(crate) fn view(&self) -> View<'_, T> {
@@ -156,7 +160,8 @@ impl<T: Number> View<'_, T> {
             0 => self.private.len().checked_div(self.shape.private).unwrap_or(0),
             stride => self.shared.len() / stride,
         };
-        State { shape: self.shape, len, shared: self.shared.to_vec(), private: self.private.to_vec() }
+        let (shared, private) = (self.shared.to_vec(), self.private.to_vec());
+        State { shape: self.shape, len, shared, private, elements: BTreeMap::new() }
     }
 
     /// Whether all values are finite. In parallel.

@@ -2,6 +2,8 @@
 
 use super::changing::Changing;
 use super::cut::{Forms, Span};
+#[cfg(feature = "cluster")]
+use super::data::Data;
 use super::ell::Ell;
 use super::incidences::Source;
 use super::packed::{Packed, pack};
@@ -50,6 +52,33 @@ pub(crate) enum Form {
         /// One for each star.
         stars: Vec<Ell<u32>>,
     },
+}
+
+impl Form {
+    /// Gives slots of others other names, and leaves out the elements of some stars.
+    #[cfg(feature = "cluster")]
+    pub(super) fn rename(&mut self, left_out: &[usize], name: &impl Fn(u32) -> u32) {
+        let rename = |slots: &mut Packed<u32>| *slots = slots.iter().map(|&slot| name(slot)).collect::<Vec<_>>().into();
+        match self {
+            Form::Wide { halo, .. } => rename(halo),
+            Form::Spread { stars } => stars.iter_mut().for_each(|star| rename(&mut star.others)),
+            Form::Rows { vertices, stars } => {
+                for (star, rows) in stars.iter_mut().enumerate() {
+                    match left_out.contains(&star) {
+                        true => {
+                            *rows = Ell::rows(
+                                rows.shape,
+                                vec![0; *vertices as usize + 1],
+                                Vec::new(),
+                                Data::gather(rows.data.precision, std::iter::empty()),
+                            )
+                        }
+                        false => rename(&mut rows.others),
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Tile {

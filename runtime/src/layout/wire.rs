@@ -7,6 +7,7 @@ use super::changing::Changing;
 use super::data::Data;
 use super::domain::{Domain, Link, Share};
 use super::ell::Ell;
+use super::reach::corners_of;
 use super::tile::{Form, Tile};
 use super::{PACKED, Shape, State, View, shared_stride};
 use crate::error::{Error, Result};
@@ -114,6 +115,7 @@ impl Domain {
         put(out, &share.numbers)?;
         put(out, &share.names)?;
         put(out, &share.ghosts.iter().flat_map(|ghost| [ghost.start, ghost.end]).collect::<Vec<u32>>())?;
+        put(out, &share.corners)?;
         put(out, &[share.links.len() as u64])?;
         for Link { with, sent, received } in &share.links {
             put(out, &[*with])?;
@@ -122,7 +124,9 @@ impl Domain {
             put(out, &sent.iter().flat_map(|(_, slots)| slots).copied().collect::<Vec<u32>>())?;
             put(out, received)?;
         }
-        self.tiles.iter().try_for_each(|tile| tile.write(out))
+        self.tiles.iter().try_for_each(|tile| tile.write(out))?;
+        put(out, &self.elements.keys().map(|&star| star as u32).collect::<Vec<u32>>())?;
+        self.elements.values().try_for_each(|elements| elements.write(out))
     }
 
     /// Reads what [`Domain::write`] wrote. `stars`: those of the program.
@@ -130,6 +134,16 @@ impl Domain {
     /// # Errors
     /// It is cut short, or no share that could be walked.
     pub(crate) fn read(from: &mut dyn Read, precision: Precision, stars: Vec<StarShape>) -> Result<Domain> {
+        let domain = Domain::part(from, precision, stars, true)?;
+        let of_elements = |elements: &Arc<Domain>| elements.fault(Some(&domain));
+        match domain.fault(None).or_else(|| domain.elements.values().find_map(of_elements)) {
+            None => Ok(domain),
+            Some(fault) => nonsense(fault),
+        }
+    }
+
+    /// `has_elements`: whether elements may be projected.
+    fn part(from: &mut dyn Read, precision: Precision, stars: Vec<StarShape>, has_elements: bool) -> Result<Domain> {
         let head: Vec<u64> = get(from)?;
         let &[width, shared, private, vertices, tiles] = &head[..] else { return nonsense("head") };
         let order = String::from_utf8(get(from)?).ok().and_then(|order| order_of(&order));
@@ -146,6 +160,7 @@ impl Domain {
         let (numbers, names): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
         let ghosts: Vec<u32> = get(from)?;
         let ghosts = ghosts.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect();
+        let corners = get(from)?;
         let count: Vec<u64> = get(from)?;
         let mut links = Vec::new();
         for _ in 0..count.first().copied().unwrap_or(0) {
@@ -171,9 +186,18 @@ impl Domain {
             }
         }
         Tile::pack(tiles[packed..].iter_mut());
-        let share = Share { vertices: limit(vertices, u64::from(u32::MAX))?, numbers, names, ghosts, links };
-        let (width, share) = (shape.width, Some(share));
-        let domain = Domain {
+        let vertices = limit(vertices, u64::from(u32::MAX))?;
+        let share = Some(Share { vertices, numbers, names, ghosts, corners, links });
+        let mut elements = BTreeMap::new();
+        for star in get::<u32>(from)? {
+            let (true, Some(shape)) = (has_elements, stars.get(star as usize)) else {
+                return nonsense("elements that are projected");
+            };
+            let around = vec![StarShape { others: shape.others + 1, ..shape.clone() }];
+            elements.insert(star as usize, Arc::new(Domain::part(from, precision, around, false)?));
+        }
+        let width = shape.width;
+        Ok(Domain {
             precision,
             shape,
             width,
@@ -187,17 +211,13 @@ impl Domain {
             along_curve,
             depths,
             share,
-            elements: BTreeMap::new(),
-        };
-        match domain.fault() {
-            None => Ok(domain),
-            Some(fault) => nonsense(fault),
-        }
+            elements,
+        })
     }
 
-    /// What of a share that was read cannot be walked.
-    fn fault(&self) -> Option<&'static str> {
-        let Share { numbers, names, ghosts, links, .. } = self.share.as_ref()?;
+    /// What of a share that was read cannot be walked. `vertices`: of a share of elements, that of their corners.
+    fn fault(&self, vertices: Option<&Domain>) -> Option<&'static str> {
+        let Share { numbers, names, ghosts, corners, links, .. } = self.share.as_ref()?;
         let (tasks, slots) = (self.graph.len(), self.place_of.len() as u32);
         if [self.depths.len(), names.len(), ghosts.len()] != [tasks; 3] || numbers.len() != self.along_curve.len() {
             return Some("lengths");
@@ -215,10 +235,13 @@ impl Domain {
                 return Some("ghosts");
             }
             if own.is_empty() {
-                if ghost.start != start || ghost.end > slots {
+                let (expected, most) = vertices.map_or((start, slots), |_| (ghost.start, corners.len() as u32));
+                if ghost.start != expected || ghost.end > most {
                     return Some("slots of a ghost");
                 }
-                start = ghost.end.next_multiple_of(self.width as u32);
+                if vertices.is_none() {
+                    start = ghost.end.next_multiple_of(self.width as u32);
+                }
             }
             for tile in own {
                 if tile.slots.start != start || tile.slots.end <= start || tile.slots.end % self.width as u32 != 0 {
@@ -233,6 +256,26 @@ impl Domain {
         if start != slots || self.along_curve.iter().any(|&slot| slot >= slots) {
             return Some("slots");
         }
+        if !numbers.is_sorted_by(|a, b| a < b) {
+            return Some("numbers along the curve");
+        }
+        let is_ghost = |&t: &u32| (t as usize) < tasks && self.is_ghost(t);
+        for Link { sent, received, .. } in links {
+            let is_own = |(t, _): &(u32, _)| (*t as usize) < tasks && !self.is_ghost(*t);
+            let ascend = sent.is_sorted_by(|a, b| a.0 < b.0) && received.is_sorted_by(|a, b| a < b);
+            if !sent.iter().all(is_own) || !received.iter().all(is_ghost) || !ascend {
+                return Some("a link");
+            }
+        }
+        match vertices {
+            None => self.fault_of_vertices(&starts),
+            Some(vertices) => self.fault_of_elements(vertices),
+        }
+    }
+
+    /// What else cannot be walked where tasks update vertices, whose slots start there.
+    fn fault_of_vertices(&self, starts: &[u32]) -> Option<&'static str> {
+        let (tasks, slots) = (self.graph.len(), self.place_of.len() as u32);
         let task = |slot: u32| starts.partition_point(|&start| start <= slot) as u32 - 1;
         for t in 0..tasks {
             // A task reads itself and its neighbors in the graph: what the walk's inequality is about.
@@ -240,24 +283,51 @@ impl Domain {
                 slot < slots
                     && (task(slot) == t as u32 || self.graph.neighbors(t as u32).binary_search(&task(slot)).is_ok())
             };
-            if !self.tiles[self.tiles_of(t..t + 1)].iter().all(|tile| tile.is_sound(self.width, &reads)) {
+            if !self.tiles[self.tiles_of(t..t + 1)]
+                .iter()
+                .all(|tile| tile.is_sound(self.width, tile.slots.len(), &reads))
+            {
                 return Some("a tile");
             }
         }
-        if !numbers.is_sorted_by(|a, b| a < b) || self.along_curve.iter().any(|&slot| self.is_ghost(task(slot))) {
+        if self.along_curve.iter().any(|&slot| self.is_ghost(task(slot))) {
             return Some("numbers along the curve");
         }
-        for Link { sent, received, .. } in links {
-            let owns = |(t, read): &(u32, Vec<u32>)| {
-                (*t as usize) < tasks && !self.is_ghost(*t) && read.iter().all(|&slot| slot < slots && task(slot) == *t)
-            };
-            let is_ghost = |&t: &u32| (t as usize) < tasks && self.is_ghost(t);
-            let ascend = sent.is_sorted_by(|a, b| a.0 < b.0) && received.is_sorted_by(|a, b| a < b);
-            if !sent.iter().all(owns) || !received.iter().all(is_ghost) || !ascend {
-                return Some("a link");
+        let owns = |(t, read): &(u32, Vec<u32>)| read.iter().all(|&slot| slot < slots && task(slot) == *t);
+        let mut sent = self.share.iter().flat_map(|share| &share.links).flat_map(|link| &link.sent);
+        if sent.all(owns) { None } else { Some("a link") }
+    }
+
+    /// What else cannot be walked where tasks project elements of these vertices.
+    fn fault_of_elements(&self, vertices: &Domain) -> Option<&'static str> {
+        let Share { ghosts, corners, links, .. } = self.share.as_ref()?;
+        // Which task reaches which slot.
+        let mut reached: Vec<(u32, u32)> = Vec::new();
+        for t in 0..self.graph.len() as u32 {
+            let tiles = &self.tiles[self.tiles_of(t as usize..t as usize + 1)];
+            if !tiles.iter().all(|tile| tile.is_sound_of_elements(self.width)) {
+                return Some("a tile of elements");
             }
+            let ghost = &ghosts[t as usize];
+            let of_ghost = &corners[ghost.start as usize..ghost.end as usize];
+            let start = reached.len();
+            reached.extend(tiles.iter().flat_map(corners_of).chain(of_ghost).map(|&slot| (slot, t)));
+            reached[start..].sort_unstable();
         }
-        None
+        reached.sort_unstable();
+        reached.dedup();
+        if reached.last().is_some_and(|last| last.0 as usize >= vertices.slots()) {
+            return Some("a corner");
+        }
+        // No two of them at a time: what the walk's inequality is about.
+        let is_apart = |&(_, a): &(u32, u32), &(_, b): &(u32, u32)| self.graph.neighbors(a).binary_search(&b).is_ok();
+        let mut together = reached.chunk_by(|a, b| a.0 == b.0);
+        if !together.all(|tasks| (0..tasks.len()).all(|i| tasks[..i].iter().all(|before| is_apart(&tasks[i], before))))
+        {
+            return Some("tasks of elements");
+        }
+        let owns = |(t, told): &(u32, Vec<u32>)| told.iter().all(|&slot| reached.binary_search(&(slot, *t)).is_ok());
+        if links.iter().flat_map(|link| &link.sent).all(owns) { None } else { Some("a link") }
     }
 }
 
@@ -314,11 +384,26 @@ impl Tile {
         Ok(Tile { slots: start..end, fixed, numbers, form, changing })
     }
 
-    /// Whether an update of it stays within what it says it reads. `reads`: whether it may read a slot.
-    fn is_sound(&self, width: usize, reads: &impl Fn(u32) -> bool) -> bool {
+    /// Whether a projection of it stays within its corners.
+    fn is_sound_of_elements(&self, width: usize) -> bool {
+        let (own, wide) = match &self.form {
+            Form::Wide { .. } => return false,
+            Form::Spread { .. } => (self.slots.len(), width),
+            Form::Rows { vertices, .. } => (*vertices as usize, 1),
+        };
+        let (Form::Rows { stars, .. } | Form::Spread { stars }) = &self.form else { return false };
+        let [star] = &stars[..] else { return false };
+        // One each.
+        let is_full = star.columns.last().is_some_and(|&columns| columns as usize * wide == own);
+        self.is_sound(width, star.others.len(), &|_| true) && is_full && self.changing.is_none() && wide == width
+    }
+
+    /// Whether an update of it stays within what it says it reads. `fixed`: of how many it may say that they are; `reads`: whether it may read a
+    /// slot.
+    fn is_sound(&self, width: usize, fixed: usize, reads: &impl Fn(u32) -> bool) -> bool {
         let own = self.slots.len();
         let of_slots = |len: usize| len == 0 || len == own;
-        of_slots(self.fixed.len())
+        [0, fixed].contains(&self.fixed.len())
             && of_slots(self.numbers.len())
             && self.changing.as_ref().is_none_or(|changing| {
                 let (own, width) = if self.is_wide() { (own, width) } else { (self.updated(), 1) };
@@ -513,7 +598,10 @@ mod tests {
         };
         let nothing = || Changing { stars: vec![Ell::nothing(Precision::F32)], turns: Vec::new() };
         let tile = sent(Changing { stars: vec![far()], turns: vec![0; 4] }).unwrap();
-        assert!(tile.is_sound(2, &|slot| slot < 4) && !tile.is_sound(2, &|slot| slot < 3), "a slot that is not read");
+        assert!(
+            tile.is_sound(2, 4, &|slot| slot < 4) && !tile.is_sound(2, 4, &|slot| slot < 3),
+            "a slot that is not read"
+        );
         assert_eq!(tile.changing.unwrap().stars[0].others[..], [3; 2]);
         assert!(sent(nothing()).unwrap().changing.is_none());
         let spoilt = [
@@ -522,9 +610,109 @@ mod tests {
             Changing { stars: vec![Ell { columns: vec![0, 1].into(), ..far() }], turns: Vec::new() },
         ];
         for changing in spoilt {
-            assert!(!sent(changing).unwrap().is_sound(2, &|slot| slot < 4));
+            assert!(!sent(changing).unwrap().is_sound(2, 4, &|slot| slot < 4));
         }
         assert!(sent(Changing { stars: vec![Ell::nothing(Precision::F32), far()], turns: Vec::new() }).is_err());
+    }
+
+    /// Two vertices, the second of which an edge joins to the ghost of a third, and that edge as an element; another host has one at the
+    /// third.
+    fn share_with_elements() -> Domain {
+        let star =
+            |others| StarShape { name: "Rods".into(), is_directed: false, changes: false, others, parts: Vec::new() };
+        let none = || Data::of(Vec::<f32>::new());
+        let tile = |slots: Range<u32>, star: Ell<u32>| {
+            let (vertices, fixed, numbers) = (slots.len() as u32, Vec::new(), Vec::new());
+            Tile { slots, fixed, numbers, form: Form::Rows { vertices, stars: vec![star] }, changing: None }
+        };
+        let link = |slot| Link { with: 1, sent: vec![(0, vec![slot])], received: vec![1] };
+        let domain = |stars, tile: Tile, share: Share, private| Domain {
+            precision: Precision::F32,
+            shape: Shape { width: 1, shared: 1 - private, private },
+            width: 1,
+            graph: Graph::from_edges(2, &[[0, 1]]).unwrap(),
+            order: Order::COLOR,
+            stars,
+            runs: vec![0, tile.slots.end + 1 - private as u32],
+            place_of: (0..tile.slots.end + 1 - private as u32).collect(),
+            tiles: vec![tile],
+            tasks: vec![0, 1, 1],
+            along_curve: share.numbers.clone(),
+            depths: vec![0, 1],
+            share: Some(share),
+            elements: BTreeMap::new(),
+        };
+        let of_vertices = Share {
+            vertices: 3,
+            numbers: vec![0, 1],
+            names: vec![0, 1],
+            ghosts: vec![0..0, 2..3],
+            corners: Vec::new(),
+            links: vec![link(1)],
+        };
+        let of_elements = Share {
+            vertices: 2,
+            numbers: Vec::new(),
+            names: vec![2, 3],
+            ghosts: vec![0..0, 0..1],
+            corners: vec![2],
+            links: vec![link(2)],
+        };
+        let rows = Ell::rows((1, 0), vec![0, 0, 1], vec![2], none());
+        let rod = Ell::rows((2, 0), vec![0, 1], vec![1, 2], none());
+        let elements = domain(vec![star(2)], tile(0..1, rod), of_elements, 1);
+        let vertices = domain(vec![star(1)], tile(0..2, rows), of_vertices, 0);
+        Domain { elements: BTreeMap::from([(0, Arc::new(elements))]), ..vertices }
+    }
+
+    #[test]
+    fn elements_that_are_projected_are_sound_until_anything_of_them_is_changed() {
+        let read = |share: &Domain| {
+            let mut bytes = Vec::new();
+            share.write(&mut bytes).unwrap();
+            Domain::read(&mut &bytes[..], Precision::F32, share.stars.clone()).map(|read| (read, bytes))
+        };
+        let (again, bytes) = read(&share_with_elements()).unwrap();
+        assert_eq!(read(&again).unwrap().1, bytes);
+        fn spoil(change: impl FnOnce(&mut Domain)) -> Domain {
+            let mut share = share_with_elements();
+            change(Arc::get_mut(share.elements.get_mut(&0).unwrap()).unwrap());
+            share
+        }
+        let corners = |corners: Vec<u32>, share: &mut Domain| {
+            let Form::Rows { stars, .. } = &mut share.tiles[0].form else { unreachable!() };
+            stars[0].others = corners.into();
+        };
+        fn known(share: &mut Domain) -> &mut Share {
+            share.share.as_mut().unwrap()
+        }
+        let spoilt = [
+            ("tasks of elements", spoil(|share| share.graph = Graph::from_edges(2, &[]).unwrap())),
+            ("a corner", spoil(|share| corners(vec![1, 3], share))),
+            ("a corner", spoil(|share| known(share).corners = vec![3])),
+            ("slots of a ghost", spoil(|share| known(share).ghosts[1] = 0..2)),
+            ("ghosts", spoil(|share| known(share).ghosts[1] = 0..0)),
+            ("a tile of elements", spoil(|share| corners(vec![1, 2, 1, 2], share))),
+            ("a tile of elements", spoil(|share| share.tiles[0].fixed = vec![true])),
+            ("a link", spoil(|share| known(share).links[0].sent[0].1 = vec![0])),
+            ("a link", spoil(|share| known(share).links[0].sent[0].0 = 1)),
+            ("a link", spoil(|share| known(share).links[0].received = vec![0])),
+            ("lengths", spoil(|share| known(share).names.truncate(1))),
+            ("elements that are projected", {
+                let mut share = share_with_elements();
+                let elements = share.elements.remove(&0).unwrap();
+                share.elements.insert(1, elements);
+                share
+            }),
+            (
+                "elements that are projected",
+                spoil(|share| _ = share.elements.insert(0, Arc::new(share_with_elements()))),
+            ),
+        ];
+        for (what, share) in spoilt {
+            let why = read(&share).err().map(|error| error.to_string());
+            assert!(why.as_ref().is_some_and(|why| why.ends_with(what)), "{what}: {why:?}");
+        }
     }
 
     #[test]
@@ -532,10 +720,10 @@ mod tests {
         let tile = |form| Tile { slots: 0..4, fixed: Vec::new(), numbers: Vec::new(), form, changing: None };
         let reads = |slot: u32| slot < 4;
         let wide = tile(Form::Wide { halo: Vec::new().into(), stars: vec![wide()] });
-        assert!(wide.is_sound(2, &reads) && !wide.is_sound(1, &reads));
+        assert!(wide.is_sound(2, 4, &reads) && !wide.is_sound(1, 4, &reads));
         let none = Ell::of((1, 0), vec![0; 5], Default::default(), Vec::new(), Data::of(Vec::<f32>::new()));
         for form in [Form::Wide { halo: Vec::new().into(), stars: Vec::new() }, Form::Spread { stars: vec![none] }] {
-            assert!(!tile(form).is_sound(1, &reads));
+            assert!(!tile(form).is_sound(1, 4, &reads));
         }
     }
 }

@@ -20,7 +20,7 @@ pub type Projected<P, E, R> = (CornersOf<P, E, R>, StateOf<E, R>);
 /// The order of a sweep is the simulation's, on another graph: elements are numbered by the numbers of their corners along the curve, the
 /// least first, and joined if they share a corner. Of two that are joined the later one reads what the earlier one has left. As for
 /// vertices, the loop over all elements in that order specifies the result, bit for bit, whatever the threads and lanes. `p.vertex()`
-/// is the number of the element. `Order::JACOBI` has no such order: it is refused, as are other hosts and kernels as tapes.
+/// is the number of the element. `Order::JACOBI` has no such order: it is refused, as are hosts with GPUs and kernels as tapes.
 ///
 /// A chain of links without give hangs from its first vertex. The multiplier of a link adds up what has pulled at it: the
 /// weight of all that hangs below.

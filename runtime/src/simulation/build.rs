@@ -232,9 +232,10 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     };
     let Laid { mesh, layout, edges } = laid;
     lap("layout", &mut setup);
-    let state = State::new(layout.slots(), layout.shape, |slot, reals| {
+    let mut state = State::new(layout.slots(), layout.shape, |slot, reals| {
         program.initial(&mesh, layout.vertex_at(layout.place(slot) as u32), reals);
     });
+    state.elements = layout.domain.elements_of_zeros();
     let (globals, audit) = (program.globals(), watch);
     let timeline = timeline.then(|| Arc::new(Timeline::new(MOST)));
     let engine: Box<dyn Engine<T>> = match (device, &backend) {
@@ -310,13 +311,13 @@ fn add_elements<T>(
 /// Refuses projections that nothing here can run.
 ///
 /// # Errors
-/// Stars that change, an order without an order, other processes.
+/// Stars that change, an order without an order, hosts with GPUs.
 fn check_projections<T>(table: &Table<T>, stars: &[StarPlan], order: Order, backend: &Backend) -> Result<()> {
     let Some((&star, _)) = table.projected.iter().next() else { return Ok(()) };
     let name = stars[star].name;
-    if !matches!(backend, Backend::Serial | Backend::Cpu { .. } | Backend::Gpu { .. }) {
+    if backend.has_gpus() && !matches!(backend, Backend::Gpu { .. }) {
         return Err(Error::Program(format!(
-            "elements of star {name} are projected, which one process alone does: take the backend `cpu` or `gpu`"
+            "elements of star {name} are projected, which a GPU does only by itself: take the backend `gpu`, or hosts without GPUs"
         )));
     }
     if order.key.is_double_buffered() {

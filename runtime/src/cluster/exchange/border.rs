@@ -20,7 +20,7 @@ impl Border for Exchange {
     fn begin(&self, walk: Arc<dyn Arrivals>, epochs: Range<u64>) -> Result<()> {
         let mut ghosts = lock(&self.ghosts);
         let links = self.links();
-        let due = links.as_ref().map_or(0, |links| links.ghosts()) as u64 * (epochs.end - epochs.start);
+        let due = links.as_ref().map_or(0, |links| links.ghosts(walk.tasks())) as u64 * (epochs.end - epochs.start);
         self.overlap.begin(due, self.time.now());
         self.moves.fetch_add(1, Ordering::Relaxed);
         self.overlap.arrive(ghosts.begin(walk, epochs, links.as_deref())?, || self.time.now());

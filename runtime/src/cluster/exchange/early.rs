@@ -4,14 +4,10 @@
 //! has used theirs, and they are sent after the tasks have advanced. So only two things let a walk take what waits: that it
 //! begins, and that another ghost has advanced. What waits is looked at then, and no sooner: the work is linear in what comes.
 
-use crate::engine::Arrivals;
+use crate::engine::{AHEAD, Arrivals};
 use crate::error::Result;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Values of one ghost that may wait for their turn, at most: neighbors are never more than one round apart, so a walk that is late
-/// sees two.
-const MOST: usize = 4;
 
 /// What came before its turn.
 #[derive(Default)]
@@ -24,7 +20,7 @@ impl Early {
     /// Keeps the values of ghost `t` at `epoch`. Returns whether there was room for them.
     pub(super) fn put(&mut self, t: u32, epoch: u64, bits: &[u8]) -> bool {
         let waiting = self.waiting.entry(t).or_default();
-        let has_room = waiting.len() < MOST;
+        let has_room = waiting.len() < AHEAD;
         if has_room {
             waiting.push((epoch, bits.to_vec()));
         }
@@ -89,6 +85,10 @@ mod tests {
     }
 
     impl Arrivals for Line {
+        fn tasks(&self) -> Range<u32> {
+            0..self.epochs.len() as u32
+        }
+
         fn is_due(&self, t: u32, epoch: u64) -> bool {
             self.looks.fetch_add(1, Ordering::Relaxed);
             let t = t as usize;
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_ghost_that_is_rounds_ahead_finds_no_room() {
         let mut early = Early::default();
-        assert!((0..MOST as u64).all(|epoch| early.put(7, epoch, &[])));
+        assert!((0..AHEAD as u64).all(|epoch| early.put(7, epoch, &[])));
         assert!(!early.put(7, 9, &[]) && early.put(8, 9, &[]));
     }
 }

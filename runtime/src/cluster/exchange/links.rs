@@ -4,8 +4,10 @@ use crate::error::{Error, Result};
 use crate::layout::Domain;
 use meshweft_net::Host;
 use meshweft_net::codec::Form;
+use std::ops::Range;
 
-/// Which tasks of a share are read elsewhere, and which are ghosts of whom.
+/// Which tasks of a share are read elsewhere, and which are ghosts of whom: those of vertices, and behind them those of elements, star after
+/// star.
 pub(super) struct Links {
     /// For each task, the hosts that read it, and its slots that they read.
     pub(super) sent: Vec<Vec<(Host, Vec<u32>)>>,
@@ -22,31 +24,37 @@ pub(super) struct Links {
 impl Links {
     /// Those of a share.
     pub(super) fn new(domain: &Domain, form: Form) -> Links {
-        let share = domain.share.as_ref().expect("a worker has a share");
-        let around = |t: u32| {
-            let around = if domain.is_ghost(t) { domain.graph.neighbors(t) } else { &[] };
-            around.iter().copied().filter(|&u| domain.is_ghost(u)).collect()
-        };
-        let mut links = Links {
-            sent: share.names.iter().map(|_| Vec::new()).collect(),
-            owners: vec![None; share.names.len()],
-            around: (0..share.names.len() as u32).map(around).collect(),
-            names: share.names.clone(),
-            bytes: share.ghosts.iter().map(|slots| slots.len() * form.vertex()).collect(),
-        };
-        for link in &share.links {
-            for (t, slots) in &link.sent {
-                links.sent[*t as usize].push((link.with + 1, slots.clone()));
-            }
-            for &t in &link.received {
-                links.owners[t as usize] = Some(link.with + 1);
-            }
-        }
+        let mut links =
+            Links { sent: Vec::new(), owners: Vec::new(), around: Vec::new(), names: Vec::new(), bytes: Vec::new() };
+        links.add(domain, form);
+        domain.elements.values().for_each(|elements| links.add(elements, form));
         links
     }
 
-    pub(super) fn ghosts(&self) -> usize {
-        self.owners.iter().flatten().count()
+    fn add(&mut self, domain: &Domain, form: Form) {
+        let (share, first) = (domain.share.as_ref().expect("a worker has a share"), self.names.len());
+        let around = |t: u32| {
+            let around = if domain.is_ghost(t) { domain.graph.neighbors(t) } else { &[] };
+            around.iter().copied().filter(|&u| domain.is_ghost(u)).map(|u| first as u32 + u).collect()
+        };
+        self.sent.extend(share.names.iter().map(|_| Vec::new()));
+        self.owners.extend(share.names.iter().map(|_| None));
+        self.around.extend((0..share.names.len() as u32).map(around));
+        self.names.extend(&share.names);
+        self.bytes.extend(share.ghosts.iter().map(|slots| slots.len() * form.vertex()));
+        for link in &share.links {
+            for (t, slots) in &link.sent {
+                self.sent[first + *t as usize].push((link.with + 1, slots.clone()));
+            }
+            for &t in &link.received {
+                self.owners[first + t as usize] = Some(link.with + 1);
+            }
+        }
+    }
+
+    /// How many of some tasks are ghosts.
+    pub(super) fn ghosts(&self, tasks: Range<u32>) -> usize {
+        self.owners[tasks.start as usize..tasks.end as usize].iter().flatten().count()
     }
 
     /// The number of a task in the whole mesh.

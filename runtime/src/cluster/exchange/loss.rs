@@ -15,7 +15,7 @@ pub(super) struct Loss {
 impl Loss {
     /// A host is gone, or says what none says: the error tells which. Returns whether that matters.
     pub(super) fn note(&self, what: Error) -> bool {
-        let matters = !self.is_over.load(Ordering::Acquire);
+        let matters = !self.is_finished();
         if matters {
             let _ = self.first.set(what);
         }
@@ -25,6 +25,10 @@ impl Loss {
     /// From here on hosts may leave.
     pub(super) fn finish(&self) {
         self.is_over.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
     }
 
     pub(super) fn is_any(&self) -> bool {

@@ -5,6 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Values of one ghost that may wait for their turn, at most: neighbors are never more than one round apart, and nobody else is ahead by more
+/// than these (`Cpu::project`).
+pub(crate) const AHEAD: usize = 4;
+
 /// What one thread has for other hosts, and has not sent yet.
 ///
 /// Small tasks at the border come one after the other, so the results of several of them go out as one message a host.
@@ -60,7 +64,10 @@ pub(crate) trait Border: Send + Sync {
 
 /// A walk that takes the values of ghosts.
 pub(crate) trait Arrivals: Send + Sync {
-    /// Whether ghost `t` may advance to `epoch` now: it stands before that, and so do its neighbors here.
+    /// The numbers of its tasks among those of all domains here.
+    fn tasks(&self) -> Range<u32>;
+
+    /// Whether ghost `t` is of this walk, and may advance to `epoch` now: it stands before that, and so do its neighbors here.
     fn is_due(&self, t: u32, epoch: u64) -> bool;
 
     /// Ghost `t` has advanced to `epoch`, with the bits of the shared state of its vertices; with none after an update of a quiet kernel

@@ -10,6 +10,8 @@ use std::sync::Arc;
 /// What walks and searches work on.
 pub(super) struct Ground<T> {
     pub(super) domain: Arc<Domain>,
+    /// The number of its first task among those of all domains here.
+    pub(super) first: u32,
     pub(super) memory: Arc<Memory<T>>,
     /// Of a domain of elements, the state of their corners.
     pub(super) vertices: Option<Arc<Memory<T>>>,

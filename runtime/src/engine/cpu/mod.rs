@@ -22,7 +22,7 @@ mod walk;
 
 pub(crate) use border::Border;
 #[cfg(feature = "cluster")]
-pub(crate) use border::{Arrivals, Lag, Outbox};
+pub(crate) use border::{AHEAD, Arrivals, Lag, Outbox};
 
 use super::code::{Code, Measure, Pass};
 use super::interpreter::{self, Walker};
@@ -37,6 +37,7 @@ use each::Each;
 use ground::Ground;
 use measures::Measures;
 use memory::Memory;
+use meshweft_schedule::Rule;
 use pace::Pace;
 use policy::Policy;
 use quiet::Quiet;
@@ -101,7 +102,7 @@ impl<T: Number> Cpu<T> {
         threads: usize,
         domain: Arc<Domain>,
         audit: Option<Arc<Audit>>,
-        state: State<T>,
+        mut state: State<T>,
         border: Option<Arc<dyn Border>>,
     ) -> Result<Cpu<T>> {
         /// More are a slip of the keyboard; each costs a stack.
@@ -120,23 +121,11 @@ impl<T: Number> Cpu<T> {
         })?;
         let policy = Policy::new(&domain, wanted);
         let quiet = Quiet::new(domain.graph.len());
+        let states = std::mem::take(&mut state.elements);
         let memory = Arc::new(Memory::new(state));
-        let elements = domain.elements.iter().map(|(&star, elements)| {
-            let state = State::zeros(elements.slots(), elements.shape);
-            let ground = Ground {
-                domain: elements.clone(),
-                memory: Arc::new(Memory::new(state)),
-                vertices: Some(memory.clone()),
-                policy: Policy::new(elements, wanted),
-                audit: audit.as_ref().and_then(|audit| audit.elements.get(&star).cloned()),
-                border: None,
-                timeline: None,
-            };
-            (star, Arc::new(ground))
-        });
-        let elements: BTreeMap<usize, Arc<Ground<T>>> = elements.collect();
-        let padding = if elements.is_empty() { Vec::new() } else { domain.padding() };
-        let ground = Arc::new(Ground { domain, memory, vertices: None, policy, audit, border, timeline: None });
+        let ground =
+            Arc::new(Ground { domain, first: 0, memory, vertices: None, policy, audit, border, timeline: None });
+        let (elements, padding) = of_elements(&ground, states, wanted);
         let (pace, frontiers, (expected, measured)) = Default::default();
         let (measures, current, epochs) = (None, 0, 0);
         Ok(Cpu {
@@ -163,6 +152,20 @@ impl<T: Number> Cpu<T> {
         }
     }
 
+    /// Walks, with other hosts if there are any.
+    fn walk(&mut self, kind: u64, walk: &Arc<Walk<T>>) -> Result<()> {
+        match self.ground.border.clone() {
+            None => self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) }),
+            Some(border) => {
+                border.begin(walk.clone(), self.epochs..walk.end())?;
+                self.team.run(walk.clone());
+                border.end()?;
+            }
+        }
+        self.epochs = walk.end();
+        Ok(())
+    }
+
     /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.
     fn work(&mut self, kind: u64, work: impl FnOnce(&mut Team, bool)) {
         if self.team.threads() == 1 {
@@ -177,6 +180,34 @@ impl<T: Number> Cpu<T> {
             self.pace.note(kind, alone, clock.elapsed());
         }
     }
+}
+
+/// What the elements of each star are projected on, which begin with these states, and slots that repeat the one before.
+fn of_elements<T: Number>(
+    ground: &Ground<T>,
+    states: BTreeMap<usize, State<T>>,
+    threads: usize,
+) -> (BTreeMap<usize, Arc<Ground<T>>>, Vec<u32>) {
+    let Ground { domain, memory, audit, border, timeline, .. } = ground;
+    let mut first = domain.graph.len() as u32;
+    let of_star = |(star, state)| {
+        let elements: &Arc<Domain> = &domain.elements[&star];
+        let ground = Ground {
+            domain: elements.clone(),
+            first,
+            memory: Arc::new(Memory::new(state)),
+            vertices: Some(memory.clone()),
+            policy: Policy::new(elements, threads),
+            audit: audit.as_ref().and_then(|audit| audit.elements.get(&star).cloned()),
+            border: border.clone(),
+            timeline: timeline.clone(),
+        };
+        first += elements.graph.len() as u32;
+        (star, Arc::new(ground))
+    };
+    let elements: BTreeMap<usize, Arc<Ground<T>>> = states.into_iter().map(of_star).collect();
+    let padding = if elements.is_empty() { Vec::new() } else { domain.padding() };
+    (elements, padding)
 }
 
 /// Where waves of tasks start, and the end, if so many threads go wave by wave.
@@ -234,15 +265,8 @@ impl<T: Number> Walker<T> for Cpu<T> {
         let legs = Legs::new(passes, self.current, self.epochs);
         let then = self.followers(legs.target());
         let walk = Arc::new(Walk::new(self.ground.clone(), (legs, watch), then, threads, spin));
-        match self.ground.border.clone() {
-            None => self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) }),
-            Some(border) => {
-                border.begin(walk.clone(), self.epochs..walk.end())?;
-                self.team.run(walk.clone());
-                border.end()?;
-            }
-        }
-        (self.current, self.epochs) = (walk.target(), walk.end());
+        self.walk(kind, &walk)?;
+        self.current = walk.target();
         self.measured = walk.measured();
         Ok(walk.non_finite())
     }
@@ -267,24 +291,38 @@ impl<T: Number> Walker<T> for Cpu<T> {
         outcome
     }
 
+    /// On hosts, who has a vertex hears of the elements that move it, as does who has elements around it; all others that read it are told
+    /// once those are done, after a few rounds. So nobody is ahead of anybody by more than these.
     #[expect(unsafe_code, reason = "opens the state between walks")]
-    fn project(&mut self, star: usize, pass: Pass<T>) -> Result<bool> {
+    fn project(&mut self, star: usize, mut pass: Pass<T>) -> Result<bool> {
         self.quiet.forget();
         self.measured.clear();
         self.ground.memory.forget_marks();
         let kind = kind([pass.kernel as u64, u64::MAX, pass.rounds.into()]);
         let (threads, spin) = (self.team.threads(), self.team.spin());
-        let legs = Legs::new(vec![pass], self.current, self.epochs);
         let ground = self.elements[&star].clone();
         if let Some(audit) = &ground.audit {
-            audit.expect(legs.rounds);
+            audit.expect(pass.rounds);
         }
-        let walk = Arc::new(Walk::new(ground, (legs, None), None, threads, spin));
-        self.work(kind, |team, alone| if alone { walk.alone() } else { team.run(walk.clone()) });
-        self.epochs = walk.end();
+        let most = if ground.border.is_some() { border::AHEAD as u32 } else { pass.rounds };
+        let (mut finite, end) = (true, pass.before + pass.rounds);
+        while pass.before < end {
+            pass.rounds = most.min(end - pass.before);
+            let legs = Legs::new(vec![pass.clone()], self.current, self.epochs);
+            let walk = Arc::new(Walk::new(ground.clone(), (legs, None), None, threads, spin));
+            self.walk(kind, &walk)?;
+            finite &= walk.non_finite().is_none();
+            pass.before += pass.rounds;
+            if ground.border.is_some() {
+                let tell = Pass { code: Code::Tell, rule: Rule::Alone, rounds: 1, ..pass.clone() };
+                let legs = Legs::new(vec![tell], self.current, self.epochs);
+                let walk = Arc::new(Walk::new(self.ground.clone(), (legs, None), None, threads, spin));
+                self.walk(kind, &walk)?;
+            }
+        }
         // SAFETY: the walk is over, and the engine is borrowed mutably.
         unsafe { self.ground.memory.open(self.current, true) }.pad(&self.padding);
-        Ok(walk.non_finite().is_none())
+        Ok(finite)
     }
 
     fn round(&mut self, pass: Pass<T>) -> Result<(bool, bool)> {
@@ -315,11 +353,16 @@ impl<T: Number> Walker<T> for Cpu<T> {
         let policy = Policy::new(&domain, self.team.threads());
         let Ground { memory, audit, border, timeline, .. } = &*self.ground;
         let (mut memory, audit, border, timeline) = (memory.clone(), audit.clone(), border.clone(), timeline.clone());
-        if let Some(state) = state {
+        let states = state.map(|mut state| {
+            let states = std::mem::take(&mut state.elements);
             (memory, self.current) = (Arc::new(Memory::new(state)), 0);
             (self.quiet, self.measures) = (self.quiet.of_others(domain.graph.len()), None);
+            states
+        });
+        self.ground = Arc::new(Ground { domain, first: 0, memory, vertices: None, policy, audit, border, timeline });
+        if let Some(states) = states {
+            (self.elements, self.padding) = of_elements(&self.ground, states, self.team.threads());
         }
-        self.ground = Arc::new(Ground { domain, memory, vertices: None, policy, audit, border, timeline });
         Ok(())
     }
 

@@ -152,12 +152,15 @@ impl<T: Number> Walk<T> {
     #[expect(unsafe_code, reason = "opens the state for what the schedule allows")]
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
         let Ground { domain, memory, vertices, audit, .. } = &*self.course.ground;
-        let Pass { code, rule, uniform, .. } = &leg.pass;
+        let Pass { code, rule, uniform, before, .. } = &leg.pass;
+        if matches!(code, Code::Tell) {
+            return;
+        }
         let (Code::Vertex { tile, .. } | Code::Project { tile, .. }) = code else {
             unreachable!("only updates and projections change vertices")
         };
         let source = leg.source(epoch);
-        let (rule, round) = (*rule, epoch - leg.first);
+        let (rule, round) = (*rule, before + epoch - leg.first);
         // SAFETY: this thread runs the task, alone or after `is_ready` held: no neighbor runs, or it reads the array that is not
         // written.
         let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };

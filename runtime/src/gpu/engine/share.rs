@@ -112,6 +112,10 @@ impl<T: Number> Course<T> {
 }
 
 impl<T: Number> Arrivals for Course<T> {
+    fn tasks(&self) -> Range<u32> {
+        0..self.domain.graph.len() as u32
+    }
+
     fn is_due(&self, t: u32, epoch: u64) -> bool {
         self.legs
             .epoch(epoch)
@@ -348,7 +352,7 @@ mod tests {
         let uniform =
             Uniform { parameters: Vec::new(), globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
         let code = traced_table().kernels[STIR].code.clone();
-        let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, uniform };
+        let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, before: 0, uniform };
         let bits = ghosts(&domain, state.view());
         let course = Course::new(domain.clone(), Legs::new(vec![pass], 0, 0), bits.clone());
         let (beyond, own): (Vec<u32>, Vec<u32>) = (0..domain.graph.len() as u32).partition(|&t| domain.is_ghost(t));

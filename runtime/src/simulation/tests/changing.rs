@@ -1,5 +1,7 @@
 //! Elements that come and go, on random graphs: every engine has the bits of the definition, written out here once more.
 
+#[cfg(feature = "cluster")]
+use super::graphs::hosts;
 use super::graphs::{engines, random, seeds};
 #[cfg(feature = "gpu")]
 use crate::conformance::gpu_or_skip;
@@ -226,12 +228,6 @@ fn check(program: &Joining, n: usize, order: Order, backend: &Backend, simd: Sim
         assert!(got == cells, "seed {seed}, step {i}, {} on {backend:?} {simd:?}", run.order());
     }
     run.audit().unwrap();
-}
-
-/// So many hosts that share a mesh.
-#[cfg(feature = "cluster")]
-fn hosts(count: u32) -> Backend {
-    Backend::Cluster(crate::Cluster::inside(count).unwrap().threads(1 + count as usize % 2))
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Elements that move their corners, on random graphs: every engine has the bits of the definition, written out here once more.
 
+#[cfg(feature = "cluster")]
+use super::graphs::hosts;
 use super::graphs::{engines, random, seeds};
 #[cfg(feature = "gpu")]
 use crate::conformance::gpu_or_skip;
 use crate::number::{Int, Length, Number};
 use crate::program::{Incidence, Stars};
 use crate::{
-    Backend, Error, Mesh, Program, Result, Simd, Simulation, Stages, kernels, mesh::Graph, record, stars, vertex,
+    Backend, Error, Mesh, Program, Renewal, Result, Simd, Simulation, Stages, kernels, mesh::Graph, record, stars,
+    vertex,
 };
 use meshweft_schedule::{Order, Schedule};
 use nalgebra::Vector3;
@@ -27,6 +30,9 @@ struct Weaving {
     /// One vertex of so many keeps its state; none if it is 0.
     fixed: u32,
 }
+
+/// More rounds than hosts may be apart.
+const TIMES: usize = 6;
 
 kernels! {
     for Weaving: Cell;
@@ -67,7 +73,7 @@ impl Program for Weaving {
         is_fixed(self.fixed, v)
     }
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.project(Knot { salt: 5.0 }, 2);
+        stages.project(Knot { salt: 5.0 }, TIMES);
         stages.sweep(Stir, 1);
         stages.sweep(Spread, 2);
         stages.project(Braid, 1);
@@ -153,8 +159,7 @@ fn step(cells: &mut Cells, program: &Weaving, order: &[u32], elements: [&[(u32, 
             }
         }
     };
-    knot(cells, 5);
-    knot(cells, 5);
+    (0..TIMES).for_each(|_| knot(cells, 5));
     order.iter().filter(|&&v| is_free(v)).for_each(|&v| stir(cells, v));
     spread(cells);
     for &(_, e) in braids {
@@ -198,6 +203,8 @@ fn weaving(n: u64, random: &mut impl FnMut(u64) -> u64) -> Weaving {
 fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() {
     for seed in seeds(30) {
         let mut engines = engines().to_vec();
+        #[cfg(feature = "cluster")]
+        engines.extend([1 + seed % 3, 2 + seed % 4].map(|count| (hosts(count as u32), Simd::Auto)));
         #[cfg(feature = "gpu")]
         engines.extend((seed % 6 == 0).then(gpu_or_skip).flatten().map(|gpu| (gpu, Simd::Auto)));
         let mut random = random(seed + 1);
@@ -228,11 +235,11 @@ fn random_graphs_whose_elements_are_projected_have_the_bits_of_the_definition() 
     }
 }
 
-/// A run of a few thousand elements that are projected.
-#[cfg(feature = "gpu")]
-pub(crate) fn woven(order: Order, backend: Backend) -> Result<Simulation<impl Program, Int>> {
-    let program = weaving(3000, &mut random(17));
-    let mesh = Mesh::from_graph(3000, program.knots.to_vec())?;
+/// A run of about twice as many elements, which are projected.
+#[cfg(any(feature = "gpu", feature = "cluster"))]
+pub(crate) fn woven(vertices: u64, order: Order, backend: Backend) -> Result<Simulation<impl Program, Int>> {
+    let program = weaving(vertices, &mut random(17));
+    let mesh = Mesh::from_graph(vertices as usize, program.knots.to_vec())?;
     Simulation::builder(mesh, program).order(order).backend(backend).precision::<Int>().build()
 }
 
@@ -240,6 +247,12 @@ pub(crate) fn woven(order: Order, backend: Backend) -> Result<Simulation<impl Pr
 #[test]
 fn the_state_of_elements_is_saved_and_written_and_counts_in_digests() {
     is_kept_by(&Backend::Cpu { threads: 2 });
+}
+
+#[test]
+#[cfg(feature = "cluster")]
+fn hosts_keep_the_state_of_elements() {
+    is_kept_by(&hosts(3));
 }
 
 #[test]
@@ -298,11 +311,11 @@ fn what_nothing_here_can_project_is_refused_with_a_way_out() {
     let cpu = Backend::Cpu { threads: 1 };
     let says = |said: String, part: &str| assert!(said.contains(part), "{said}");
     says(refusal(program.clone(), Order::JACOBI, cpu.clone(), false), "take another order");
-    #[cfg(feature = "cluster")]
-    says(
-        refusal(program.clone(), Order::COLOR, Backend::Cluster(crate::Cluster::inside(2).unwrap()), false),
-        "take the backend `cpu` or `gpu`",
-    );
+    #[cfg(all(feature = "cluster", feature = "gpu"))]
+    if gpu_or_skip().is_some() {
+        let hybrid = Backend::Cluster(crate::Cluster::hybrid(0, 0.5).unwrap());
+        says(refusal(program.clone(), Order::COLOR, hybrid, false), "take the backend `gpu`, or hosts without GPUs");
+    }
     says(refusal(program.clone(), Order::COLOR, cpu.clone(), true), "cannot run as a tape");
     let twice = Weaving { braids: Arc::new(vec![[0, 1, 2], [3, 4, 3]]), ..program.clone() };
     says(refusal(twice, Order::COLOR, cpu.clone(), false), "element 1 of star Braids repeats a vertex");
@@ -337,6 +350,8 @@ fn an_element_that_is_not_finite_stops_the_run() {
     let mut backends = vec![Backend::Serial, Backend::Cpu { threads: 2 }];
     #[cfg(feature = "gpu")]
     backends.extend(gpu_or_skip());
+    #[cfg(feature = "cluster")]
+    backends.push(hosts(2));
     for backend in backends {
         let mesh = Mesh::from_graph(3, vec![[0, 1], [1, 2]]).unwrap();
         let mut run = Simulation::builder(mesh, Rising).backend(backend).build().unwrap();
@@ -344,6 +359,69 @@ fn an_element_that_is_not_finite_stops_the_run() {
         match (0..1000).find_map(|_| run.step().err()).expect("it grows beyond all bounds") {
             Error::Element { element: 0, step: 3, field, .. } => assert_eq!(field, "pull"),
             other => panic!("{other}"),
+        }
+    }
+}
+
+stars! {
+    Ropes[1] => Pull<R>;
+    changing Near[1];
+}
+vertex! { pub struct Knob<R> { shared word: R } }
+/// Elements that are projected beside others that come and go.
+struct Tangling(Vec<[u32; 2]>);
+kernels! {
+    for Tangling: Knob;
+    project Tug(Ropes) |_, [mut a, mut b], own, ()| {
+        (a.word, b.word) = (a.word * R::lit(3.0) + b.word + own.pull, b.word - a.word * R::lit(5.0));
+        ([a, b], Pull { pull: own.pull + a.word })
+    };
+    update Lean |_, own, around| {
+        Knob { word: around.fold(Near, own.word, |word, [other], ()| word * R::lit(7.0) + other.word) }
+    };
+}
+impl Program for Tangling {
+    fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+        stars.add(Ropes, self.0.clone(), |_| ());
+        stars.add_changing(Near);
+        Ok(())
+    }
+    fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> Result<()> {
+        let n = renewal.vertices();
+        let other = |v: u32| (v + 1 + (renewal.vertex(v).word as i32 as u32) % (n - 1)) % n;
+        let pairs = (0..n).step_by(3).map(|v| [v, other(v)]).collect();
+        renewal.set(Near, pairs, |_| ());
+        Ok(())
+    }
+    fn initial(&self, _: &Mesh, v: u32) -> Knob<f64> {
+        Knob { word: f64::from(v * 7919 % 1009) }
+    }
+    fn step(&self, stages: &mut Stages<Self>) {
+        stages.project(Tug, 5);
+        stages.sweep(Lean, 2);
+        stages.project(Tug, 1);
+    }
+}
+
+#[test]
+fn elements_are_projected_beside_others_that_come_and_go() {
+    let ropes = weaving(300, &mut random(5)).knots;
+    let words = |order: Order, backend: Backend| {
+        let mesh = Mesh::from_graph(300, ropes.to_vec()).unwrap();
+        let builder = Simulation::builder(mesh, Tangling(ropes.to_vec())).order(order).backend(backend);
+        let mut run = builder.precision::<Int>().build().unwrap();
+        (0..5).for_each(|_| run.step().unwrap());
+        (run.field("word").unwrap().values, run.element_field("Ropes", "pull").unwrap().values)
+    };
+    let mut backends = vec![Backend::Cpu { threads: 2 }];
+    #[cfg(feature = "cluster")]
+    backends.extend([hosts(2), hosts(5)]);
+    #[cfg(feature = "gpu")]
+    backends.extend(gpu_or_skip());
+    for order in [Order::COLOR, Order::blocked(16), Order::LEVEL_COLOR] {
+        let expected = words(order, Backend::Serial);
+        for backend in &backends {
+            assert!(words(order, backend.clone()) == expected, "{order} {backend:?}");
         }
     }
 }
@@ -395,6 +473,8 @@ fn check_reals<T: Number>() {
         for (threads, simd) in [(1, Simd::Off), (1, Simd::Bits256), (2, Simd::Bits512)] {
             assert_eq!(digest(order, Backend::Cpu { threads }, simd), expected, "{order} {threads} {simd:?}");
         }
+        #[cfg(feature = "cluster")]
+        assert_eq!(digest(order, hosts(3), Simd::Auto), expected, "{order} on hosts");
     }
 }
 

@@ -23,6 +23,12 @@ pub(super) fn engines() -> [(Backend, Simd); 5] {
     ]
 }
 
+/// So many hosts that share a mesh.
+#[cfg(feature = "cluster")]
+pub(super) fn hosts(count: u32) -> Backend {
+    Backend::Cluster(crate::Cluster::inside(count).unwrap().threads(1 + count as usize % 2))
+}
+
 /// Numbers that follow from a seed.
 pub(super) fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

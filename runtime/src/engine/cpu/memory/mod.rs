@@ -64,7 +64,7 @@ fn turns<T>(reals: Vec<T>) -> Box<[Turn<T>]> {
 
 impl<T: Number> Memory<T> {
     pub(super) fn new(state: State<T>) -> Memory<T> {
-        let State { shape, len, shared, private } = state;
+        let State { shape, len, shared, private, .. } = state;
         Memory {
             shape,
             len,
@@ -143,6 +143,19 @@ impl<T: Number> Memory<T> {
             bytemuck::cast_slice_mut(unsafe { write(&target[at..at + reals]) }).copy_from_slice(bits);
         }
         self.end(slots);
+        Some(has_changed)
+    }
+
+    /// The same of some slots that need not lie together, in one array.
+    pub(super) fn unpack_each(&self, slots: &[u32], array: usize, bits: &[u8]) -> Option<bool> {
+        let bytes = self.shape.shared * T::BYTES;
+        if bits.len() != slots.len() * bytes {
+            return None;
+        }
+        let mut has_changed = false;
+        for (&slot, bits) in slots.iter().zip(bits.chunks_exact(bytes.max(1))) {
+            has_changed |= self.unpack(slot as usize..slot as usize + 1, array, array, bits)?;
+        }
         Some(has_changed)
     }
 
