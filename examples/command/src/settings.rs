@@ -48,6 +48,8 @@ pub enum Kind {
     },
     /// One of several words; the first unless set.
     Choice(&'static [&'static str]),
+    /// A mesh: a file or a shape, as `--mesh` takes them; none unless set.
+    Mesh,
 }
 
 /// The values of all settings of an example.
@@ -60,7 +62,11 @@ pub struct Settings {
 enum Value {
     Number(f64),
     Choice(&'static str),
+    Mesh(Option<String>),
 }
+
+/// What says that there is no mesh.
+pub(crate) const NONE: &str = "none";
 
 impl Settings {
     /// The defaults.
@@ -68,6 +74,7 @@ impl Settings {
         let default = |setting: &Setting| match setting.kind {
             Kind::Number { default, .. } => Value::Number(default),
             Kind::Choice(words) => Value::Choice(words[0]),
+            Kind::Mesh => Value::Mesh(None),
         };
         Settings { values: known.iter().map(|s| (s.name, default(s))).collect() }
     }
@@ -104,6 +111,7 @@ impl Settings {
                 let word = word.ok_or_else(|| anyhow!("setting {name}={text:?}: one of {}", words.join(", ")))?;
                 Value::Choice(word)
             }
+            Kind::Mesh => Value::Mesh(Some(text.trim().to_string()).filter(|name| name != NONE && !name.is_empty())),
         };
         self.values.insert(setting.name, value);
         Ok(())
@@ -139,12 +147,24 @@ impl Settings {
         }
     }
 
+    /// The name of a mesh, if one is set: for [`cli::mesh`](crate::cli::mesh).
+    ///
+    /// # Panics
+    /// If the example declares no mesh of that name.
+    pub fn mesh(&self, name: &str) -> Option<&str> {
+        match self.values.get(name) {
+            Some(Value::Mesh(mesh)) => mesh.as_deref(),
+            other => panic!("no mesh is declared as {name:?}: {other:?}"),
+        }
+    }
+
     /// All names with their values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         self.values.iter().map(|(&name, value)| {
             let text = match value {
                 Value::Number(x) => x.to_string(),
                 Value::Choice(word) => (*word).to_string(),
+                Value::Mesh(mesh) => mesh.as_deref().unwrap_or(NONE).to_string(),
             };
             (name, text)
         })
@@ -158,13 +178,14 @@ mod tests {
     const KNOWN: &[Setting] = &[
         Setting { name: "dt", about: "", kind: Kind::Number { default: 0.5, unit: "s", range: [0.0, 1.0] } },
         Setting { name: "method", about: "", kind: Kind::Choice(&["in-place", "explicit"]) },
+        Setting { name: "over", about: "", kind: Kind::Mesh },
     ];
 
     #[test]
     fn wrong_names_and_values_are_refused_with_a_way_out() {
         let mut settings = Settings::new(KNOWN);
         for (name, text, says) in [
-            ("dd", "1", "did you mean `dt`? there are dt, method"),
+            ("dd", "1", "did you mean `dt`? there are dt, method, over"),
             ("dt", "fast", "no number"),
             ("dt", "NaN", "out of range"),
             ("dt", "1.5", "0 to 1 s"),
@@ -175,5 +196,13 @@ mod tests {
         }
         settings.set(KNOWN, "method", "Explicit").unwrap();
         assert_eq!((settings.number("dt"), settings.choice("method")), (0.5, "explicit"));
+        for (text, mesh) in
+            [(" torus:9x5", Some("torus:9x5")), ("none", None), ("a part.obj", Some("a part.obj")), ("", None)]
+        {
+            settings.set(KNOWN, "over", text).unwrap();
+            assert_eq!(settings.mesh("over"), mesh);
+            let known = settings.iter().find(|setting| setting.0 == "over").unwrap().1;
+            assert_eq!(known, mesh.unwrap_or("none"));
+        }
     }
 }

@@ -206,7 +206,7 @@ fn deepest_dent() -> Result<f64> {
     for _ in 0..600 {
         simulation.step()?;
     }
-    let (center, radius) = simulation.program().scene.ball;
+    let (center, radius) = simulation.program().scene.ball.expect("nothing else is in its place");
     let places = simulation.field("position")?.values;
     let depth = |place: &[f64]| radius - (Vector3::from_column_slice(place) - Vector3::from(center)).norm();
     let deepest = places.chunks_exact(3).map(depth).fold(f64::MIN, f64::max);

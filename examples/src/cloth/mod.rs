@@ -13,6 +13,7 @@
 //! - Air: a force toward the wind, taken implicitly in the prediction.
 
 mod checks;
+mod over;
 mod scene;
 mod solve;
 mod tear;
@@ -24,7 +25,7 @@ use meshweft::{
     Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
 };
 use meshweft_command::{CellsNow, Check, Example, Info, Kind, Look, Prop, Setting, Settings};
-use meshweft_mesh::Mesh;
+use meshweft_mesh::{CellKind, Mesh};
 use meshweft_physics::bending::{Crease, flat_energy};
 use meshweft_physics::{Air, Contact, Gap, Membrane, Moving, Panel, Plane, Sphere, Touch, Touching};
 use scene::Bending;
@@ -199,6 +200,8 @@ pub struct ClothOptions {
     pub pins: Pins,
     /// Whether there are a ball and a ground to fall on.
     pub obstacles: bool,
+    /// What is to be there in place of the ball: the surface of a file or a shape.
+    pub over: Option<String>,
     /// Whether it touches itself, and does not pass through.
     pub touching: bool,
     /// By how much it may be stretched before it tears, as a share of its length at rest; `None` if it never does.
@@ -240,6 +243,7 @@ impl From<&Settings> for ClothOptions {
             size: unless_zero("size"),
             pins: Pins::named(settings.choice("pins")),
             obstacles: settings.choice("obstacles") != "none",
+            over: settings.mesh("over").map(String::from),
             touching: settings.choice("touching") == "on",
             tear: unless_zero("tear"),
             spares: settings.count("spares") as u32,
@@ -263,9 +267,17 @@ impl Cloth {
         let mut scene = Scene::set(mesh, options)?;
         let tear = options.tear.map(|limit| Tear::of(mesh, &mut scene, (limit, options.spares), options.bend > 0.0));
         let tear = tear.transpose()?.map(Arc::new);
+        let places = mesh.points().len() as u32;
+        scene.join_body(mesh)?;
+        if let (Some(over), false) = (&options.over, options.touching) {
+            bail!("with touching=off the cloth passes through over={over}: leave out one of them");
+        }
         let touching = options.touching.then(|| scene.touching(mesh)).transpose()?;
+        let once = |tear: &Arc<Tear>| -> Vec<u32> {
+            tear.tearing().once().iter().copied().chain(places..mesh.points().len() as u32).collect()
+        };
         let touching = match &tear {
-            Some(tear) => touching.map(|touching| touching.with_once(tear.tearing().once().to_vec())),
+            Some(tear) => touching.map(|touching| touching.with_once(once(tear))),
             None => touching,
         };
         let touching = touching.map(Arc::new);
@@ -385,6 +397,9 @@ impl Program for Cloth {
     fn parameters(&self, time: f64) -> Parameters<f64> {
         // Gusts: the wind swells and fades once in two seconds.
         let gust = 1.0 + 0.5 * Real::sin(std::f64::consts::PI * time);
+        // No ball is one that nothing comes near.
+        let (center, radius) = self.scene.ball.unwrap_or(([0.0, 0.0, -1e6], 0.0));
+        let (center, radius) = (Vector3::from(center), radius + THICKNESS);
         Parameters {
             dt: self.dt,
             air: Air {
@@ -397,7 +412,7 @@ impl Program for Cloth {
             pressure: self.pressure * self.scene.outward,
             relaxation: self.relaxation,
             obstacles: Obstacles {
-                ball: Sphere { center: Vector3::from(self.scene.ball.0), radius: self.scene.ball.1 + THICKNESS },
+                ball: Sphere { center, radius },
                 ground: THICKNESS,
                 stiffness: if self.contact { CONTACT } else { 0.0 },
                 friction: self.friction,
@@ -421,11 +436,12 @@ impl Program for Cloth {
         stars.add(Folds, Vec::new(), |_: Incidence<4>| unreachable!("nothing comes apart"));
         let points = self.scene.rest.clone();
         let point = move |v: u32| points[v as usize];
-        stars.add(Triangles, mesh.triangles(), move |Incidence { vertices: [a, b, c], .. }| {
+        let triangles = self.scene.triangles(mesh);
+        let Bending { flat, curved } =
+            if self.bend > 0.0 { Bending::of(&triangles, &self.scene.rest) } else { Bending::default() };
+        stars.add(Triangles, triangles, move |Incidence { vertices: [a, b, c], .. }| {
             Panel::at_rest([point(a), point(b), point(c)])
         });
-        let Bending { flat, curved } =
-            if self.bend > 0.0 { Bending::of(&mesh.triangles(), &self.scene.rest) } else { Bending::default() };
         let (pairs, weights): (Vec<_>, Vec<_>) = flat.into_iter().unzip();
         stars.add(Bends, pairs, move |i| weights[i.element]);
         let elements = curved.iter().map(|h| h.vertices).collect();
@@ -435,7 +451,11 @@ impl Program for Cloth {
     }
 
     fn renew(&self, _: &Mesh, renewal: &mut Renewal<Self>) -> meshweft::Result<()> {
-        let torn = self.tear.as_ref().map(|tear| tear.renew(&self.scene, self.density, renewal));
+        let torn = self.tear.as_ref().map(|tear| {
+            let mut torn = tear.renew(&self.scene, self.density, renewal);
+            torn.triangles.extend(self.scene.triangles_of_body());
+            torn
+        });
         let Some(touching) = &self.touching else { return Ok(()) };
         let gravity = Vector3::new(0.0, 0.0, -self.gravity);
         let moving = |Node { position, velocity, falling, free, mass, .. }| {
@@ -454,6 +474,7 @@ impl Program for Cloth {
         let area = self.scene.area(v);
         // What holds nothing yet stays where it is. Without any mass it would have no place to be solved for.
         let (free, mass) = match &self.tear {
+            _ if self.scene.is_body(v) => (0.0, SPARE * self.density * area),
             Some(tear) if tear.tearing().is_spare(v) => (0.0, SPARE * self.density * area),
             _ if self.scene.pinned[v as usize] => (0.0, self.density * area),
             _ => (1.0, self.density * area),
@@ -541,6 +562,11 @@ impl Example for Cloth {
             },
             Setting { name: "obstacles", about: "what it falls on", kind: Kind::Choice(&["ball-and-ground", "none"]) },
             Setting {
+                name: "over",
+                about: "a surface in place of the ball, also of a solid: a file, or a shape such as torus:96x48",
+                kind: Kind::Mesh,
+            },
+            Setting {
                 name: "touching",
                 about: "whether it touches itself, or passes through",
                 kind: Kind::Choice(&["on", "off"]),
@@ -570,12 +596,19 @@ impl Example for Cloth {
     }
 
     fn look(&self) -> Look {
-        let (center, radius) = self.scene.ball;
+        let ball = self.scene.ball.map(|(center, radius)| Prop::Ball { center, radius });
         let props = match self.contact {
-            true => vec![Prop::Ball { center, radius }, Prop::Ground { height: 0.0 }],
+            true => ball.into_iter().chain([Prop::Ground { height: 0.0 }]).collect(),
             false => vec![],
         };
-        let now = |tear: Arc<Tear>| CellsNow(Arc::new(move |fields| tear.cells(fields)));
+        let body: Vec<u32> = self.scene.triangles_of_body().flatten().collect();
+        let now = |tear: Arc<Tear>| {
+            CellsNow(Arc::new(move |fields| {
+                let mut cells = tear.cells(fields);
+                cells.extend(CellKind::Triangle, body.clone());
+                cells
+            }))
+        };
         let cells = self.tear.clone().map(now);
         Look { positions: Some("position"), props, cells, ..Look::default() }
     }
@@ -593,7 +626,7 @@ impl Example for Cloth {
 mod tests {
     use super::*;
     use meshweft_mesh::generate::generate;
-    use meshweft_mesh::{CellKind, Cells, Curve, Field};
+    use meshweft_mesh::{Cells, Curve, Field};
 
     #[test]
     fn the_inside_of_a_solid_is_no_part_of_the_cloth() {

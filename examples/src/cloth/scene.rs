@@ -1,5 +1,6 @@
 //! The scene: where the mesh hangs, what holds it, what it falls on, and its shape at rest.
 
+use super::over::Body;
 use super::{ClothOptions, Pins, THICKNESS};
 use anyhow::{Result, anyhow, bail};
 use meshweft::nalgebra::Vector3;
@@ -16,8 +17,10 @@ pub(crate) struct Scene {
     pub(crate) areas: Vec<f64>,
     /// Whether each vertex is held.
     pub(crate) pinned: Vec<bool>,
-    /// Center and radius of the ball, m.
-    pub(crate) ball: ([f64; 3], f64),
+    /// Center and radius of the ball, m; none where there is a body in its place.
+    pub(crate) ball: Option<([f64; 3], f64)>,
+    /// What stands there, and the number of its first vertex.
+    pub(super) body: Option<(Body, usize)>,
     /// Points of the mesh that are in no triangle, and so no part of the cloth.
     pub(super) left_out: usize,
     /// 1 if the triangles of a closed surface are all seen from outside, -1 if from inside, 0 for any other surface.
@@ -49,10 +52,12 @@ impl Scene {
             _ => 1.0,
         };
         let size = if extent > 0.0 { extent * scale } else { 1.0 };
-        // The ball stands on the ground; the mesh hangs above it.
+        // The ball stands on the ground, or something else does; the mesh hangs above it.
         let radius = 0.24 * size;
+        let body = options.over.as_deref().map(|name| Body::of(name, 2.0 * radius, options.y_is_up)).transpose()?;
         let ball = ([0.0, 0.0, 1.3 * radius], radius);
-        let bottom = ball.0[2] + radius + 0.08 * size;
+        let bottom = body.as_ref().map_or(ball.0[2] + radius, Body::height) + 0.08 * size;
+        let ball = Some(ball).filter(|_| body.is_none());
         let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
         let place =
             |p: &[f64; 3]| [(p[0] - middle[0]) * scale, (p[1] - middle[1]) * scale, (p[2] - low[2]) * scale + bottom];
@@ -63,7 +68,8 @@ impl Scene {
         };
         let pinned = pins(mesh, options.pins);
         let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
-        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, left_out, outward })
+        let body = body.map(|body| (body, 0));
+        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, body, left_out, outward })
     }
 }
 
@@ -73,9 +79,37 @@ impl Scene {
         Some(self.areas[v as usize]).filter(|&area| area > 0.0).unwrap_or(1e-4)
     }
 
+    /// Adds what the cloth falls on to the mesh, as vertices that are held.
+    pub(super) fn join_body(&mut self, mesh: &mut Mesh) -> Result<()> {
+        let Some((body, first)) = &mut self.body else { return Ok(()) };
+        *first = mesh.points().len();
+        body.join(mesh)?;
+        self.rest.extend(body.points());
+        self.areas.resize(self.rest.len(), 0.0);
+        self.pinned.resize(self.rest.len(), true);
+        Ok(())
+    }
+
+    /// Whether a vertex belongs to what the cloth falls on.
+    pub(super) fn is_body(&self, v: u32) -> bool {
+        self.body.as_ref().is_some_and(|&(_, first)| v as usize >= first)
+    }
+
+    /// The triangles of the cloth.
+    pub(super) fn triangles(&self, mesh: &Mesh) -> Vec<[u32; 3]> {
+        let mut triangles = mesh.triangles();
+        triangles.retain(|corners| !self.is_body(corners[0]));
+        triangles
+    }
+
+    /// Those of what it falls on.
+    pub(super) fn triangles_of_body(&self) -> impl Iterator<Item = [u32; 3]> {
+        self.body.iter().flat_map(|(body, first)| body.triangles(*first))
+    }
+
     /// What was left out.
     pub(crate) fn note(&self) -> Option<String> {
-        let all = self.left_out + self.rest.len();
+        let all = self.left_out + self.body.as_ref().map_or(self.rest.len(), |&(_, first)| first);
         (self.left_out > 0)
             .then(|| format!("{} of {all} points are in no triangle or quad: the cloth is the others", self.left_out))
     }

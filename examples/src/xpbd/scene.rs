@@ -141,7 +141,7 @@ impl Scene {
     pub(super) fn ball(&self, options: &XpbdOptions) -> Option<([f64; 3], f64)> {
         let ball = match &self.body {
             Body::Solid(solid) => solid.ball,
-            Body::Surface(surface) => surface.ball,
+            Body::Surface(surface) => surface.ball.expect("nothing else is in its place"),
         };
         (options.obstacles == Obstructed::All && ball.1 > 0.0).then_some(ball)
     }

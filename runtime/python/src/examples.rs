@@ -21,6 +21,7 @@ pub(crate) fn examples() -> Vec<(&'static str, &'static str, &'static str, Vec<D
     let described = |setting: &meshweft_command::Setting| match setting.kind {
         Kind::Number { default, unit, .. } => (setting.name, setting.about, default.to_string(), unit.to_string()),
         Kind::Choice(words) => (setting.name, setting.about, words[0].to_string(), words.join(", ")),
+        Kind::Mesh => (setting.name, setting.about, "none".into(), "a file or a shape".into()),
     };
     let all = EXAMPLES.iter().map(|entry| &entry.info);
     all.map(|info| (info.name, info.about, info.mesh, info.settings.iter().map(described).collect())).collect()

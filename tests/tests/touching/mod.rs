@@ -1,5 +1,6 @@
 //! Nothing passes through anything: an exact test of every state [C16].
 
+mod over;
 mod scenes;
 mod solids;
 mod tears;

@@ -3,6 +3,7 @@
 use super::console::{Console, Outcome};
 use super::programs::Programs;
 use super::text;
+use crate::settings::NONE;
 use crate::{Kind, Setting};
 use anyhow::Result;
 use meshweft::{Curve, Key, Order};
@@ -36,6 +37,7 @@ fn setting(setting: &Setting) -> Vec<String> {
     let value = match setting.kind {
         Kind::Number { default, unit, .. } => text::quantity(default, unit),
         Kind::Choice(words) => words.join("|"),
+        Kind::Mesh => format!("{NONE}|MESH"),
     };
     vec![format!("      {}={value}", setting.name), setting.about.to_string()]
 }

@@ -1,11 +1,25 @@
 //! Meshes that the command line names.
 
-use super::memory::Cost;
+use super::memory::{Cost, MESH};
 use anyhow::{Result, anyhow, bail};
 use meshweft_mesh::{Mesh, generate, io};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
+
+/// Generates a shape such as `torus:24x12`, or reads the file of that name: what a setting that is a [mesh](crate::Kind::Mesh) means.
+///
+/// # Errors
+/// Neither a shape nor a file that can be read; more than there is memory for.
+///
+/// ```
+/// assert_eq!(meshweft_command::cli::mesh("torus:24x12")?.points().len(), 288);
+/// assert!(meshweft_command::cli::mesh("missing.obj").is_err());
+/// # anyhow::Ok(())
+/// ```
+pub fn mesh(name: &str) -> Result<Mesh> {
+    open(OsStr::new(name), 1, MESH, &mut std::io::sink())
+}
 
 /// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it; what the reader has to say
 /// goes to `err`.

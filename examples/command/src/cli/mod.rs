@@ -62,6 +62,7 @@ mod worker;
 use anyhow::Result;
 pub use console::Console;
 use console::Outcome;
+pub use meshes::mesh;
 use parser::{Command, parser};
 pub use programs::{Measure, Programs, Scale, Study, Trial};
 pub use signals::{Signal, Signals};

@@ -182,8 +182,13 @@ impl Variation {
                     all.into_iter().try_for_each(|(name, value)| check(name, value))?;
                 }
                 Axis::Spread { name, low, high, .. } => {
-                    if let Some(Setting { kind: Kind::Choice(words), .. }) = known.iter().find(|s| s.name == name) {
-                        bail!("--vary {name}={low}:{high}: take some of {}, as a list", words.join(", "));
+                    let words = match known.iter().find(|s| s.name == name).map(|setting| setting.kind) {
+                        Some(Kind::Choice(words)) => Some(words.join(", ")),
+                        Some(Kind::Mesh) => Some("files and shapes".into()),
+                        _ => None,
+                    };
+                    if let Some(words) = words {
+                        bail!("--vary {name}={low}:{high}: take some of {words}, as a list");
                     }
                     [low, high].iter().try_for_each(|end| check(name, &end.to_string()))?;
                 }

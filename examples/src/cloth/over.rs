@@ -1,0 +1,71 @@
+//! A body that cloth falls on in place of the ball: a surface that is held, which the cloth touches as it touches itself.
+
+use anyhow::{Result, bail};
+use meshweft_command::cli;
+use meshweft_mesh::{CellKind, Cells, Field, Mesh};
+
+/// A surface that stands on the ground.
+pub(super) struct Body {
+    points: Vec<[f64; 3]>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Body {
+    /// The surface of a mesh, a file or a shape, with this as its largest side, m. `y_is_up`: whether y points up in it, not z.
+    ///
+    /// # Errors
+    /// A mesh that cannot be had, or has no surface.
+    pub(super) fn of(name: &str, side: f64, y_is_up: bool) -> Result<Body> {
+        let mesh = cli::mesh(name).map_err(|e| e.context(format!("over={name}")))?;
+        let triangles = if mesh.dimension() == 3 { mesh.surface() } else { mesh.triangles() };
+        let cells = Cells::of(CellKind::Triangle, triangles.into_flattened());
+        let surface = Mesh::new(mesh.points().to_vec(), cells)?.skin();
+        if surface.triangles().is_empty() {
+            bail!("over={name}: it has no surface to fall on");
+        }
+        let turned = |&[x, y, z]: &[f64; 3]| if y_is_up { [x, -z, y] } else { [x, y, z] };
+        let points: Vec<[f64; 3]> = surface.points().iter().map(turned).collect();
+        let side_of = |k: usize| {
+            let ends = points
+                .iter()
+                .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| [low.min(p[k]), high.max(p[k])]);
+            (ends[0], ends[1] - ends[0])
+        };
+        let sides = [0, 1, 2].map(side_of);
+        let largest = sides.iter().fold(0.0, |most: f64, side| most.max(side.1));
+        if !(largest > 0.0 && largest.is_finite()) {
+            bail!("over={name}: its points are all in one place");
+        }
+        let scale = side / largest;
+        let middle = [sides[0].0 + sides[0].1 / 2.0, sides[1].0 + sides[1].1 / 2.0, sides[2].0];
+        let place = |p: &[f64; 3]| [0, 1, 2].map(|k| (p[k] - middle[k]) * scale);
+        Ok(Body { points: points.iter().map(place).collect(), triangles: surface.triangles() })
+    }
+
+    /// How far it reaches up, m.
+    pub(super) fn height(&self) -> f64 {
+        self.points.iter().fold(0.0, |most: f64, p| most.max(p[2]))
+    }
+
+    pub(super) fn points(&self) -> &[[f64; 3]] {
+        &self.points
+    }
+
+    /// Its triangles, behind so many other vertices.
+    pub(super) fn triangles(&self, behind: usize) -> impl Iterator<Item = [u32; 3]> {
+        self.triangles.iter().map(move |corners| corners.map(|v| v + behind as u32))
+    }
+
+    /// Adds it to a mesh, behind all points; fields are zero there.
+    pub(super) fn join(&self, mesh: &mut Mesh) -> Result<()> {
+        let (n, fields) = (mesh.points().len(), mesh.point_fields().to_vec());
+        let mut cells = Cells::of(CellKind::Triangle, mesh.triangles().into_flattened());
+        cells.extend(CellKind::Triangle, self.triangles(n).flatten().collect());
+        *mesh = Mesh::new(mesh.points().iter().chain(&self.points).copied().collect(), cells)?;
+        for Field { name, components, mut values } in fields {
+            values.resize(components * mesh.points().len(), 0.0);
+            mesh.set_point_field(Field { name, components, values })?;
+        }
+        Ok(())
+    }
+}
