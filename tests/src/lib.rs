@@ -25,7 +25,7 @@ pub fn example(name: &str) -> &'static Entry {
     EXAMPLES.iter().find(|e| e.info.name == name).unwrap_or_else(|| panic!("no example {name}"))
 }
 
-/// Whether the elements of an example move their corners, which they do in sweeps in place alone, compiled, in one process.
+/// Whether the elements of an example move their corners, which they do in sweeps in place alone, compiled.
 pub fn projects(name: &str) -> bool {
     name == "xpbd"
 }

@@ -28,7 +28,7 @@ const CASES: &[Case] = &[
     BROKEN,
     ("softbody", "bar:9x4x4", &[("bodies", "1")]),
     ("softbody", "ball:7", &[("scene", "twist")]),
-    ("xpbd", "bar:9x4x4", &[]),
+    ("xpbd", "bar:9x4x4", &[("scene", "squeeze")]),
     ("xpbd", "sheet:14", &[]),
 ];
 
@@ -79,18 +79,20 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
             // The blocks of a backend are its own, and so would be the order.
             let options = Options { backend, order: Order::blocked(64), ..Options::default() };
             let mut run = start(name, &mesh, set, &options).unwrap();
-            run.step().unwrap();
+            // Of what begins to be squeezed there is little energy.
+            (0..if set.contains(&("scene", "squeeze")) { 20 } else { 1 }).for_each(|_| run.step().unwrap());
             run.metrics().unwrap()
         };
         for (gpu, oracle) in measure(backend.clone()).iter().zip(measure(Backend::Serial)) {
             // What bends or stretches a sheet that is nearly flat, or strains a solid, is what is left of larger terms, which a GPU rounds otherwise.
-            let least = match (*name, gpu.name) {
-                ("softbody" | "xpbd", "elastic energy") => 1e3,
-                (_, "bending energy") => 1e-3,
-                (_, "stretch energy") => 1e-6,
-                _ => 1e-9,
+            let (share, least) = match gpu.name {
+                "elastic energy" => (1e-4, 10.0),
+                "bending energy" => (1e-5, 1e-3),
+                "stretch energy" => (1e-5, 1e-6),
+                _ if *name == "xpbd" => (1e-4, 1e-9),
+                _ => (1e-5, 1e-9),
             };
-            let bound = 1e-5 * oracle.value.abs().max(least);
+            let bound = share * oracle.value.abs().max(least);
             assert!((gpu.value - oracle.value).abs() <= bound, "{name} {}: {} {}", gpu.name, gpu.value, oracle.value);
         }
     }
@@ -120,8 +122,12 @@ fn extreme_meshes_run_on_a_gpu() {
                     run.state().unwrap()
                 };
                 for (gpu, oracle) in fields(backend.clone()).iter().zip(fields(Backend::Serial)) {
-                    // The last bit of a place, over a time step, is a velocity of 4e-5: some of them.
-                    let least = if gpu.name == "velocity" { 5.0 } else { 1e-3 };
+                    // The last bit of a place, over a time step, is a velocity of 4e-5: a few of them, more where 10,000 terms are added up.
+                    let least = match (&*gpu.name, what) {
+                        ("velocity", "degree 10,000") => 5.0,
+                        ("velocity", _) => 0.3,
+                        _ => 1e-3,
+                    };
                     let scale = oracle.values.iter().fold(least, |most: f64, x| most.max(x.abs()));
                     for (a, b) in gpu.values.iter().zip(&oracle.values) {
                         assert!((a - b).abs() <= 1e-3 * scale, "{name}, {what}, {order}, {}: {a} {b}", gpu.name);

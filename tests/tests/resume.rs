@@ -5,7 +5,7 @@ use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Checkpoint, Cluster, Order, Simd};
 use meshweft_command::{Options, Precision, Run};
 use meshweft_mesh::generate::generate;
-use meshweft_tests::{digest_after, projects, start};
+use meshweft_tests::{digest_after, start};
 use std::path::Path;
 
 /// Every program of every example, on a mesh and with settings of its own. Graphs have few steps.
@@ -60,10 +60,8 @@ fn every_example_goes_on_with_the_bits_of_a_run_that_was_never_stopped() {
             }
             drop(part);
             let expected = digest_after(9, &mut whole).unwrap();
-            let mut elsewhere = vec![(Backend::Serial, Simd::Auto), (Backend::Cpu { threads: 3 }, Simd::Off)];
-            if !projects(name) {
-                elsewhere.push((inside(2), Simd::Auto));
-            }
+            let elsewhere =
+                [(Backend::Serial, Simd::Auto), (Backend::Cpu { threads: 3 }, Simd::Off), (inside(2), Simd::Auto)];
             for (backend, simd) in elsewhere {
                 let what = format!("{name} {spec} {set:?} {order} {precision:?} on {backend:?}");
                 let mut run = resumed(folder.path(), || make(backend, simd));

@@ -262,16 +262,16 @@ impl Cloth {
     /// Sets the scene. The mesh is scaled and moved above the ball. `order` is that of the sweeps.
     ///
     /// # Errors
-    /// A mesh without triangles or quads.
+    /// A mesh without triangles or quads; one that is to be fallen on and cannot be; what crosses itself and is to touch itself.
     pub fn with(mesh: &mut Mesh, options: &ClothOptions, order: Order) -> Result<Cloth> {
+        if let (Some(over), false) = (&options.over, options.touching) {
+            bail!("with touching=off the cloth passes through over={over}: leave out one of them");
+        }
         let mut scene = Scene::set(mesh, options)?;
         let tear = options.tear.map(|limit| Tear::of(mesh, &mut scene, (limit, options.spares), options.bend > 0.0));
         let tear = tear.transpose()?.map(Arc::new);
         let places = mesh.points().len() as u32;
         scene.join_body(mesh)?;
-        if let (Some(over), false) = (&options.over, options.touching) {
-            bail!("with touching=off the cloth passes through over={over}: leave out one of them");
-        }
         let touching = options.touching.then(|| scene.touching(mesh)).transpose()?;
         let once = |tear: &Arc<Tear>| -> Vec<u32> {
             tear.tearing().once().iter().copied().chain(places..mesh.points().len() as u32).collect()
@@ -465,7 +465,9 @@ impl Program for Cloth {
         };
         let found = touching.renew(renewal, Gaps, ["guess", "open"], torn, moving);
         found.map_err(|error| {
-            meshweft::Error::Program(format!("{error}; with touching=off the cloth passes through itself instead"))
+            let instead = "; with touching=off the cloth passes through itself instead";
+            let way_out = if self.scene.has_body() { "" } else { instead };
+            meshweft::Error::Program(format!("{error}{way_out}"))
         })
     }
 

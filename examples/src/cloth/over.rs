@@ -1,10 +1,12 @@
 //! A body that cloth falls on in place of the ball: a surface that is held, which the cloth touches as it touches itself.
 
-use anyhow::{Result, bail};
+use super::THICKNESS;
+use anyhow::{Context, Result, bail};
 use meshweft_command::cli;
+use meshweft_mesh::contact::{Surface, crossings};
 use meshweft_mesh::{CellKind, Cells, Field, Mesh};
 
-/// A surface that stands on the ground.
+/// A surface that stands on the ground, so far above it that they do not touch.
 pub(super) struct Body {
     points: Vec<[f64; 3]>,
     triangles: Vec<[u32; 3]>,
@@ -14,7 +16,7 @@ impl Body {
     /// The surface of a mesh, a file or a shape, with this as its largest side, m. `y_is_up`: whether y points up in it, not z.
     ///
     /// # Errors
-    /// A mesh that cannot be had, or has no surface.
+    /// A mesh that cannot be had, has no surface, or one that passes through itself.
     pub(super) fn of(name: &str, side: f64, y_is_up: bool) -> Result<Body> {
         let mesh = cli::mesh(name).map_err(|e| e.context(format!("over={name}")))?;
         let triangles = if mesh.dimension() == 3 { mesh.surface() } else { mesh.triangles() };
@@ -38,8 +40,27 @@ impl Body {
         }
         let scale = side / largest;
         let middle = [sides[0].0 + sides[0].1 / 2.0, sides[1].0 + sides[1].1 / 2.0, sides[2].0];
-        let place = |p: &[f64; 3]| [0, 1, 2].map(|k| (p[k] - middle[k]) * scale);
-        Ok(Body { points: points.iter().map(place).collect(), triangles: surface.triangles() })
+        let place = |p: &[f64; 3]| [0, 1, 2].map(|k| (p[k] - middle[k]) * scale + if k == 2 { THICKNESS } else { 0.0 });
+        let body = Body { points: points.iter().map(place).collect(), triangles: surface.triangles() };
+        body.check().with_context(|| format!("over={name}"))?;
+        Ok(body)
+    }
+
+    /// # Errors
+    /// It passes through itself.
+    fn check(&self) -> Result<()> {
+        let sides = |&&[a, b, c]: &&[u32; 3]| a != b && b != c && c != a;
+        let triangles: Vec<[u32; 3]> = self.triangles.iter().filter(sides).copied().collect();
+        let found = crossings(&Surface::new(&self.points, &triangles, &[], &[])?, &self.points)?;
+        let place = |v: u32| self.points[v as usize].map(|x| (x * 1e3).round() / 1e3);
+        match found.first() {
+            None => Ok(()),
+            Some((edge, _)) => bail!(
+                "{} of its edges touch or cross its triangles, the first near {:?} m of where it stands: mend it",
+                found.len(),
+                place(edge[0])
+            ),
+        }
     }
 
     /// How far it reaches up, m.

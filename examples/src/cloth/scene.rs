@@ -19,8 +19,10 @@ pub(crate) struct Scene {
     pub(crate) pinned: Vec<bool>,
     /// Center and radius of the ball, m; none where there is a body in its place.
     pub(crate) ball: Option<([f64; 3], f64)>,
-    /// What stands there, and the number of its first vertex.
-    pub(super) body: Option<(Body, usize)>,
+    /// What stands there.
+    body: Option<Body>,
+    /// The number of its first vertex, once it has joined the mesh.
+    first: usize,
     /// Points of the mesh that are in no triangle, and so no part of the cloth.
     pub(super) left_out: usize,
     /// 1 if the triangles of a closed surface are all seen from outside, -1 if from inside, 0 for any other surface.
@@ -68,8 +70,8 @@ impl Scene {
         };
         let pinned = pins(mesh, options.pins);
         let outward = if is_closed(mesh) { volume(mesh).signum() } else { 0.0 };
-        let body = body.map(|body| (body, 0));
-        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, body, left_out, outward })
+        let first = usize::MAX;
+        Ok(Scene { rest: mesh.points().to_vec(), areas, pinned, ball, body, first, left_out, outward })
     }
 }
 
@@ -81,8 +83,8 @@ impl Scene {
 
     /// Adds what the cloth falls on to the mesh, as vertices that are held.
     pub(super) fn join_body(&mut self, mesh: &mut Mesh) -> Result<()> {
-        let Some((body, first)) = &mut self.body else { return Ok(()) };
-        *first = mesh.points().len();
+        let Some(body) = &self.body else { return Ok(()) };
+        self.first = mesh.points().len();
         body.join(mesh)?;
         self.rest.extend(body.points());
         self.areas.resize(self.rest.len(), 0.0);
@@ -90,9 +92,14 @@ impl Scene {
         Ok(())
     }
 
-    /// Whether a vertex belongs to what the cloth falls on.
+    /// Whether it falls on something other than the ball.
+    pub(super) fn has_body(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Whether a vertex belongs to that.
     pub(super) fn is_body(&self, v: u32) -> bool {
-        self.body.as_ref().is_some_and(|&(_, first)| v as usize >= first)
+        v as usize >= self.first
     }
 
     /// The triangles of the cloth.
@@ -104,12 +111,12 @@ impl Scene {
 
     /// Those of what it falls on.
     pub(super) fn triangles_of_body(&self) -> impl Iterator<Item = [u32; 3]> {
-        self.body.iter().flat_map(|(body, first)| body.triangles(*first))
+        self.body.iter().flat_map(|body| body.triangles(self.first))
     }
 
     /// What was left out.
     pub(crate) fn note(&self) -> Option<String> {
-        let all = self.left_out + self.body.as_ref().map_or(self.rest.len(), |&(_, first)| first);
+        let all = self.left_out + self.rest.len().min(self.first);
         (self.left_out > 0)
             .then(|| format!("{} of {all} points are in no triangle or quad: the cloth is the others", self.left_out))
     }
@@ -119,7 +126,8 @@ impl Scene {
     /// # Errors
     /// A mesh that cannot be a surface, or passes through itself already.
     pub(super) fn touching(&self, mesh: &Mesh) -> Result<Touching> {
-        Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS).map_err(|e| anyhow!("{e}, or set touching=off"))
+        let way_out = if self.body.is_some() { "" } else { ", or set touching=off" };
+        Touching::new(self.rest.clone(), mesh.triangles(), THICKNESS).map_err(|e| anyhow!("{e}{way_out}"))
     }
 }
 

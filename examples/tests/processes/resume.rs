@@ -155,6 +155,31 @@ fn a_mesh_from_a_file_must_be_there_and_be_the_same() {
     assert!(none.contains("holds no checkpoint"), "{none}");
 }
 
+#[test]
+fn a_mesh_that_a_setting_names_is_found_from_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let [body, out] = ["part.obj", "out"].map(|name| folder.path().join(name));
+    assert!(meshweft().args(["convert", "torus:12x8"]).arg(&body).ended().status.success());
+    let mut first = meshweft();
+    first.current_dir(folder.path()).args([
+        "run",
+        "cloth",
+        "--mesh",
+        "sheet:9",
+        "--set",
+        "over=part.obj",
+        "--steps",
+        "9",
+    ]);
+    first.args(["--json", "--no-pictures", "--checkpoint-every", "4", "--out"]).arg(&out);
+    let expected = report(first.ended());
+    assert_eq!(report(resume(&out, &[]).ended())["digest"], expected["digest"]);
+    std::fs::remove_file(&body).unwrap();
+    let ended = resume(&out, &[]).ended();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(2) && said.contains("put it back") && said.contains("part.obj"), "{said}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_costs_checkpoints_and_after_three_the_run() {

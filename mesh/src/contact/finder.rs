@@ -114,6 +114,6 @@ impl Finder {
 
 fn too_many(radius: f64) -> Error {
     Error::Invalid(format!(
-        "more than {MOST} pairs a vertex are closer than {radius}: use a smaller radius, or move the surface apart"
+        "more than {MOST} pairs a vertex are closer than {radius}: take less, or move the surface apart"
     ))
 }

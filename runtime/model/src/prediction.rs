@@ -298,6 +298,7 @@ pub(super) mod tests {
             is_open: false,
             is_search: false,
             changes: false,
+            projects: false,
             far_reads: Vec::new(),
             hosts: Vec::new(),
             walks: vec![Passes { rule, rounds: 2 }],

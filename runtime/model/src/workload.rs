@@ -22,6 +22,8 @@ pub struct Workload {
     pub is_search: bool,
     /// Whether elements of some star come and go: a round may cost more then than where it was measured.
     pub changes: bool,
+    /// Whether elements are projected: what hosts tell each other of those is not counted.
+    pub projects: bool,
     /// Lines of the state that tiles touch at random places outside of the first-level cache, if they read it without a copy: where
     /// neighbors lie all over it. By the bytes of the smallest part of the state that is touched so often, ascending; the last counts
     /// all.

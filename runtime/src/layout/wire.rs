@@ -136,7 +136,11 @@ impl Domain {
     pub(crate) fn read(from: &mut dyn Read, precision: Precision, stars: Vec<StarShape>) -> Result<Domain> {
         let domain = Domain::part(from, precision, stars, true)?;
         let of_elements = |elements: &Arc<Domain>| elements.fault(Some(&domain));
-        match domain.fault(None).or_else(|| domain.elements.values().find_map(of_elements)) {
+        let fault = domain.fault(None).or_else(|| domain.elements.values().find_map(of_elements));
+        let parts = [&domain].into_iter().chain(domain.elements.values().map(|elements| &**elements));
+        let shares = parts.filter_map(|part| part.share.as_ref());
+        let ascend = shares.flat_map(|share| &share.names).is_sorted_by(|a, b| a < b);
+        match fault.or((!ascend).then_some("numbers of tasks")) {
             None => Ok(domain),
             Some(fault) => nonsense(fault),
         }
@@ -321,9 +325,12 @@ impl Domain {
         }
         // No two of them at a time: what the walk's inequality is about.
         let is_apart = |&(_, a): &(u32, u32), &(_, b): &(u32, u32)| self.graph.neighbors(a).binary_search(&b).is_ok();
-        let mut together = reached.chunk_by(|a, b| a.0 == b.0);
-        if !together.all(|tasks| (0..tasks.len()).all(|i| tasks[..i].iter().all(|before| is_apart(&tasks[i], before))))
-        {
+        let are_apart = |tasks: &[(u32, u32)]| {
+            // So many cannot all be neighbors.
+            let are_few = tasks.len() <= self.graph.neighbors(tasks[0].1).len() + 1;
+            are_few && (0..tasks.len()).all(|i| tasks[..i].iter().all(|before| is_apart(&tasks[i], before)))
+        };
+        if !reached.chunk_by(|a, b| a.0 == b.0).all(are_apart) {
             return Some("tasks of elements");
         }
         let owns = |(t, told): &(u32, Vec<u32>)| told.iter().all(|&slot| reached.binary_search(&(slot, *t)).is_ok());
@@ -393,9 +400,8 @@ impl Tile {
         };
         let (Form::Rows { stars, .. } | Form::Spread { stars }) = &self.form else { return false };
         let [star] = &stars[..] else { return false };
-        // One each.
-        let is_full = star.columns.last().is_some_and(|&columns| columns as usize * wide == own);
-        self.is_sound(width, star.others.len(), &|_| true) && is_full && self.changing.is_none() && wide == width
+        let has_one_each = star.columns.len() * wide == own + wide && star.columns.windows(2).all(|w| w[1] == w[0] + 1);
+        self.is_sound(width, star.others.len(), &|_| true) && has_one_each && self.changing.is_none() && wide == width
     }
 
     /// Whether an update of it stays within what it says it reads. `fixed`: of how many it may say that they are; `reads`: whether it may read a
@@ -694,10 +700,18 @@ mod tests {
             ("ghosts", spoil(|share| known(share).ghosts[1] = 0..0)),
             ("a tile of elements", spoil(|share| corners(vec![1, 2, 1, 2], share))),
             ("a tile of elements", spoil(|share| share.tiles[0].fixed = vec![true])),
+            (
+                "a tile of elements",
+                spoil(|share| {
+                    let Form::Rows { stars, .. } = &mut share.tiles[0].form else { unreachable!() };
+                    stars[0].columns = vec![1, 1].into();
+                }),
+            ),
             ("a link", spoil(|share| known(share).links[0].sent[0].1 = vec![0])),
             ("a link", spoil(|share| known(share).links[0].sent[0].0 = 1)),
             ("a link", spoil(|share| known(share).links[0].received = vec![0])),
             ("lengths", spoil(|share| known(share).names.truncate(1))),
+            ("numbers of tasks", spoil(|share| known(share).names = vec![1, 2])),
             ("elements that are projected", {
                 let mut share = share_with_elements();
                 let elements = share.elements.remove(&0).unwrap();

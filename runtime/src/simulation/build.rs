@@ -317,7 +317,7 @@ fn check_projections<T>(table: &Table<T>, stars: &[StarPlan], order: Order, back
     let name = stars[star].name;
     if backend.has_gpus() && !matches!(backend, Backend::Gpu { .. }) {
         return Err(Error::Program(format!(
-            "elements of star {name} are projected, which a GPU does only by itself: take the backend `gpu`, or hosts without GPUs"
+            "elements of star {name} are projected, which a GPU does only by itself: take one without other hosts, or hosts without GPUs"
         )));
     }
     if order.key.is_double_buffered() {

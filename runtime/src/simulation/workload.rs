@@ -43,6 +43,7 @@ impl<T: Number> Core<T> {
             is_open: steps.is_open,
             is_search: steps.is_search,
             changes: layout.changes(),
+            projects: !layout.elements.is_empty(),
             far_reads: far_reads(self),
             hosts: loads_of_hosts,
             walks: steps.walks,

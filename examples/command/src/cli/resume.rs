@@ -82,7 +82,19 @@ impl Arguments {
             Some(path) if of(&self.words).is_none() && Path::new(&path).is_absolute() && !Path::new(&path).exists() => {
                 bail!("the mesh of this run was {path}, which is not there: say where it is now by --mesh FILE")
             }
-            _ => Ok(()),
+            _ => Arguments::find_meshes_of_settings(resumed),
+        }
+    }
+
+    /// Likewise those that settings name: of all settings these alone are whole paths. What decides about results cannot be said again.
+    fn find_meshes_of_settings(resumed: &Resumed) -> Result<()> {
+        let of = |word: &'_ String| {
+            word.strip_prefix("--set=").and_then(|set| set.split_once('=').map(|(a, b)| (a.to_string(), b.to_string())))
+        };
+        let gone = |(_, path): &(String, String)| Path::new(path).is_absolute() && !Path::new(path).exists();
+        match resumed.note.arguments.iter().filter_map(of).find(gone) {
+            Some((name, path)) => bail!("{name} of this run was {path}, which is not there: put it back"),
+            None => Ok(()),
         }
     }
 

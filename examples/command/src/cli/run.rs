@@ -15,7 +15,7 @@ use super::signals::Signal;
 use super::watch::Watch;
 use super::{text, verify, watch};
 use crate::output::{self, Config, Files, Output};
-use crate::{Check, Run};
+use crate::{Check, Kind, Run, Setting};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use meshweft::{Backend, Metric};
@@ -341,13 +341,19 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: O
     Ok(config)
 }
 
-/// The arguments that are noted in checkpoints: wherever the command that goes on is started, mesh and key are found.
-fn noted(words: &[String]) -> Vec<String> {
+/// The arguments that are noted in checkpoints: wherever the command that goes on is started, meshes and key are found. `known`: the
+/// settings that there are.
+fn noted(words: &[String], known: &[Setting]) -> Vec<String> {
+    let is_mesh = |name: &str| known.iter().any(|known| known.name == name && matches!(known.kind, Kind::Mesh));
     let whole = |word: &String| {
-        let (option, path) = word.split_once('=').filter(|(option, _)| ["--mesh", "--key"].contains(option))?;
+        let (_, path) = match word.split_once('=')? {
+            ("--set", set) => set.split_once('=').filter(|(name, _)| is_mesh(name.trim()))?,
+            of => Some(of).filter(|(option, _)| ["--mesh", "--key"].contains(option))?,
+        };
+        let begin = &word[..word.len() - path.len()];
         let path = Path::new(path);
         let path = path.is_file().then(|| path.canonicalize().ok()).flatten()?;
-        Some(format!("{option}={}", path.to_str()?))
+        Some(format!("{begin}{}", path.to_str()?))
     };
     words.iter().map(|word| whole(word).unwrap_or_else(|| word.clone())).collect()
 }
@@ -378,7 +384,7 @@ fn to_the_end(
             first
         }
     };
-    let words = noted(&arguments.words);
+    let words = noted(&arguments.words, plan.entry.info.settings);
     let mut checkpoints = Checkpoints::new(&folder, arguments.checkpoint_every, &words, run, &first, resumed);
     let met = resumed.is_some() && goal.is_met(run)?;
     if met || (resumed.is_some() && goal.is_reached(run)) {

@@ -64,7 +64,9 @@ fn values_of(name: &str, text: &str) -> Result<Axis> {
         let rows = words.into_iter().map(|word| vec![word]).collect();
         Axis::Values { names: vec![name.clone()], rows }
     };
-    let Some((low, rest)) = text.split_once(':') else {
+    // A shape has a colon, too.
+    let range = text.split_once(':').filter(|(low, _)| low.trim().parse::<f64>().is_ok() || !text.contains(','));
+    let Some((low, rest)) = range else {
         let words: Vec<String> = text.split(',').map(|word| word.trim().to_string()).collect();
         if words.iter().any(String::is_empty) {
             bail!("{name}={text}: write values as in {name}=1,2,5 or a range as in {name}=1:5");
@@ -183,12 +185,12 @@ impl Variation {
                 }
                 Axis::Spread { name, low, high, .. } => {
                     let words = match known.iter().find(|s| s.name == name).map(|setting| setting.kind) {
-                        Some(Kind::Choice(words)) => Some(words.join(", ")),
-                        Some(Kind::Mesh) => Some("files and shapes".into()),
+                        Some(Kind::Choice(words)) => Some(format!("some of {}", words.join(", "))),
+                        Some(Kind::Mesh) => Some("files or shapes".into()),
                         _ => None,
                     };
                     if let Some(words) = words {
-                        bail!("--vary {name}={low}:{high}: take some of {words}, as a list");
+                        bail!("--vary {name}={low}:{high}: take {words}, as a list");
                     }
                     [low, high].iter().try_for_each(|end| check(name, &end.to_string()))?;
                 }
@@ -273,6 +275,7 @@ mod tests {
     const KNOWN: &[Setting] = &[
         Setting { name: "dt", about: "", kind: Kind::Number { default: 0.5, unit: "s", range: [0.0, 1000.0] } },
         Setting { name: "method", about: "", kind: Kind::Choice(&["in-place", "explicit"]) },
+        Setting { name: "over", about: "", kind: Kind::Mesh },
     ];
 
     fn axes(words: &[&str]) -> Vec<Axis> {
@@ -294,6 +297,7 @@ mod tests {
         assert_eq!(all(&["dt=1:3:3"], None), ["1", "2", "3"]);
         let combined = ["1 explicit", "1 in-place", "2 explicit", "2 in-place"];
         assert_eq!(all(&["dt=1,2", "method=explicit,in-place"], None), combined);
+        assert_eq!(all(&["over=torus:12x6, none,box:3"], None), ["torus:12x6", "none", "box:3"]);
         // More copies than combinations begin again; a range without a number goes over all of them.
         assert_eq!(
             all(&["method=explicit,in-place", "seed=0:30"], Some(4)).join(","),

@@ -3,7 +3,7 @@
 use crate::cluster::hurt::{HURTS, Hurt};
 use crate::mesh::generate::generate;
 use crate::simulation::tests::changing::restless;
-use crate::simulation::tests::elements::woven;
+use crate::simulation::tests::elements::{tangled, woven};
 use crate::toy::Mixing;
 use crate::{Backend, Cluster, Order, Result, Simulation};
 use std::sync::atomic::Ordering;
@@ -61,6 +61,17 @@ fn a_worker_that_dies_while_elements_are_projected_changes_no_bit() {
             let mut woven = woven(90, Order::blocked(8), Backend::Cluster(Cluster::inside(2)?))?;
             (0..3).try_for_each(|_| woven.step())?;
             woven.digest()
+        };
+        let digest = run();
+        (digest, HURTS.take().1.load(Ordering::Relaxed))
+    };
+    killed_at_each_call(run);
+    let run = |hurts: &[Hurt]| {
+        HURTS.set((hurts.to_vec(), Default::default()));
+        let run = || {
+            let mut tangled = tangled(60, Order::blocked(8), Backend::Cluster(Cluster::inside(2)?))?;
+            (0..2).try_for_each(|_| tangled.step())?;
+            tangled.digest()
         };
         let digest = run();
         (digest, HURTS.take().1.load(Ordering::Relaxed))

@@ -267,7 +267,9 @@ impl<T: Number> Job for Walk<T> {
             let leg = self.course.leg(epoch);
             pen.found(has_waited);
             let before = self.visit(leg, t, epoch);
-            pen.updated(leg.pass.kernel, 1, self.course.round(epoch));
+            if !matches!(leg.pass.code, Code::Tell) {
+                pen.updated(leg.pass.kernel, 1, self.course.round(epoch));
+            }
             self.pack(t, epoch, &before, &mut outbox);
             self.measure(t, epoch);
             self.course.advance(t, epoch);

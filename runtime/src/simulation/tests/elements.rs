@@ -314,7 +314,10 @@ fn what_nothing_here_can_project_is_refused_with_a_way_out() {
     #[cfg(all(feature = "cluster", feature = "gpu"))]
     if gpu_or_skip().is_some() {
         let hybrid = Backend::Cluster(crate::Cluster::hybrid(0, 0.5).unwrap());
-        says(refusal(program.clone(), Order::COLOR, hybrid, false), "take the backend `gpu`, or hosts without GPUs");
+        says(
+            refusal(program.clone(), Order::COLOR, hybrid, false),
+            "take one without other hosts, or hosts without GPUs",
+        );
     }
     says(refusal(program.clone(), Order::COLOR, cpu.clone(), true), "cannot run as a tape");
     let twice = Weaving { braids: Arc::new(vec![[0, 1, 2], [3, 4, 3]]), ..program.clone() };
@@ -403,13 +406,17 @@ impl Program for Tangling {
     }
 }
 
+/// A run in which some elements are projected and others come and go.
+pub(crate) fn tangled(vertices: u64, order: Order, backend: Backend) -> Result<Simulation<impl Program, Int>> {
+    let ropes = weaving(vertices, &mut random(5)).knots;
+    let mesh = Mesh::from_graph(vertices as usize, ropes.to_vec())?;
+    Simulation::builder(mesh, Tangling(ropes.to_vec())).order(order).backend(backend).precision::<Int>().build()
+}
+
 #[test]
 fn elements_are_projected_beside_others_that_come_and_go() {
-    let ropes = weaving(300, &mut random(5)).knots;
     let words = |order: Order, backend: Backend| {
-        let mesh = Mesh::from_graph(300, ropes.to_vec()).unwrap();
-        let builder = Simulation::builder(mesh, Tangling(ropes.to_vec())).order(order).backend(backend);
-        let mut run = builder.precision::<Int>().build().unwrap();
+        let mut run = tangled(300, order, backend).unwrap();
         (0..5).for_each(|_| run.step().unwrap());
         (run.field("word").unwrap().values, run.element_field("Ropes", "pull").unwrap().values)
     };

@@ -75,7 +75,10 @@ pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let machine = cache.known_machine()?.clone();
     let costs = cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
-    let (shared, _) = on_hosts(&mut cache, plan, run, (&machine, &costs), false).ok()??;
+    let (shared, without) = on_hosts(&mut cache, plan, run, (&machine, &costs), false).ok()??;
+    if !without.is_empty() {
+        return None;
+    }
     let (processes, threads) =
         (run.hosts().len(), run.hosts().iter().map(|host| threads_of(plan, host)).sum::<usize>());
     let threads = threads.min(std::thread::available_parallelism().map_or(1, usize::from));
@@ -150,6 +153,6 @@ fn on_hosts(
     // What joins other machines nobody has measured.
     let link = plan.is_one_machine.then_some(Link::LOOPBACK);
     let place = Place { hosts: hosts.len(), threads, link, is_one_machine: plan.is_one_machine };
-    let without = if plan.is_one_machine { "" } else { " without messages" };
+    let without = if plan.is_one_machine && !work.projects { "" } else { " without messages" };
     Ok(Some((machine.predict(costs, &work, place), without)))
 }
