@@ -110,6 +110,34 @@ fn every_claim_names_tests_that_exist() {
 }
 
 #[test]
+fn links_and_pictures_of_documents_lead_somewhere() {
+    fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+            match entry.is_dir() {
+                true if name.starts_with('.') || name == "target" => {}
+                true => documents(&entry, found),
+                false => found.extend(name.ends_with(".md").then_some(entry)),
+            }
+        }
+    }
+    let (mut found, mut links) = (Vec::new(), 0);
+    documents(&root(), &mut found);
+    for document in found {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains(':') {
+                continue;
+            }
+            links += 1;
+            assert!(document.with_file_name(path).exists(), "{}: {link} leads nowhere", document.display());
+        }
+    }
+    assert!(links > 100, "{links} links");
+}
+
+#[test]
 fn the_top_level_holds_what_it_should() {
     let mut names: Vec<String> = fs::read_dir(root())
         .unwrap()
