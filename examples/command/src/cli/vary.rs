@@ -353,10 +353,11 @@ mod tests {
         for (words, copies, says) in [
             (&["dt=1:2"][..], None, "add --copies N"),
             (&["dt=1,2", "dt=3,4"], None, "dt is varied twice"),
-            (&["dtt=1,2"], None, "did you mean `dt`? there are dt, method, seed"),
+            (&["dtt=1,2"], None, "did you mean `dt`? there are dt, method, over, seed"),
             (&["dt=1,2000"], None, "0 to 1000 s"),
             (&["dt=1:2000"], Some(2), "0 to 1000 s"),
             (&["method=1:2"], Some(2), "some of in-place, explicit, as a list"),
+            (&["over=1:2"], Some(2), "files or shapes, as a list"),
             (&["method=magic"], None, "in-place, explicit"),
             (&["seed=-1,2"], None, "no integer from 0 on"),
             (&["dt=1:2:1000000", "seed=1:1000000:1000000"], None, "more combinations"),
