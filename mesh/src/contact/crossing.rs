@@ -47,12 +47,9 @@ pub fn crossings(surface: &Surface, positions: &[[f64; 3]]) -> Result<Vec<([u32;
             // Once there are too many it does not matter which.
             let Some(room) = most.checked_sub(count.load(Ordering::Relaxed)) else { break };
             let before = found.len();
-            sides.meeting(group, &faces, &mut stack, |i, j| {
+            sides.meeting::<2, 3>(group, &faces, &mut stack, |i, j| {
                 let (edge, triangle) = (edges[i as usize], triangles[j as usize]);
-                if surface.are_apart(edge, triangle)
-                    && found.len() - before <= room
-                    && meet(edge.map(at), triangle.map(at))
-                {
+                if found.len() - before <= room && meet(edge.map(at), triangle.map(at)) {
                     found.push((edge, triangle));
                 }
             });

@@ -13,6 +13,10 @@ const NEAREST: f64 = 1.0 / FARTHEST;
 /// How far ahead pairs are listed, in radii: with more the list is longer, with less it is made more often. Measured where each vertex
 /// moves by 1% of an edge a call, for radii of 0.3 and of 0.5 edges.
 const SKIN: f64 = 0.75;
+/// A list takes as long as some walks: so many steps it should serve.
+const ENOUGH: usize = 3;
+/// Where lists do not, one is tried once in so many steps.
+const LONGEST: usize = 31;
 
 /// What [`Finder::find`] finds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +38,10 @@ pub struct Finder {
     /// Pairs that are no contacts, of vertices and triangles and of edges, ascending.
     excluded: [Pairs; 2],
     list: Option<List>,
+    /// Steps that the list has served, those that are to be walked before there is another, and how many that were last time.
+    served: usize,
+    walks: usize,
+    pause: usize,
 }
 
 impl Finder {
@@ -54,7 +62,7 @@ impl Finder {
         let close = List::new(&surface, &surface.rest, rest_radius, 0.0, [&Pairs::new(); 2]);
         let close = close.ok_or_else(|| too_many(rest_radius))?.all();
         let excluded = [1, 2].map(|sources| joined(&surface, sources, &close[sources - 1], rest_radius));
-        Ok(Finder { surface, excluded, list: None })
+        Ok(Finder { surface, excluded, list: None, served: 0, walks: 0, pause: 0 })
     }
 
     /// The surface.
@@ -110,9 +118,29 @@ impl Finder {
             parallel::collect(nearest.len(), |v| f64::from_bits(nearest[v].load(Ordering::Relaxed)).sqrt().min(radius));
         Ok(Contacts { vertex_triangle, edge_edge, clearance })
     }
+
+    /// Pairs of vertices and triangles, and of edges, in any order: all that are closer than the radius, and more. None where a walk is likely to
+    /// be quicker.
+    pub(super) fn near(&mut self, positions: &[[f64; 3]], radius: f64) -> Option<[Pairs; 2]> {
+        let surface = &self.surface;
+        if let Some(near) = self.list.as_ref().and_then(|list| list.near(surface, positions, radius)) {
+            self.served += 1;
+            return Some(near);
+        }
+        if self.walks > 0 {
+            self.walks -= 1;
+            return None;
+        }
+        let excluded = [&self.excluded[0], &self.excluded[1]];
+        // What served long enough is made anew. Else that is left for longer and longer.
+        self.pause = if self.served < ENOUGH { LONGEST.min(2 * self.pause + 1) } else { 0 };
+        (self.served, self.walks) = (0, self.pause);
+        self.list = List::new(surface, positions, radius, SKIN * radius, excluded);
+        self.list.as_ref()?.near(surface, positions, radius)
+    }
 }
 
-fn too_many(radius: f64) -> Error {
+pub(super) fn too_many(radius: f64) -> Error {
     Error::Invalid(format!(
         "more than {MOST} pairs a vertex are closer than {radius}: take less, or move the surface apart"
     ))

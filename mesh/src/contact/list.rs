@@ -98,10 +98,27 @@ impl List {
         radius: f64,
         nearest: &'a [AtomicU64],
     ) -> Option<Filter<'a>> {
+        let share = self.share(surface, positions, radius)?;
+        Some(Filter { positions, squared_radius: radius * radius, nearest, share })
+    }
+
+    /// Pairs of vertices and triangles, and of edges, in any order, whether or not they are contacts: all that are closer than the radius, and more.
+    /// None where pairs may be missing.
+    pub(super) fn near(&self, surface: &Surface, positions: &[[f64; 3]], radius: f64) -> Option<[Pairs; 2]> {
+        let share = self.share(surface, positions, radius)?;
+        let near = |[contacts, others]: &Candidates| {
+            let all = contacts.iter().chain(others).filter(|candidate| candidate.1 <= share);
+            all.map(|candidate| candidate.0).collect()
+        };
+        Some([near(&self.vertex_triangle), near(&self.edge_edge)])
+    }
+
+    /// What of the reach those have at most, when they were listed, that are closer than the radius at other positions: none where pairs may be
+    /// missing, or where the list has many more than are needed.
+    fn share(&self, surface: &Surface, positions: &[[f64; 3]], radius: f64) -> Option<f32> {
         let far = radius + 2.0 * self.motion(&surface.vertices, positions) + self.error;
         let share = (far / self.reach) as f32 * (1.0 + 2.0 * f32::EPSILON);
-        let usable = far <= self.reach && self.reach <= 4.0 * radius;
-        usable.then_some(Filter { positions, squared_radius: radius * radius, nearest, share })
+        (far <= self.reach && self.reach <= 4.0 * radius).then_some(share)
     }
 
     /// How far the vertices have moved since, at most: what all have in common is left out, since it changes no distance.
@@ -159,14 +176,11 @@ impl Walk<'_> {
                     keys.clear();
                     pairs.clear();
                 };
-                own.meeting(group, others, &mut stack, |i, j| {
-                    let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    if let (pair, true) = self.surface.pair::<EDGES>(i, j) {
-                        keys.push(u64::from(i) << 32 | u64::from(j));
-                        pairs.push(pair);
-                        if pairs.len() == BATCH {
-                            measure(&mut keys, &mut pairs);
-                        }
+                Surface::meeting::<EDGES>([own, others], group, &mut stack, |i, j| {
+                    keys.push(u64::from(i) << 32 | u64::from(j));
+                    pairs.push(self.surface.pair::<EDGES>(i, j));
+                    if pairs.len() == BATCH {
+                        measure(&mut keys, &mut pairs);
                     }
                 });
                 measure(&mut keys, &mut pairs);
@@ -185,8 +199,7 @@ impl Walk<'_> {
                 |bucket, candidates| {
                     bucket.sort_unstable_by_key(|found| found.0);
                     for (candidate, &(key, share)) in candidates.iter_mut().zip(&*bucket) {
-                        let (pair, _) = self.surface.pair::<EDGES>((key >> 32) as u32, key as u32);
-                        *candidate = (pair, share);
+                        *candidate = (self.surface.pair::<EDGES>((key >> 32) as u32, key as u32), share);
                     }
                 },
             )

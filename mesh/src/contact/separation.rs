@@ -18,7 +18,7 @@
 //! only against what is too far to touch; normals let vertices go where those would hold them.
 
 use super::distance::{self, Number, dot};
-use super::finder::Finder;
+use super::finder::{Finder, too_many};
 use super::list::{MOST, PIECE, Pairs};
 use super::surface::Surface;
 use super::tree::{self, Tree};
@@ -145,23 +145,24 @@ pub fn separate(finder: &mut Finder, from: &[[f64; 3]], mut to: Vec<[f64; 3]>, r
             hold(v, FARTHEST * reach / way, &mut to);
         }
     }
-    let most = MOST * finder.surface().vertices().len();
-    let near = match (Step { from, to: &to, reach }).near(finder) {
-        Ok(near) if near[0].len() + near[1].len() <= most => near,
-        // Too much would come near: nothing moves.
-        _ => {
-            to.copy_from_slice(from);
-            Step { from, to: &to, reach }.near(finder)?
-        }
-    };
+    let mut near = Step { from, to: &to, reach }.near(finder);
     for tries in 0.. {
         let held: Vec<AtomicBool> = from.iter().map(|_| AtomicBool::new(false)).collect();
         let open: Vec<AtomicU64> = from.iter().map(|_| AtomicU64::new(1.0f64.to_bits())).collect();
         // What does not come near does so even less where vertices are held back.
         let step = Step { from, to: &to, reach };
-        let faces = step.gaps::<false>(&near[0], rounding, (&held, &open));
-        let sides = step.gaps::<true>(&near[1], rounding, (&held, &open));
-        let mut gaps = [faces, sides].concat();
+        let (mut gaps, faces) = step.gaps::<false>(&near[0], rounding, (&held, &open));
+        let (others, sides) = step.gaps::<true>(&near[1], rounding, (&held, &open));
+        gaps.extend(others);
+        if faces + sides > MOST * finder.surface().vertices().len() {
+            if to == from {
+                return Err(too_many(reach));
+            }
+            // Too much would come near: nothing moves.
+            to.copy_from_slice(from);
+            near = Step { from, to: &to, reach }.near(finder);
+            continue;
+        }
         let held: Vec<bool> = held.into_iter().map(AtomicBool::into_inner).collect();
         if !held.contains(&true) {
             gaps.sort_by_cached_key(|gap: &Gap| (gap.above, gap.vertices));
@@ -185,13 +186,10 @@ fn length(a: [f64; 3]) -> f64 {
 
 impl Step<'_> {
     /// Pairs of vertices and triangles, and of edges, in any order: all that come near, and some more.
-    fn near(&self, finder: &mut Finder) -> Result<[Pairs; 2]> {
+    fn near(&self, finder: &mut Finder) -> [Pairs; 2] {
         let farthest = self.from.iter().zip(self.to).map(|(&a, &b)| length(sub(b, a))).fold(0.0, f64::max);
-        if farthest > SLOW * self.reach {
-            return Ok(self.walk(finder.surface()));
-        }
-        let found = finder.find(self.from, self.reach + 2.0 * farthest)?;
-        Ok([found.vertex_triangle, found.edge_edge])
+        let listed = if farthest <= SLOW * self.reach { finder.near(self.from, self.reach + 2.0 * farthest) } else { None };
+        listed.unwrap_or_else(|| self.walk(finder.surface()))
     }
 
     /// The pairs that come near, by a walk over boxes.
@@ -212,12 +210,9 @@ impl Step<'_> {
                     break;
                 }
                 let before = near.len();
-                own.meeting(group, others, &mut stack, |i, j| {
-                    let (i, j) = if EDGES { (i.min(j), i.max(j)) } else { (i, j) };
-                    // No branch: the processor would guess wrong too often.
-                    let (pair, is_apart) = surface.pair::<EDGES>(i, j);
-                    pairs[count] = pair;
-                    count += usize::from(is_apart);
+                Surface::meeting::<EDGES>([own, others], group, &mut stack, |i, j| {
+                    pairs[count] = surface.pair::<EDGES>(i, j);
+                    count += 1;
                     if count == BATCH {
                         self.each::<EDGES>(&pairs, |pair, _| near.push(pair));
                         count = 0;
@@ -238,24 +233,25 @@ impl Step<'_> {
             let eight = std::array::from_fn(|lane| *pairs.get(lane).unwrap_or(&pairs[0]));
             let (from, to) = (distance::corners(&eight, self.from), distance::corners(&eight, self.to));
             let along = Along::<f64x8>::new::<EDGES>(from, to);
-            let nearest = along.nearest.to_array();
+            let nearest = along.nearest.max(apart::<f64x8, EDGES>(from, to)).to_array();
             for (lane, &pair) in pairs.iter().enumerate().filter(|&(lane, _)| nearest[lane] <= self.reach) {
                 visit(pair, along.lane(lane));
             }
         }
     }
 
-    /// The gaps among some pairs. Notes which vertices have to be `held` back, and the bits of the share of its way that is `open` to each: those
+    /// The gaps among some pairs, and how many of these come near. Notes which vertices have to be `held` back, and the bits of the share of its way that is `open` to each: those
     /// of numbers that are not negative ascend as they do, so threads can take the least of them in any order.
     fn gaps<const EDGES: bool>(
         &self,
         pairs: &[[u32; 4]],
         rounding: f64,
         (held, open): (&[AtomicBool], &[AtomicU64]),
-    ) -> Vec<Gap> {
+    ) -> (Vec<Gap>, usize) {
         let parts = parallel::map(pairs.chunks(PIECE), |pairs| {
-            let mut gaps = Vec::new();
+            let (mut gaps, mut count) = (Vec::new(), 0);
             self.each::<EDGES>(pairs, |vertices, Along { normal, weights, distance, start, left, nearest }| {
+                count += 1;
                 let narrow = distance.min(self.reach);
                 if distance.min(left) > self.reach {
                     // The more of the way, the nearer in proportion, or less.
@@ -270,10 +266,28 @@ impl Step<'_> {
                     gaps.push(Gap { vertices, above, normal, weights, distance, least });
                 }
             });
-            gaps
+            (gaps, count)
         });
-        parts.concat()
+        let count = parts.iter().map(|part| part.1).sum();
+        (parts.into_iter().flat_map(|part| part.0).collect(), count)
     }
+}
+
+/// How far apart the boxes around two ways are, along the axis along which they are farthest.
+#[inline(always)]
+fn apart<N: Number, const EDGES: bool>(from: [[N; 3]; 4], to: [[N; 3]; 4]) -> N {
+    let (min, max) = (|a, b| N::pick(a, b, a, b), |a, b| N::pick(a, b, b, a));
+    let along = |k: usize| {
+        let (low, high) = (|i: usize| min(from[i][k], to[i][k]), |i: usize| max(from[i][k], to[i][k]));
+        match EDGES {
+            false => {
+                let (bottom, top) = (min(low(1), min(low(2), low(3))), max(high(1), max(high(2), high(3))));
+                max(low(0) - top, bottom - high(0))
+            }
+            true => max(min(low(0), low(1)) - max(high(2), high(3)), min(low(2), low(3)) - max(high(0), high(1))),
+        }
+    };
+    max(along(0), max(along(1), along(2)))
 }
 
 impl<N: Number> Along<N> {

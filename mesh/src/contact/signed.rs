@@ -2,7 +2,7 @@
 
 use super::distance::{FARTHEST, point_triangle};
 use super::surface::Surface;
-use super::tree::{self, Tree};
+use super::tree::{self, Order, Tree};
 use crate::error::{Error, Result};
 use crate::measure::{add, cross, dot, scaled, sub};
 
@@ -103,7 +103,9 @@ impl SignedDistance {
         let bounds = triangles.iter().flatten().map(|&v| [points[v as usize]; 2]).reduce(tree::wider);
         let bounds = bounds.expect("there are triangles");
         let around = |i: usize| tree::bounds(corners(wide[i]));
-        let tree = Tree::new(Tree::order(wide.len(), &around), &around, 0.0, corners(wide[0])[0]);
+        let origin = corners(wide[0])[0];
+        let boxes = |i: usize| tree::outward(around(i), 0.0, origin);
+        let tree = Tree::new(Order::new(wide.len(), &around, &|i| triangles[wide[i]]), &boxes, origin);
         Ok(SignedDistance { triangles: wide.iter().map(|&t| corners(t)).collect(), normals, tree, bounds })
     }
 

@@ -1,11 +1,10 @@
 //! What may touch: triangles, edges and vertices, and their shape at rest.
 
 use super::distance::FARTHEST;
-use super::tree::{self, Bounds, Tree};
+use super::tree::{self, Bounds, Order, Slot, Tree};
 use crate::error::{Error, Result};
 use crate::parallel;
 use rayon::prelude::*;
-use std::sync::Arc;
 
 /// Triangles, edges and points that may touch each other, with their shape at rest.
 ///
@@ -16,10 +15,8 @@ pub struct Surface {
     pub(super) triangles: Vec<[u32; 3]>,
     pub(super) edges: Vec<[u32; 2]>,
     pub(super) vertices: Vec<u32>,
-    /// Of each vertex the one that it counts as where parts are said to share a vertex; empty if all count as themselves.
-    same: Vec<u32>,
     /// Vertices, triangles and edges along a curve through their places at rest.
-    orders: [Arc<[u32]>; 3],
+    orders: [Order; 3],
 }
 
 impl Surface {
@@ -52,15 +49,9 @@ impl Surface {
         let corners = edges.par_iter().flatten().copied();
         let vertices = unique(corners.chain(points.into_par_iter().flatten()).collect());
         let rest = rest.to_vec();
-        let mut surface = Surface { rest, triangles, edges, vertices, same: Vec::new(), orders: Default::default() };
+        let mut surface = Surface { rest, triangles, edges, vertices, orders: Default::default() };
         surface.check(&surface.rest)?;
-        let Surface { rest, vertices, triangles, edges, .. } = &surface;
-        let at = |v: u32| rest[v as usize];
-        surface.orders = [
-            Tree::order(vertices.len(), &|i| [at(vertices[i]); 2]),
-            Tree::order(triangles.len(), &|i| tree::bounds(triangles[i].map(at))),
-            Tree::order(edges.len(), &|i| tree::bounds(edges[i].map(at))),
-        ];
+        surface.orders = surface.ordered(&|v| v);
         Ok(surface)
     }
 
@@ -81,21 +72,19 @@ impl Surface {
     /// If not every vertex has one.
     pub fn with_once(self, once: Vec<u32>) -> Surface {
         assert_eq!(once.len(), self.rest.len(), "each vertex was one");
-        Surface { same: once, ..self }
+        let orders = self.ordered(&|v| once[v as usize]);
+        Surface { orders, ..self }
     }
 
-    /// Whether two vertices count as one.
-    #[inline(always)]
-    fn are_one(&self, a: u32, b: u32) -> bool {
-        match self.same.is_empty() {
-            true => a == b,
-            false => self.same[a as usize] == self.same[b as usize],
-        }
-    }
-
-    /// Whether an edge and a triangle share no vertex.
-    pub(super) fn are_apart(&self, edge: [u32; 2], triangle: [u32; 3]) -> bool {
-        edge.iter().all(|&v| triangle.iter().all(|&w| !self.are_one(v, w)))
+    /// Its primitives along a curve. `name`: what a vertex counts as where parts are said to share one.
+    fn ordered(&self, name: &(dyn Fn(u32) -> u32 + Sync)) -> [Order; 3] {
+        let Surface { rest, vertices, triangles, edges, .. } = self;
+        let at = |v: u32| rest[v as usize];
+        [
+            Order::new(vertices.len(), &|i| [at(vertices[i]); 2], &|i| [name(vertices[i]); 3]),
+            Order::new(triangles.len(), &|i| tree::bounds(triangles[i].map(at)), &|i| triangles[i].map(name)),
+            Order::new(edges.len(), &|i| tree::bounds(edges[i].map(at)), &|i| [0, 1, 1].map(|k| name(edges[i][k]))),
+        ]
     }
 
     /// The places of all vertices at rest.
@@ -120,28 +109,49 @@ impl Surface {
 
     /// Trees of its vertices, triangles and edges, with boxes that are `margin` larger on all sides. `bounds`: the box of a vertex.
     pub(super) fn trees(&self, bounds: &(dyn Fn(u32) -> Bounds + Sync), margin: f64) -> [Tree; 3] {
-        let origin = self.vertices.first().map_or([0.0; 3], |&v| bounds(v)[0]);
         let Surface { vertices, triangles, edges, .. } = self;
+        let origin = vertices.first().map_or([0.0; 3], |&v| bounds(v)[0]);
+        // A primitive is as long as all of them at most.
+        let [low, high] = vertices.iter().map(|&v| bounds(v)).reduce(tree::wider).unwrap_or_default();
+        let margin = margin + tree::ERROR * (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+        let boxes = parallel::collect(self.rest.len(), |v| tree::outward(bounds(v as u32), margin, origin));
+        let around = |corners: &[u32]| -> Slot {
+            let wider = |[a, b]: Slot, [c, d]: Slot| [[0, 1, 2].map(|k| a[k].min(c[k])), [0, 1, 2].map(|k| b[k].max(d[k]))];
+            corners[1..].iter().fold(boxes[corners[0] as usize], |all, &v| wider(all, boxes[v as usize]))
+        };
         let [points, faces, sides] = self.orders.clone();
-        let around =
-            |corners: &[u32]| corners[1..].iter().fold(bounds(corners[0]), |all, &v| tree::wider(all, bounds(v)));
         [
-            Tree::new(points, &|i| bounds(vertices[i]), margin, origin),
-            Tree::new(faces, &|i| around(&triangles[i]), margin, origin),
-            Tree::new(sides, &|i| around(&edges[i]), margin, origin),
+            Tree::new(points, &|i| boxes[vertices[i] as usize], origin),
+            Tree::new(faces, &|i| around(&triangles[i]), origin),
+            Tree::new(sides, &|i| around(&edges[i]), origin),
         ]
     }
 
-    /// The corners of vertex `i` and triangle `j` (`EDGES`: of edges `i` and `j`), and whether they share none.
+    /// The corners of vertex `i` and triangle `j` (`EDGES`: of edges `i` and `j`).
     #[inline(always)]
-    pub(super) fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> ([u32; 4], bool) {
+    pub(super) fn pair<const EDGES: bool>(&self, i: u32, j: u32) -> [u32; 4] {
         let Surface { vertices, triangles, edges, .. } = self;
         if EDGES {
             let [[a, b], [c, d]] = [edges[i as usize], edges[j as usize]];
-            ([a, b, c, d], !(self.are_one(a, c) | self.are_one(a, d) | self.are_one(b, c) | self.are_one(b, d)))
+            [a, b, c, d]
         } else {
             let (a, [b, c, d]) = (vertices[i as usize], triangles[j as usize]);
-            ([a, b, c, d], !(self.are_one(a, b) | self.are_one(a, c) | self.are_one(a, d)))
+            [a, b, c, d]
+        }
+    }
+
+    /// Calls `visit` for vertices of the lowest node `group` and triangles (`EDGES`: for edges, the earlier first) whose boxes meet, and which share
+    /// no vertex.
+    #[inline(always)]
+    pub(super) fn meeting<const EDGES: bool>(
+        [own, others]: [&Tree; 2],
+        group: usize,
+        stack: &mut Vec<(usize, usize)>,
+        mut visit: impl FnMut(u32, u32),
+    ) {
+        match EDGES {
+            false => own.meeting::<1, 3>(group, others, stack, visit),
+            true => own.meeting::<2, 2>(group, others, stack, |i, j| visit(i.min(j), i.max(j))),
         }
     }
 

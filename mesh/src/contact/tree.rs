@@ -9,10 +9,10 @@ use crate::parallel;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use wide::f32x8;
+use wide::{f32x16, u32x16};
 
 /// Children of a node: as many as one vector of the CPU compares.
-const WIDTH: usize = 8;
+const WIDTH: usize = 16;
 
 /// A box, from its lowest to its highest corner.
 pub(super) type Bounds = [[f64; 3]; 2];
@@ -32,25 +32,25 @@ pub(super) fn bounds<const K: usize>(points: [[f64; 3]; K]) -> Bounds {
 /// The boxes of up to eight children, a coordinate after the other; those that are missing meet nothing.
 #[derive(Clone, Copy)]
 struct Node {
-    low: [f32x8; 3],
-    high: [f32x8; 3],
+    low: [f32x16; 3],
+    high: [f32x16; 3],
 }
 
 impl Default for Node {
     fn default() -> Node {
-        Node { low: [f32x8::splat(f32::INFINITY); 3], high: [f32x8::splat(f32::NEG_INFINITY); 3] }
+        Node { low: [f32x16::splat(f32::INFINITY); 3], high: [f32x16::splat(f32::NEG_INFINITY); 3] }
     }
 }
 
-/// One of the boxes of a node.
-type Slot = [[f32; 3]; 2];
+/// One of the boxes of a node, from its lowest to its highest corner.
+pub(super) type Slot = [[f32; 3]; 2];
 
 impl Node {
     /// A bit for each child whose box meets the other.
     #[inline(always)]
     fn meets(&self, [low, high]: Slot) -> u32 {
         let [x, y, z] =
-            [0, 1, 2].map(|k| self.low[k].simd_le(f32x8::splat(high[k])) & self.high[k].simd_ge(f32x8::splat(low[k])));
+            [0, 1, 2].map(|k| self.low[k].simd_le(f32x16::splat(high[k])) & self.high[k].simd_ge(f32x16::splat(low[k])));
         (x & y & z).to_bitmask()
     }
 
@@ -86,39 +86,61 @@ fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// By how much the distance of a primitive errs, in its lengths, at most.
+pub(super) const ERROR: f64 = 4e-15;
+
+/// The names of up to three corners of eight primitives, one of each after the other.
+type Names = [u32x16; 3];
+
+/// Primitives along a curve.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Order {
+    items: Arc<[u32]>,
+    /// Of the corners of each [`WIDTH`] of them.
+    names: Arc<[Names]>,
+}
+
+impl Order {
+    /// Primitives `0..count` with the boxes `bounds`. `corners`: the names of those of a primitive, the last repeated where it has fewer.
+    pub(super) fn new(
+        count: usize,
+        bounds: &(dyn Fn(usize) -> Bounds + Sync),
+        corners: &(dyn Fn(usize) -> [u32; 3] + Sync),
+    ) -> Order {
+        let middles = parallel::collect(count, |i| {
+            let [low, high] = bounds(i);
+            std::array::from_fn(|k| low[k] + 0.5 * (high[k] - low[k]))
+        });
+        let curve = Curve::Hilbert.order(&middles);
+        let items = curve.order();
+        let names = items.chunks(WIDTH).map(|eight| {
+            let corners = |lane: usize| eight.get(lane).map_or([0; 3], |&item| corners(item as usize));
+            let corners: [[u32; 3]; WIDTH] = std::array::from_fn(corners);
+            [0, 1, 2].map(|k| u32x16::from(corners.map(|corners| corners[k])))
+        });
+        Order { names: names.collect(), items: items.into() }
+    }
+}
+
 /// Primitives by place.
 pub(super) struct Tree {
     /// Which primitive each slot of the lowest nodes has.
-    items: Arc<[u32]>,
+    order: Order,
     /// Nodes, the lowest level first, up to a level of one. Child `i` of node `g` is node `8 g + i` of the level below.
     levels: Vec<Vec<Node>>,
     origin: [f64; 3],
 }
 
 impl Tree {
-    /// Primitives `0..count` with the boxes `bounds` along a curve.
-    pub(super) fn order(count: usize, bounds: &(dyn Fn(usize) -> Bounds + Sync)) -> Arc<[u32]> {
-        let middles = parallel::collect(count, |i| {
-            let [low, high] = bounds(i);
-            std::array::from_fn(|k| low[k] + 0.5 * (high[k] - low[k]))
-        });
-        Curve::Hilbert.order(&middles).order().into()
-    }
-
-    /// The tree of primitives in an order, with the boxes `bounds`, each made larger by `margin` on all sides. `origin`: some point among
-    /// them, the same for trees that are to be compared.
-    pub(super) fn new(
-        items: Arc<[u32]>,
-        bounds: &(dyn Fn(usize) -> Bounds + Sync),
-        margin: f64,
-        origin: [f64; 3],
-    ) -> Tree {
+    /// The tree of primitives in an order, with boxes as [`outward`] has them. `origin`: what those are from, the same for trees that are to be
+    /// compared.
+    pub(super) fn new(order: Order, boxes: &(dyn Fn(usize) -> Slot + Sync), origin: [f64; 3]) -> Tree {
+        let items = &order.items;
         let mut lowest = vec![Node::default(); items.len().div_ceil(WIDTH)];
         parallel::fill(&mut lowest, |g| {
             let mut node = Node::default();
-            for (i, &item) in items[g * WIDTH..].iter().take(WIDTH).enumerate() {
-                node.set(i, outward(bounds(item as usize), margin, origin));
-            }
+            let items = items[g * WIDTH..].iter().take(WIDTH);
+            items.enumerate().for_each(|(i, &item)| node.set(i, boxes(item as usize)));
             node
         });
         let mut levels = vec![lowest];
@@ -131,7 +153,7 @@ impl Tree {
             });
             levels.push(level.collect());
         }
-        Tree { items, levels, origin }
+        Tree { order, levels, origin }
     }
 
     /// The number of nodes of the lowest level.
@@ -139,10 +161,10 @@ impl Tree {
         self.levels[0].len()
     }
 
-    /// Calls `visit` for primitives of the lowest node `group` and those of `others` whose boxes meet. Where `others` is this tree
-    /// itself, each pair comes once, in either order.
+    /// Calls `visit` for primitives of the lowest node `group`, of `OWN` corners, and those of `others`, of `OTHERS`, whose boxes meet, and which
+    /// share no corner. Where `others` is this tree itself, each pair comes once, in either order.
     #[inline(always)]
-    pub(super) fn meeting(
+    pub(super) fn meeting<const OWN: usize, const OTHERS: usize>(
         &self,
         group: usize,
         others: &Tree,
@@ -150,7 +172,7 @@ impl Tree {
         mut visit: impl FnMut(u32, u32),
     ) {
         let itself = std::ptr::eq(self, others);
-        let own = &self.levels[0][group];
+        let (own, names) = (&self.levels[0][group], &self.order.names[group]);
         let around = own.around();
         stack.push((others.levels.len() - 1, 0));
         while let Some((level, index)) = stack.pop() {
@@ -159,14 +181,23 @@ impl Tree {
                 let child = WIDTH * index + i;
                 if level > 0 {
                     // Nodes before this one have met it already.
-                    if !itself || (child + 1) << (3 * (level - 1)) > group {
+                    if !itself || (child + 1) << (4 * (level - 1)) > group {
                         stack.push((level - 1, child));
                     }
                     continue;
                 }
                 let earlier = if itself && index == group { (1 << i) - 1 } else { u32::MAX };
-                for j in bits(own.meets(node.slot(i)) & earlier) {
-                    visit(self.items[WIDTH * group + j], others.items[child]);
+                let meeting = own.meets(node.slot(i)) & earlier;
+                if meeting == 0 {
+                    continue;
+                }
+                let mut shared = u32x16::splat(0);
+                for other in &others.order.names[index][..OTHERS] {
+                    let other = u32x16::splat(other.as_array()[i]);
+                    names[..OWN].iter().for_each(|own| shared |= own.simd_eq(other));
+                }
+                for j in bits(meeting & !shared.to_bitmask()) {
+                    visit(self.order.items[WIDTH * group + j], others.order.items[child]);
                 }
             }
         }
@@ -190,7 +221,7 @@ impl Tree {
                 if bound > best.0.to_bits() {
                 } else if level > 0 {
                     queue.push(Reverse((bound, level - 1, child)));
-                } else if let Some(&item) = self.items.get(child) {
+                } else if let Some(&item) = self.order.items.get(child) {
                     let squared = squared(item);
                     if squared < best.0 || (squared == best.0 && item < best.1) {
                         best = (squared, item);
@@ -202,14 +233,13 @@ impl Tree {
     }
 }
 
-/// The box in 32 bits, rounded outward. Rounding errs by half of 2^-23 of a number, and the distance of a primitive by less than 4e-15 of
-/// its length.
+/// The box in 32 bits from `origin`, larger by `margin` on all sides, rounded outward. Rounding errs by half of 2^-23 of a number, and the distance of a primitive by [`ERROR`].
 #[inline(always)]
-fn outward([low, high]: Bounds, margin: f64, origin: [f64; 3]) -> Slot {
+pub(super) fn outward([low, high]: Bounds, margin: f64, origin: [f64; 3]) -> Slot {
     let longest = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let end = |p: [f64; 3], sign: f64| {
         std::array::from_fn(|k| {
-            let x = p[k] - origin[k] + sign * (margin + 4e-15 * longest);
+            let x = p[k] - origin[k] + sign * (margin + ERROR * longest);
             (x + sign * (x.abs() * 2.5e-7 + 1e-38)) as f32
         })
     };
