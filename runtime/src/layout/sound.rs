@@ -1,6 +1,6 @@
 //! What of a share that was read cannot be walked: the walk's memory safety rests on it.
 
-use super::domain::{Domain, Link, Share};
+use super::domain::{Domain, Link, Share, task_of};
 use super::ell::Ell;
 use super::reach::corners_of;
 use super::tile::{Form, Tile};
@@ -80,7 +80,7 @@ impl Domain {
     /// What else cannot be walked where tasks update vertices, whose slots start there.
     fn fault_of_vertices(&self, starts: &[u32]) -> Option<&'static str> {
         let (tasks, slots) = (self.graph.len(), self.place_of.len() as u32);
-        let task = |slot: u32| starts.partition_point(|&start| start <= slot) as u32 - 1;
+        let task = |slot: u32| task_of(starts, slot);
         for t in 0..tasks {
             // A task reads itself and its neighbors in the graph: what the walk's inequality is about.
             let reads = |slot: u32| {
