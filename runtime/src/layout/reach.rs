@@ -88,16 +88,8 @@ impl<'a> Reach<'a> {
 
     /// The state of the elements of a host, from that of all.
     pub(super) fn state<T: Number>(&self, host: u32, whole: &State<T>) -> State<T> {
-        let slots = |t: usize| self.domain.slots_of_tiles(self.domain.tiles_of(t..t + 1));
-        let (view, slots): (_, Vec<usize>) = (whole.view(), self.own(host).flat_map(slots).collect());
-        let mut state = State::zeros(slots.len(), whole.shape);
-        let mut reals = Vec::new();
-        for (local, &slot) in slots.iter().enumerate() {
-            reals.clear();
-            reals.extend((0..whole.shape.private).map(|k| view.real(slot, k)));
-            state.set(local, &reals, None);
-        }
-        state
+        let slots = |t: usize| self.domain.slots_of_tiles(self.domain.tiles_of(t..t + 1)).map(|slot| slot as u32);
+        whole.view().of(&self.own(host).flat_map(slots).collect::<Vec<_>>())
     }
 
     /// The share of a host. `first`: the number of the first task among those of the whole; `name`: of the slot of a vertex in the share.

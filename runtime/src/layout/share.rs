@@ -200,15 +200,7 @@ impl<'a> Shares<'a> {
 
     /// The state of the vertices of a share, from that of the whole.
     pub(crate) fn state<T: Number>(&self, host: u32, view: View<'_, T>) -> State<T> {
-        let slots = self.slots(host);
-        let mut state = State::zeros(slots.len(), view.shape);
-        let mut reals = Vec::new();
-        for (local, &slot) in slots.iter().enumerate() {
-            reals.clear();
-            reals.extend((0..view.shape.shared + view.shape.private).map(|k| view.real(slot as usize, k)));
-            state.set(local, &reals, None);
-        }
-        state
+        view.of(&self.slots(host))
     }
 
     /// The state of the elements of a share, star after star, from that of the whole.
