@@ -9,17 +9,25 @@ pub fn root() -> PathBuf {
 
 /// Source files below a folder, or one by itself, with their text.
 pub fn sources(place: &str) -> Vec<(String, String)> {
+    files(place, "rs")
+}
+
+/// Files of an extension, likewise; none that are hidden, or in a folder of what was built.
+fn files(place: &str, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut places = vec![root().join(place)];
     while let Some(path) = places.pop() {
-        if path.is_dir() && path.file_name().is_some_and(|n| n != "target") {
-            places.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        if path.is_dir() {
+            let is_left_out = |name: &str| name.starts_with('.') || name == "target";
+            let entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap());
+            let entries = entries.filter(|entry| !is_left_out(&entry.file_name().to_string_lossy()));
+            places.extend(entries.map(|entry| entry.path()));
+        } else if path.extension().is_some_and(|e| e == extension) {
             let name = path.strip_prefix(root()).unwrap().display().to_string();
             found.push((name, fs::read_to_string(&path).unwrap()));
         }
     }
-    assert!(!found.is_empty(), "{place} has sources");
+    assert!(!found.is_empty(), "{place} has .{extension} files");
     found
 }
 
@@ -111,27 +119,16 @@ fn every_claim_names_tests_that_exist() {
 
 #[test]
 fn links_and_pictures_of_documents_lead_somewhere() {
-    fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-            match entry.is_dir() {
-                true if name.starts_with('.') || name == "target" => {}
-                true => documents(&entry, found),
-                false => found.extend(name.ends_with(".md").then_some(entry)),
-            }
-        }
-    }
-    let (mut found, mut links) = (Vec::new(), 0);
-    documents(&root(), &mut found);
-    for document in found {
-        let text = fs::read_to_string(&document).unwrap();
+    let mut links = 0;
+    for (name, text) in files("", "md") {
+        let document = root().join(&name);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()) {
             let path = link.split('#').next().unwrap_or_default();
             if path.is_empty() || path.contains(':') {
                 continue;
             }
             links += 1;
-            assert!(document.with_file_name(path).exists(), "{}: {link} leads nowhere", document.display());
+            assert!(document.with_file_name(path).exists(), "{name}: {link} leads nowhere");
         }
     }
     assert!(links > 100, "{links} links");

@@ -18,7 +18,7 @@ mod scene;
 mod solve;
 mod tear;
 
-use crate::softbody::options::{TEAR, spares};
+use crate::softbody::options::{TEAR, UP, spares};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{
@@ -575,7 +575,7 @@ impl Example for Cloth {
             },
             TEAR,
             spares(2.0),
-            Setting { name: "up", about: "axis of the mesh that points up", kind: Kind::Choice(&["z", "y"]) },
+            UP,
         ],
         ..Info::DEFAULT
     };

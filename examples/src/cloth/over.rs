@@ -1,6 +1,7 @@
 //! A body that cloth falls on in place of the ball: a surface that is held, which the cloth touches as it touches itself.
 
 use super::THICKNESS;
+use crate::softbody::options::turn_up;
 use anyhow::{Context, Result, bail};
 use meshweft_command::cli;
 use meshweft_mesh::contact::{Surface, crossings};
@@ -19,29 +20,25 @@ impl Body {
     /// A mesh that cannot be had, has no surface, or one that passes through itself.
     pub(super) fn of(name: &str, side: f64, y_is_up: bool) -> Result<Body> {
         let mesh = cli::mesh(name).map_err(|e| e.context(format!("over={name}")))?;
-        let triangles = if mesh.dimension() == 3 { mesh.surface() } else { mesh.triangles() };
-        let cells = Cells::of(CellKind::Triangle, triangles.into_flattened());
-        let surface = Mesh::new(mesh.points().to_vec(), cells)?.skin();
+        // The skin of a solid has them in another order, which files would show.
+        let cells = Cells::of(CellKind::Triangle, mesh.surface().into_flattened());
+        let mut surface = Mesh::new(mesh.points().to_vec(), cells)?.skin();
         if surface.triangles().is_empty() {
             bail!("over={name}: it has no surface to fall on");
         }
-        let turned = |&[x, y, z]: &[f64; 3]| if y_is_up { [x, -z, y] } else { [x, y, z] };
-        let points: Vec<[f64; 3]> = surface.points().iter().map(turned).collect();
-        let side_of = |k: usize| {
-            let ends = points
-                .iter()
-                .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| [low.min(p[k]), high.max(p[k])]);
-            (ends[0], ends[1] - ends[0])
-        };
-        let sides = [0, 1, 2].map(side_of);
-        let largest = sides.iter().fold(0.0, |most: f64, side| most.max(side.1));
+        if y_is_up {
+            turn_up(&mut surface)?;
+        }
+        let [low, high] = surface.bounds();
+        let sides = [0, 1, 2].map(|k| high[k] - low[k]);
+        let largest = sides.into_iter().fold(0.0, f64::max);
         if !(largest > 0.0 && largest.is_finite()) {
             bail!("over={name}: its points are all in one place");
         }
         let scale = side / largest;
-        let middle = [sides[0].0 + sides[0].1 / 2.0, sides[1].0 + sides[1].1 / 2.0, sides[2].0];
+        let middle = [low[0] + sides[0] / 2.0, low[1] + sides[1] / 2.0, low[2]];
         let place = |p: &[f64; 3]| [0, 1, 2].map(|k| (p[k] - middle[k]) * scale + if k == 2 { THICKNESS } else { 0.0 });
-        let body = Body { points: points.iter().map(place).collect(), triangles: surface.triangles() };
+        let body = Body { points: surface.points().iter().map(place).collect(), triangles: surface.triangles() };
         body.check().with_context(|| format!("over={name}"))?;
         Ok(body)
     }

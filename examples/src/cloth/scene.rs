@@ -2,6 +2,7 @@
 
 use super::over::Body;
 use super::{ClothOptions, Pins, THICKNESS};
+use crate::softbody::options::turn_up;
 use anyhow::{Result, anyhow, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft_mesh::{CellKind, Cells, Laplacian, Mesh};
@@ -43,7 +44,7 @@ impl Scene {
         }
         let left_out = if has_triangles { keep_surface(mesh)? } else { 0 };
         if options.y_is_up {
-            mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
+            turn_up(mesh)?;
         }
         let [low, high] = mesh.bounds();
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);

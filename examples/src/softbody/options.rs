@@ -1,6 +1,8 @@
 //! What can be set.
 
+use anyhow::Result;
 use meshweft_command::{Kind, Setting, Settings};
+use meshweft_mesh::Mesh;
 
 /// What is done to the solid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,3 +219,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     spares(6.0),
     UP,
 ];
+
+/// Turns a mesh in which y points up, so that z does.
+pub(crate) fn turn_up(mesh: &mut Mesh) -> Result<()> {
+    Ok(mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?)
+}

@@ -1,7 +1,7 @@
 //! The scene: where the solids are, what holds them, what they touch, and their shape at rest.
 
 use super::Edge;
-use super::options::{Act, Obstructed, SoftbodyOptions};
+use super::options::{Act, Obstructed, SoftbodyOptions, turn_up};
 use super::shape::Shape;
 use super::tear::Tear;
 use anyhow::{Result, anyhow, bail, ensure};
@@ -61,7 +61,7 @@ impl Scene {
             );
         }
         if options.y_is_up {
-            mesh.set_points(mesh.points().iter().map(|&[x, y, z]| [x, -z, y]).collect())?;
+            turn_up(mesh)?;
         }
         scale(mesh, options.size)?;
         let [size, ball] = place(mesh, options)?;

@@ -517,12 +517,7 @@ impl<T: Number> Engine<T> for Crew<T> {
     }
 
     fn state(&self) -> Result<View<'_, T>> {
-        if let Some(state) = self.state.get() {
-            return Ok(state.view());
-        }
-        let snapshot = self.run().ask()?;
-        let state = Crew::fetch(&self.run, &snapshot)?;
-        Ok(self.state.get_or_init(|| state).view())
+        Ok(self.whole()?.view())
     }
 
     fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
@@ -530,15 +525,13 @@ impl<T: Number> Engine<T> for Crew<T> {
     }
 
     fn elements(&self, star: usize) -> Result<View<'_, T>> {
-        self.state()?;
-        Ok(self.state.get().expect("it was just asked for").elements[&star].view())
+        Ok(self.whole()?.elements[&star].view())
     }
 
     fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {
-        let of_star = |state: &mut State<T>| {
+        self.replace(None, &mut |state| {
             edit(state.elements.get_mut(&star).expect("its elements are projected").view_mut());
-        };
-        self.replace(None, &mut { of_star })
+        })
     }
 
     fn renew(&mut self, domain: Arc<Domain>, begin: Option<&mut Edit<T>>) -> Result<()> {
@@ -566,9 +559,19 @@ impl<T: Number> Engine<T> for Crew<T> {
 }
 
 impl<T: Number> Crew<T> {
+    /// The state, which is asked for if that was not done yet.
+    fn whole(&self) -> Result<&State<T>> {
+        if let Some(state) = self.state.get() {
+            return Ok(state);
+        }
+        let snapshot = self.run().ask()?;
+        let state = Crew::fetch(&self.run, &snapshot)?;
+        Ok(self.state.get_or_init(|| state))
+    }
+
     /// Goes on with another state, and with other elements of changing stars if there are any: what is there is where a run begins again.
     fn replace(&mut self, domain: Option<Arc<Domain>>, edit: &mut dyn FnMut(&mut State<T>)) -> Result<()> {
-        self.state()?;
+        self.whole()?;
         let state = self.state.take().expect("it was just asked for");
         let mut run = self.run();
         let has_globals = !run.kept.globals.is_empty();

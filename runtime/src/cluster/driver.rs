@@ -435,7 +435,16 @@ impl<T: Number> Driver<T> {
         Ok(())
     }
 
-    /// The state, to be changed.
+    /// The state, which is asked for if that was not done yet.
+    fn whole(&self) -> Result<&State<T>> {
+        if let Some(state) = self.state.get() {
+            return Ok(state);
+        }
+        let state = self.ask()?.arrive()?;
+        Ok(self.state.get_or_init(|| state))
+    }
+
+    /// The same, to be changed.
     fn take_state(&mut self) -> Result<State<T>> {
         self.state.take().map_or_else(|| self.ask()?.arrive(), Ok).map(Arc::unwrap_or_clone)
     }
@@ -479,11 +488,7 @@ impl<T: Number> Engine<T> for Driver<T> {
     }
 
     fn state(&self) -> Result<View<'_, T>> {
-        if let Some(state) = self.state.get() {
-            return Ok(state.view());
-        }
-        let state = self.ask()?.arrive()?;
-        Ok(self.state.get_or_init(|| state).view())
+        Ok(self.whole()?.view())
     }
 
     fn edit(&mut self, edit: &mut Edit<T>) -> Result<()> {
@@ -493,8 +498,7 @@ impl<T: Number> Engine<T> for Driver<T> {
     }
 
     fn elements(&self, star: usize) -> Result<View<'_, T>> {
-        self.state()?;
-        Ok(self.state.get().expect("it was just asked for").elements[&star].view())
+        Ok(self.whole()?.elements[&star].view())
     }
 
     fn edit_elements(&mut self, star: usize, edit: &mut Edit<T>) -> Result<()> {

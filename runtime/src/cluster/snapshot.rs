@@ -8,7 +8,7 @@ use super::copies::Agreement;
 use super::exchange::Exchange;
 use super::stream::Incoming;
 use crate::error::{Error, Result};
-use crate::layout::{Layout, State, owners_of_elements};
+use crate::layout::{Domain, Layout, State, owners_of_elements};
 use crate::number::Number;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -89,15 +89,14 @@ impl<T: Number> Snapshot<T> {
         let workers = exchange.transport().hosts() - 1;
         for host in 1..=workers {
             let mut from = Incoming::new(exchange, host);
-            for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
-                state.read(layout.slots_of_tiles(layout.tiles_of(t..t + 1)), &mut from)?;
-            }
-            for (star, owners) in &of_elements {
-                let (elements, state) = (&layout.elements[star], state.elements.get_mut(star));
-                let state = state.expect("elements of all stars have a state");
-                for t in (0..owners.len()).filter(|&t| owners[t] + 1 == host) {
-                    state.read(elements.slots_of_tiles(elements.tiles_of(t..t + 1)), &mut from)?;
-                }
+            let mut own = |domain: &Domain, owners: &[u32], state: &mut State<T>| {
+                let tasks = (0..owners.len()).filter(|&t| owners[t] + 1 == host);
+                let mut slots = tasks.map(|t| domain.slots_of_tiles(domain.tiles_of(t..t + 1)));
+                slots.try_for_each(|slots| state.read(slots, &mut from))
+            };
+            own(&layout.domain, owners, &mut state)?;
+            for (star, elements) in &mut state.elements {
+                own(&layout.elements[star], &of_elements[star], elements)?;
             }
             let read = agreement.read(host - 1, workers, &mut from);
             read.map_err(|error| Error::Cluster(format!("host {host}: {error}")))?;

@@ -231,14 +231,9 @@ fn serve<T: Number>(
             domain.width
         )));
     }
-    let of_elements = |domain: &Domain| {
-        let shapes = domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
-        let known = table.projected.iter();
-        shapes.eq(known.map(|(&star, state)| (star, Shape { shared: 0, private: state.len(), ..domain.shape })))
-    };
-    if (domain.shape.shared, domain.shape.private) != (reals[0], reals[1]) || !of_elements(&domain) {
-        return Err(Error::Cluster("the share of the mesh is for another program".into()));
-    }
+    let shape = |shared: usize, private: usize| Shape { shared, private, ..domain.shape };
+    let of_elements = table.projected.iter().map(|(&star, state)| (star, shape(0, state.len())));
+    check_shapes(&domain, shape(reals[0], reals[1]), of_elements)?;
     let domain = Arc::new(domain);
     let physics =
         trace::physics(&table.records, &domain.stars, &table.projected, gpu::scalar::<T>().unwrap_or(Scalar::F32));
@@ -292,6 +287,15 @@ fn serve<T: Number>(
     };
     exchange.send(DRIVER, Control::Ready(worker.gpu.clone()).encode());
     worker.run()
+}
+
+/// Refuses a share of other states. `of_elements`: by star.
+fn check_shapes(domain: &Domain, shape: Shape, of_elements: impl Iterator<Item = (usize, Shape)>) -> Result<()> {
+    let has = domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
+    if domain.shape != shape || !has.eq(of_elements) {
+        return Err(Error::Cluster("the share of the mesh is for another program".into()));
+    }
+    Ok(())
 }
 
 /// The state of a share, which the driver sends.
@@ -413,14 +417,8 @@ impl<T: Number> Worker<T> {
     fn renew(&mut self) -> Result<()> {
         let mut from = Incoming::new(&self.exchange, DRIVER);
         let domain = Domain::read(&mut from, T::PRECISION, self.domain.stars.clone())?;
-        let shapes = |domain: &Domain| {
-            let elements = domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
-            (domain.width, domain.shape, elements.collect::<Vec<_>>())
-        };
-        let known = [&domain, &*self.domain].map(shapes);
-        if known[0] != known[1] {
-            return Err(Error::Cluster("the share of the mesh is for another program".into()));
-        }
+        let of_elements = self.domain.elements.iter().map(|(&star, elements)| (star, elements.shape));
+        check_shapes(&domain, self.domain.shape, of_elements)?;
         let state = state_of(&domain, &mut from)?;
         self.domain = Arc::new(domain);
         self.exchange.set_share(&self.domain, self.compress);

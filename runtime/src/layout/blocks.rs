@@ -10,7 +10,8 @@
 
 use super::data::Data;
 use super::ell::Ell;
-use super::wire::{cuts, get, nonsense, put};
+use super::sound::cuts;
+use super::wire::{get, nonsense, put};
 use super::{Form, Layout};
 use crate::error::Result;
 use crate::number::Precision;

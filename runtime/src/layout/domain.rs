@@ -152,6 +152,13 @@ impl Domain {
         self.share.as_ref().map_or(self.along_curve.len(), |share| share.vertices)
     }
 
+    /// Where the slots of the tasks of a whole mesh start, and the end.
+    #[cfg(feature = "cluster")]
+    pub(super) fn starts(&self) -> Vec<u32> {
+        let start = |t: usize| self.slots_of_tiles(self.tiles_of(t..t + 1)).start as u32;
+        (0..self.graph.len()).map(start).chain([self.slots() as u32]).collect()
+    }
+
     /// Slots of each of its own tasks.
     pub(crate) fn own_slots(&self) -> Vec<Range<usize>> {
         let tasks = (0..self.graph.len()).filter(|&t| !self.is_ghost(t as u32));
@@ -211,4 +218,10 @@ impl Domain {
             change(tile, &place_of[own]);
         });
     }
+}
+
+/// The task of a slot, by where the slots of tasks start.
+#[cfg(feature = "cluster")]
+pub(super) fn task_of(starts: &[u32], slot: u32) -> u32 {
+    starts.partition_point(|&start| start <= slot) as u32 - 1
 }

@@ -37,6 +37,8 @@ mod renewal;
 mod rows;
 #[cfg(feature = "cluster")]
 mod share;
+#[cfg(feature = "cluster")]
+mod sound;
 mod state;
 mod tile;
 mod wide;

@@ -5,7 +5,7 @@
 //! elements before it have left them, whichever hosts these are of. Ghosts have no elements of their own, and wait for each other as own
 //! tasks do, so that what is told of a vertex comes in order.
 
-use super::domain::{Domain, Link, Share};
+use super::domain::{Domain, Link, Share, task_of};
 use super::{Form, State, Tile};
 use crate::number::Number;
 use meshweft_mesh::Graph;
@@ -88,16 +88,8 @@ impl<'a> Reach<'a> {
 
     /// The state of the elements of a host, from that of all.
     pub(super) fn state<T: Number>(&self, host: u32, whole: &State<T>) -> State<T> {
-        let slots = |t: usize| self.domain.slots_of_tiles(self.domain.tiles_of(t..t + 1));
-        let (view, slots): (_, Vec<usize>) = (whole.view(), self.own(host).flat_map(slots).collect());
-        let mut state = State::zeros(slots.len(), whole.shape);
-        let mut reals = Vec::new();
-        for (local, &slot) in slots.iter().enumerate() {
-            reals.clear();
-            reals.extend((0..whole.shape.private).map(|k| view.real(slot, k)));
-            state.set(local, &reals, None);
-        }
-        state
+        let slots = |t: usize| self.domain.slots_of_tiles(self.domain.tiles_of(t..t + 1)).map(|slot| slot as u32);
+        whole.view().of(&self.own(host).flat_map(slots).collect::<Vec<_>>())
     }
 
     /// The share of a host. `first`: the number of the first task among those of the whole; `name`: of the slot of a vertex in the share.
@@ -171,7 +163,7 @@ impl<'a> Reach<'a> {
 
 /// The hosts of the tasks of elements, by star. `owners`: of tasks of vertices.
 pub(crate) fn owners_of_elements(domain: &Domain, owners: &[u32]) -> BTreeMap<usize, Vec<u32>> {
-    let starts = starts_of(domain);
+    let starts = domain.starts();
     let of_task = |slot: u32| owners[task_of(&starts, slot) as usize];
     let of_star = |elements: &Domain| anchors(elements).into_iter().map(of_task).collect();
     domain.elements.iter().map(|(&star, elements)| (star, of_star(elements))).collect()
@@ -181,17 +173,6 @@ pub(crate) fn owners_of_elements(domain: &Domain, owners: &[u32]) -> BTreeMap<us
 fn anchors(elements: &Domain) -> Vec<u32> {
     let first = |t: usize| elements.tiles[elements.tiles_of(t..t + 1)].iter().flat_map(corners_of).next();
     (0..elements.graph.len()).map(|t| *first(t).expect("a task has elements")).collect()
-}
-
-/// Where the slots of the tasks of a whole mesh start, and the end.
-pub(super) fn starts_of(domain: &Domain) -> Vec<u32> {
-    let start = |t: usize| domain.slots_of_tiles(domain.tiles_of(t..t + 1)).start as u32;
-    (0..domain.graph.len()).map(start).chain([domain.slots() as u32]).collect()
-}
-
-/// The task of a slot.
-pub(super) fn task_of(starts: &[u32], slot: u32) -> u32 {
-    starts.partition_point(|&start| start <= slot) as u32 - 1
 }
 
 /// The slots of the corners of the elements of a tile, the first of the first element before all others.

@@ -7,8 +7,8 @@
 //! Where hosts stand in a grid, stars that are only searched along are no part of a share: they are cut in blocks.
 
 use super::blocks::{Blocks, Places};
-use super::domain::{Domain, Link, Share};
-use super::reach::{Reach, starts_of, task_of};
+use super::domain::{Domain, Link, Share, task_of};
+use super::reach::Reach;
 use super::{Form, Layout, State, Tile, View};
 use crate::number::Number;
 use meshweft_mesh::Graph;
@@ -58,7 +58,7 @@ impl<'a> Shares<'a> {
         (hosts, grid): (usize, Option<[u32; 2]>),
     ) -> Shares<'a> {
         assert!(owners.len() == layout.graph.len() && owners.iter().all(|&host| (host as usize) < hosts));
-        let starts = starts_of(whole);
+        let starts = whole.starts();
         let grid = grid.filter(|_| !layout.searched.is_empty());
         let places = grid.map(|grid| Places::new(layout, owners, grid));
         let joined = places.is_some().then(Vec::new);
@@ -200,15 +200,7 @@ impl<'a> Shares<'a> {
 
     /// The state of the vertices of a share, from that of the whole.
     pub(crate) fn state<T: Number>(&self, host: u32, view: View<'_, T>) -> State<T> {
-        let slots = self.slots(host);
-        let mut state = State::zeros(slots.len(), view.shape);
-        let mut reals = Vec::new();
-        for (local, &slot) in slots.iter().enumerate() {
-            reals.clear();
-            reals.extend((0..view.shape.shared + view.shape.private).map(|k| view.real(slot as usize, k)));
-            state.set(local, &reals, None);
-        }
-        state
+        view.of(&self.slots(host))
     }
 
     /// The state of the elements of a share, star after star, from that of the whole.

@@ -164,6 +164,19 @@ impl<T: Number> View<'_, T> {
         State { shape: self.shape, len, shared, private, elements: BTreeMap::new() }
     }
 
+    /// The state of some slots, which follow each other there.
+    #[cfg(feature = "cluster")]
+    pub(super) fn of(&self, slots: &[u32]) -> State<T> {
+        let mut state = State::zeros(slots.len(), self.shape);
+        let mut reals = Vec::new();
+        for (local, &slot) in slots.iter().enumerate() {
+            reals.clear();
+            reals.extend((0..self.shape.shared + self.shape.private).map(|k| self.real(slot as usize, k)));
+            state.set(local, &reals, None);
+        }
+        state
+    }
+
     /// Whether all values are finite. In parallel.
     pub(crate) fn is_finite(&self) -> bool {
         let finite = |reals: &[T]| reals.iter().fold(true, |all, x| all & x.finite());

@@ -71,6 +71,11 @@ impl FromArgMatches for Arguments {
     }
 }
 
+/// Whether a file that was named by its whole path is not there.
+fn is_gone(path: &str) -> bool {
+    Path::new(path).is_absolute() && !Path::new(path).exists()
+}
+
 impl Arguments {
     /// Looks whether the mesh is where it was.
     ///
@@ -79,7 +84,7 @@ impl Arguments {
     fn find_mesh(&self, resumed: &Resumed) -> Result<()> {
         let of = |words: &[String]| words.iter().find_map(|word| word.strip_prefix("--mesh=").map(str::to_string));
         match of(&resumed.note.arguments) {
-            Some(path) if of(&self.words).is_none() && Path::new(&path).is_absolute() && !Path::new(&path).exists() => {
+            Some(path) if of(&self.words).is_none() && is_gone(&path) => {
                 bail!("the mesh of this run was {path}, which is not there: say where it is now by --mesh FILE")
             }
             _ => Arguments::find_meshes_of_settings(resumed),
@@ -88,11 +93,9 @@ impl Arguments {
 
     /// Likewise those that settings name: of all settings these alone are whole paths. What decides about results cannot be said again.
     fn find_meshes_of_settings(resumed: &Resumed) -> Result<()> {
-        let of = |word: &'_ String| {
-            word.strip_prefix("--set=").and_then(|set| set.split_once('=').map(|(a, b)| (a.to_string(), b.to_string())))
-        };
-        let gone = |(_, path): &(String, String)| Path::new(path).is_absolute() && !Path::new(path).exists();
-        match resumed.note.arguments.iter().filter_map(of).find(gone) {
+        let mut of_settings =
+            resumed.note.arguments.iter().filter_map(|word| word.strip_prefix("--set=")?.split_once('='));
+        match of_settings.find(|(_, path)| is_gone(path)) {
             Some((name, path)) => bail!("{name} of this run was {path}, which is not there: put it back"),
             None => Ok(()),
         }

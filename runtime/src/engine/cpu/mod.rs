@@ -166,6 +166,14 @@ impl<T: Number> Cpu<T> {
         Ok(())
     }
 
+    /// Walks through one pass on some ground. Returns whether all of it was finite.
+    fn walk_through(&mut self, kind: u64, ground: Arc<Ground<T>>, pass: Pass<T>) -> Result<bool> {
+        let legs = Legs::new(vec![pass], self.current, self.epochs);
+        let walk = Arc::new(Walk::new(ground, (legs, None), None, self.team.threads(), self.team.spin()));
+        self.walk(kind, &walk)?;
+        Ok(walk.non_finite().is_none())
+    }
+
     /// Does work alone or with the team, whichever is quicker. `kind` tells it from other work.
     fn work(&mut self, kind: u64, work: impl FnOnce(&mut Team, bool)) {
         if self.team.threads() == 1 {
@@ -299,7 +307,6 @@ impl<T: Number> Walker<T> for Cpu<T> {
         self.measured.clear();
         self.ground.memory.forget_marks();
         let kind = kind([pass.kernel as u64, u64::MAX, pass.rounds.into()]);
-        let (threads, spin) = (self.team.threads(), self.team.spin());
         let ground = self.elements[&star].clone();
         if let Some(audit) = &ground.audit {
             audit.expect(pass.rounds);
@@ -308,16 +315,11 @@ impl<T: Number> Walker<T> for Cpu<T> {
         let (mut finite, end) = (true, pass.before + pass.rounds);
         while pass.before < end {
             pass.rounds = most.min(end - pass.before);
-            let legs = Legs::new(vec![pass.clone()], self.current, self.epochs);
-            let walk = Arc::new(Walk::new(ground.clone(), (legs, None), None, threads, spin));
-            self.walk(kind, &walk)?;
-            finite &= walk.non_finite().is_none();
+            finite &= self.walk_through(kind, ground.clone(), pass.clone())?;
             pass.before += pass.rounds;
             if ground.border.is_some() {
                 let tell = Pass { code: Code::Tell, rule: Rule::Alone, rounds: 1, ..pass.clone() };
-                let legs = Legs::new(vec![tell], self.current, self.epochs);
-                let walk = Arc::new(Walk::new(self.ground.clone(), (legs, None), None, threads, spin));
-                self.walk(kind, &walk)?;
+                self.walk_through(kind, self.ground.clone(), tell)?;
             }
         }
         // SAFETY: the walk is over, and the engine is borrowed mutably.
