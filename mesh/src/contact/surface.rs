@@ -116,7 +116,8 @@ impl Surface {
         let margin = margin + tree::ERROR * (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
         let boxes = parallel::collect(self.rest.len(), |v| tree::outward(bounds(v as u32), margin, origin));
         let around = |corners: &[u32]| -> Slot {
-            let wider = |[a, b]: Slot, [c, d]: Slot| [[0, 1, 2].map(|k| a[k].min(c[k])), [0, 1, 2].map(|k| b[k].max(d[k]))];
+            let wider =
+                |[a, b]: Slot, [c, d]: Slot| [[0, 1, 2].map(|k| a[k].min(c[k])), [0, 1, 2].map(|k| b[k].max(d[k]))];
             corners[1..].iter().fold(boxes[corners[0] as usize], |all, &v| wider(all, boxes[v as usize]))
         };
         let [points, faces, sides] = self.orders.clone();

@@ -1,6 +1,6 @@
-//! A tree of boxes over primitives, eight children a node.
+//! A tree of boxes over primitives, sixteen children a node.
 //!
-//! It has no pointers: primitives are sorted along a curve through their middles, and each eight of them, and then of nodes, share a
+//! It has no pointers: primitives are sorted along a curve through their middles, and each sixteen of them, and then of nodes, share a
 //! node. The order stays while a surface moves, as what is near at rest mostly stays near, and only boxes are made anew. They are in 32
 //! bits, rounded outward.
 
@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use wide::{f32x16, u32x16};
 
-/// Children of a node: as many as one vector of the CPU compares.
+/// Children of a node: as many as one vector of the widest CPUs compares.
 const WIDTH: usize = 16;
 
 /// A box, from its lowest to its highest corner.
@@ -29,7 +29,7 @@ pub(super) fn bounds<const K: usize>(points: [[f64; 3]; K]) -> Bounds {
     points[1..].iter().fold([points[0]; 2], |bounds, &p| wider(bounds, [p; 2]))
 }
 
-/// The boxes of up to eight children, a coordinate after the other; those that are missing meet nothing.
+/// The boxes of up to sixteen children, a coordinate after the other; those that are missing meet nothing.
 #[derive(Clone, Copy)]
 struct Node {
     low: [f32x16; 3],
@@ -49,8 +49,8 @@ impl Node {
     /// A bit for each child whose box meets the other.
     #[inline(always)]
     fn meets(&self, [low, high]: Slot) -> u32 {
-        let [x, y, z] =
-            [0, 1, 2].map(|k| self.low[k].simd_le(f32x16::splat(high[k])) & self.high[k].simd_ge(f32x16::splat(low[k])));
+        let [x, y, z] = [0, 1, 2]
+            .map(|k| self.low[k].simd_le(f32x16::splat(high[k])) & self.high[k].simd_ge(f32x16::splat(low[k])));
         (x & y & z).to_bitmask()
     }
 
@@ -89,7 +89,7 @@ fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
 /// By how much the distance of a primitive errs, in its lengths, at most.
 pub(super) const ERROR: f64 = 4e-15;
 
-/// The names of up to three corners of eight primitives, one of each after the other.
+/// The names of up to three corners of sixteen primitives, one of each after the other.
 type Names = [u32x16; 3];
 
 /// Primitives along a curve.
@@ -113,8 +113,8 @@ impl Order {
         });
         let curve = Curve::Hilbert.order(&middles);
         let items = curve.order();
-        let names = items.chunks(WIDTH).map(|eight| {
-            let corners = |lane: usize| eight.get(lane).map_or([0; 3], |&item| corners(item as usize));
+        let names = items.chunks(WIDTH).map(|items| {
+            let corners = |lane: usize| items.get(lane).map_or([0; 3], |&item| corners(item as usize));
             let corners: [[u32; 3]; WIDTH] = std::array::from_fn(corners);
             [0, 1, 2].map(|k| u32x16::from(corners.map(|corners| corners[k])))
         });
@@ -126,7 +126,7 @@ impl Order {
 pub(super) struct Tree {
     /// Which primitive each slot of the lowest nodes has.
     order: Order,
-    /// Nodes, the lowest level first, up to a level of one. Child `i` of node `g` is node `8 g + i` of the level below.
+    /// Nodes, the lowest level first, up to a level of one. Child `i` of node `g` is node `16 g + i` of the level below.
     levels: Vec<Vec<Node>>,
     origin: [f64; 3],
 }
