@@ -395,6 +395,11 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
         self.time_step
     }
 
+    fn set_time_step(&mut self, _dt: f64) -> bool {
+        // What kernels know of it is in parameters that look like all others.
+        false
+    }
+
     fn parameters(&self, _time: f64) -> Vec<T> {
         encode(&self.parameters, &self.values)
     }

@@ -32,13 +32,13 @@ impl Oracle {
         Ok(())
     }
 
-    /// Takes the same step and compares.
-    pub(crate) fn judge(&mut self, simulation: &dyn AnySimulation) -> Result<()> {
-        self.serial.step()?;
+    /// Takes the same step, not beyond a time, and compares.
+    pub(crate) fn judge(&mut self, simulation: &dyn AnySimulation, time: f64) -> Result<()> {
+        self.serial.step_until(time)?;
         let Some(exact) = &mut self.exact else {
             return simulation.compare(&*self.serial).context("the run differs from the serial oracle");
         };
-        exact.step()?;
+        exact.step_until(time)?;
         for part in simulation.fields() {
             let [gpu, serial] = [simulation.field(&part.name)?, self.serial.field(&part.name)?];
             let exact = exact.field(&part.name)?.values;

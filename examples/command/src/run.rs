@@ -110,11 +110,19 @@ impl Run {
     /// # Errors
     /// Divergence or a difference from the oracle.
     pub fn step(&mut self) -> Result<()> {
+        self.step_until(f64::INFINITY)
+    }
+
+    /// The same, but not beyond a time: see [`AnySimulation::step_until`].
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub fn step_until(&mut self, time: f64) -> Result<()> {
         let simulation = &mut *self.scene.simulation;
-        let Some(oracle) = &mut self.oracle else { return Ok(simulation.step()?) };
+        let Some(oracle) = &mut self.oracle else { return Ok(simulation.step_until(time)?) };
         oracle.follow(simulation)?;
-        simulation.step()?;
-        oracle.judge(simulation)
+        simulation.step_until(time)?;
+        oracle.judge(simulation, time)
     }
 
     /// Goes on from a checkpoint, with the oracle beside it if there is one.

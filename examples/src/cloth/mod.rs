@@ -394,6 +394,11 @@ impl Program for Cloth {
         self.dt
     }
 
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        self.dt = dt;
+        true
+    }
+
     fn parameters(&self, time: f64) -> Parameters<f64> {
         // Gusts: the wind swells and fades once in two seconds.
         let gust = 1.0 + 0.5 * Real::sin(std::f64::consts::PI * time);

@@ -176,6 +176,11 @@ impl Program for Heat {
         self.scene.dt
     }
 
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        self.scene.dt = dt;
+        true
+    }
+
     fn parameters(&self, _time: f64) -> Parameters<f64> {
         self.scene.parameters()
     }

@@ -236,6 +236,11 @@ impl Program for Softbody {
         self.options.dt
     }
 
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        self.options.dt = dt;
+        true
+    }
+
     fn parameters(&self, time: f64) -> Parameters<f64> {
         let options = &self.options;
         Parameters {

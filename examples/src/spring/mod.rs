@@ -121,6 +121,11 @@ impl Program for Spring {
         self.dt
     }
 
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        self.dt = dt;
+        true
+    }
+
     fn parameters(&self, _time: f64) -> Parameters<f64> {
         Parameters { rest: self.rest, stiffness: 1.0 / self.rest, damping: self.damping, dt: self.dt }
     }

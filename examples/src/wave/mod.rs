@@ -155,6 +155,11 @@ impl Program for Wave {
         self.dt
     }
 
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        self.dt = dt;
+        true
+    }
+
     fn parameters(&self, _time: f64) -> Parameters<f64> {
         Parameters { dt: self.dt, tension: self.speed * self.speed, damping: self.damping }
     }

@@ -12,6 +12,9 @@ pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
     /// See [`Program::time_step`].
     fn time_step(&self) -> f64;
 
+    /// See [`Program::set_time_step`].
+    fn set_time_step(&mut self, dt: f64) -> bool;
+
     /// See [`Program::parameters`]: all reals.
     fn parameters(&self, time: f64) -> Vec<T>;
 
@@ -37,6 +40,10 @@ pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
 impl<P: Program, T: Number> AnyProgram<T> for P {
     fn time_step(&self) -> f64 {
         Program::time_step(self)
+    }
+
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        Program::set_time_step(self, dt)
     }
 
     fn parameters(&self, time: f64) -> Vec<T> {

@@ -75,9 +75,17 @@ pub trait Kernels: Send + Sync + Sized + 'static {
 
 /// A physical model on a mesh. The crate's front page has a complete one.
 pub trait Program: Kernels {
-    /// The time that one step advances, in seconds: 1 unless overridden. Asked before each step.
+    /// The time that one step advances, in seconds: 1 unless overridden. Asked before each step. Where the step says itself how long it
+    /// [lasts](Stages::lasts), the longest that it may.
     fn time_step(&self) -> f64 {
         1.0
+    }
+
+    /// Takes another time step from now on, in seconds, and returns whether it did: [`AnySimulation::step_until`](crate::AnySimulation::step_until)
+    /// shortens a step by it. Unless overridden nothing is changed.
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        let _ = dt;
+        false
     }
 
     /// The parameters of the step that starts at `time`, in seconds. A program with parameters must override it: building is an error that

@@ -25,6 +25,8 @@ pub(crate) struct StageList {
     is_double_buffered: bool,
     precision: Precision,
     stages: Vec<Stage>,
+    /// Which global says how long the step lasts, if one does.
+    lasts: Option<usize>,
     fault: Option<String>,
 }
 
@@ -106,17 +108,58 @@ impl<P: Kernels> Stages<P> {
         kernel: K,
         into: impl for<'a> FnOnce(&'a mut P::Globals<f64>) -> &'a mut f64,
     ) {
-        // Where it points is found by what a write through it changes.
-        let mut globals = P::Globals::<f64>::build(|_| 0.0);
-        *into(&mut globals) = 1.0;
-        let mut place = None;
-        globals.each(|k, x| place = if x == 1.0 { Some(k) } else { place });
-        self.list.reduce(Named::of(&kernel), place);
+        self.list.reduce(Named::of(&kernel), place_of::<P>(into));
     }
 
     /// Computes new globals.
     pub fn scalar<K: Scalar<P>>(&mut self, kernel: K) {
         self.list.scalar(Named::of(&kernel));
+    }
+
+    /// The step lasts as long as a global says when it is over, in seconds, which must be above 0: a time step that is chosen from what the
+    /// step has measured. [`Program::time_step`](crate::Program::time_step) is then the longest that it may be. A GPU is waited for.
+    ///
+    /// ```
+    /// use meshweft::{AnySimulation, Mesh, Program, Simulation, Stages, kernels, record, vertex};
+    /// vertex! { struct Falling<R> { height: R, speed: R } }
+    /// record! {
+    ///     struct Parameters<R> { longest: R }
+    ///     struct Chosen<R> { fastest: R, dt: R }
+    /// }
+    /// struct Fall { dt: f64 }
+    /// kernels! {
+    ///     for Fall: Falling, Parameters, Chosen;
+    ///     max Fastest |_, own, _| own.speed;
+    ///     // Nothing moves by more than 0.05 m.
+    ///     scalar Choose |p| Chosen { dt: p.longest.min(R::lit(0.05) / p.globals.fastest), ..p.globals };
+    ///     map Move |p, own| {
+    ///         let speed = own.speed + p.globals.dt;
+    ///         Falling { speed, height: own.height - speed * p.globals.dt }
+    ///     };
+    /// }
+    /// impl Program for Fall {
+    ///     fn time_step(&self) -> f64 { self.dt }
+    ///     fn set_time_step(&mut self, dt: f64) -> bool { self.dt = dt; true }
+    ///     fn parameters(&self, _: f64) -> Parameters<f64> { Parameters { longest: self.dt } }
+    ///     fn globals(&self) -> Chosen<f64> { Chosen { fastest: 0.0, dt: 0.0 } }
+    ///     fn initial(&self, _: &Mesh, _: u32) -> Falling<f64> { Falling { height: 100.0, speed: 1.0 } }
+    ///     fn step(&self, stages: &mut Stages<Self>) {
+    ///         stages.reduce(Fastest, |g| &mut g.fastest);
+    ///         stages.scalar(Choose);
+    ///         stages.map(Move);
+    ///         stages.lasts(|g| &mut g.dt);
+    ///     }
+    /// }
+    /// let mut fall = Simulation::builder(Mesh::cloud(vec![[0.0; 3]; 4]), Fall { dt: 0.1 }).precision::<f64>().build()?;
+    /// while fall.time() < 1.0 {
+    ///     fall.step_until(1.0)?;
+    /// }
+    /// assert_eq!(fall.time(), 1.0);
+    /// assert!((fall.vertex(0)?.speed - 2.0).abs() < 1e-12 && fall.steps() > 20);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn lasts(&mut self, global: impl for<'a> FnOnce(&'a mut P::Globals<f64>) -> &'a mut f64) {
+        self.list.lasts(place_of::<P>(global));
     }
 
     /// Repeats stages until a test of the globals holds, at most `most` times. The test comes first: if it holds already,
@@ -128,20 +171,29 @@ impl<P: Kernels> Stages<P> {
     }
 }
 
+/// Which global that is: what a write through it changes.
+fn place_of<P: Kernels>(global: impl for<'a> FnOnce(&'a mut P::Globals<f64>) -> &'a mut f64) -> Option<usize> {
+    let mut globals = P::Globals::<f64>::build(|_| 0.0);
+    *global(&mut globals) = 1.0;
+    let mut place = None;
+    globals.each(|k, x| place = if x == 1.0 { Some(k) } else { place });
+    place
+}
+
 impl StageList {
     /// None so far. `known`: identity of each kernel. `is_double_buffered`: whether the order is
     /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
     pub(crate) fn new<T: Number>(known: Vec<KernelId>, is_double_buffered: bool) -> StageList {
-        StageList { known, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), fault: None }
+        StageList { known, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), lasts: None, fault: None }
     }
 
-    /// All that were told.
+    /// All that were told, and which global says how long they last, if one does.
     ///
     /// # Errors
     /// A stage with a kernel that is not known, or that no engine can run.
-    pub(crate) fn finish(self) -> Result<Vec<Stage>> {
+    pub(crate) fn finish(self) -> Result<(Vec<Stage>, Option<usize>)> {
         match self.fault {
-            None => Ok(self.stages),
+            None => Ok((self.stages, self.lasts)),
             Some(fault) => Err(Error::Program(fault)),
         }
     }
@@ -189,6 +241,13 @@ impl StageList {
         };
         if let Some((kernel, settings)) = self.find(&kernel) {
             self.stages.push(Stage::Reduce { kernel, settings, into });
+        }
+    }
+
+    pub(crate) fn lasts(&mut self, global: Option<usize>) {
+        match global {
+            Some(_) => self.lasts = global,
+            None => self.refuse("a step lasts as long as something says that is no global".into()),
         }
     }
 

@@ -49,6 +49,33 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// it does not name, or its time step or a parameter is not finite: the step is then not taken.
     fn step(&mut self) -> Result<()>;
 
+    /// Advances one time step that ends at `time` at the latest, in seconds, if the program can [shorten](crate::Program::set_time_step) it;
+    /// then `time` is what [`AnySimulation::time`] says, not a sum that is rounded. What lies in the past, or is a whole step away but for
+    /// 10^-6 of it, changes no step.
+    ///
+    /// # Errors
+    /// As [`AnySimulation::step`].
+    ///
+    /// ```
+    /// # use meshweft::{AnySimulation, Mesh, Program, Simulation, Stages, kernels, vertex};
+    /// # vertex! { struct Cell<R> { value: R } }
+    /// # struct Plain { dt: f64 }
+    /// # kernels! { for Plain: Cell; map Keep |_, own| own; }
+    /// # impl Program for Plain {
+    /// #     fn time_step(&self) -> f64 { self.dt }
+    /// #     fn set_time_step(&mut self, dt: f64) -> bool { self.dt = dt; true }
+    /// #     fn initial(&self, _: &Mesh, _: u32) -> Cell<f64> { Cell { value: 0.0 } }
+    /// #     fn step(&self, stages: &mut Stages<Self>) { stages.map(Keep) }
+    /// # }
+    /// # let mut simulation = Simulation::builder(Mesh::cloud(vec![[0.0; 3]]), Plain { dt: 0.3 }).build()?;
+    /// while simulation.time() < 1.0 {
+    ///     simulation.step_until(1.0)?;
+    /// }
+    /// assert_eq!((simulation.steps(), simulation.time(), simulation.time_step()), (4, 1.0, 0.3));
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    fn step_until(&mut self, time: f64) -> Result<()>;
+
     /// Waits until all steps are done: a GPU is asked for them and works on while the caller does. Reading the state waits
     /// too.
     ///
@@ -68,7 +95,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// Simulated time in seconds: the sum of all time steps taken.
     fn time(&self) -> f64;
 
-    /// The time that the next step advances, in seconds.
+    /// The time that the next step advances, in seconds; the longest that it may, where [steps say](crate::Stages::lasts) how long they last.
     fn time_step(&self) -> f64;
 
     /// The mesh, as it was given.

@@ -57,6 +57,9 @@ pub(super) trait Typed<T: Number>: AnySimulation {
     fn write(&mut self, name: &str, len: usize, from: &dyn Fn(usize) -> f64) -> Result<()>;
 }
 
+/// A share of a time step that times, which are sums that are rounded, are off by at most.
+const ROUNDING: f64 = 1e-6;
+
 /// A program on a mesh, with its state.
 pub(super) struct Core<T: Number> {
     pub(super) mesh: Arc<Mesh>,
@@ -151,7 +154,7 @@ impl<T: Number> Typed<T> for Core<T> {
     }
 
     fn run(&mut self, list: StageList) -> Result<()> {
-        self.aside(list.finish()?)
+        self.aside(list.finish()?.0)
     }
 
     fn measure(&mut self, kernel: KernelId, name: &str, settings: Settings) -> Result<f64> {
@@ -241,8 +244,26 @@ impl<T: Number> AnySimulation for Core<T> {
         if !dt.is_finite() {
             return Err(Error::Program(format!("the time step is {dt}: it must be finite")));
         }
-        let stages = self.stages()?;
-        self.advance(stages, dt)
+        let (stages, lasts) = self.stages()?;
+        let before = self.clock.time;
+        self.advance(stages, dt)?;
+        lasts.map_or(Ok(()), |global| self.last(global, before))
+    }
+
+    fn step_until(&mut self, time: f64) -> Result<()> {
+        let (dt, left) = (self.program.time_step(), time - self.clock.time);
+        // What is all but whole stays whole: times are sums that are rounded.
+        let is_short = left > 0.0 && left < dt * (1.0 - ROUNDING);
+        if !is_short || !self.program.set_time_step(left) {
+            return self.step();
+        }
+        let result = self.step();
+        self.program.set_time_step(dt);
+        result?;
+        if (self.clock.time - time).abs() <= dt * ROUNDING {
+            self.clock.time = time;
+        }
+        Ok(())
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -533,7 +554,7 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn run_once(&mut self) -> Result<()> {
-        let stages = self.stages()?.into_iter().flat_map(Stage::once).collect();
+        let stages = self.stages()?.0.into_iter().flat_map(Stage::once).collect();
         self.aside(stages)
     }
 

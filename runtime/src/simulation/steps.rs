@@ -11,8 +11,8 @@ use std::iter;
 use std::time::Instant;
 
 impl<T: Number> Core<T> {
-    /// The stages of the next step, as the program tells them.
-    pub(super) fn stages(&self) -> Result<Vec<Stage>> {
+    /// The stages of the next step, as the program tells them, and which global says how long it lasts, if one does.
+    pub(super) fn stages(&self) -> Result<(Vec<Stage>, Option<usize>)> {
         self.program.step(self.list()).finish()
     }
 
@@ -53,6 +53,19 @@ impl<T: Number> Core<T> {
         if !progress.is_pending {
             self.settled(progress);
         }
+        Ok(())
+    }
+
+    /// The step that was taken at the time `before` has lasted as long as a global says.
+    pub(super) fn last(&mut self, global: usize, before: f64) -> Result<()> {
+        self.wait()?;
+        let lasted = self.engine.globals()?[global].to_f64();
+        if !(lasted > 0.0 && lasted.is_finite()) {
+            let name = self.table.records.globals.name(global).0;
+            let step = self.clock.steps;
+            return Err(Error::Program(format!("step {step} lasts {lasted} s by global {name}: it must be above 0")));
+        }
+        self.clock.time = before + lasted;
         Ok(())
     }
 

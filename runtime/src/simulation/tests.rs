@@ -3,6 +3,7 @@
 pub(crate) mod changing;
 pub(crate) mod elements;
 mod graphs;
+mod time;
 
 use super::*;
 use crate::conformance::orders;

@@ -18,7 +18,7 @@ impl<T: Number> Core<T> {
     /// See [`AnySimulation::workload`].
     pub(super) fn work(&self, threads: usize, parts: &[f64]) -> Result<Workload> {
         let mut steps = Steps::default();
-        steps.add(&self.stages()?);
+        steps.add(&self.stages()?.0);
         steps.flush();
         let (layout, shape) = (&self.layout, self.layout.shape);
         // Shared state in and out, private state in and out.

@@ -53,6 +53,29 @@ fn convert_writes_what_it_says() {
 }
 
 #[test]
+fn a_mesh_in_millimeters_is_noticed_and_scaled() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    good(&["convert", "sheet:4", &to("part.obj"), "--scale", "1000"]);
+    let run = |mesh: &str| {
+        let ended =
+            meshweft(&["run", "heat", "--mesh", mesh, "--steps", "1", "--no-pictures", "--quiet", "--out", &to("out")]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        ended.err
+    };
+    let said = run(&to("part.obj"));
+    let wanted = format!("convert {} {} --scale 0.001`", to("part.obj"), to("part.m.vtu"));
+    assert!(said.contains("the mesh is 1 000 m wide; if it is in mm") && said.contains(&wanted), "{said}");
+    good(&["convert", &to("part.obj"), &to("part.m.vtu"), "--scale", "0.001"]);
+    assert_eq!(io::read(Path::new(&to("part.m.vtu"))).unwrap().bounds(), [[0.0; 3], [1.0, 1.0, 0.0]]);
+    assert!(!run(&to("part.m.vtu")).contains("wide"));
+    // What is generated is as large as it says.
+    assert!(!run("sheet:4").contains("wide"));
+    bad(&["convert", "sheet:4", &to("a.vtu"), "--scale", "0"], "take a number above 0");
+    bad(&["convert", "sheet:4", &to("a.glb"), "--scale", "2"], "--scale is for files of meshes");
+}
+
+#[test]
 fn models_have_the_states_of_a_run_and_its_colors() {
     let folder = tempfile::tempdir().unwrap();
     let to = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -396,7 +396,8 @@ fn until_a_time_takes_the_steps_that_lead_there() {
     let run = |more: &[&str]| small(folder.path(), &[&["--set", "dt=0.1"], more].concat());
     let report = run(&["--until", "0.3"]);
     assert_eq!((report["steps"].as_u64(), report["until_s"].as_f64()), (Some(3), Some(0.3)));
-    assert_eq!(run(&["--until", "0.31"])["steps"], 4);
+    let report = run(&["--until", "0.31", "--verify"]);
+    assert_eq!((report["steps"].as_u64(), report["time_s"].as_f64()), (Some(4), Some(0.31)), "the last is shorter");
     assert_eq!(run(&["--until", "0.3", "--steps", "5"])["steps"], 5, "the later one counts");
     let out = folder.path().to_str().unwrap();
     let text = good(&[&["run"], SMALL, &["--set", "dt=0.1", "--until", "0", "--out", out]].concat());

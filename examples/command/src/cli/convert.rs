@@ -25,6 +25,9 @@ pub(super) struct Arguments {
     /// Write the surface alone: of solids the facets that only one cell has
     #[arg(long)]
     surface: bool,
+    /// Multiply all coordinates by that, as in --scale 0.001 from millimeters to meters
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    scale: Option<f64>,
     /// For a .glb, the field that gives the color: one of points or cells (of cells, its mean around each vertex), vectors by their length
     #[arg(long, alias = "colour", value_name = "FIELD")]
     color: Option<String>,
@@ -34,12 +37,22 @@ const EXAMPLES: &str = "\
 Examples:
   meshweft convert part.msh part.vtu
   meshweft convert part.msh skin.ply --surface       the outside of a solid
+  meshweft convert part.stl part.vtu --scale 0.001   from millimeters to meters
   meshweft convert box:64 box.vtu --seed 3
   meshweft convert out/EXAMPLE/EXAMPLE.pvd moves.glb --color FIELD     the states of a run, which are played";
+
+/// Reads a factor for `--scale`.
+fn factor(word: &str) -> Result<f64, String> {
+    let factor = word.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
+    factor.ok_or_else(|| "take a number above 0".to_string())
+}
 
 /// Reads, writes and says what was written.
 pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcome> {
     if arguments.to.extension().is_some_and(|end| end.eq_ignore_ascii_case("glb")) {
+        if arguments.scale.is_some() {
+            bail!("--scale is for files of meshes: a .glb is as large as what it shows");
+        }
         model::write(&arguments.from, &arguments.to, arguments.seed, arguments.color.as_deref(), console)?;
         return Ok(Outcome::Done);
     }
@@ -55,6 +68,9 @@ pub(super) fn run(arguments: &Arguments, console: &mut Console) -> Result<Outcom
         if mesh.points().is_empty() {
             bail!("{} has no surface: its cells are edges or vertices", arguments.from.to_string_lossy());
         }
+    }
+    if let Some(scale) = arguments.scale {
+        mesh.set_points(mesh.points().iter().map(|p| p.map(|x| scale * x)).collect())?;
     }
     io::write(&arguments.to, &mesh)?;
     let kinds = mesh.cells().counts();

@@ -292,7 +292,7 @@ fn advance(
             return Ok(None);
         }
         let clock = Instant::now();
-        let result = run.step();
+        let result = goal.step(run);
         stepped += clock.elapsed();
         if let Err(error) = result {
             // What its settings have led to is a result like any other.

@@ -45,6 +45,22 @@ impl Goal {
         }
     }
 
+    /// Takes a step that ends where the run is to end, at the latest.
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub(super) fn step(&self, run: &mut Run) -> Result<()> {
+        run.step_until(self.until.unwrap_or(f64::INFINITY))
+    }
+
+    /// About how many steps the run will have taken when it ends.
+    pub(super) fn expected_steps(&self, run: &Run) -> u64 {
+        match self.until {
+            Some(until) if run.time() > 0.0 => (run.steps() as f64 * until / run.time() - ROUNDING).ceil() as u64,
+            _ => self.steps,
+        }
+    }
+
     /// Whether there is a condition, so that each step is to be judged.
     pub(super) fn is_judged(&self) -> bool {
         self.stop.is_some()

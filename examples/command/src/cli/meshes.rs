@@ -21,6 +21,20 @@ pub fn mesh(name: &str) -> Result<Mesh> {
     open(OsStr::new(name), 1, MESH, &mut std::io::sink())
 }
 
+/// What to ask where the scene of a mesh file is as large as a house: files have no units, and many are in millimeters.
+pub(super) fn unit_note(name: &OsStr, scene: &Mesh) -> Option<String> {
+    const HOUSE: f64 = 20.0;
+    let [low, high] = scene.bounds();
+    let wide = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
+    let name = name.to_string_lossy();
+    (wide > HOUSE && generate::find(&name).is_none()).then(|| {
+        let wide = text::quantity(wide, "m");
+        let to = Path::new(&*name).with_extension("m.vtu");
+        let [from, to] = [Path::new(&*name), &to].map(text::quoted);
+        format!("the mesh is {wide} wide; if it is in mm, run `meshweft convert {from} {to} --scale 0.001` first")
+    })
+}
+
 /// Generates the mesh of a spec, or reads the file of that name, if there is memory for what is to be done with it; what the reader has to say
 /// goes to `err`.
 pub(super) fn open(name: &OsStr, seed: u64, cost: Cost, err: &mut dyn Write) -> Result<Mesh> {

@@ -57,6 +57,11 @@ impl Pace {
         (self.last.done > half.done && seconds > 0.0).then(|| (self.last.done - half.done) as f64 / seconds)
     }
 
+    /// So many steps are to be done in all.
+    pub(super) fn expect(&mut self, total: u64) {
+        self.total = total;
+    }
+
     /// Seconds that are left; `None` before the first step.
     pub(super) fn left(&self) -> Option<f64> {
         let (half, last) = (self.half(), self.last);

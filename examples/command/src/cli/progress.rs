@@ -46,6 +46,15 @@ impl Progress {
         Progress { how, what, range, pace, start: Instant::now(), next }
     }
 
+    /// So many are to be done in all, as far as is known now.
+    pub(super) fn expect(&mut self, total: u64) {
+        self.range.end = total.max(self.range.start);
+        self.pace.expect(self.range.end - self.range.start);
+        if let How::Bar(bar) = &self.how {
+            bar.set_length(self.range.end);
+        }
+    }
+
     /// Shows that `done` are done, if it is time to show something, with what else there is to say. `saving`: how much of the time so
     /// far went to saving.
     pub(super) fn reach(&mut self, done: u64, saving: Duration, more: impl FnOnce() -> String, console: &mut Console) {

@@ -27,6 +27,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// A set-up that takes so many seconds is told of.
+const SLOW_SETUP_S: f64 = 1.0;
+
 /// What to run and what to keep.
 #[derive(Args)]
 #[command(args_override_self = true, after_help = EXAMPLES)]
@@ -36,7 +39,7 @@ pub(super) struct Arguments {
     /// Time steps [default: see `meshweft list`]
     #[arg(long, value_name = "N", value_parser = at_least::<0>, overrides_with = "until")]
     steps: Option<u64>,
-    /// Instead of --steps: simulated seconds; the first step at which they have passed is the last
+    /// Instead of --steps: simulated seconds. The last step is as short as it takes to end there
     #[arg(long, value_name = "SECONDS", value_parser = goal::time, overrides_with = "steps")]
     until: Option<f64>,
     /// Stop before, after the first step at which a measured quantity is below or above a bound, as in --stop 'energy<0.5'.
@@ -315,6 +318,9 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
     if let Some(note) = run.note() {
         writeln!(console.err, "{}: {note}", plan.entry.info.name)?;
     }
+    if let Some(note) = meshes::unit_note(&plan.mesh, run.mesh()) {
+        writeln!(console.err, "note: {note}")?;
+    }
     #[cfg(feature = "cluster")]
     if let Some(note) = plan::slower(plan, &run) {
         writeln!(console.err, "{note}")?;
@@ -456,6 +462,7 @@ fn advance(
 ) -> Result<(Duration, bool)> {
     let mut wall = Duration::ZERO;
     while !met && !goal.is_reached(run) && console.signals.count() == 0 {
+        progress.expect(goal.expected_steps(run));
         progress.reach(run.steps(), output.spent() + checkpoints.spent, || hosts::slowest(&run.hosts()), console);
         let may_step = watch.may_step(name, run, console)?;
         if watch.changes.take_fresh() {
@@ -504,7 +511,7 @@ fn draw(output: Output, run: &Run, quiet: bool, console: &mut Console) -> Result
 /// Takes a step, and waits for it if it is to be saved. What is left to write of the last one that was is written while steps are under
 /// way: it belongs to their time. Returns whether the condition holds that may end the run.
 fn step(run: &mut Run, output: &mut Output, goal: &Goal) -> Result<bool> {
-    run.step()?;
+    goal.step(run)?;
     if output.is_due(run.steps()) || goal.is_judged() {
         if run.is_pending() {
             output.catch_up(run)?;
@@ -625,7 +632,7 @@ impl Report {
     /// What was run, how long it took, and whether it was right: a name and a value each.
     fn rows(&self, end: &End, goal: &Goal) -> Vec<(&'static str, String)> {
         let settings: Vec<_> = self.settings.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
-        let total: f64 = self.setup_s.values().filter_map(Value::as_f64).sum();
+        let setup_s: f64 = self.setup_s.values().filter_map(Value::as_f64).sum();
         let stages =
             self.setup_s.iter().map(|(stage, s)| format!("{stage} {}", text::seconds(s.as_f64().unwrap_or(0.0))));
         let stages = stages.collect::<Vec<_>>().join(", ");
@@ -635,7 +642,7 @@ impl Report {
         let stopped = if self.interrupted { format!(" of {}: stopped", goal.steps) } else { String::new() };
         let share = 100.0 * self.saving_s / (self.wall_s + self.saving_s).max(f64::MIN_POSITIVE);
         let [vertices, cells, edges] = [self.vertices, self.cells, self.directed_edges].map(text::count);
-        let [wall, total, saving, drawing] = [self.wall_s, total, self.saving_s, self.drawing_s].map(text::seconds);
+        let [wall, total, saving, drawing] = [self.wall_s, setup_s, self.saving_s, self.drawing_s].map(text::seconds);
         let (steps, time) = (text::count(self.steps as usize), text::quantity(self.time_s, "s"));
         let beside = |expected: &Expected| expected.beside(self.rounds, self.wall_s);
         let mut rows = vec![
@@ -645,10 +652,16 @@ impl Report {
             ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
             ("steps", format!("{steps}{stopped}{resumed}, to t = {time}")),
             ("wall", format!("{wall} for the steps, {}", text::rate(self.updates_per_s, "updates"))),
-            ("predicted", end.expected.as_ref().map_or_else(String::clone, beside)),
-            ("set-up", format!("{total}: {stages}")),
-            ("output", format!("{saving} while running ({share:.0} % of that time), {drawing} for pictures after it")),
         ];
+        // What says something; --json has all of it.
+        rows.extend(end.expected.as_ref().ok().map(|expected| ("predicted", beside(expected))));
+        if setup_s >= SLOW_SETUP_S {
+            rows.push(("set-up", format!("{total}: {stages}")));
+        }
+        rows.push((
+            "output",
+            format!("{saving} while running ({share:.0} % of that time), {drawing} for pictures after it"),
+        ));
         if self.stalls > 0 {
             let times = text::counted(self.stalls as usize, "time", "times");
             rows.push(("held up", format!("{times}: other programs had the cores; some steps ran on one thread")));
