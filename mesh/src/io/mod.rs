@@ -174,7 +174,7 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 ///
 /// VTU keeps everything: cells of all kinds, fields over points and cells, and groups, each as a cell array
 /// `group.<dimension>.<name>` of zeros and ones. PLY keeps surfaces, edges and point fields; OBJ surfaces, edges and
-/// vertex cells. Coordinates and fields keep all their bits in each.
+/// vertex cells. Coordinates and fields keep all their bits in each: VTU has those in 32 bits that 32 bits hold, in blocks that lz4 has shrunk.
 ///
 /// # Errors
 /// A format that cannot be written or cannot hold the cells, or a file that cannot be written. The file is then as it
@@ -195,11 +195,12 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
     let format = Format::from_path(path)?;
     check(format, mesh).map_err(|message| Error::file(path, Place::Whole, message))?;
-    replace(path, |out| fill(format, mesh, out))?;
+    replace(path, |out| fill(format, mesh, vtu::Form::Packed, out))?;
     Ok(())
 }
 
-/// Writes to `out` what [`write()`] writes to a file of that format.
+/// Writes to `out` what [`write()`] writes to a file of that format; but in VTU all numbers have 64 bits and nothing is compressed, as pieces
+/// of one mesh must be of one kind.
 ///
 /// # Errors
 /// As [`write()`], and those of `out`.
@@ -214,7 +215,7 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
 /// ```
 pub fn encode(format: Format, mesh: &Mesh, out: &mut dyn Write) -> io::Result<()> {
     check(format, mesh).map_err(io::Error::other)?;
-    fill(format, mesh, out)
+    fill(format, mesh, vtu::Form::Plain, out)
 }
 
 /// Writes the index of a mesh that lies in several VTU files, a `.pvtu`, replacing a file of that name.
@@ -258,11 +259,11 @@ fn check(format: Format, mesh: &Mesh) -> Result<(), String> {
 }
 
 /// Writes a mesh that the format can hold.
-fn fill(format: Format, mesh: &Mesh, mut out: &mut dyn Write) -> io::Result<()> {
+fn fill(format: Format, mesh: &Mesh, form: vtu::Form, mut out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Obj => obj::write(&mut out, mesh),
         Format::Ply => ply::write(&mut out, mesh),
-        _ => vtu::write(&mut out, mesh),
+        _ => vtu::write(&mut out, mesh, form),
     }
 }
 

@@ -150,7 +150,7 @@ impl<P: Kernels> Stages<P> {
     ///         stages.lasts(|g| &mut g.dt);
     ///     }
     /// }
-    /// let mut fall = Simulation::builder(Mesh::cloud(vec![[0.0; 3]; 4]), Fall { dt: 0.1 }).precision::<f64>().build()?;
+    /// let mut fall = Simulation::builder(Mesh::from_graph(4, Vec::new())?, Fall { dt: 0.1 }).precision::<f64>().build()?;
     /// while fall.time() < 1.0 {
     ///     fall.step_until(1.0)?;
     /// }

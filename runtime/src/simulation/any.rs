@@ -67,7 +67,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// #     fn initial(&self, _: &Mesh, _: u32) -> Cell<f64> { Cell { value: 0.0 } }
     /// #     fn step(&self, stages: &mut Stages<Self>) { stages.map(Keep) }
     /// # }
-    /// # let mut simulation = Simulation::builder(Mesh::cloud(vec![[0.0; 3]]), Plain { dt: 0.3 }).build()?;
+    /// # let mut simulation = Simulation::builder(Mesh::from_graph(1, Vec::new())?, Plain { dt: 0.3 }).build()?;
     /// while simulation.time() < 1.0 {
     ///     simulation.step_until(1.0)?;
     /// }

@@ -27,7 +27,7 @@ use std::path::Path;
 use self::data::Store;
 use self::numbers::{floats, integers, stored};
 use self::outline::{Data, Dataset, Piece, Section};
-pub(super) use self::write::{check_names, write, write_index};
+pub(super) use self::write::{Form, check_names, write, write_index};
 use super::binary::{PIECE, Scalar};
 use super::draft::Draft;
 use super::vtk_cells::{self, Integers};

@@ -193,26 +193,59 @@ fn joins_pieces() {
     fails(Format::Vtu, format!("{first}{}", wide.replace(">1 2 3 4<", ">1 2<")), "a:23: array \"id\" had another");
 }
 
+/// What is written, which must be read as it was.
+fn written(mesh: &Mesh, form: Form) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut bytes, mesh, form).unwrap();
+    let read = parsed(Format::Vtu, &bytes);
+    let bits = |mesh: &Mesh| -> Vec<u64> {
+        let fields = mesh.point_fields().iter().chain(mesh.cell_fields()).flat_map(|field| &field.values);
+        mesh.points().as_flattened().iter().chain(fields).map(|x| x.to_bits()).collect()
+    };
+    assert_eq!(bits(&read), bits(mesh));
+    assert_eq!((read.cells(), read.groups()), (mesh.cells(), mesh.groups()));
+    bytes
+}
+
 #[test]
 fn writes_what_it_reads() {
     let mut mesh = mixed_surface();
     mesh.add_group(Group { name: "a.b <&> \"c\"".into(), dimension: 2, cells: vec![0, 1] }).unwrap();
-    let mut bytes = Vec::new();
-    write(&mut bytes, &mesh).unwrap();
-    assert_eq!(parsed(Format::Vtu, &bytes), mesh);
-
     let mut cells = Cells::new();
     for kind in CellKind::ALL {
         cells.push(kind, &(0..kind.corners() as u32).collect::<Vec<_>>());
     }
-    let mesh = Mesh::new((0..8).map(|k| [f64::from(k), 0.5, 0.25]).collect(), cells).unwrap();
-    bytes.clear();
-    write(&mut bytes, &mesh).unwrap();
-    assert_eq!(parsed(Format::Vtu, &bytes), mesh);
+    let of_all_kinds = Mesh::new((0..8).map(|k| [f64::from(k), 0.5, 0.25]).collect(), cells).unwrap();
+    for mesh in [mesh, of_all_kinds, Mesh::default()] {
+        for form in [Form::Plain, Form::Packed] {
+            written(&mesh, form);
+        }
+    }
+}
 
-    bytes.clear();
-    write(&mut bytes, &Mesh::default()).unwrap();
-    assert_eq!(parsed(Format::Vtu, &bytes), Mesh::default());
+#[test]
+fn numbers_take_as_few_bits_as_hold_them_and_blocks_shrink() {
+    let mut mesh = crate::generate::generate("sheet:160", 1).unwrap();
+    let plain = written(&mesh, Form::Plain).len();
+    let with = |mesh: &mut Mesh, values: &dyn Fn(usize) -> f64| {
+        let values = (0..mesh.points().len()).map(values).collect();
+        mesh.set_point_field(Field { name: "heat".into(), components: 1, values }).unwrap();
+        let bytes = written(mesh, Form::Packed);
+        (String::from_utf8_lossy(&bytes).into_owned(), bytes.len())
+    };
+    // What 32 bits hold, infinite and negative zero, too; a third; what is no number, whose bits some readers tell apart.
+    let is = |(text, _): &(String, usize), kind: &str| {
+        assert!(text.contains(&format!("type=\"{kind}\" Name=\"heat\"")), "{kind}")
+    };
+    is(&with(&mut mesh, &|i| [0.5, -0.0, f64::INFINITY, f64::from(1e38f32)][i % 4]), "Float32");
+    is(&with(&mut mesh, &|i| if i == 77 { 1.0 / 3.0 } else { 0.5 }), "Float64");
+    is(&with(&mut mesh, &|i| if i == 77 { f64::from_bits(0x7ff8_0000_0000_0001) } else { 0.5 }), "Float64");
+    let (packed, len) = with(&mut mesh, &|i| f64::from((i as f32 * 0.37).sin()));
+    assert!(packed.contains("Int32\" Name=\"connectivity\"") && packed.contains("vtkLZ4DataCompressor"));
+    assert!(len < plain / 2, "{len} of {plain} bytes");
+    // Points in one place shrink to nothing, which no reader would believe.
+    let heap = Mesh::new(vec![[0.0; 3]; 1 << 17], Cells::new()).unwrap();
+    assert!(!String::from_utf8_lossy(&written(&heap, Form::Packed)).contains("compressor"));
 }
 
 #[test]

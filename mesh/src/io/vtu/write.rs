@@ -1,12 +1,15 @@
 //! Writes VTU with its arrays appended as raw bytes, and the index of several such files.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use quick_xml::escape::escape;
 
+use super::super::bounds::{Allowance, FIELDS, SKELETON};
 use super::super::vtk_cells;
 use crate::error::shown_name;
-use crate::mesh::{Group, Mesh};
+use crate::mesh::{Field, Group, Mesh};
+use crate::parallel;
 
 /// Refuses names that XML cannot hold.
 pub(in crate::io) fn check_names(mesh: &Mesh) -> Result<(), String> {
@@ -23,68 +26,135 @@ fn is_xml(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Writes the mesh with everything it has; names must have passed [`check_names`].
-pub(in crate::io) fn write(out: &mut impl Write, mesh: &Mesh) -> io::Result<()> {
-    let (points, cells) = (mesh.points(), mesh.cells());
-    let corner_count = cells.all_corners().len();
-    let mut offset = 0;
-    let mut array = |out: &mut dyn Write, kind: &str, size: usize, name: &str, components: usize, count: usize| {
-        let at = offset;
-        offset += 8 + (size * components * count) as u64; // a header of 8 bytes, then the numbers
+/// How the numbers of a file lie in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::io) enum Form {
+    /// In 64 bits, as they are: pieces of a mesh are read together, and must have the same types.
+    Plain,
+    /// In as few bits as hold them without a loss, in blocks that lz4 has shrunk.
+    Packed,
+}
+
+/// Bytes of a block before it is shrunk: VTK reads whole blocks.
+const BLOCK: usize = 1 << 15;
+
+/// An array as it lies in the file.
+struct Array {
+    tag: String,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    /// `number`: the bytes of number `i`.
+    fn new<const N: usize>(
+        (kind, name): (&str, &str),
+        [components, count]: [usize; 2],
+        form: Form,
+        number: impl Fn(usize) -> [u8; N] + Sync,
+    ) -> Array {
+        let len = components * count;
+        let raw = |range: Range<usize>| range.flat_map(&number).collect::<Vec<u8>>();
+        let bytes = match form {
+            Form::Plain => [((N * len) as u64).to_le_bytes().to_vec(), raw(0..len)].concat(),
+            Form::Packed => {
+                let starts = (0..len).step_by(BLOCK / N);
+                let blocks =
+                    parallel::map(starts, |start| lz4_flex::block::compress(&raw(start..len.min(start + BLOCK / N))));
+                let head = [blocks.len(), BLOCK, N * len % BLOCK].into_iter().chain(blocks.iter().map(Vec::len));
+                head.flat_map(|n| (n as u64).to_le_bytes()).chain(blocks.iter().flatten().copied()).collect()
+            }
+        };
         let name = escape(name);
-        writeln!(
-            out,
-            r#"<DataArray type="{kind}" Name="{name}" NumberOfComponents="{components}" format="appended" offset="{at}"/>"#
-        )
-    };
+        let tag =
+            format!(r#"<DataArray type="{kind}" Name="{name}" NumberOfComponents="{components}" format="appended""#);
+        Array { tag, bytes }
+    }
+
+    fn reals(name: &str, components: usize, values: &[f64], form: Form) -> Array {
+        let counts = [components, values.len() / components.max(1)];
+        let is_single = |x: &f64| f64::from(*x as f32).to_bits() == x.to_bits();
+        match form == Form::Packed && values.iter().all(is_single) {
+            true => Array::new(("Float32", name), counts, form, |i| (values[i] as f32).to_le_bytes()),
+            false => Array::new(("Float64", name), counts, form, |i| values[i].to_le_bytes()),
+        }
+    }
+
+    /// `values` are not negative.
+    fn integers(name: &str, values: &[i64], form: Form) -> Array {
+        let counts = [1, values.len()];
+        match form == Form::Packed && values.iter().all(|&x| x <= i64::from(i32::MAX)) {
+            true => Array::new(("Int32", name), counts, form, |i| (values[i] as i32).to_le_bytes()),
+            false => Array::new(("Int64", name), counts, form, |i| values[i].to_le_bytes()),
+        }
+    }
+
+    fn bytes(name: &str, values: &[u8], form: Form) -> Array {
+        Array::new(("UInt8", name), [1, values.len()], form, |i| [values[i]])
+    }
+}
+
+/// Writes the mesh with everything it has; names must have passed [`check_names`].
+pub(in crate::io) fn write(out: &mut impl Write, mesh: &Mesh, form: Form) -> io::Result<()> {
+    let arrays = arrays(mesh, form);
+    let bytes: usize = arrays.iter().flatten().map(|array| array.bytes.len()).sum();
+    let (points, cells) = (mesh.points().len(), mesh.cells().len());
+    let skeleton = 3 * points + 2 * cells + mesh.cells().all_corners().len();
+    let per_point: usize = mesh.point_fields().iter().map(|field| field.components).sum();
+    let per_cell = mesh.cell_fields().iter().map(|field| field.components).sum::<usize>() + mesh.groups().len();
+    let fits = |allowance: Allowance, count: usize| allowance.of(bytes).take(count as u64, "numbers", "").is_ok();
+    if form == Form::Packed && !(fits(SKELETON, skeleton) && fits(FIELDS, per_point * points + per_cell * cells)) {
+        // It shrinks by more than a reader takes for plausible.
+        return write(out, mesh, Form::Plain);
+    }
+    let packed = if form == Form::Packed { " compressor=\"vtkLZ4DataCompressor\"" } else { "" };
     writeln!(
         out,
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" \
-         header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"{}\" NumberOfCells=\"{}\">\n<PointData>",
-        points.len(),
-        cells.len()
+         header_type=\"UInt64\"{packed}>\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"{points}\" NumberOfCells=\"{cells}\">"
     )?;
-    for field in mesh.point_fields() {
-        array(out, "Float64", 8, &field.name, field.components, points.len())?;
+    let mut offset = 0;
+    for (section, arrays) in ["PointData", "CellData", "Points", "Cells"].into_iter().zip(&arrays) {
+        writeln!(out, "<{section}>")?;
+        for array in arrays {
+            writeln!(out, "{} offset=\"{offset}\"/>", array.tag)?;
+            offset += array.bytes.len();
+        }
+        writeln!(out, "</{section}>")?;
     }
-    writeln!(out, "</PointData>\n<CellData>")?;
-    for field in mesh.cell_fields() {
-        array(out, "Float64", 8, &field.name, field.components, cells.len())?;
-    }
-    for group in mesh.groups() {
-        array(out, "UInt8", 1, &name_of(group), 1, cells.len())?;
-    }
-    writeln!(out, "</CellData>\n<Points>")?;
-    array(out, "Float64", 8, "Points", 3, points.len())?;
-    writeln!(out, "</Points>\n<Cells>")?;
-    array(out, "Int64", 8, "connectivity", 1, corner_count)?;
-    array(out, "Int64", 8, "offsets", 1, cells.len())?;
-    array(out, "UInt8", 1, "types", 1, cells.len())?;
-    write!(out, "</Cells>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
+    write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
+    arrays.iter().flatten().try_for_each(|array| out.write_all(&array.bytes))?;
+    writeln!(out, "\n</AppendedData>\n</VTKFile>")
+}
 
-    for field in mesh.point_fields().iter().chain(mesh.cell_fields()) {
-        put(out, field.values.iter().map(|x| x.to_le_bytes()))?;
-    }
-    for group in mesh.groups() {
-        let mut marks = vec![[0]; cells.len()];
-        group.cells.iter().for_each(|&c| marks[c as usize] = [1]);
-        put(out, marks.into_iter())?;
-    }
-    out.write_all(&(24 * points.len() as u64).to_le_bytes())?;
-    points.iter().flatten().try_for_each(|x| out.write_all(&x.to_le_bytes()))?;
-    out.write_all(&(8 * corner_count as u64).to_le_bytes())?;
-    for (kind, corners) in cells.iter() {
+/// The arrays of points, cells, places and corners.
+fn arrays(mesh: &Mesh, form: Form) -> [Vec<Array>; 4] {
+    let cells = mesh.cells();
+    let of_field = |field: &Field| Array::reals(&field.name, field.components, &field.values, form);
+    let groups = mesh.groups().iter().map(|group| {
+        let mut marks = vec![0; cells.len()];
+        group.cells.iter().for_each(|&c| marks[c as usize] = 1);
+        Array::bytes(&name_of(group), &marks, form)
+    });
+    let corners = cells.iter().flat_map(|(kind, corners)| {
         let order = vtk_cells::type_of(kind).1;
-        order.iter().try_for_each(|&k| out.write_all(&i64::from(corners[k]).to_le_bytes()))?;
-    }
+        order.iter().map(|&k| i64::from(corners[k]))
+    });
     let mut end = 0;
     let ends = cells.iter().map(|(kind, _)| {
         end += kind.corners() as i64;
-        end.to_le_bytes()
+        end
     });
-    put(out, ends)?;
-    put(out, cells.iter().map(|(kind, _)| [vtk_cells::type_of(kind).0]))?;
-    writeln!(out, "\n</AppendedData>\n</VTKFile>")
+    let kinds = cells.iter().map(|(kind, _)| vtk_cells::type_of(kind).0);
+    [
+        mesh.point_fields().iter().map(of_field).collect(),
+        mesh.cell_fields().iter().map(of_field).chain(groups).collect(),
+        vec![Array::reals("Points", 3, mesh.points().as_flattened(), form)],
+        vec![
+            Array::integers("connectivity", &corners.collect::<Vec<_>>(), form),
+            Array::integers("offsets", &ends.collect::<Vec<_>>(), form),
+            Array::bytes("types", &kinds.collect::<Vec<_>>(), form),
+        ],
+    ]
 }
 
 /// Writes the index of pieces that each have the fields and groups of `like`, whose names must have passed [`check_names`].
@@ -119,10 +189,4 @@ pub(in crate::io) fn write_index(out: &mut impl Write, like: &Mesh, pieces: &[St
 /// The cell array that a group is stored as.
 fn name_of(group: &Group) -> String {
     format!("group.{}.{}", group.dimension, group.name)
-}
-
-/// Writes numbers behind the header that says how many bytes they take.
-fn put<const N: usize>(out: &mut impl Write, mut numbers: impl ExactSizeIterator<Item = [u8; N]>) -> io::Result<()> {
-    out.write_all(&((N * numbers.len()) as u64).to_le_bytes())?;
-    numbers.try_for_each(|number| out.write_all(&number))
 }
