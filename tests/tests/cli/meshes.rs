@@ -76,6 +76,25 @@ fn a_mesh_in_millimeters_is_noticed_and_scaled() {
 }
 
 #[test]
+fn states_have_the_fields_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let run =
+        [&["run", "wave", "--mesh", "disk:6", "--steps", "2", "--no-pictures", "--quiet", "--out", out][..]].concat();
+    let fields = |more: &[&str]| {
+        good(&[&run[..], more].concat());
+        let mesh = io::read(&folder.path().join("wave_000002.vtu")).unwrap();
+        mesh.point_fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(&["--fields", "velocity,displacement"]), ["displacement", "velocity"]);
+    assert!(fields(&[]).len() > 2);
+    let wrong = |more: &[&str], message: &str| bad(&[&run[..], more].concat(), message);
+    wrong(&["--fields", "speed"], "there is no field \"speed\"; there are displacement, velocity");
+    wrong(&["--fields", "velocity", "--pieces"], "cannot be used with");
+    wrong(&["--fields", "velocity", "--copies", "2"], "cannot be used with");
+}
+
+#[test]
 fn models_have_the_states_of_a_run_and_its_colors() {
     let folder = tempfile::tempdir().unwrap();
     let to = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// The heading of these options in the help.
 const HEADING: &str = "Copies";
 /// What copies do not leave, and how they do not run.
-const NOT_OF_COPIES: [&str; 5] = ["auto", "trace", "view", "pieces", "checkpoint_every"];
+const NOT_OF_COPIES: [&str; 6] = ["auto", "trace", "view", "pieces", "fields", "checkpoint_every"];
 
 /// How many copies, and what varies from one to the next.
 #[derive(Args, Clone, Debug)]
@@ -192,6 +192,7 @@ impl<'a> Scene<'a> {
             steps: 0,
             every: 1,
             state_every: 1,
+            fields: None,
             pictures: !wanted.pictures.no_pictures,
             pieces: false,
             style: wanted.pictures.style(),

@@ -1,6 +1,7 @@
 //! Meshes that the command line names.
 
 use super::memory::{Cost, MESH};
+use super::text;
 use anyhow::{Result, anyhow, bail};
 use meshweft_mesh::{Mesh, generate, io};
 use std::ffi::OsStr;

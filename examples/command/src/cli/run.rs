@@ -13,7 +13,7 @@ use super::programs::Programs;
 use super::progress::Progress;
 use super::signals::Signal;
 use super::watch::Watch;
-use super::{text, verify, watch};
+use super::{meshes, text, verify, watch};
 use crate::output::{self, Config, Files, Output};
 use crate::{Check, Kind, Run, Setting};
 use anyhow::{Context, Result, bail};
@@ -53,6 +53,9 @@ pub(super) struct Arguments {
     /// states as fit into 256 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
+    /// Fields that saved states have, as in --fields position,velocity [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "pieces")]
+    fields: Option<Vec<String>>,
     #[command(flatten)]
     copies: Copies,
     #[command(flatten)]
@@ -336,8 +339,13 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: O
         style: arguments.pictures.style(),
         pieces: arguments.pieces,
         threads: arguments.problem.threads(),
+        fields: arguments.fields.clone(),
         ..Config::new(&arguments.folder()?, plan.entry.info.name, goal.steps, run)
     };
+    let known: Vec<String> = run.fields().into_iter().map(|part| part.name).collect();
+    if let Some(name) = config.fields.iter().flatten().find(|&name| !known.contains(name)) {
+        bail!("--fields: there is no field {name:?}; there are {}", known.join(", "));
+    }
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
     } else if let Some(Resumed { note, .. }) = resumed {

@@ -17,6 +17,8 @@ pub struct Config {
     pub every: u64,
     /// Steps from one state of the series to the next: a multiple of `every`.
     pub state_every: u64,
+    /// The fields that states have; `None` is all. Not with pieces.
+    pub fields: Option<Vec<String>>,
     /// Whether pictures are drawn. Not with pieces.
     pub pictures: bool,
     /// Whether each host writes its own piece of the state.
@@ -77,6 +79,7 @@ impl Config {
             steps,
             every,
             state_every,
+            fields: None,
             pictures: true,
             pieces: false,
             style: Style::default(),

@@ -5,7 +5,7 @@ use super::frame::{Frame, Moment};
 use crate::Run;
 use anyhow::Result;
 use meshweft::Order;
-use meshweft_mesh::{Mesh, io};
+use meshweft_mesh::{Field, Mesh, io};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -17,6 +17,8 @@ pub(super) struct Series {
     digits: usize,
     /// What is written: the whole mesh, unless hosts write pieces of it.
     mesh: Option<Mesh>,
+    /// The fields that are; `None` is all.
+    wanted: Option<Vec<String>>,
     /// The order of the run: with program and mesh, the whole identity of what is written.
     order: Order,
     /// Simulated seconds and name of each file.
@@ -33,7 +35,8 @@ impl Series {
         let digits = config.steps.to_string().len().max(6);
         let mesh = (!config.pieces).then(|| run.mesh().clone());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
-        Series { folder, name, digits, mesh, order, files, pieces: Vec::new(), fresh: Vec::new() }
+        let wanted = config.fields.clone();
+        Series { folder, name, digits, mesh, wanted, order, files, pieces: Vec::new(), fresh: Vec::new() }
     }
 
     /// Writes a state.
@@ -45,7 +48,8 @@ impl Series {
         if let Some(cells) = cells {
             *mesh = mesh.with_cells(cells)?;
         }
-        fields.into_iter().try_for_each(|field| mesh.set_point_field(field))?;
+        let is_wanted = |field: &Field| self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&field.name));
+        fields.into_iter().filter(is_wanted).try_for_each(|field| mesh.set_point_field(field))?;
         let file = format!("{stem}.vtu");
         io::write(&self.folder.join(&file), mesh)?;
         self.list(moment, file)

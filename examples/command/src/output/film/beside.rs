@@ -107,6 +107,7 @@ mod tests {
             steps: 3,
             every: 1,
             state_every: 1,
+            fields: None,
             pictures: true,
             pieces: false,
             style: Style::default(),
