@@ -120,12 +120,10 @@ impl<P: Kernels> Stages<P> {
     /// step has measured. [`Program::time_step`](crate::Program::time_step) is then the longest that it may be. A GPU is waited for.
     ///
     /// ```
-    /// use meshweft::{AnySimulation, Mesh, Program, Simulation, Stages, kernels, record, vertex};
+    /// use meshweft::{Mesh, Program, Simulation, Stages, kernels, record, vertex};
     /// vertex! { struct Falling<R> { height: R, speed: R } }
-    /// record! {
-    ///     struct Parameters<R> { longest: R }
-    ///     struct Chosen<R> { fastest: R, dt: R }
-    /// }
+    /// record! { struct Parameters<R> { longest: R } }
+    /// record! { struct Chosen<R> { fastest: R, dt: R } }
     /// struct Fall { dt: f64 }
     /// kernels! {
     ///     for Fall: Falling, Parameters, Chosen;

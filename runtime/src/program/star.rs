@@ -5,8 +5,8 @@ use crate::number::{Real, array};
 use meshweft_mesh::CellKind;
 use std::sync::Arc;
 
-/// Declares the stars of a program: each a name, how many *other* vertices an incident element has (1 an edge, 2 a triangle,
-/// 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out). The elements of a
+/// Declares the stars of a program: each a name, how many *other* vertices an incident element has (0 a piece of boundary, 1 an edge, 2 a
+/// triangle, 3 a tet, quad or hinge, up to 7 a hex), and the record of its data over `R` (nothing where that is left out). The elements of a
 /// star that is marked `changing` are found anew before each step: see [`Program::renew`](crate::Program::renew). Elements that are
 /// [projected](crate::Project) may have state of their own, whose record stands behind `=>`.
 ///
@@ -332,7 +332,8 @@ impl Stars {
         }
     }
 
-    /// Adds a star from its elements: edges, triangles, tets (or hinges), pyramids, wedges or hexes, by their `K` corners.
+    /// Adds a star from its elements: edges, triangles, tets (or hinges), pyramids, wedges or hexes, by their `K` corners; or vertices, which have
+    /// something around them that joins them to no other, as a [face of the boundary](meshweft_mesh::BoundaryFace) is to a cell.
     ///
     /// `elements`: vertex ids of the mesh, `K = N + 1` an element; one that repeats a vertex is left out. `data` is
     /// called once for every element and corner, in any order and from any thread.
@@ -489,6 +490,7 @@ impl Stars {
 /// The shape of elements that have so many corners, unless another is asked for.
 fn shape_of(corners: usize) -> CellKind {
     match corners {
+        1 => CellKind::Vertex,
         2 => CellKind::Edge,
         3 => CellKind::Triangle,
         4 => CellKind::Tet,

@@ -57,7 +57,7 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// As [`AnySimulation::step`].
     ///
     /// ```
-    /// # use meshweft::{AnySimulation, Mesh, Program, Simulation, Stages, kernels, vertex};
+    /// # use meshweft::{Mesh, Program, Simulation, Stages, kernels, vertex};
     /// # vertex! { struct Cell<R> { value: R } }
     /// # struct Plain { dt: f64 }
     /// # kernels! { for Plain: Cell; map Keep |_, own| own; }

@@ -4,6 +4,7 @@ pub(crate) mod changing;
 pub(crate) mod elements;
 mod graphs;
 mod time;
+mod walls;
 
 use super::*;
 use crate::conformance::orders;

@@ -5,15 +5,14 @@ use super::graphs::engines;
 use super::graphs::hosts;
 #[cfg(feature = "gpu")]
 use crate::conformance::gpu_or_skip;
-use crate::{AnySimulation, Backend, Mesh, Program, Result, Simd, Simulation, Stages, kernels, record, stars, vertex};
+use crate::number::Number;
+use crate::{Backend, Mesh, Program, Result, Simd, Simulation, Stages, kernels, record, stars, vertex};
 use meshweft_mesh::generate::generate;
 
 vertex! { struct Gas<R> { shared u: R } }
 stars! { Edges[1]; }
-record! {
-    struct Longest<R> { dt: R }
-    struct Chosen<R> { fastest: R, dt: R }
-}
+record! { struct Longest<R> { dt: R } }
+record! { struct Chosen<R> { fastest: R, dt: R } }
 
 /// The porous medium equation `u' = Δ u²`, which spreads the faster the denser it is.
 struct Porous {
@@ -63,7 +62,7 @@ fn porous(backend: Backend, simd: Simd, more: f64) -> Simulation<Porous, f64> {
     builder.precision::<f64>().build().unwrap()
 }
 
-fn run(mut gas: impl AnySimulation, until: f64) -> Result<(Vec<f64>, u64, f64)> {
+fn run<T: Number>(mut gas: Simulation<Porous, T>, until: f64) -> Result<(Vec<f64>, u64, f64)> {
     while gas.time() < until {
         gas.step_until(until)?;
     }
@@ -98,7 +97,7 @@ fn time_is_the_sum_of_steps_that_say_how_long_they_last_and_ends_where_it_is_to_
     (0..7).for_each(|_| gas.step_until(0.3).unwrap());
     let mut again = porous(Backend::Cpu { threads: 2 }, Simd::Bits256, 0.0);
     again.restore(&gas.save().unwrap()).unwrap();
-    assert_eq!((run(again, 0.3).unwrap()), (expected.clone()));
+    assert_eq!(run(again, 0.3).unwrap(), expected);
     #[cfg(feature = "gpu")]
     if let Some(backend) = gpu_or_skip() {
         let mesh = generate("chain:30", 1).unwrap();
