@@ -14,6 +14,7 @@ use std::ops::Range;
 macro_rules! by_corners {
     ($corners:expr, $of:ident($($argument:expr),*)) => {
         match $corners {
+            1 => $of::<1>($($argument),*),
             2 => $of::<2>($($argument),*),
             3 => $of::<3>($($argument),*),
             4 => $of::<4>($($argument),*),
