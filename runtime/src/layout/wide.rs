@@ -129,7 +129,8 @@ fn fold<P: Kernels, L: Lanes, U: Lookup<L>, const N: usize, E: Star<N>, A: Recor
     for j in 0..end - start {
         // A loop over what is there already: `array::from_fn` of three large records is no longer inlined.
         let other = |i: usize| lookup.records(&others[(j * N + i) * L::WIDTH..][..L::WIDTH]);
-        let mut shared = [other(0); N];
+        let first = if N == 0 { Record::build(|_| L::lit(0.0)) } else { other(0) };
+        let mut shared = [first; N];
         for i in 1..N {
             shared[i] = other(i);
         }
