@@ -18,12 +18,13 @@
 //!
 //! Materials: [`Membrane`] (St. Venant–Kirchhoff), [`NeoHookean`] (stable, for tets), [`bending`]. Obstacles: [`Plane`], [`Sphere`],
 //! [`Cuboid`], [`Capsule`]. Shapes at rest are plain functions of points, in 64 bits. Elements that move their corners: [`projection`], with
-//! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact.
+//! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact. Finite volumes: what holds at a boundary, by [`walls`].
 
 #![forbid(unsafe_code)]
 
 mod air;
 pub mod bending;
+mod boundary;
 mod contact;
 mod facing;
 mod gap;
@@ -37,6 +38,7 @@ mod tearing;
 mod touching;
 
 pub use air::Air;
+pub use boundary::{Condition, Wall, walls};
 pub use contact::Contact;
 pub use gap::Gap;
 pub use membrane::{Membrane, Panel};

@@ -1,0 +1,144 @@
+//! What holds at the boundary of a mesh: values, fluxes and exchange with what is outside, for finite volumes.
+
+use meshweft::mesh::{BoundaryFace, Dual, Mesh};
+use meshweft::{Real, record};
+
+/// What holds at a face of the boundary, of a quantity that diffuses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Condition {
+    /// Its value there (Dirichlet).
+    Value(f64),
+    /// What flows in through a square meter in a second (Neumann); 0 of an insulated wall.
+    Flux(f64),
+    /// What flows in is so many times the difference of the value outside and that at the face (Robin): `per_difference` in m/s, or W/(m² K) of
+    /// heat where the conductivity is given in W/(m K).
+    Exchange {
+        /// How much for a difference of 1.
+        per_difference: f64,
+        /// The value outside.
+        outside: f64,
+    },
+}
+
+record! {
+    /// A face of the boundary as the cell sees it: the data of a star of elements that join a cell to no other.
+    pub struct Wall<R> {
+        /// What flows in for a difference of 1, with the way from the cell to the face.
+        conductance: R,
+        /// The value outside.
+        outside: R,
+        /// What flows in besides.
+        flow: R,
+    }
+}
+
+impl<R: Real> Wall<R> {
+    /// What flows in a second into a cell that has a value.
+    ///
+    /// ```
+    /// use meshweft_physics::Wall;
+    /// assert_eq!(Wall { conductance: 2.0, outside: 5.0, flow: 0.5 }.inflow(4.0), 2.5);
+    /// ```
+    #[inline(always)]
+    pub fn inflow(self, value: R) -> R {
+        self.conductance * (self.outside - value) + self.flow
+    }
+}
+
+impl Condition {
+    /// The wall of a face of so much `area` (m²; m in 2D), whose middle is `distance` (m, above 0) from that of its cell along the normal.
+    /// `conductivity`: what flows for a gradient of 1.
+    ///
+    /// Source: Patankar, Numerical Heat Transfer and Fluid Flow, 1980, sections 4.2-3 and 4.2-5: conductances in series.
+    ///
+    /// ```
+    /// use meshweft_physics::{Condition, Wall};
+    /// let wall = Condition::Value(100.0).wall(3.0, 2.0, 0.5);
+    /// assert_eq!(wall, Wall { conductance: 12.0, outside: 100.0, flow: 0.0 });
+    /// let wall = Condition::Exchange { per_difference: 6.0, outside: 20.0 }.wall(3.0, 2.0, 0.5);
+    /// assert_eq!(wall, Wall { conductance: 6.0, outside: 20.0, flow: 0.0 });
+    /// assert_eq!(Condition::Flux(7.0).wall(3.0, 2.0, 0.5).inflow(1e6), 14.0);
+    /// ```
+    pub fn wall(self, conductivity: f64, area: f64, distance: f64) -> Wall<f64> {
+        let through = conductivity / distance;
+        match self {
+            Condition::Value(outside) => Wall { conductance: area * through, outside, flow: 0.0 },
+            Condition::Flux(flux) => Wall { conductance: 0.0, outside: 0.0, flow: area * flux },
+            Condition::Exchange { per_difference, outside } => {
+                // What resists is added up; where nothing gets through, nothing flows.
+                let both = per_difference * through / (per_difference + through);
+                Wall { conductance: if both.is_finite() { area * both } else { 0.0 }, outside, flow: 0.0 }
+            }
+        }
+    }
+}
+
+/// The cell and the wall of each face of the boundary, in the order of [`Dual::boundary_faces`], for a star of elements of one corner.
+///
+/// `condition`: what holds at a face, by the name of its group in the mesh file, if it has one. `conductivity`: as [`Condition::wall`] has it.
+///
+/// ```
+/// use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
+/// use meshweft::mesh::generate::generate;
+/// use meshweft_physics::{Condition, Wall, walls};
+///
+/// vertex! { struct Cell<R> { shared temperature: R } }
+/// stars! {
+///     Faces[1]: R; // conductance
+///     Walls[0]: Wall<R>;
+/// }
+/// struct Slab { faces: Vec<([u32; 2], f64)>, walls: Vec<([u32; 1], Wall<f64>)> }
+///
+/// kernels! {
+///     for Slab: Cell;
+///     // The temperature at which as much flows in as out.
+///     update Balance |_, own, around| {
+///         let (inflow, conductance) = around.sum(Faces, |[other], c| (c * (other.temperature - own.temperature), c));
+///         let (more, besides) = around.sum(Walls, |[], wall| (wall.inflow(own.temperature), wall.conductance));
+///         Cell { temperature: own.temperature + (inflow + more) / (conductance + besides) }
+///     };
+/// }
+///
+/// impl Program for Slab {
+///     fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
+///         let (faces, walls) = (self.faces.clone(), self.walls.clone());
+///         stars.add(Faces, faces.iter().map(|face| face.0).collect(), move |i| faces[i.element].1);
+///         stars.add(Walls, walls.iter().map(|wall| wall.0).collect(), move |i| walls[i.element].1);
+///         Ok(())
+///     }
+///     fn initial(&self, _: &Mesh, _: u32) -> Cell<f64> { Cell { temperature: 50.0 } }
+///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Balance, 6000) }
+/// }
+///
+/// // 100 °C at the left; at the right, air of 20 °C that takes 2 W/(m² K); insulated all around. 1 W/(m K).
+/// let mesh = generate("hexes:17x5x5", 1)?;
+/// let dual = mesh.dual()?;
+/// let walls = walls(&mesh, &dual, 1.0, |_group, face| match face.normal[0] {
+///     x if x < -0.5 => Condition::Value(100.0),
+///     x if x > 0.5 => Condition::Exchange { per_difference: 2.0, outside: 20.0 },
+///     _ => Condition::Flux(0.0),
+/// });
+/// let faces = dual.faces.iter().map(|face| (face.cells, face.area * 16.0)).collect();
+/// let mut slab = Simulation::builder(dual.mesh, Slab { faces, walls }).precision::<f64>().build()?;
+/// slab.step()?;
+/// // A meter of the slab resists as 1 (m² K)/W, and its surface as half of that.
+/// let flux = (100.0 - 20.0) / 1.5;
+/// for (place, temperature) in slab.mesh().points().iter().zip(slab.field("temperature")?.values) {
+///     assert!((temperature - (100.0 - flux * place[0])).abs() < 1e-9);
+/// }
+/// # Ok::<(), meshweft::Error>(())
+/// ```
+pub fn walls(
+    mesh: &Mesh,
+    dual: &Dual,
+    conductivity: f64,
+    condition: impl Fn(Option<&str>, &BoundaryFace) -> Condition,
+) -> Vec<([u32; 1], Wall<f64>)> {
+    let wall = |face: &BoundaryFace| {
+        let group = face.group.map(|group| &*mesh.groups()[group].name);
+        let middle = dual.mesh.points()[face.cell as usize];
+        let distance: f64 = (0..3).map(|k| (face.centroid[k] - middle[k]) * face.normal[k]).sum();
+        ([face.cell], condition(group, face).wall(conductivity, face.area, distance))
+    };
+    dual.boundary_faces.iter().map(wall).collect()
+}
