@@ -53,7 +53,11 @@ impl Array {
         number: impl Fn(usize) -> [u8; N] + Sync,
     ) -> Array {
         let len = components * count;
-        let raw = |range: Range<usize>| range.flat_map(&number).collect::<Vec<u8>>();
+        let raw = |range: Range<usize>| {
+            let mut raw = Vec::with_capacity(N * range.len());
+            range.for_each(|i| raw.extend_from_slice(&number(i)));
+            raw
+        };
         let bytes = match form {
             Form::Plain => [((N * len) as u64).to_le_bytes().to_vec(), raw(0..len)].concat(),
             Form::Packed => {
