@@ -174,7 +174,7 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 ///
 /// VTU keeps everything: cells of all kinds, fields over points and cells, and groups, each as a cell array
 /// `group.<dimension>.<name>` of zeros and ones. PLY keeps surfaces, edges and point fields; OBJ surfaces, edges and
-/// vertex cells. Coordinates and fields keep all their bits in each: VTU has those in 32 bits that 32 bits hold, in blocks that lz4 has shrunk.
+/// vertex cells. Coordinates and fields keep all their bits in each: VTU has those in 32 bits that 32 bits hold, in blocks that zlib has shrunk.
 ///
 /// # Errors
 /// A format that cannot be written or cannot hold the cells, or a file that cannot be written. The file is then as it

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use flate2::{Compression, write::ZlibEncoder};
 use quick_xml::escape::escape;
 
 use super::super::bounds::{Allowance, FIELDS, SKELETON};
@@ -31,12 +32,19 @@ fn is_xml(c: char) -> bool {
 pub(in crate::io) enum Form {
     /// In 64 bits, as they are: pieces of a mesh are read together, and must have the same types.
     Plain,
-    /// In as few bits as hold them without a loss, in blocks that lz4 has shrunk.
+    /// In as few bits as hold them without a loss, in blocks that zlib has shrunk: what all readers know.
     Packed,
 }
 
 /// Bytes of a block before it is shrunk: VTK reads whole blocks.
 const BLOCK: usize = 1 << 15;
+
+/// A block as zlib leaves it, at its quickest: slower levels shrink numbers no further.
+fn shrunk(block: &[u8]) -> Vec<u8> {
+    let mut out = ZlibEncoder::new(Vec::with_capacity(block.len()), Compression::fast());
+    let written = out.write_all(block).and_then(|()| out.finish());
+    written.expect("memory takes what is written")
+}
 
 /// An array as it lies in the file.
 struct Array {
@@ -62,8 +70,7 @@ impl Array {
             Form::Plain => [((N * len) as u64).to_le_bytes().to_vec(), raw(0..len)].concat(),
             Form::Packed => {
                 let starts = (0..len).step_by(BLOCK / N);
-                let blocks =
-                    parallel::map(starts, |start| lz4_flex::block::compress(&raw(start..len.min(start + BLOCK / N))));
+                let blocks = parallel::map(starts, |start| shrunk(&raw(start..len.min(start + BLOCK / N))));
                 let head = [blocks.len(), BLOCK, N * len % BLOCK].into_iter().chain(blocks.iter().map(Vec::len));
                 head.flat_map(|n| (n as u64).to_le_bytes()).chain(blocks.iter().flatten().copied()).collect()
             }
@@ -110,7 +117,7 @@ pub(in crate::io) fn write(out: &mut impl Write, mesh: &Mesh, form: Form) -> io:
         // It shrinks by more than a reader takes for plausible.
         return write(out, mesh, Form::Plain);
     }
-    let packed = if form == Form::Packed { " compressor=\"vtkLZ4DataCompressor\"" } else { "" };
+    let packed = if form == Form::Packed { " compressor=\"vtkZLibDataCompressor\"" } else { "" };
     writeln!(
         out,
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" \
