@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Steps from one saved state and frame of the film to the next [default: about 60 frames a run, and as many
-    /// states as fit into 40 MiB]
+    /// states as fit into 64 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
     /// Fields that saved states have, as in --fields position,velocity [default: all]

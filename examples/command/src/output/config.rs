@@ -61,10 +61,10 @@ pub(super) const FRAMES_FILE: &str = "frames";
 /// Frames of a film and lines of a history unless the user says how many.
 pub(super) const FRAMES: u64 = 60;
 /// Bytes of a series unless the user says how many states: each holds the whole mesh, so that a disk is soon full.
-const SERIES_BYTES: u64 = 40 << 20;
+const SERIES_BYTES: u64 = 64 << 20;
 
 impl Config {
-    /// About 60 frames over the run, and as many of them as states as fit into 40 MiB before they are shrunk, but at least first and last.
+    /// About 60 frames over the run, and as many of them as states as fit into 64 MiB before they are shrunk, but at least first and last.
     pub fn new(folder: &Path, name: &'static str, steps: u64, run: &Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
         let numbers: usize = run.fields().iter().map(|part| part.components).sum();
