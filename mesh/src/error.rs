@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Everything this crate refuses, with the place and the way out.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused to open, read or write a file.
@@ -28,6 +28,13 @@ pub enum Error {
     /// An invalid mesh, field, group or generator.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// As it is displayed: what `main` returns is printed so.
+impl fmt::Debug for Error {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
 }
 
 /// Where in a file something is wrong.

@@ -1,7 +1,9 @@
 //! What can go wrong in a simulation.
 
+use std::fmt;
+
 /// Everything the runtime refuses or stops at.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A mesh or a file of one.
@@ -120,6 +122,13 @@ pub enum Error {
         /// The value of the other.
         right: f64,
     },
+}
+
+/// As it is displayed: what `main` returns is printed so.
+impl fmt::Debug for Error {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
 }
 
 impl From<meshweft_checkpoint::Error> for Error {

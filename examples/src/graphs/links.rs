@@ -108,11 +108,24 @@ impl Links {
             let most = degrees.iter().copied().max().unwrap_or(0);
             return Ok(degrees.iter().position(|&degree| degree == most).unwrap_or(0) as u32);
         }
-        let found = match mesh.point_field("id") {
-            Some(ids) => ids.values.iter().position(|&id| id == source),
+        let ids = mesh.point_field("id").map(|field| &field.values);
+        let found = match ids {
+            Some(ids) => ids.iter().position(|&id| id == source),
             None => Some(source as usize).filter(|&v| v < self.vertices && source.fract() == 0.0),
         };
-        let Some(v) = found else { anyhow::bail!("the graph has no vertex {source}: set another source") };
+        let Some(v) = found else {
+            let last = self.vertices.saturating_sub(1) as f64;
+            let [least, most] = ids.map_or([0.0, last], |ids| {
+                [
+                    ids.iter().copied().fold(f64::INFINITY, f64::min),
+                    ids.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                ]
+            });
+            anyhow::bail!(
+                "the graph has no vertex {source}: it has {} from {least} to {most}, as its file counts; set another source",
+                self.vertices
+            );
+        };
         Ok(v as u32)
     }
 }
