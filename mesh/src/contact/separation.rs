@@ -240,8 +240,8 @@ impl Step<'_> {
         }
     }
 
-    /// The gaps among some pairs, and how many of these come near. Notes which vertices have to be `held` back, and the bits of the share of its way that is `open` to each: those
-    /// of numbers that are not negative ascend as they do, so threads can take the least of them in any order.
+    /// The gaps among some pairs, and how many of these come near. Notes which vertices have to be `held` back, and the bits of the share of its
+    /// way that is `open` to each: those of numbers that are not negative ascend as they do, so threads can take the least of them in any order.
     fn gaps<const EDGES: bool>(
         &self,
         pairs: &[[u32; 4]],
