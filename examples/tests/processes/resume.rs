@@ -204,8 +204,8 @@ fn a_full_disk_costs_checkpoints_and_after_three_the_run() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    // The first state takes 0.75 MB and so does the last, a checkpoint 0.2.
-    let (code, left, said) = with("1m");
+    // A state takes 0.1 MB at first, a checkpoint 0.3.
+    let (code, left, said) = with("300k");
     assert_eq!(code, Some(74), "{said}");
     assert!(said.contains("warning: no checkpoint of step ") && said.contains("the third that failed"), "{said}");
     assert!(said.contains("No space left on device"), "{said}");

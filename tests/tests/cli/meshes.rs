@@ -65,7 +65,7 @@ fn a_mesh_in_millimeters_is_noticed_and_scaled() {
     };
     let said = run(&to("part.obj"));
     let wanted = format!("convert {} {} --scale 0.001`", to("part.obj"), to("part.m.vtu"));
-    assert!(said.contains("the mesh is 1 000 m wide; if it is in mm") && said.contains(&wanted), "{said}");
+    assert!(said.contains("the mesh is 1000 m wide; if it is in mm") && said.contains(&wanted), "{said}");
     good(&["convert", &to("part.obj"), &to("part.m.vtu"), "--scale", "0.001"]);
     assert_eq!(io::read(Path::new(&to("part.m.vtu"))).unwrap().bounds(), [[0.0; 3], [1.0, 1.0, 0.0]]);
     assert!(!run(&to("part.m.vtu")).contains("wide"));

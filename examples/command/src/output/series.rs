@@ -19,8 +19,6 @@ pub(super) struct Series {
     mesh: Option<Mesh>,
     /// The fields that are; `None` is all.
     wanted: Option<Vec<String>>,
-    /// Whether places have 32 bits, as all that is computed from them has.
-    is_single: bool,
     /// The order of the run: with program and mesh, the whole identity of what is written.
     order: Order,
     /// Simulated seconds and name of each file.
@@ -37,18 +35,15 @@ impl Series {
         let digits = config.steps.to_string().len().max(6);
         let mesh = (!config.pieces).then(|| run.mesh().clone());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
-        let (wanted, is_single) = (config.fields.clone(), run.precision() == "f32");
-        Series { folder, name, digits, mesh, wanted, is_single, order, files, pieces: Vec::new(), fresh: Vec::new() }
+        let wanted = config.fields.clone();
+        Series { folder, name, digits, mesh, wanted, order, files, pieces: Vec::new(), fresh: Vec::new() }
     }
 
     /// Writes a state.
     pub(super) fn push(&mut self, frame: Frame) -> Result<()> {
-        let Frame { moment, mut points, fields, cells } = frame;
+        let Frame { moment, points, fields, cells } = frame;
         let stem = self.stem(moment);
         let Some(mesh) = &mut self.mesh else { return Ok(()) };
-        if self.is_single {
-            points.iter_mut().flatten().for_each(|x| *x = f64::from(*x as f32));
-        }
         mesh.set_points(points)?;
         if let Some(cells) = cells {
             *mesh = mesh.with_cells(cells)?;
