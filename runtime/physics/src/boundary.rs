@@ -78,54 +78,17 @@ impl Condition {
 /// `condition`: what holds at a face, by the name of its group in the mesh file, if it has one. `conductivity`: as [`Condition::wall`] has it.
 ///
 /// ```
-/// use meshweft::{Mesh, Program, Result, Simulation, Stages, Stars, kernels, stars, vertex};
 /// use meshweft::mesh::generate::generate;
-/// use meshweft_physics::{Condition, Wall, walls};
-///
-/// vertex! { struct Cell<R> { shared temperature: R } }
-/// stars! {
-///     Faces[1]: R; // conductance
-///     Walls[0]: Wall<R>;
-/// }
-/// struct Slab { faces: Vec<([u32; 2], f64)>, walls: Vec<([u32; 1], Wall<f64>)> }
-///
-/// kernels! {
-///     for Slab: Cell;
-///     // The temperature at which as much flows in as out.
-///     update Balance |_, own, around| {
-///         let (inflow, conductance) = around.sum(Faces, |[other], c| (c * (other.temperature - own.temperature), c));
-///         let (more, besides) = around.sum(Walls, |[], wall| (wall.inflow(own.temperature), wall.conductance));
-///         Cell { temperature: own.temperature + (inflow + more) / (conductance + besides) }
-///     };
-/// }
-///
-/// impl Program for Slab {
-///     fn stars(&self, _: &Mesh, stars: &mut Stars) -> Result<()> {
-///         let (faces, walls) = (self.faces.clone(), self.walls.clone());
-///         stars.add(Faces, faces.iter().map(|face| face.0).collect(), move |i| faces[i.element].1);
-///         stars.add(Walls, walls.iter().map(|wall| wall.0).collect(), move |i| walls[i.element].1);
-///         Ok(())
-///     }
-///     fn initial(&self, _: &Mesh, _: u32) -> Cell<f64> { Cell { temperature: 50.0 } }
-///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Balance, 6000) }
-/// }
-///
-/// // 100 °C at the left; at the right, air of 20 °C that takes 2 W/(m² K); insulated all around. 1 W/(m K).
-/// let mesh = generate("hexes:17x5x5", 1)?;
-/// let dual = mesh.dual()?;
-/// let walls = walls(&mesh, &dual, 1.0, |_group, face| match face.normal[0] {
-///     x if x < -0.5 => Condition::Value(100.0),
-///     x if x > 0.5 => Condition::Exchange { per_difference: 2.0, outside: 20.0 },
-///     _ => Condition::Flux(0.0),
+/// use meshweft_physics::{Condition, walls};
+/// let mesh = generate("hexes:5x3x3", 1)?;
+/// // 100 °C at the left, insulated all around; 1 W/(m K).
+/// let walls = walls(&mesh, &mesh.dual()?, 1.0, |_group, face| match face.normal[0] < -0.5 {
+///     true => Condition::Value(100.0),
+///     false => Condition::Flux(0.0),
 /// });
-/// let faces = dual.faces.iter().map(|face| (face.cells, face.area * 16.0)).collect();
-/// let mut slab = Simulation::builder(dual.mesh, Slab { faces, walls }).precision::<f64>().build()?;
-/// slab.step()?;
-/// // A meter of the slab resists as 1 (m² K)/W, and its surface as half of that.
-/// let flux = (100.0 - 20.0) / 1.5;
-/// for (place, temperature) in slab.mesh().points().iter().zip(slab.field("temperature")?.values) {
-///     assert!((temperature - (100.0 - flux * place[0])).abs() < 1e-9);
-/// }
+/// // Through an eighth of a meter, from a face of a quarter by a quarter.
+/// let (cell, wall) = walls.iter().find(|(_, wall)| wall.conductance > 0.0).unwrap();
+/// assert_eq!((*cell, wall.inflow(60.0)), ([0], 0.0625 * 8.0 * 40.0));
 /// # Ok::<(), meshweft::Error>(())
 /// ```
 pub fn walls(
