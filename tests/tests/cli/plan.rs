@@ -125,7 +125,8 @@ fn loops_are_predicted_by_their_iterations_and_searches_not_at_all() {
     bad(&[&["plan", "bfs"], &graph[..], &[out]].concat(), "looks only at what has changed");
     let run = ["run", "bfs", "--mesh", "kronecker:8", "--no-pictures", "--quiet", "--out", out];
     let told = json(&[&run[..], &["--json"]].concat());
-    assert_eq!(told["not_predicted"], "not: bfs looks only at what has changed");
+    let why = told["not_predicted"].as_str().unwrap();
+    assert!(why.starts_with("not: bfs looks only at what has changed"), "{why}");
 }
 
 #[test]
