@@ -45,6 +45,7 @@ mod plan;
 pub mod probe;
 mod programs;
 mod progress;
+mod report;
 mod resume;
 mod run;
 mod shader;
