@@ -33,7 +33,7 @@ record! {
 }
 
 impl<R: Real> Wall<R> {
-    /// What flows in a second into a cell that has a value.
+    /// What flows in a second into a cell that has a value: m³/s times the unit of the value, or W of heat.
     ///
     /// ```
     /// use meshweft_physics::Wall;
@@ -47,7 +47,7 @@ impl<R: Real> Wall<R> {
 
 impl Condition {
     /// The wall of a face of so much `area` (m²; m in 2D), whose middle is `distance` (m, above 0) from that of its cell along the normal.
-    /// `conductivity`: what flows for a gradient of 1.
+    /// `conductivity`: what flows through a square meter in a second for a gradient of 1: m²/s, or W/(m K) of heat.
     ///
     /// Source: Patankar, Numerical Heat Transfer and Fluid Flow, 1980, sections 4.2-3 and 4.2-5: conductances in series.
     ///
@@ -73,9 +73,14 @@ impl Condition {
     }
 }
 
-/// The cell and the wall of each face of the boundary, in the order of [`Dual::boundary_faces`], for a star of elements of one corner.
+/// The cell and the wall of each face of the boundary, in the order of [`Dual::boundary_faces`], for a star of elements of one corner: shape
+/// [boundary faces × 1], and as many walls. Cost O(boundary faces).
 ///
-/// `condition`: what holds at a face, by the name of its group in the mesh file, if it has one. `conductivity`: as [`Condition::wall`] has it.
+/// `dual`: that of `mesh`. `condition`: what holds at a face, by the name of its group in the mesh file, if it has one. `conductivity`: as
+/// [`Condition::wall`] has it.
+///
+/// # Panics
+/// If the dual is of another mesh, which has more groups.
 ///
 /// ```
 /// use meshweft::mesh::generate::generate;
