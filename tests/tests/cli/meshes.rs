@@ -89,7 +89,7 @@ fn states_have_the_fields_that_are_asked_for() {
     assert_eq!(fields(&["--fields", "velocity,displacement"]), ["displacement", "velocity"]);
     assert!(fields(&[]).len() > 2);
     let wrong = |more: &[&str], message: &str| bad(&[&run[..], more].concat(), message);
-    wrong(&["--fields", "speed"], "there is no field \"speed\"; there are displacement, velocity");
+    wrong(&["--fields", "speed"], "unknown field \"speed\": there are displacement, velocity");
     wrong(&["--fields", "velocity", "--pieces"], "cannot be used with");
     wrong(&["--fields", "velocity", "--copies", "2"], "cannot be used with");
 }

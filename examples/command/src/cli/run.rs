@@ -14,6 +14,7 @@ use super::progress::Progress;
 use super::report::{End, Report};
 use super::watch::Watch;
 use super::{meshes, text, verify, watch};
+use crate::names::unknown;
 use crate::output::{self, Config, Files, Output};
 use crate::{Check, Kind, Run, Setting};
 use anyhow::{Context, Result, bail};
@@ -258,9 +259,10 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: O
         fields: arguments.fields.clone(),
         ..Config::new(&arguments.folder()?, plan.entry.info.name, goal.steps, run)
     };
-    let known: Vec<String> = run.fields().into_iter().map(|part| part.name).collect();
-    if let Some(name) = config.fields.iter().flatten().find(|&name| !known.contains(name)) {
-        bail!("--fields: there is no field {name:?}; there are {}", known.join(", "));
+    let fields = run.fields();
+    let known: Vec<&str> = fields.iter().map(|part| &*part.name).collect();
+    if let Some(name) = config.fields.iter().flatten().find(|name| !known.contains(&name.as_str())) {
+        bail!("--fields: {}", unknown("field", name, &known));
     }
     if let Some(every) = arguments.every {
         (config.every, config.state_every) = (every, every);
