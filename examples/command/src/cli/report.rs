@@ -256,10 +256,11 @@ impl Report {
 }
 
 /// A setting as a number if it is one.
-fn as_value(text: &str) -> Value {
+pub(super) fn as_value(text: &str) -> Value {
     text.parse::<f64>().map_or_else(|_| text.into(), Value::from)
 }
 
+/// The same as text, as the table has it.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.as_f64().map(text::number).unwrap_or_default(), str::to_string)
 }

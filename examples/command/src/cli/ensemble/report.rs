@@ -2,6 +2,7 @@
 
 use super::{Done, Scene};
 use crate::cli::console::Console;
+use crate::cli::report::as_value;
 use crate::cli::text;
 use anyhow::Result;
 use meshweft::Metric;
@@ -168,9 +169,4 @@ impl Report<'_> {
         }
         Ok(())
     }
-}
-
-/// A setting as a number if it is one.
-fn as_value(text: &str) -> Value {
-    text.parse::<f64>().map_or_else(|_| text.into(), Value::from)
 }
