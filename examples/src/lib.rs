@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod acceptance;
+pub mod airfoil;
 mod bench;
 pub mod cloth;
 pub mod graphs;
 pub mod heat;
 #[cfg(test)]
 mod live;
+pub mod shallow_water;
 pub mod softbody;
 pub mod spring;
 pub mod wave;
@@ -25,6 +27,8 @@ use meshweft_command::cli::{Programs, Trial};
 pub static EXAMPLES: &[Entry] = &[
     Entry::either::<heat::Implicit, heat::Heat>(),
     Entry::of::<wave::Wave>(),
+    Entry::of::<shallow_water::ShallowWater>(),
+    Entry::of::<airfoil::Airfoil>(),
     Entry::of::<spring::Spring>(),
     Entry::of::<cloth::Cloth>(),
     Entry::of::<softbody::Softbody>(),

@@ -1,5 +1,7 @@
 //! The dual of a mesh: its cells become vertices and the faces between them edges, as finite volumes need it.
 
+mod shown;
+
 use crate::cell::{CellKind, Cells};
 use crate::error::{Error, Result};
 use crate::incidence::Incidence;
@@ -9,6 +11,8 @@ use crate::parallel;
 use crate::sort::{NONE, scatter};
 use rayon::prelude::*;
 use std::sync::atomic::Ordering;
+
+pub use shown::{Means, Shown};
 
 /// The cells of the highest dimension as vertices, and the faces between them: what finite volumes are computed on.
 ///
@@ -20,7 +24,7 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dual {
     /// Points: the centroids of the cells, shape `[c × 3]`. Cells: for each face, the edge between its two cells; two
-    /// cells that share two faces are joined by two edges.
+    /// cells that share two faces are joined by two edges. Files, films and views of it show the cells: its [`primal`](Mesh::primal) mesh.
     pub mesh: Mesh,
     /// The cell of the original mesh that each vertex stands for, ascending. Shape `[c]`.
     pub cells: Vec<u32>,
@@ -139,7 +143,8 @@ impl Mesh {
         }
         let edges = parallel::collect(faces.len(), |f| faces[f].cells);
         let volumes = volumes.into_iter().map(f64::abs).collect();
-        Ok(Dual { mesh: Mesh::from_edges(centroids, edges)?, cells: shapes.ids, volumes, faces, boundary_faces })
+        let mesh = Mesh::from_edges(centroids, edges)?.of_cells(self.with_some_cells(&shapes.ids));
+        Ok(Dual { mesh, cells: shapes.ids, volumes, faces, boundary_faces })
     }
 }
 

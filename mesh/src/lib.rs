@@ -30,7 +30,7 @@ mod threads;
 
 pub use cell::{CellKind, Cells};
 pub use coloring::Coloring;
-pub use dual::{BoundaryFace, Dual, Face};
+pub use dual::{BoundaryFace, Dual, Face, Means, Shown};
 pub use error::{Error, Place, Result};
 pub use graph::Graph;
 pub use levels::Levels;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, shown_name};
 use crate::parallel;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A named array over the points or the cells of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,8 @@ pub struct Mesh {
     point_fields: Vec<Field>,
     cell_fields: Vec<Field>,
     groups: Vec<Group>,
+    /// See [`Mesh::primal`].
+    primal: Option<Arc<Mesh>>,
 }
 
 impl Mesh {
@@ -246,6 +249,56 @@ impl Mesh {
         Ok(mesh)
     }
 
+    /// The mesh whose cells the vertices of this one stand for, one each in their order, as those of a [dual](Mesh::dual) do; `None` for any
+    /// other mesh. It has cells of one dimension, with their fields and groups.
+    pub fn primal(&self) -> Option<&Mesh> {
+        self.primal.as_deref()
+    }
+
+    /// The same mesh, whose vertices stand for the cells of another one, as many.
+    pub(crate) fn of_cells(self, primal: Mesh) -> Mesh {
+        debug_assert_eq!(self.points.len(), primal.cells.len(), "one vertex a cell");
+        Mesh { primal: Some(Arc::new(primal)), ..self }
+    }
+
+    /// The mesh as it is written to a file: where vertices stand for cells, those cells with the fields of the vertices.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Field, generate::generate};
+    /// let mut cells = generate("quads:3x2", 1)?.dual()?.mesh;
+    /// cells.set_point_field(Field { name: "pressure".into(), components: 1, values: vec![1.0, 4.0] })?;
+    /// let written = cells.written();
+    /// assert_eq!((written.points().len(), &written.cell_field("pressure").unwrap().values[..]), (6, &[1.0, 4.0][..]));
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn written(&self) -> Cow<'_, Mesh> {
+        let Some(primal) = &self.primal else { return Cow::Borrowed(self) };
+        let mut mesh = (**primal).clone();
+        for field in &self.point_fields {
+            match mesh.cell_fields.iter_mut().find(|known| known.name == field.name) {
+                Some(known) => *known = field.clone(),
+                None => mesh.cell_fields.push(field.clone()),
+            }
+        }
+        Cow::Owned(mesh)
+    }
+
+    /// The cells with these numbers, ascending, on the same points, with their fields and groups.
+    pub(crate) fn with_some_cells(&self, kept: &[u32]) -> Mesh {
+        let mut cells = Cells::new();
+        kept.iter().map(|&c| c as usize).for_each(|c| cells.push(self.cells.kind(c), self.cells.corners(c)));
+        let place = |c: &u32| kept.binary_search(c).ok().map(|place| place as u32);
+        let groups = self.groups.iter().map(|group| Group { cells: group.cells.iter().filter_map(place).collect(), ..group.clone() });
+        Mesh {
+            points: self.points.clone(),
+            cells,
+            point_fields: self.point_fields.clone(),
+            cell_fields: self.cell_fields.iter().map(|field| field.of(kept)).collect(),
+            groups: groups.filter(|group| !group.cells.is_empty()).collect(),
+            primal: None,
+        }
+    }
+
     /// Smallest box around the points: lower and upper corner; two zeros for an empty mesh. Cost O(n): once for a mesh, not for each
     /// vertex.
     pub fn bounds(&self) -> [[f64; 3]; 2] {
@@ -337,7 +390,7 @@ impl Mesh {
             (!cells.is_empty()).then(|| Group { cells, ..group.clone() })
         };
         let groups = self.groups.iter().filter(|group| group.dimension == 2).filter_map(group).collect();
-        Mesh { points, cells, point_fields, cell_fields, groups }
+        Mesh { points, cells, point_fields, cell_fields, groups, primal: None }
     }
 
     /// The mesh of some of its points, ascending, and of the cells whose corners are all among them. Fields come along, groups do not.
@@ -366,7 +419,7 @@ impl Mesh {
         let point_fields = self.point_fields.iter().map(|field| field.of(points)).collect();
         let cell_fields = self.cell_fields.iter().map(|field| field.of(&kept)).collect();
         let points = points.iter().map(|&v| self.points[v as usize]).collect();
-        Mesh { points, cells, point_fields, cell_fields, groups: Vec::new() }
+        Mesh { points, cells, point_fields, cell_fields, ..Mesh::default() }
     }
 
     /// Whether each point lies on the boundary: in a facet that only one cell of the highest dimension has. Shape `[n]`.

@@ -113,8 +113,8 @@ pub struct Look {
     pub label: &'static str,
     /// From the color field to colors; [`ColorMap::Coolwarm`] for one of two signs.
     pub map: ColorMap,
-    /// Meters by which a flat mesh is raised where the color field is 1.
-    pub lift: f64,
+    /// The field that raises a flat mesh, and by how many meters where it is 1.
+    pub raised: Option<(&'static str, f64)>,
     /// How solids are cut open unless the user says: [`Section::None`] for one whose shape is what matters.
     pub section: Section,
     /// Things around the mesh.

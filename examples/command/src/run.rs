@@ -5,8 +5,9 @@ use crate::oracle::Oracle;
 use crate::settings::Settings;
 use anyhow::{Result, bail};
 use meshweft::{AnySimulation, Backend, Builder, Checkpoint, Order, Placement, Plans, Simd, Simulation};
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::{Field, Mesh, Shown};
 use std::any::Any;
+use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,8 @@ pub struct Run {
     scene: Scene,
     oracle: Option<Oracle>,
     order: Order,
+    /// What shows its cells, once that is asked for.
+    shown: OnceCell<Option<Shown>>,
 }
 
 /// A simulation of some example, with what is known of it beyond that.
@@ -102,7 +105,7 @@ impl Run {
                 Some(Oracle { serial: serial?, exact: Some(exact?), worst: 0.0, from: 0 })
             }
         };
-        Ok(Run { scene: make(mesh, settings, &options)?, oracle, order })
+        Ok(Run { scene: make(mesh, settings, &options)?, oracle, order, shown: OnceCell::new() })
     }
 
     /// Advances one step; with the oracle beside it, compares both.
@@ -156,7 +159,32 @@ impl Run {
         all.try_for_each(|simulation| (self.scene.change)(simulation.program_mut(), settings, self.order))
     }
 
-    /// Where the points are when the state has these fields, shape [n × 3], meters.
+    /// The mesh that is drawn: that of the run, or of cells what [shows](Mesh::shown) them, smooth if it is raised.
+    pub fn drawn(&self) -> &Mesh {
+        self.shown().map_or(self.mesh(), |shown| &shown.mesh)
+    }
+
+    /// What shows the cells that vertices stand for, unless these move.
+    fn shown(&self) -> Option<&Shown> {
+        let look = self.look();
+        let shown = || if look.positions.is_some() { None } else { self.mesh().shown(look.raised.is_some()) };
+        self.shown.get_or_init(shown).as_ref()
+    }
+
+    /// The number of a point that is drawn, given one of each vertex.
+    pub fn drawn_number(&self, point: usize, number: impl Fn(u32) -> f64) -> f64 {
+        self.shown().map_or_else(|| number(point as u32), |shown| shown.means.mean(point, &number))
+    }
+
+    /// A field over the points that are drawn, given one over the vertices.
+    pub fn at_drawn(&self, field: Field) -> Field {
+        match self.shown() {
+            Some(shown) => shown.means.of(&field),
+            None => field,
+        }
+    }
+
+    /// Where the points that are drawn are when the state has these fields, shape [n × 3], meters.
     ///
     /// # Errors
     /// A field that is missing.
@@ -164,11 +192,12 @@ impl Run {
         let look = &self.scene.look;
         let mut points = match look.positions {
             Some(name) => find(fields, name)?.values.as_chunks().0.to_vec(),
-            None => self.mesh().points().to_vec(),
+            None => self.drawn().points().to_vec(),
         };
-        if let (true, Some(color)) = (look.lift != 0.0, look.color) {
-            let heights = find(fields, color)?;
-            points.iter_mut().enumerate().for_each(|(v, p)| p[2] += look.lift * magnitude(heights, v));
+        if let Some((name, by)) = look.raised {
+            let field = find(fields, name)?;
+            let height = |i| self.drawn_number(i, |v| magnitude(field, v as usize));
+            points.iter_mut().enumerate().for_each(|(i, p)| p[2] += by * height(i));
         }
         Ok(points)
     }
@@ -201,11 +230,11 @@ impl Run {
     /// # Errors
     /// As there.
     pub fn write_drawn(&mut self, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
-        let Look { positions, color, lift, cells, .. } = self.look();
+        let Look { positions, raised, cells, .. } = self.look();
         if cells.is_some() {
             bail!("what comes apart is written as a whole: leave out --pieces");
         }
-        let raised = color.filter(|_| *lift != 0.0).map(|color| (color.to_string(), *lift));
+        let raised = raised.map(|(field, by)| (field.to_string(), by));
         let placement = Placement { positions: positions.map(str::to_string), raised };
         Ok(self.write_pieces(folder, name, &placement)?)
     }

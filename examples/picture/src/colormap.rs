@@ -14,6 +14,8 @@ pub enum ColorMap {
     Inferno,
     /// Blue over gray to red: signed quantities, gray at the middle of the range.
     Coolwarm,
+    /// Sand at the lower end, then light to dark blue: depths of water, 0 where it is dry.
+    Water,
 }
 
 /// The sRGB color of NaN, and of what is not there.
@@ -60,6 +62,19 @@ const COOLWARM: [[u8; 3]; 17] = [
     [180, 4, 38],
 ];
 
+/// Of lightness that falls evenly from the second on.
+const WATER: [[u8; 3]; 9] = [
+    [203, 182, 143],
+    [158, 206, 209],
+    [112, 188, 205],
+    [72, 164, 196],
+    [45, 138, 184],
+    [29, 111, 168],
+    [20, 84, 148],
+    [13, 59, 122],
+    [8, 36, 92],
+];
+
 impl ColorMap {
     /// The sRGB color, 0 to 1 a channel, at `t`, which is clamped to 0 to 1. NaN is gray.
     pub fn color(self, t: f32) -> [f32; 3] {
@@ -71,14 +86,8 @@ impl ColorMap {
         match self {
             ColorMap::Viridis => std::array::from_fn(|k| fit(&VIRIDIS, k)),
             ColorMap::Inferno => std::array::from_fn(|k| fit(&INFERNO, k)),
-            ColorMap::Coolwarm => {
-                let x = t * (COOLWARM.len() - 1) as f32;
-                let i = (x as usize).min(COOLWARM.len() - 2);
-                let f = x - i as f32;
-                std::array::from_fn(|k| {
-                    (f32::from(COOLWARM[i][k]) * (1.0 - f) + f32::from(COOLWARM[i + 1][k]) * f) / 255.0
-                })
-            }
+            ColorMap::Coolwarm => between(&COOLWARM, t),
+            ColorMap::Water => between(&WATER, t),
         }
     }
 
@@ -97,6 +106,14 @@ impl ColorMap {
             (_, Some(ends)) => ends,
         }
     }
+}
+
+/// The color at `t`, 0 to 1, between those of a table.
+fn between(table: &[[u8; 3]], t: f32) -> [f32; 3] {
+    let x = t * (table.len() - 1) as f32;
+    let i = (x as usize).min(table.len() - 2);
+    let f = x - i as f32;
+    std::array::from_fn(|k| (f32::from(table[i][k]) * (1.0 - f) + f32::from(table[i + 1][k]) * f) / 255.0)
 }
 
 /// Where `value` lies in `range`: 0 at its lower end, 1 at its upper; the middle if the range has no width.

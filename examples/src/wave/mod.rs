@@ -217,7 +217,8 @@ impl Example for Wave {
 
     fn look(&self) -> Look {
         let map = ColorMap::Coolwarm;
-        Look { color: Some("displacement"), label: "displacement (m)", map, lift: 1.5, ..Look::default() }
+        let raised = Some(("displacement", 1.5));
+        Look { color: Some("displacement"), label: "displacement (m)", map, raised, ..Look::default() }
     }
 
     fn checks() -> Result<Vec<Check>> {

@@ -2,7 +2,7 @@
 
 use crate::shape::Shape;
 use axum::body::Bytes;
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::{Field, Means, Mesh};
 use meshweft_picture::{ColorMap, Prop};
 use serde_json::{Value, json};
 
@@ -158,13 +158,14 @@ impl Model {
     }
 }
 
-const MAPS: [ColorMap; 3] = [ColorMap::Viridis, ColorMap::Coolwarm, ColorMap::Inferno];
+const MAPS: [ColorMap; 4] = [ColorMap::Viridis, ColorMap::Coolwarm, ColorMap::Inferno, ColorMap::Water];
 
 fn name(map: ColorMap) -> &'static str {
     match map {
         ColorMap::Viridis => "viridis",
         ColorMap::Coolwarm => "coolwarm",
         ColorMap::Inferno => "inferno",
+        ColorMap::Water => "water",
     }
 }
 
@@ -174,21 +175,11 @@ fn ramp(map: ColorMap) -> Value {
     json!(colors.collect::<Vec<u8>>())
 }
 
-/// The fields of a mesh by vertex: those of its points, and means of those of its cells.
+/// The fields of a mesh by vertex: those of its points, and means of those of its cells, NaN at a vertex of none.
 pub fn fields_of(mesh: &Mesh) -> Vec<Field> {
-    let mut fields = mesh.point_fields().to_vec();
+    let (mut fields, mut means) = (mesh.point_fields().to_vec(), None);
     for field in mesh.cell_fields().iter().filter(|field| mesh.point_field(&field.name).is_none()) {
-        let (n, parts) = (mesh.points().len(), field.components);
-        let (mut values, mut counts) = (vec![0.0; n * parts], vec![0.0_f64; n]);
-        for (c, (_, corners)) in mesh.cells().iter().enumerate() {
-            for v in corners.iter().map(|&v| v as usize) {
-                counts[v] += 1.0;
-                (0..parts).for_each(|k| values[v * parts + k] += field.values[c * parts + k]);
-            }
-        }
-        // A vertex of no cell has no mean: NaN is gray.
-        values.iter_mut().enumerate().for_each(|(i, value)| *value /= counts[i / parts]);
-        fields.push(Field { name: field.name.clone(), components: parts, values });
+        fields.push(means.get_or_insert_with(|| Means::at_points(mesh)).of(field));
     }
     fields
 }

@@ -19,6 +19,7 @@
 //! # Ok::<(), meshweft_mesh::Error>(())
 //! ```
 
+mod airfoil;
 mod grid;
 mod kronecker;
 mod round;
@@ -33,6 +34,7 @@ use std::num::IntErrorKind;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 
+pub use airfoil::airfoil;
 pub use grid::{bar, cuboid, grid, hexes, quads, sheet};
 pub use kronecker::{kronecker, uniform};
 pub use round::{ball, disk, sphere, torus};
@@ -192,6 +194,16 @@ pub const GENERATORS: &[Generator] = &[
         spread: |n| vec![n; 2],
         wanted: grid::wanted_grid,
         build: |n, _| grid(n[0], n[1]),
+    },
+    Generator {
+        name: "airfoil",
+        form: "NxM",
+        about: "rings of quads around a NACA 0012 out to 100 chords, edges in groups airfoil and far; quads in a ring and rings, chord 1",
+        example: "airfoil:256x128",
+        default: 128,
+        spread: |n| vec![n, if n < 6 { n } else { n / 2 }],
+        wanted: airfoil::wanted_airfoil,
+        build: |n, _| airfoil(n[0], n[1]),
     },
     Generator {
         name: "kronecker",

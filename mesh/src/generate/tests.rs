@@ -139,7 +139,8 @@ fn sizes_are_known_before_anything_is_made() {
             corners: mesh.cells().all_corners().len(),
         };
         match generator.name {
-            "bar" | "random" => assert!(made.vertices == size.vertices && made.cells <= size.cells, "{made:?}"),
+            // Of the airfoil some cells are edges.
+            "bar" | "random" | "airfoil" => assert!(made.vertices == size.vertices && made.cells <= size.cells, "{made:?}"),
             name => assert_eq!(made, size, "{name}"),
         }
         assert!(made.corners <= size.corners, "{}", generator.name);

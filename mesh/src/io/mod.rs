@@ -174,7 +174,7 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 ///
 /// VTU keeps everything: cells of all kinds, fields over points and cells, and groups, each as a cell array
 /// `group.<dimension>.<name>` of zeros and ones. PLY keeps surfaces, edges and point fields; OBJ surfaces, edges and
-/// vertex cells. Coordinates and fields keep all their bits in each: VTU has those in 32 bits that 32 bits hold, in blocks that zlib has shrunk.
+/// vertex cells. A [dual](Mesh::dual) is written as the [cells that its vertices stand for](Mesh::written). Coordinates and fields keep all their bits in each: VTU has those in 32 bits that 32 bits hold, in blocks that zlib has shrunk.
 ///
 /// # Errors
 /// A format that cannot be written or cannot hold the cells, or a file that cannot be written. The file is then as it
@@ -193,7 +193,8 @@ pub fn parse_tetgen(nodes: (&Path, &[u8]), elements: (&Path, &[u8])) -> Result<M
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
-    let format = Format::from_path(path)?;
+    let (format, written) = (Format::from_path(path)?, mesh.written());
+    let mesh = &*written;
     check(format, mesh).map_err(|message| Error::file(path, Place::Whole, message))?;
     replace(path, |out| fill(format, mesh, vtu::Form::Packed, out))?;
     Ok(())
@@ -214,6 +215,8 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn encode(format: Format, mesh: &Mesh, out: &mut dyn Write) -> io::Result<()> {
+    let written = mesh.written();
+    let mesh = &*written;
     check(format, mesh).map_err(io::Error::other)?;
     fill(format, mesh, vtu::Form::Plain, out)
 }

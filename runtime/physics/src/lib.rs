@@ -18,7 +18,8 @@
 //!
 //! Materials: [`Membrane`] (St. Venant–Kirchhoff), [`NeoHookean`] (stable, for tets), [`bending`]. Obstacles: [`Plane`], [`Sphere`],
 //! [`Cuboid`], [`Capsule`]. Shapes at rest are plain functions of points, in 64 bits. Elements that move their corners: [`projection`], with
-//! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact. Finite volumes: what holds at a boundary, by [`walls`].
+//! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact. Finite volumes: what holds at a boundary, by [`walls`];
+//! [`Face`]s of a mesh in the plane, with gradients that are limited ([`Trend`]); [`Water`] that is shallow, and [`Gas`].
 
 #![forbid(unsafe_code)]
 
@@ -26,8 +27,10 @@ mod air;
 pub mod bending;
 mod boundary;
 mod contact;
+mod face;
 mod facing;
 mod gap;
+mod gas;
 mod membrane;
 mod neo_hookean;
 mod obstacle;
@@ -36,11 +39,14 @@ mod symmetric;
 mod system;
 mod tearing;
 mod touching;
+mod water;
 
 pub use air::Air;
 pub use boundary::{Condition, Wall, walls};
 pub use contact::Contact;
+pub use face::{Face, Rim, Trend, faces, rim};
 pub use gap::Gap;
+pub use gas::{AIR, Content, Gas};
 pub use membrane::{Membrane, Panel};
 pub use neo_hookean::{NeoHookean, determinant};
 pub use obstacle::{Capsule, Cuboid, Plane, Sphere, Touch};
@@ -49,3 +55,4 @@ pub use symmetric::Symmetric;
 pub use system::System;
 pub use tearing::{Tearing, Torn};
 pub use touching::{Apart, Corridor, Moving, Touching};
+pub use water::Water;

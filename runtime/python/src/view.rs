@@ -30,6 +30,8 @@ pub(crate) struct Watch {
     positions: Option<String>,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
+    /// What shows the cells that vertices stand for.
+    shown: Option<Shown>,
     /// Calls of `step` that are under way.
     stepping: AtomicUsize,
 }
@@ -58,6 +60,7 @@ impl Watch {
             name,
             color,
             positions: positions.map(|part| part.name.clone()),
+            shown: if positions.is_some() { None } else { simulation.mesh().shown(false) },
             still: fields_of(simulation.mesh()).into_iter().filter(is_of_mesh).collect(),
             stepping: AtomicUsize::new(0),
         };
@@ -117,7 +120,7 @@ impl Watch {
         let signed = values.iter().any(|x| *x < 0.0) && values.iter().any(|x| *x > 0.0);
         // A run that has diverged measures nothing.
         let metrics = simulation.metrics().unwrap_or_default();
-        let mesh = simulation.mesh();
+        let mesh = self.shown.as_ref().map_or(simulation.mesh(), |shown| &shown.mesh);
         Model {
             name: self.name.clone(),
             about: format!("{} in {}", simulation.order(), simulation.precision()),
@@ -135,7 +138,8 @@ impl Watch {
 
     /// Where the points are.
     fn points(&self, simulation: &dyn AnySimulation) -> meshweft::Result<Vec<[f64; 3]>> {
-        let Some(positions) = &self.positions else { return Ok(simulation.mesh().points().to_vec()) };
+        let drawn = self.shown.as_ref().map_or(simulation.mesh(), |shown| &shown.mesh);
+        let Some(positions) = &self.positions else { return Ok(drawn.points().to_vec()) };
         Ok(simulation.field(positions)?.values.as_chunks().0.to_vec())
     }
 
@@ -143,10 +147,12 @@ impl Watch {
         let state = simulation.fields();
         let mut fields = Vec::with_capacity(wanted.fields.len());
         for &place in &wanted.fields {
-            match state.get(place) {
-                Some(part) => fields.push((place, simulation.field(&part.name)?.values)),
-                None => fields.extend(self.still.get(place - state.len()).map(|field| (place, field.values.clone()))),
-            }
+            let field = match state.get(place) {
+                Some(part) => Some(simulation.field(&part.name)?),
+                None => self.still.get(place - state.len()).cloned(),
+            };
+            let drawn = |field: Field| self.shown.as_ref().map_or(field.values.clone(), |shown| shown.means.of(&field).values);
+            fields.extend(field.map(|field| (place, drawn(field))));
         }
         let points = if self.positions.is_some() { self.points(simulation)? } else { Vec::new() };
         let clock = Instant::now();

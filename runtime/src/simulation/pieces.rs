@@ -2,7 +2,7 @@
 
 use super::any::AnySimulation;
 use super::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::piece::{Frame, Piece, Placement, check_name, file_name};
 use meshweft_mesh::io::write_index;
@@ -13,6 +13,9 @@ impl<T: Number> Core<T> {
     pub(super) fn pieces(&mut self, folder: &Path, name: &str, placement: &Placement) -> Result<Vec<PathBuf>> {
         check_name(name)?;
         placement.check(&self.fields.0)?;
+        if self.mesh.primal().is_some() {
+            return Err(Error::Invalid("a mesh of cells is written as a whole, not in pieces".into()));
+        }
         self.wait()?;
         // Workers may well have other working folders.
         let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;

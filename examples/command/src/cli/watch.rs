@@ -5,7 +5,7 @@ use super::console::Console;
 use super::hosts;
 use crate::{Run, Setting};
 use anyhow::{Context, Result};
-use meshweft_mesh::{Cells, Field};
+use meshweft_mesh::{Cells, Field, Mesh};
 use meshweft_view::{Config, Dial, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -210,7 +210,10 @@ impl Watch {
 /// The fields of the mesh that are none of the state.
 fn still(run: &Run) -> Vec<Field> {
     let state = run.fields();
-    fields_of(run.mesh()).into_iter().filter(|field| state.iter().all(|part| part.name != field.name)).collect()
+    let mut fields = fields_of(run.mesh());
+    // Those of cells that vertices stand for are fields of the vertices.
+    fields.extend(run.mesh().primal().into_iter().flat_map(Mesh::cell_fields).cloned());
+    fields.into_iter().filter(|field| state.iter().all(|part| part.name != field.name)).collect()
 }
 
 fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<Model> {
@@ -228,7 +231,7 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
     let points = run.points(&moving(run)?)?;
     let shape = match cells(run)? {
         Some(cells) => Shape::of(&run.mesh().with_cells(cells)?),
-        None => Shape::of(run.mesh()),
+        None => Shape::of(run.drawn()),
     };
     Ok(Model {
         name: name.into(),
@@ -236,10 +239,10 @@ fn describe(name: &str, about: &str, still: &[Field], run: &mut Run) -> Result<M
         color: look.color.and_then(|name| fields.iter().position(|field| field.name == name)),
         map: look.map,
         metrics,
-        moves: look.positions.is_some() || look.lift != 0.0,
+        moves: look.positions.is_some() || look.raised.is_some(),
         points,
         shape,
-        cells: run.mesh().cells().len(),
+        cells: run.drawn().cells().len(),
         props: look.props.clone(),
         fields,
         ..Model::default()
@@ -254,7 +257,7 @@ fn cells(run: &Run) -> Result<Option<Cells>> {
 /// The fields that say where the points are, if they move.
 fn moving(run: &Run) -> Result<Vec<Field>> {
     let look = run.look();
-    let raised = look.color.filter(|_| look.lift != 0.0);
+    let raised = look.raised.map(|(name, _)| name);
     Ok(look.positions.into_iter().chain(raised).map(|name| run.field(name)).collect::<Result<_, _>>()?)
 }
 
@@ -267,24 +270,28 @@ fn frame(run: &mut Run, still: &[Field], wanted: &Wanted) -> Result<Frame> {
     let mut fields = Vec::with_capacity(wanted.fields.len());
     for &place in &wanted.fields {
         let Some(part) = state.get(place) else {
-            let values = match still.get(place - state.len()) {
-                Some(field) => field.values.clone(),
+            let field = match still.get(place - state.len()) {
+                Some(field) => field.clone(),
                 // Another host may have a vertex after one was lost.
-                None => run.owners().into_iter().map(f64::from).collect(),
+                None => Field {
+                    name: HOST.into(),
+                    components: 1,
+                    values: run.owners().into_iter().map(f64::from).collect(),
+                },
             };
-            fields.push((place, values));
+            fields.push((place, run.at_drawn(field).values));
             continue;
         };
         // What was read for the places is not read again.
         let known = moving.iter().position(|field| field.name == part.name).map(|at| moving.swap_remove(at));
         let read = || run.field(&part.name).with_context(|| format!("cannot show {}", part.name));
-        let mut values = known.map_or_else(read, Ok)?.values;
+        let mut field = known.map_or_else(read, Ok)?;
         // What stands for nothing has no color.
         let nothing = run.table().iter().find(|column| column.field == part.name).and_then(|column| column.nothing);
         if let Some((nothing, _)) = nothing {
-            values.iter_mut().filter(|x| **x == nothing).for_each(|x| *x = f64::NAN);
+            field.values.iter_mut().filter(|x| **x == nothing).for_each(|x| *x = f64::NAN);
         }
-        fields.push((place, values));
+        fields.push((place, run.at_drawn(field).values));
     }
     Ok(Frame { step: run.steps(), time: run.time(), points, fields, metrics, measuring, ..Frame::default() })
 }

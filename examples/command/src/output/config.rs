@@ -68,9 +68,10 @@ impl Config {
     pub fn new(folder: &Path, name: &'static str, steps: u64, run: &Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
         let numbers: usize = run.fields().iter().map(|part| part.components).sum();
-        let cells = run.mesh().cells();
+        let (mesh, vertices) = (run.mesh().primal().unwrap_or(run.mesh()), run.mesh().points().len());
+        let cells = mesh.cells();
         let real = if run.precision() == "f64" { 8 } else { 4 };
-        let bytes = real * run.mesh().points().len() * (3 + numbers) + 4 * cells.all_corners().len() + 5 * cells.len();
+        let bytes = real * (3 * mesh.points().len() + numbers * vertices) + 4 * cells.all_corners().len() + 5 * cells.len();
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
         let folder = folder.to_owned();

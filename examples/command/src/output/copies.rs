@@ -63,7 +63,7 @@ impl Record {
         let is_due =
             |every: u64, last: Option<u64>| (is_end || moment.step.is_multiple_of(every)) && last != Some(moment.step);
         if let Some(film) = self.film.as_mut().filter(|_| is_due(self.film_every, self.last[0])) {
-            show(film, &Frame::of(run, moment, run.state()?)?, run.table())?;
+            show(film, &Frame::of(run, moment, run.state()?)?, run)?;
             self.last[0] = Some(moment.step);
         }
         if self.every.is_some_and(|every| is_due(every, self.last[1])) {

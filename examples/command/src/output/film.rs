@@ -11,7 +11,7 @@ use super::frame::Frame;
 use crate::example::{find, magnitude};
 use crate::{Look, Run};
 use anyhow::{Context, Result, bail};
-use meshweft_mesh::{CellKind, Cells, Mesh};
+use meshweft_mesh::{CellKind, Cells, Means, Mesh};
 use meshweft_picture::{Animation, Camera, ColorMap, Coloring, Exposure, Mean, Picture, Prop, Scene, Skin, Up, render};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ pub(super) struct Film {
     look: Look,
     style: Style,
     color: Color,
-    /// The vertices that can be seen, and the points that cuts have made.
+    /// The points that can be seen, and those that cuts have made.
     shown: Vec<u32>,
     cuts: Vec<Mean>,
     /// Corners and ends, numbered as in `shown`, and behind these as in `cuts`.
@@ -76,12 +76,15 @@ impl Color {
         if run.fields().iter().any(|part| part.name == name) {
             return Ok(Color::State(name.to_string()));
         }
-        if let Some(field) = mesh.point_field(name) {
+        // Fields of cells that vertices stand for are fields of the vertices.
+        let cells = mesh.primal().and_then(|primal| primal.cell_field(name));
+        if let Some(field) = mesh.point_field(name).or(cells) {
             return Ok(Color::Still(name.to_string(), (0..mesh.points().len()).map(|v| magnitude(field, v)).collect()));
         }
         let Some(field) = mesh.cell_field(name) else {
             let state = run.fields().into_iter().map(|part| part.name);
-            let of_mesh = mesh.point_fields().iter().chain(mesh.cell_fields()).map(|field| field.name.clone());
+            let of_cells = mesh.primal().unwrap_or(mesh).cell_fields();
+            let of_mesh = mesh.point_fields().iter().chain(of_cells).map(|field| field.name.clone());
             // Names in files may hold anything.
             let shown = |name: String| name.chars().take(60).collect::<String>().escape_debug().to_string();
             let known: Vec<String> = state.chain(of_mesh).map(shown).collect();
@@ -90,12 +93,9 @@ impl Color {
                 known.join(", ")
             );
         };
-        let mut means = vec![(0.0, 0.0); mesh.points().len()];
-        for (c, (_, corners)) in mesh.cells().iter().enumerate() {
-            let number = magnitude(field, c);
-            corners.iter().for_each(|&v| means[v as usize] = (means[v as usize].0 + number, means[v as usize].1 + 1.0));
-        }
-        Ok(Color::Still(name.to_string(), means.into_iter().map(|(sum, count)| sum / count).collect()))
+        let means = Means::at_points(mesh);
+        let mean = |v| means.mean(v, |c| magnitude(field, c as usize));
+        Ok(Color::Still(name.to_string(), (0..mesh.points().len()).map(mean).collect()))
     }
 }
 
@@ -106,7 +106,7 @@ impl Film {
     /// # Errors
     /// A color by a field that is not there; a file that cannot be made or read.
     pub(super) fn new(config: &Config, run: &Run, (left, times): (&str, &[f64])) -> Result<Film> {
-        let (mesh, look, style) = (run.mesh(), run.look().clone(), config.style.clone());
+        let (mesh, look, style) = (run.drawn(), run.look().clone(), config.style.clone());
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
         let Skin { mut triangles, mut faces, mut cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
@@ -142,7 +142,7 @@ impl Film {
             eprintln!("warning: pictures are to show something else than before: the film begins here");
         }
         let file = file(config, !times.is_empty())?;
-        let moves = look.positions.is_some() || look.lift != 0.0;
+        let moves = look.positions.is_some() || look.raised.is_some();
         let (name, still, kept, ranges) = (config.name.to_string(), None, Vec::new(), Vec::new());
         let mut film = Film {
             name,
@@ -215,7 +215,7 @@ impl Film {
         &self.times
     }
 
-    /// A number of all that is shown, given one of each vertex.
+    /// A number of all that is shown, given one of each point.
     fn numbers(&self, number: impl Fn(u32) -> f64) -> Vec<f64> {
         self.shown.iter().map(|&v| number(v)).chain(self.cuts.iter().map(|cut| cut.mean(&number))).collect()
     }
@@ -227,15 +227,15 @@ impl Film {
     }
 
     /// Keeps a frame.
-    pub(super) fn push(&mut self, frame: &Frame) -> Result<()> {
+    pub(super) fn push(&mut self, run: &Run, frame: &Frame) -> Result<()> {
         let points = self.points(&frame.points);
         let colors: Vec<f64> = match &self.color {
             Color::Plain => Vec::new(),
             Color::State(name) => {
                 let field = find(&frame.fields, name)?;
-                self.numbers(|v| magnitude(field, v as usize))
+                self.numbers(|i| run.drawn_number(i as usize, |v| magnitude(field, v as usize)))
             }
-            Color::Still(_, numbers) => self.numbers(|v| numbers[v as usize]),
+            Color::Still(_, numbers) => self.numbers(|i| run.drawn_number(i as usize, |v| numbers[v as usize])),
         };
         self.see(points.iter().copied(), colors.iter().copied());
         let moved = points.as_flattened().iter().filter(|_| self.still.is_none());

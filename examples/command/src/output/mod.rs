@@ -29,7 +29,7 @@ mod lock;
 mod series;
 mod vertices;
 
-use crate::{Column, Run};
+use crate::Run;
 use anyhow::{Context, Result, bail};
 pub use config::{Config, Style, checkpoints};
 use film::Film;
@@ -260,7 +260,7 @@ impl Output {
         let fields = state()?;
         let frame = Frame::of(run, moment, fields)?;
         if let Some(film) = self.film.as_mut().filter(|_| film) {
-            show(film, &frame, run.table())?;
+            show(film, &frame, run)?;
         }
         match &mut self.series {
             Some(all) if series => all.push(frame),
@@ -397,10 +397,10 @@ fn has_place(run: &Run) -> bool {
 }
 
 /// Adds a frame to a film.
-fn show(film: &mut Film, frame: &Frame, columns: &[Column]) -> Result<()> {
-    match columns.iter().any(|column| column.nothing.is_some()) {
-        true => film.push(&frame.drawable(columns)),
-        false => film.push(frame),
+fn show(film: &mut Film, frame: &Frame, run: &Run) -> Result<()> {
+    match run.table().iter().any(|column| column.nothing.is_some()) {
+        true => film.push(run, &frame.drawable(run.table())),
+        false => film.push(run, frame),
     }
 }
 

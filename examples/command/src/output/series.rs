@@ -17,6 +17,10 @@ pub(super) struct Series {
     digits: usize,
     /// What is written: the whole mesh, unless hosts write pieces of it.
     mesh: Option<Mesh>,
+    /// Whether fields are of its cells.
+    of_cells: bool,
+    /// Whether its points move: cells that are drawn one by one, each with points of its own, stay where they are.
+    moves: bool,
     /// The fields that are; `None` is all.
     wanted: Option<Vec<String>>,
     /// The order of the run: with program and mesh, the whole identity of what is written.
@@ -33,10 +37,12 @@ impl Series {
     /// A series that has these files, with the time of each.
     pub(super) fn new(config: &Config, run: &Run, files: Vec<(f64, String)>) -> Series {
         let digits = config.steps.to_string().len().max(6);
-        let mesh = (!config.pieces).then(|| run.mesh().clone());
+        let mesh = (!config.pieces).then(|| run.mesh().written().into_owned());
+        let of_cells = run.mesh().primal().is_some();
+        let moves = !of_cells || run.look().raised.is_some();
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
         let wanted = config.fields.clone();
-        Series { folder, name, digits, mesh, wanted, order, files, pieces: Vec::new(), fresh: Vec::new() }
+        Series { folder, name, digits, mesh, of_cells, moves, wanted, order, files, pieces: Vec::new(), fresh: Vec::new() }
     }
 
     /// Writes a state.
@@ -44,12 +50,17 @@ impl Series {
         let Frame { moment, points, fields, cells } = frame;
         let stem = self.stem(moment);
         let Some(mesh) = &mut self.mesh else { return Ok(()) };
-        mesh.set_points(points)?;
+        if self.moves {
+            mesh.set_points(points)?;
+        }
         if let Some(cells) = cells {
             *mesh = mesh.with_cells(cells)?;
         }
         let is_wanted = |field: &Field| self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&field.name));
-        fields.into_iter().filter(is_wanted).try_for_each(|field| mesh.set_point_field(field))?;
+        fields.into_iter().filter(is_wanted).try_for_each(|field| match self.of_cells {
+            true => mesh.set_cell_field(field),
+            false => mesh.set_point_field(field),
+        })?;
         let file = format!("{stem}.vtu");
         io::write(&self.folder.join(&file), mesh)?;
         self.list(moment, file)
