@@ -288,7 +288,10 @@ impl Mesh {
         let mut cells = Cells::new();
         kept.iter().map(|&c| c as usize).for_each(|c| cells.push(self.cells.kind(c), self.cells.corners(c)));
         let place = |c: &u32| kept.binary_search(c).ok().map(|place| place as u32);
-        let groups = self.groups.iter().map(|group| Group { cells: group.cells.iter().filter_map(place).collect(), ..group.clone() });
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| Group { cells: group.cells.iter().filter_map(place).collect(), ..group.clone() });
         Mesh {
             points: self.points.clone(),
             cells,

@@ -117,6 +117,12 @@ pub struct Look {
     pub raised: Option<(&'static str, f64)>,
     /// How solids are cut open unless the user says: [`Section::None`] for one whose shape is what matters.
     pub section: Section,
+    /// The box that pictures show; all of the mesh, wherever it goes, without one.
+    pub window: Option<[[f64; 3]; 2]>,
+    /// From where, as [`Camera::seen_from`](meshweft_picture::Camera::seen_from) takes it, unless the user says.
+    pub view: Option<[f64; 2]>,
+    /// Whether steps lead to a state that stays, so that they are counted where else their time would stand.
+    pub is_steady: bool,
     /// Things around the mesh.
     pub props: Vec<Prop>,
     /// The cells of a mesh whose cells have other corners from state to state.

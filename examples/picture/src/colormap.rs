@@ -76,6 +76,9 @@ const WATER: [[u8; 3]; 9] = [
 ];
 
 impl ColorMap {
+    /// All maps, in the order of their numbers.
+    pub const ALL: [ColorMap; 4] = [ColorMap::Viridis, ColorMap::Inferno, ColorMap::Coolwarm, ColorMap::Water];
+
     /// The sRGB color, 0 to 1 a channel, at `t`, which is clamped to 0 to 1. NaN is gray.
     pub fn color(self, t: f32) -> [f32; 3] {
         if t.is_nan() {
@@ -162,7 +165,7 @@ pub(super) fn ramp(map: ColorMap) -> &'static [Vector] {
 }
 
 /// What [`ramp`] has made so far, because the powers of a map cost as much as a twentieth of a picture.
-static RAMPS: [OnceLock<Vec<Vector>>; 3] = [const { OnceLock::new() }; 3];
+static RAMPS: [OnceLock<Vec<Vector>>; ColorMap::ALL.len()] = [const { OnceLock::new() }; ColorMap::ALL.len()];
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ mod scene;
 use anyhow::Result;
 use meshweft::nalgebra::Vector2;
 use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
+use meshweft_command::{Check, Example, Info, Kind, Look, Precision, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::{AIR, Content, Face, Gas, Rim, Trend};
 use scene::Plane;
@@ -25,8 +25,8 @@ record! {
         courant: R,
         /// 1 for second order, 0 for first.
         slopes: R,
-        /// A difference that no limiter looks at, for a cell of area 1, squared.
-        smooth: R,
+        /// How far gradients follow.
+        blend: R,
     }
 }
 
@@ -45,8 +45,10 @@ vertex! {
         mach: R,
         /// How far the pressure is above that far away, over `½ ρ v²` there: 1 where incompressible air is stopped.
         pressure_coefficient: R,
-        /// Area, m².
-        area: R,
+        /// What the step began with, if it is explicit.
+        before: Gas<R>,
+        /// A difference that no limiter looks at, squared.
+        smooth: R,
     }
 }
 
@@ -88,6 +90,10 @@ pub struct AirOptions {
     pub courant: f64,
     /// Rounds a step: pairs of sweeps, or pairs of stages.
     pub rounds: usize,
+    /// Pairs of sweeps between two looks at the gradients.
+    pub inner: usize,
+    /// How far gradients follow at each of them.
+    pub blend: f64,
     /// How large differences are that no limiter looks at, over the size of a cell to the power 3/2.
     pub smooth: f64,
 }
@@ -107,6 +113,8 @@ impl From<&Settings> for AirOptions {
                 (courant, _) => courant,
             },
             rounds: settings.count("rounds"),
+            inner: settings.count("inner"),
+            blend: settings.number("blend"),
             smooth: settings.number("smooth"),
         }
     }
@@ -188,11 +196,10 @@ kernels! {
             let others = [other.density, other.velocity.x, other.velocity.y, other.pressure];
             array::from_fn(|k| trends[k].with(others[k] - values[k], &face))
         });
-        let small = p.smooth * own.area * own.area.sqrt();
         let shares = around.fold(Faces, [p.slopes; 4], |shares: [R; 4], [_], face| {
-            array::from_fn(|k| shares[k].min(trends[k].share(face.reach, small)))
+            array::from_fn(|k| shares[k].min(trends[k].share(face.reach, own.smooth)))
         });
-        Cell { slopes: array::from_fn(|k| trends[k].gradient * shares[k]), ..own }
+        Cell { slopes: array::from_fn(|k| own.slopes[k] + (trends[k].gradient * shares[k] - own.slopes[k]) * p.blend), ..own }
     };
 
     /// Moves a cell by what leaves it over the waves that cross it.
@@ -214,6 +221,24 @@ kernels! {
             energy: now.energy - step * (out.energy + more.energy),
         });
         Cell { density: moved.density, velocity: moved.velocity, pressure: moved.pressure, ..own }
+    };
+
+    /// Keeps what an explicit step begins with.
+    map Remember |_, own| {
+        let before = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure };
+        Cell { before, ..own }
+    };
+
+    /// The mean of that and of two steps from there (Heun).
+    map Average |_, own| {
+        let now = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure }.content();
+        let (old, half) = (own.before.content(), R::lit(0.5));
+        let Gas { density, velocity, pressure } = Gas::of(Content {
+            mass: half * (old.mass + now.mass),
+            momentum: (old.momentum + now.momentum) * half,
+            energy: half * (old.energy + now.energy),
+        });
+        Cell { density, velocity, pressure, ..own }
     };
 
     /// What is shown.
@@ -264,22 +289,25 @@ kernels! {
 
 impl Program for Airfoil {
     fn parameters(&self, _time: f64) -> Parameters<f64> {
-        let AirOptions { courant, second_order, smooth, .. } = self.options;
+        let AirOptions { courant, second_order, blend, .. } = self.options;
         let slopes = if second_order { 1.0 } else { 0.0 };
-        Parameters { far: self.options.far(), courant, slopes, smooth: smooth * smooth }
+        Parameters { far: self.options.far(), courant, slopes, blend }
     }
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         let (faces, bounds) = (self.plane.faces.clone(), self.plane.bounds.clone());
         stars.add(Faces, self.plane.pairs.to_vec(), move |i| faces[i.element][i.corner]);
-        stars.add(Bounds, bounds.iter().map(|bound| [bound.0]).collect(), move |i| (bounds[i.element].1, bounds[i.element].2));
+        stars.add(Bounds, bounds.iter().map(|bound| [bound.0]).collect(), move |i| {
+            (bounds[i.element].1, bounds[i.element].2)
+        });
         Ok(())
     }
 
     fn initial(&self, _mesh: &Mesh, v: u32) -> Cell<f64> {
         let Gas { density, velocity, pressure } = self.options.far();
-        let (slopes, area) = ([Vector2::zeros(); 4], self.plane.areas[v as usize]);
-        Cell { density, velocity, pressure, slopes, mach: self.options.mach, pressure_coefficient: 0.0, area }
+        let (slopes, mach, before) = ([Vector2::zeros(); 4], self.options.mach, self.options.far());
+        let smooth = self.options.smooth.powi(2) * self.plane.sizes[v as usize].powi(3);
+        Cell { density, velocity, pressure, slopes, mach, pressure_coefficient: 0.0, before, smooth }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
@@ -292,13 +320,17 @@ impl Program for Airfoil {
             slopes(stages);
             match self.options.method {
                 Method::Sweeps => {
-                    stages.sweep(Move, 1);
-                    stages.sweep_backward(Move, 1);
+                    for _ in 0..self.options.inner {
+                        stages.sweep(Move, 1);
+                        stages.sweep_backward(Move, 1);
+                    }
                 }
                 Method::Explicit => {
+                    stages.map(Remember);
                     stages.jacobi(Move, 1);
                     slopes(stages);
                     stages.jacobi(Move, 1);
+                    stages.map(Average);
                 }
             }
         }
@@ -310,7 +342,7 @@ impl Example for Airfoil {
     const INFO: Info = Info {
         name: "airfoil",
         about: "steady air around an airfoil, up to faster than sound (compressible Euler, finite volumes, swept in place)",
-        mesh: "airfoil:192x96",
+        mesh: "airfoil:160x80",
         steps: 200,
         settings: &[
             Setting {
@@ -321,9 +353,17 @@ impl Example for Airfoil {
             Setting::number("mach", "speed far away over that of sound", 0.8, "", [1e-3, 10.0]),
             Setting::number("angle", "where the air comes from: degrees below the x axis", 1.25, "°", [-90.0, 90.0]),
             Setting { name: "accuracy", about: "order of accuracy", kind: Kind::Choice(&["second", "first"]) },
-            Setting::number("courant", "by how much of its own time step a cell moves; 0 takes 1 in place, else 0.5", 0.0, "", [0.0, 2.0]),
+            Setting::number(
+                "courant",
+                "by how much of its own time step a cell moves; 0 takes 1 in place, else 0.5",
+                0.0,
+                "",
+                [0.0, 2.0],
+            ),
             Setting::number("rounds", "rounds a step: pairs of sweeps or stages", 10.0, "", [1.0, 1e6]),
-            Setting::number("smooth", "differences that no limiter looks at, in a cell of 1 m²", 0.5, "", [0.0, 1e6]),
+            Setting::number("inner", "pairs of sweeps between two looks at the gradients", 2.0, "", [1.0, 1e3]),
+            Setting::number("blend", "how far gradients follow at each of them", 0.2, "", [0.01, 1.0]),
+            Setting::number("smooth", "differences that no limiter looks at, in a cell of 1 m²", 1.0, "", [0.0, 1e6]),
         ],
         precision: Precision::F64,
         ..Info::DEFAULT
@@ -341,7 +381,15 @@ impl Example for Airfoil {
     }
 
     fn look(&self) -> Look {
-        Look { color: Some("mach"), label: "Mach number", map: ColorMap::Viridis, ..Look::default() }
+        let window = Some(self.plane.window);
+        Look {
+            color: Some("mach"),
+            label: "Mach number",
+            window,
+            view: Some([-90.0, 90.0]),
+            is_steady: true,
+            ..Look::default()
+        }
     }
 
     fn checks() -> Result<Vec<Check>> {

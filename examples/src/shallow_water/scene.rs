@@ -46,7 +46,7 @@ pub(super) struct Basin {
     pub(super) depths: Vec<f64>,
     /// m².
     pub(super) areas: Vec<f64>,
-    /// Twice the area over the length of all faces, m.
+    /// Twice the area over the length of all faces if each was as long as the longest, m.
     pub(super) widths: Vec<f64>,
     /// The cells of each face, and how each of both sees it.
     pub(super) pairs: Arc<Vec<[u32; 2]>>,
@@ -63,7 +63,10 @@ impl Basin {
     /// That of a scene. The mesh becomes that of its cells.
     pub(super) fn new(mesh: &mut Mesh, options: &WaterOptions) -> Result<Basin> {
         if mesh.dimension() != 2 {
-            bail!("shallow water runs on a surface of triangles or quads: this mesh has cells of dimension {}", mesh.dimension());
+            bail!(
+                "shallow water runs on a surface of triangles or quads: this mesh has cells of dimension {}",
+                mesh.dimension()
+            );
         }
         let [low, high] = mesh.bounds();
         let length = high[0] - low[0];
@@ -98,10 +101,14 @@ impl Basin {
         };
         let level = |c: usize| if dual.mesh.points()[c][0] < dam { options.level } else { options.low };
         let depths: Vec<f64> = (0..beds.len()).map(|c| (level(c) - beds[c]).max(0.0)).collect();
-        let mut around = vec![0.0; beds.len()];
-        dual.faces.iter().for_each(|face| face.cells.iter().for_each(|&c| around[c as usize] += face.area));
-        dual.boundary_faces.iter().for_each(|face| around[face.cell as usize] += face.area);
-        let widths = dual.volumes.iter().zip(&around).map(|(area, length)| 2.0 * area / length).collect();
+        let mut longest = vec![(0.0f64, 0.0); beds.len()];
+        let own = dual.faces.iter().flat_map(|face| face.cells.map(|c| (c, face.area)));
+        for (c, length) in own.chain(dual.boundary_faces.iter().map(|face| (face.cell, face.area))) {
+            let (most, count) = longest[c as usize];
+            longest[c as usize] = (most.max(length), count + 1.0);
+        }
+        let widths =
+            dual.volumes.iter().zip(&longest).map(|(area, (most, count))| 2.0 * area / (count * most)).collect();
         let pairs = dual.faces.iter().map(|face| face.cells).collect();
         let banks = dual.boundary_faces.iter().map(|face| (face.cell, rim(&dual, face))).collect();
         let deepest = depths.iter().copied().fold(0.0, f64::max);
@@ -117,7 +124,8 @@ impl Basin {
 /// How high three hills are at a place of a channel that is so wide, m.
 fn hills([x, y, _]: [f64; 3], width: f64) -> f64 {
     let y = y * WIDTH / width.max(f64::MIN_POSITIVE);
-    let hill = |at: [f64; 2], height: f64, slope: f64| height - slope * ((x - at[0]).powi(2) + (y - at[1]).powi(2)).sqrt();
+    let hill =
+        |at: [f64; 2], height: f64, slope: f64| height - slope * ((x - at[0]).powi(2) + (y - at[1]).powi(2)).sqrt();
     let all = [hill([30.0, 6.0], 1.0, 0.125), hill([30.0, 24.0], 1.0, 0.125), hill([47.5, 15.0], 3.0, 0.3)];
     all.into_iter().fold(0.0, f64::max)
 }

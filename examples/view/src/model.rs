@@ -151,14 +151,12 @@ impl Model {
             "dials": self.dials.iter().map(dial).collect::<Vec<_>>(),
             "color": self.color,
             "map": name(self.map),
-            "maps": MAPS.iter().map(|&map| (name(map).to_string(), ramp(map))).collect::<serde_json::Map<_, _>>(),
+            "maps": ColorMap::ALL.iter().map(|&map| (name(map).to_string(), ramp(map))).collect::<serde_json::Map<_, _>>(),
             "props": self.props.iter().map(prop).collect::<Vec<_>>(),
             "times": times,
         })
     }
 }
-
-const MAPS: [ColorMap; 4] = [ColorMap::Viridis, ColorMap::Coolwarm, ColorMap::Inferno, ColorMap::Water];
 
 fn name(map: ColorMap) -> &'static str {
     match map {

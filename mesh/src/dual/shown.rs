@@ -28,7 +28,8 @@ impl Means {
     /// ```
     pub fn at_points(mesh: &Mesh) -> Means {
         let cells = mesh.cells();
-        let owners: Vec<u32> = (0..).zip(cells.iter()).flat_map(|(c, (_, corners))| corners.iter().map(move |_| c)).collect();
+        let owners: Vec<u32> =
+            (0..).zip(cells.iter()).flat_map(|(c, (_, corners))| corners.iter().map(move |_| c)).collect();
         let corners = cells.all_corners();
         let (starts, cells) = group(mesh.points().len(), corners.len(), |k| [(corners[k], owners[k])]);
         Means { starts, cells }

@@ -40,8 +40,8 @@ fn plane([x, y, _]: [f64; 3]) -> Vector2<f64> {
 /// [faces](Dual::faces). Cost O(faces).
 ///
 /// Gradients are those of least squares, differences weighted by one over the distance squared (Mavriplis, Revisiting the least-squares
-/// procedure for gradient reconstruction on unstructured meshes, 2003): exact where values are linear. A cell whose neighbors all lie
-/// in one line has no gradient.
+/// procedure for gradient reconstruction on unstructured meshes, 2003): exact where values are linear. A cell with fewer than three neighbors,
+/// or whose neighbors all lie in one line, has no gradient: nothing would tell a wrong one.
 ///
 /// ```
 /// use meshweft::mesh::generate::generate;
@@ -62,13 +62,17 @@ fn plane([x, y, _]: [f64; 3]) -> Vector2<f64> {
 pub fn faces(dual: &Dual) -> Vec<[Face<f64>; 2]> {
     let middle = |c: u32| plane(dual.mesh.points()[c as usize]);
     let across = |k: usize, cells: [u32; 2]| middle(cells[1 - k]) - middle(cells[k]);
-    let mut squares = vec![Matrix2::zeros(); dual.volumes.len()];
+    let mut squares = vec![(Matrix2::zeros(), 0); dual.volumes.len()];
     for cells in dual.faces.iter().map(|face| face.cells) {
         let way = across(0, cells);
-        cells.iter().for_each(|&c| squares[c as usize] += way * way.transpose() / way.norm_squared());
+        for c in cells {
+            let (square, neighbors) = &mut squares[c as usize];
+            (*square, *neighbors) = (*square + way * way.transpose() / way.norm_squared(), *neighbors + 1);
+        }
     }
     // In units of a meter over a meter: what is nearly singular does not depend on the size of a cell.
-    let inverse = |c: u32| Some(squares[c as usize]).filter(|m| m.determinant() > 1e-9).and_then(|m| m.try_inverse());
+    let is_sound = |(square, neighbors): &(Matrix2<f64>, usize)| *neighbors > 2 && square.determinant() > 1e-9;
+    let inverse = |c: u32| Some(squares[c as usize]).filter(is_sound).and_then(|(square, _)| square.try_inverse());
     let side = |k: usize, face: &meshweft::mesh::Face| {
         let way = across(k, face.cells);
         let at = plane(face.centroid);

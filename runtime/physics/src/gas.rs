@@ -100,7 +100,8 @@ impl<R: Real> Gas<R> {
         let inner = dense * (energy / density + faster * (contact + pressure / drop));
         Content {
             mass: density * speed + outer * (dense - density),
-            momentum: velocity * (density * speed + outer * (dense - density)) + normal * (pressure + outer * dense * faster),
+            momentum: velocity * (density * speed + outer * (dense - density))
+                + normal * (pressure + outer * dense * faster),
             energy: (energy + pressure) * speed + outer * (inner - energy),
         }
     }
@@ -135,7 +136,12 @@ mod tests {
         for seed in 0..100 {
             let own = gas(seed);
             let Content { mass, momentum, energy } = own.content();
-            let exact = [mass * own.velocity.x, momentum.x * own.velocity.x + own.pressure, momentum.y * own.velocity.x, (energy + own.pressure) * own.velocity.x];
+            let exact = [
+                mass * own.velocity.x,
+                momentum.x * own.velocity.x + own.pressure,
+                momentum.y * own.velocity.x,
+                (energy + own.pressure) * own.velocity.x,
+            ];
             for (found, exact) in parts(own.flux(&own, Vector2::x())).into_iter().zip(exact) {
                 assert!((found - exact).abs() < 1e-12 * (1.0 + exact.abs()), "{own:?}: {found}, not {exact}");
             }

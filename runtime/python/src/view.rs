@@ -151,7 +151,8 @@ impl Watch {
                 Some(part) => Some(simulation.field(&part.name)?),
                 None => self.still.get(place - state.len()).cloned(),
             };
-            let drawn = |field: Field| self.shown.as_ref().map_or(field.values.clone(), |shown| shown.means.of(&field).values);
+            let drawn =
+                |field: Field| self.shown.as_ref().map_or(field.values.clone(), |shown| shown.means.of(&field).values);
             fields.extend(field.map(|field| (place, drawn(field))));
         }
         let points = if self.positions.is_some() { self.points(simulation)? } else { Vec::new() };

@@ -71,7 +71,8 @@ impl Config {
         let (mesh, vertices) = (run.mesh().primal().unwrap_or(run.mesh()), run.mesh().points().len());
         let cells = mesh.cells();
         let real = if run.precision() == "f64" { 8 } else { 4 };
-        let bytes = real * (3 * mesh.points().len() + numbers * vertices) + 4 * cells.all_corners().len() + 5 * cells.len();
+        let bytes =
+            real * (3 * mesh.points().len() + numbers * vertices) + 4 * cells.all_corners().len() + 5 * cells.len();
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * FRAMES.div_ceil(states);
         let folder = folder.to_owned();

@@ -106,7 +106,8 @@ impl Film {
     /// # Errors
     /// A color by a field that is not there; a file that cannot be made or read.
     pub(super) fn new(config: &Config, run: &Run, (left, times): (&str, &[f64])) -> Result<Film> {
-        let (mesh, look, style) = (run.drawn(), run.look().clone(), config.style.clone());
+        let (mesh, look, mut style) = (run.drawn(), run.look().clone(), config.style.clone());
+        style.view = style.view.or(look.view);
         let color = Color::new(style.color.as_deref(), run)?;
         let toward = camera(mesh.bounds(), &style).toward();
         let Skin { mut triangles, mut faces, mut cuts } = Skin::of(mesh, style.section.unwrap_or(look.section), toward);
@@ -197,7 +198,7 @@ impl Film {
 
     /// Has the view hold these points, and the scale of colors these colors.
     fn see(&mut self, points: impl IntoIterator<Item = [f64; 3]>, colors: impl IntoIterator<Item = f64>) {
-        self.bounds = points.into_iter().fold(self.bounds, with_point);
+        self.bounds = self.look.window.unwrap_or_else(|| points.into_iter().fold(self.bounds, with_point));
         let widened = |[low, high]: [f64; 2], x: f64| [low.min(x), high.max(x)];
         let range = colors.into_iter().fold([f64::INFINITY, f64::NEG_INFINITY], widened);
         if range.iter().all(|x| x.is_finite()) {
@@ -389,6 +390,9 @@ impl Film {
     fn caption(&self, time: f64) -> String {
         if !self.has_time {
             return self.name.clone();
+        }
+        if self.look.is_steady {
+            return format!("{}  step {time}", self.name);
         }
         let end = self.times.last().copied().unwrap_or(0.0);
         let time = match end {

@@ -42,7 +42,19 @@ impl Series {
         let moves = !of_cells || run.look().raised.is_some();
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
         let wanted = config.fields.clone();
-        Series { folder, name, digits, mesh, of_cells, moves, wanted, order, files, pieces: Vec::new(), fresh: Vec::new() }
+        Series {
+            folder,
+            name,
+            digits,
+            mesh,
+            of_cells,
+            moves,
+            wanted,
+            order,
+            files,
+            pieces: Vec::new(),
+            fresh: Vec::new(),
+        }
     }
 
     /// Writes a state.
