@@ -469,6 +469,7 @@ fn a_late_worker_that_others_cannot_reach_ends_and_the_run_goes_on() {
     assert!(lines.any(|line| line.starts_with("worker 1 has joined from [::1]")));
     let newcomer = worker("127.0.0.1:0").output();
     let said = String::from_utf8_lossy(&newcomer.stderr).into_owned();
+    assert!(said.starts_with("waiting for the driver at "), "{said}");
     assert_eq!(newcomer.status.code(), Some(2), "{said}");
     assert!(said.contains("the workers of this run and this one cannot reach each other"), "{said}");
     assert!(lines.any(|line| line.starts_with("going on with 1 worker")));

@@ -167,6 +167,14 @@ const RULES: [Rule; 4] = [Rule::Alone, Rule::InOrder, Rule::Backward, Rule::AtOn
 const DEEPEST: usize = 64;
 
 impl Control {
+    /// That a worker cannot go on. The driver's error says that it is of the cluster.
+    pub(crate) fn failed(error: &Error) -> Control {
+        Control::Failed(match error {
+            Error::Cluster(why) => why.clone(),
+            other => other.to_string(),
+        })
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let archive = rkyv::to_bytes::<rancor::Error>(self).expect("messages are small");
         let mut message = Vec::with_capacity(16 + archive.len());

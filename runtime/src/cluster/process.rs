@@ -171,7 +171,7 @@ impl Worker {
                 }
             };
             let result = result.unwrap_or_else(|error| {
-                exchange.send(DRIVER, Control::Failed(error.to_string()).encode());
+                exchange.send(DRIVER, Control::failed(&error).encode());
                 Err(error)
             });
             let Err(Error::Lost(why)) = result else {

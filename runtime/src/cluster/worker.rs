@@ -178,7 +178,7 @@ pub(crate) fn work<T: Number>(
         Ok(()) => {}
         Err(Error::Lost(why)) => exchange.send(DRIVER, Control::Cut(why.clone()).encode()),
         Err(Error::TooLarge(why)) => exchange.send(DRIVER, Control::TooLarge(why.clone()).encode()),
-        Err(other) => exchange.send(DRIVER, Control::Failed(other.to_string()).encode()),
+        Err(other) => exchange.send(DRIVER, Control::failed(other).encode()),
     }
     result
 }

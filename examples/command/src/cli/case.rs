@@ -9,6 +9,7 @@ use super::programs::Programs;
 use super::{run, words};
 use crate::Settings;
 use anyhow::{Result, anyhow};
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, FromArgMatches};
 use std::ffi::OsString;
 use std::ops::Range;
@@ -52,13 +53,25 @@ fn of_words(
     parser: &clap::Command,
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
-    let matches = with_negative_values(parser.clone()).try_get_matches_from(words)?;
+    let matches = with_negative_values(parser.clone()).try_get_matches_from(words).map_err(advised)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     let given = matches.subcommand_matches("run").zip(parser.find_subcommand("run"));
     if let (Command::Run(arguments), Some((matches, command))) = (&mut cli.command, given) {
         arguments.are(words::of(matches, command, &run::NOT_NOTED));
     }
     Ok(cli)
+}
+
+/// What has another name than one may think is named by an error.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let is_resume =
+        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if word == "--resume");
+    if is_resume {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = "`meshweft resume FOLDER` goes on with a run".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 fn with_negative_values(command: clap::Command) -> clap::Command {

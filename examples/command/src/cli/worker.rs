@@ -5,7 +5,8 @@ use super::programs::Programs;
 use super::signals::Signals;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use meshweft::Worker;
+use meshweft::net::Token;
+use meshweft::{Error, Worker};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,12 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     let worker = match (arguments.until_eof, &*arguments.join) {
         (true, "-") => Worker::attached(listen)?,
         (true, _) => bail!("--until-eof watches the standard input, so the token comes from there: write --join -"),
-        (false, word) => Worker::join(&read_token(word)?, listen)?,
+        (false, word) => {
+            let token = read_token(word)?;
+            // Where nobody is there it takes a minute to say so.
+            writeln!(console.err, "waiting for the driver at {}", Token::parse(&token).map_err(Error::from)?.places())?;
+            Worker::join(&token, listen)?
+        }
     };
     let worker = match &arguments.out {
         Some(folder) => worker.folder(folder),

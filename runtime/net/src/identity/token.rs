@@ -37,6 +37,12 @@ const MOST_ADDRESSES: usize = 16;
 const LONGEST: usize = 2048;
 
 impl Token {
+    /// Where the driver is to be reached, for people: with a comma between each.
+    pub fn places(&self) -> String {
+        let addresses = self.addresses.iter().map(ToString::to_string);
+        addresses.chain(self.names.iter().cloned()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Makes a token for a run.
     pub(crate) fn new(authority: &Authority, workers: u32, addresses: Vec<SocketAddr>) -> Result<Token> {
         let expiry = authority.ends().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
