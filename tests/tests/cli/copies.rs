@@ -154,7 +154,7 @@ fn copies_that_cannot_be_are_refused_before_anything_is_written() {
         (&["--copies", "0"][..], "0 is not in 1..=4294967295"),
         (&["--copies", "5000000000"], "5000000000 is not in 1..=4294967295"),
         (&["--copies", "2", "--vary", "dtt=1,2"], "unknown setting \"dtt\": did you mean `dt`?"),
-        (&["--vary", "dt=1:2"], "add --copies N, or write LOW:HIGH:COUNT"),
+        (&["--vary", "dt=1:2"], "add --copies N, or write LOW..HIGH:COUNT"),
         (&["--vary", "dt=2:1", "--copies", "3"], "write the lower end first"),
         (&["--vary", "rounds=-5:1e9", "--copies", "3"], "out of range"),
         (&["--vary", "no.csv"], "no.csv: write NAME=VALUES, or the name of a CSV file"),

@@ -6,7 +6,7 @@
 
 use super::parser::{Cli, Command};
 use super::programs::Programs;
-use super::{run, words};
+use super::{run, vary, words};
 use crate::Settings;
 use anyhow::{Result, anyhow};
 use clap::error::{ContextKind, ContextValue};
@@ -53,6 +53,10 @@ fn of_words(
     parser: &clap::Command,
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    if words.get(1).is_some_and(|command| command == "run") {
+        words = vary::swept(words);
+    }
     let matches = with_negative_values(parser.clone()).try_get_matches_from(words).map_err(advised)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     let given = matches.subcommand_matches("run").zip(parser.find_subcommand("run"));
@@ -142,7 +146,7 @@ impl File<'_> {
         let mut words = Vec::new();
         for (name, value) in table {
             let (name, text) = (name.get_ref(), self.plain(value.get_ref(), name.span())?);
-            if let Some(entry) = entry {
+            if let Some(entry) = entry.filter(|_| !vary::is_range(&text)) {
                 let known = entry.info.settings;
                 let set = Settings::new(known).set(known, name, &text);
                 set.map_err(|e| self.error(Some(value.span()), &e.to_string()))?;

@@ -1,6 +1,7 @@
 //! What is to be run: the options that commands share, and the plan they make.
 
 use super::programs::Programs;
+use super::vary;
 use crate::{Entry, Options, Precision, Settings};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -69,7 +70,8 @@ pub(super) struct Problem {
     /// Precision of state and arithmetic [default: on cores that of the example, mostly f32; on a GPU f32]
     #[arg(long, value_enum)]
     precision: Option<Precision>,
-    /// A setting of the example, with its unit in `meshweft list`; may be repeated
+    /// A setting of the example, with its unit in `meshweft list`; may be repeated. With `run`, NAME=LOW..HIGH:COUNT runs a copy for each of
+    /// so many values from end to end, with :log spaced by factors: the same as --vary
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Seed of mesh generators that use random numbers
@@ -185,6 +187,9 @@ impl Problem {
             let Some((name, value)) = word.split_once('=') else {
                 bail!("--set {word}: write NAME=VALUE, such as --set dt=1e-3");
             };
+            if vary::is_range(value) {
+                bail!("--set {word}: `meshweft run` takes a range of values, one copy for each");
+            }
             settings.set(entry.info.settings, name.trim(), value)?;
         }
         let chosen = self.backend()?;

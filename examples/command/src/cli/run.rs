@@ -104,6 +104,7 @@ Examples:
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
   meshweft run EXAMPLE --view                                      in a page of the browser, while it goes on
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
+  meshweft run EXAMPLE --set dt=1e-4..1e-2:20:log                  a sweep of a parameter: a copy for each of 20 values
   meshweft run EXAMPLE --copies 1000 --vary dt=1e-4:1e-2:log       a thousand copies, each with a time step of its own
   meshweft resume out/EXAMPLE                                      goes on where it was stopped
 

@@ -1,9 +1,10 @@
-//! How settings vary from copy to copy: `--vary`.
+//! How settings vary from copy to copy: `--vary`, and `--set` with a range of values.
 
 use crate::names::unknown;
 use crate::{Kind, Setting, Settings};
 use anyhow::{Context, Result, anyhow, bail};
 use meshweft::{Int, Real, random};
+use std::ffi::OsString;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -57,6 +58,46 @@ impl FromStr for Axis {
     }
 }
 
+/// The two ends of `LOW..HIGH`, and what is behind the upper one; none of a path, which may have two dots as well.
+fn ends(text: &str) -> Option<(&str, &str)> {
+    let is_number = |word: &str| word.trim().parse::<f64>().is_ok();
+    let (low, rest) = text.split_once("..")?;
+    (is_number(low) || is_number(rest.split(':').next().unwrap_or_default())).then_some((low, rest))
+}
+
+/// Words of `meshweft run` where a range of values is no longer set, but varied. A setting is what its last word says.
+pub(super) fn swept(words: Vec<OsString>) -> Vec<OsString> {
+    const SET: &str = "--set";
+    // Where each word begins that a setting is given by, whether that is one with its option, and the setting.
+    let mut found: Vec<(usize, bool, &str)> = Vec::new();
+    let texts: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    for (i, word) in texts.iter().enumerate() {
+        let behind = (*word == SET).then(|| texts.get(i + 1).copied()).flatten().map(|set| (false, set));
+        let inside = word.strip_prefix("--set=").map(|set| (true, set));
+        found.extend(behind.or(inside).map(|(is_one, set)| (i, is_one, set)));
+    }
+    let name = |set: &str| set.split('=').next().unwrap_or_default().trim().to_string();
+    let mut all: Vec<Option<OsString>> = words.iter().cloned().map(Some).collect();
+    for (k, &(i, is_one, set)) in found.iter().enumerate() {
+        if set.split_once('=').and_then(|(_, values)| ends(values)).is_none() {
+            continue;
+        }
+        let is_last = found[k + 1..].iter().all(|later| name(later.2) != name(set));
+        match (is_last, is_one) {
+            (true, true) => all[i] = Some(format!("--vary={set}").into()),
+            (true, false) => all[i] = Some("--vary".into()),
+            (false, true) => all[i] = None,
+            (false, false) => all[i..i + 2].fill(None),
+        }
+    }
+    all.into_iter().flatten().collect()
+}
+
+/// Whether a setting is given a range of values, or something that was to be one.
+pub(super) fn is_range(value: &str) -> bool {
+    ends(value).is_some()
+}
+
 /// Reads a list or a range.
 fn values_of(name: &str, text: &str) -> Result<Axis> {
     let name = name.to_string();
@@ -66,6 +107,7 @@ fn values_of(name: &str, text: &str) -> Result<Axis> {
     };
     // A shape has a colon, too.
     let range = text.split_once(':').filter(|(low, _)| low.trim().parse::<f64>().is_ok() || !text.contains(','));
+    let range = ends(text).or(range);
     let Some((low, rest)) = range else {
         let words: Vec<String> = text.split(',').map(|word| word.trim().to_string()).collect();
         if words.iter().any(String::is_empty) {
@@ -78,7 +120,7 @@ fn values_of(name: &str, text: &str) -> Result<Axis> {
         let end = word.trim().parse().ok().filter(|x: &f64| x.is_finite());
         end.ok_or_else(|| {
             anyhow!(
-                "{name}={text}: {word:?} is no number: write LOW:HIGH, LOW:HIGH:COUNT, with :log or :random behind it"
+                "{name}={text}: {word:?} is no number: write LOW..HIGH:COUNT, LOW:HIGH or LOW:HIGH:COUNT, with :log or :random behind it"
             )
         })
     };
@@ -207,7 +249,9 @@ impl Variation {
             Some(copies) => copies as usize,
             None if lengths.count() > 0 => combinations,
             None => {
-                bail!("--vary: a range over all copies needs to know how many: add --copies N, or write LOW:HIGH:COUNT")
+                bail!(
+                    "--vary: a range over all copies needs to know how many: add --copies N, or write LOW..HIGH:COUNT"
+                )
             }
         };
         Ok(Variation { axes: axes.to_vec(), copies, seed, known })
@@ -295,6 +339,9 @@ mod tests {
         assert!((middle - 10.0).abs() < 1e-12);
         assert_eq!(all(&["dt=0.1:0.3"], Some(1)), ["0.1"]);
         assert_eq!(all(&["dt=1:3:3"], None), ["1", "2", "3"]);
+        assert_eq!(all(&["dt=1..3:3"], None), ["1", "2", "3"]);
+        assert_eq!(all(&["dt = 1..100:3:log"], None), all(&["dt=1:100:3:log"], None));
+        assert_eq!(all(&["over=../torus.obj,none"], None), ["../torus.obj", "none"]);
         let combined = ["1 explicit", "1 in-place", "2 explicit", "2 in-place"];
         assert_eq!(all(&["dt=1,2", "method=explicit,in-place"], None), combined);
         assert_eq!(all(&["over=torus:12x6, none,box:3"], None), ["torus:12x6", "none", "box:3"]);
@@ -303,6 +350,23 @@ mod tests {
             all(&["method=explicit,in-place", "seed=0:30"], Some(4)).join(","),
             "explicit 0,in-place 10,explicit 20,in-place 30"
         );
+    }
+
+    #[test]
+    fn a_range_that_is_set_is_varied_unless_it_is_set_again() {
+        let swept = |words: &str| {
+            let words: Vec<String> = swept(words.split(' ').map(OsString::from).collect())
+                .into_iter()
+                .map(|word| word.into_string().unwrap())
+                .collect();
+            words.join(" ")
+        };
+        assert_eq!(swept("a run --set k=0.1..1:50 --set c=2"), "a run --vary k=0.1..1:50 --set c=2");
+        assert_eq!(swept("--set=k=1..2:3:log --set=over=../a.obj"), "--vary=k=1..2:3:log --set=over=../a.obj");
+        assert_eq!(swept("--set=k=1..2:3 --set k=4"), "--set k=4");
+        assert_eq!(swept("--set k=1..2:3 --quiet --set=k=5..6:2"), "--quiet --vary=k=5..6:2");
+        assert_eq!(swept("--set k=4 --set k=1..2"), "--set k=4 --vary k=1..2");
+        assert_eq!(swept("--set"), "--set");
     }
 
     #[test]
@@ -342,6 +406,9 @@ mod tests {
             ("dt=2:1", "the lower end first"),
             ("dt=0:1:log", "begins above 0"),
             ("dt=1:2:cubic", "\"cubic\" is no number of values"),
+            ("dt=1..", "\"\" is no number: write LOW..HIGH:COUNT"),
+            ("dt=x..2:3", "\"x\" is no number"),
+            ("dt=1..2:3:cube", "\"cube\" is no number of values"),
             ("dt=1:2:0", "\"0\" is no number of values"),
             ("dt=1:2:9999999999", "from 1 to 1048576"),
             ("dt=1:2:3:random", "leave out the number"),
