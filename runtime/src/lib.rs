@@ -30,7 +30,7 @@ pub use cluster::{Cluster, Compress, Gathering, Leaver, RunKey, Sharing, Worker}
 #[cfg(feature = "cluster")]
 #[doc(hidden)]
 pub use cluster::{ListCost, list_costs};
-pub use engine::HostReport;
+pub use engine::{HostReport, Iterations};
 pub use error::{Error, Result};
 pub use gpu::{Shader, adapters, copy_bandwidth};
 pub use number::{Int, Integer, Lanes, Length, Number, Real, lanes, random};

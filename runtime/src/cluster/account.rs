@@ -1,16 +1,17 @@
 //! How far a worker is, and what its host has done: one list of counters for the wire, for sums and for reports.
 
 use super::overlap;
-use crate::engine::HostReport;
+use crate::engine::{HostReport, Loops};
 use rkyv::{Archive, Deserialize, Serialize};
 
 /// How far a worker is, and what it has done.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
 pub(crate) struct Account {
     /// Since the start or the last change of the state.
     pub(crate) steps: u64,
     pub(crate) rounds: u64,
     pub(crate) swept: u64,
+    pub(crate) loops: Loops,
     /// Whether the last of the steps was not finite here. Those behind it do not count.
     pub(crate) non_finite: bool,
     pub(crate) tally: Tally,

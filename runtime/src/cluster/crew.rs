@@ -272,7 +272,7 @@ impl<T: Number> Running<T> {
             Error::TooLarge(why) => Error::Lost(why),
             other => other,
         })?;
-        self.take(driver, self.kept.progress, earlier);
+        self.take(driver, self.kept.progress.clone(), earlier);
         let workers = self.driver.workers().len();
         let workers = if workers == 1 { "1 worker".into() } else { format!("{workers} workers") };
         let is_step = |said: &&Control| matches!(said, Control::Step { .. });
@@ -427,7 +427,7 @@ impl<T: Number> Running<T> {
         self.workers.dismiss();
         let earlier = self.driver.tallies();
         let driver = started(&self.plan, &mut self.workers, &self.kept, &self.plan.weights)?;
-        self.take(driver, self.kept.progress, earlier);
+        self.take(driver, self.kept.progress.clone(), earlier);
         let fault = self.log.pop();
         let replayed = self.replay().and_then(|()| self.driver.settle_all());
         self.log.extend(fault);
@@ -457,7 +457,7 @@ impl<T: Number> Running<T> {
             None => self.ask()?.arrive()?,
         };
         let globals = self.driver.globals()?;
-        self.forget_before(Kept { state, globals, progress });
+        self.forget_before(Kept { state, globals, progress: progress.clone() });
         // A GPU has no room for a share and the one after it.
         self.driver.leave();
         self.workers.dismiss();

@@ -369,12 +369,13 @@ impl<T: Number> Driver<T> {
         let books = self.books();
         let first = books.accounts.iter().filter(|account| account.non_finite).min_by_key(|account| account.steps);
         let least = books.accounts.iter().min_by_key(|account| account.steps);
-        let Some(account) = first.or(least) else { return books.before };
-        let Progress { steps, rounds, swept, .. } = books.before;
+        let Some(account) = first.or(least) else { return books.before.clone() };
+        let Progress { steps, rounds, swept, ref loops, .. } = books.before;
         Progress {
             steps: steps + account.steps,
             rounds: rounds + account.rounds,
             swept: swept + account.swept,
+            loops: account.loops.after(loops),
             non_finite: first.is_some(),
             is_pending: account.steps < self.asked && first.is_none(),
         }

@@ -492,8 +492,8 @@ impl<T: Number> Worker<T> {
     }
 
     fn account(&self) -> Account {
-        let Progress { steps, rounds, swept, non_finite, .. } = self.engine.progress();
-        Account { steps, rounds, swept, non_finite, tally: self.tally() }
+        let Progress { steps, rounds, swept, loops, non_finite, .. } = self.engine.progress();
+        Account { steps, rounds, swept, loops, non_finite, tally: self.tally() }
     }
 
     fn tally(&self) -> Tally {
@@ -518,7 +518,7 @@ impl<T: Number> Worker<T> {
     }
 
     fn report(&self, ticket: Option<u64>) {
-        let progress = self.ended.unwrap_or_else(|| self.account());
+        let progress = self.ended.clone().unwrap_or_else(|| self.account());
         self.exchange.send(DRIVER, Control::Progress { ticket, progress }.encode());
     }
 }

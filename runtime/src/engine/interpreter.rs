@@ -150,12 +150,12 @@ impl<T: Number, W: Walker<T>> Interpreter<T, W> {
                 run.note_non_finite(number);
             }
             run.engine.progress.steps += 1;
-            after.push(run.engine.progress);
+            after.push(run.engine.progress.clone());
         }
         run.flush()?;
         let non_finite = run.non_finite;
         if let Some(step) = non_finite {
-            self.progress = after[step];
+            self.progress = after.swap_remove(step);
         }
         self.progress.non_finite = non_finite.is_some();
         Ok(())
@@ -168,11 +168,11 @@ impl<T: Number, W: Walker<T>> Engine<T> for Interpreter<T, W> {
     }
 
     fn settle(&mut self) -> Result<Progress> {
-        Ok(self.progress)
+        Ok(self.progress.clone())
     }
 
     fn progress(&self) -> Progress {
-        self.progress
+        self.progress.clone()
     }
 
     fn measure(&mut self, kernel: usize, settings: &Settings, parameters: &[T], step: u32) -> Result<f64> {
@@ -249,6 +249,7 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
                     let pass = Pass { kernel, code, rule: Rule::AtOnce, rounds: 1, before: 0, uniform };
                     let (rounds, finite) = self.engine.walker.fixpoint(pass, most)?;
                     self.engine.progress.rounds += u64::from(rounds);
+                    self.engine.progress.loops.note(kernel, rounds, most, rounds < most);
                     if !finite {
                         self.note_non_finite(self.number);
                     }
@@ -274,13 +275,19 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
                     }
                 }
                 Stage::Until { test, settings, most, stages } => {
-                    for iteration in 0..*most {
+                    let mut iterations = 0;
+                    // Once more than it goes round, for whoever wants to know whether it has arrived.
+                    let held = loop {
                         let uniform = self.uniform(settings, draw);
-                        if matches!(&self.engine.table.kernels[*test].code, Code::Test(holds) if holds(&uniform)) {
-                            break;
+                        let holds =
+                            matches!(&self.engine.table.kernels[*test].code, Code::Test(test) if test(&uniform));
+                        if holds || iterations == *most {
+                            break holds;
                         }
-                        self.stages(stages, step::draw(draw, iteration as usize))?;
-                    }
+                        self.stages(stages, step::draw(draw, iterations as usize))?;
+                        iterations += 1;
+                    };
+                    self.engine.progress.loops.note(*test, iterations, *most, held);
                 }
             }
         }

@@ -13,6 +13,7 @@ mod epochs;
 #[cfg(feature = "cluster")]
 mod grid;
 mod interpreter;
+mod iterations;
 mod legs;
 #[cfg(feature = "jit")]
 mod native;
@@ -28,6 +29,8 @@ pub(crate) use audit::Audit;
 pub(crate) use compiled::Table;
 pub(crate) use cpu::{Cpu, waves};
 pub(crate) use interpreter::Interpreter;
+pub use iterations::Iterations;
+pub(crate) use iterations::Loops;
 #[cfg(feature = "gpu")]
 pub(crate) use reduce::pairs;
 pub use remote::HostReport;
@@ -115,13 +118,15 @@ pub(crate) trait Engine<T: Number>: Send + Sync {
 }
 
 /// How far an engine is, counted from its start or from the last change of its state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Steps taken, the one that was not finite included.
     pub(crate) steps: u64,
     /// Rounds that updated every vertex from its neighbors, and how many of them an order bound.
     pub(crate) rounds: u64,
     pub(crate) swept: u64,
+    /// How often loops went round.
+    pub(crate) loops: Loops,
     /// Whether some update of the last of those steps was not finite.
     pub(crate) non_finite: bool,
     /// Whether more of them may be under way.

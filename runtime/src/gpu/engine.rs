@@ -17,7 +17,7 @@ use super::kernels::Kernel;
 use super::pipelines::Pipelines;
 use super::plan::{Limits, Plan, Walk};
 use super::queue::Queue;
-use crate::engine::{Engine, Facts, Progress};
+use crate::engine::{Engine, Facts, Loops, Progress};
 use crate::error::{Error, Result};
 use crate::layout::{Domain, Edit, State, View};
 use crate::number::Number;
@@ -66,7 +66,9 @@ struct Work {
     since: u64,
     /// Rounds asked for, and how many of them an order bound.
     rounds: [u64; 2],
-    /// The same after each of the last steps, of which the device may not have taken all.
+    /// How often loops went round that the host has seen end.
+    loops: Loops,
+    /// Rounds after each of the last steps, of which the device may not have taken all.
     taken: VecDeque<(u64, [u64; 2])>,
 }
 
@@ -143,7 +145,7 @@ impl<T: Number> Gpu<T> {
         let pipelines = Pipelines::new(&device, physics, &kernels, |kernel| *kernel.of(&vertices, &laid))?;
         let measures = measured.map(|_| Measures::new(&device, &queue, &arrays, physics.scalar)).transpose()?;
         let tick = device.kernel(TICK, &[&queue.words])?;
-        let (steps, since, rounds, taken) = (0, 0, [0, 0], VecDeque::from([(0, [0, 0])]));
+        let (steps, since, rounds, loops, taken) = (0, 0, [0, 0], Loops::default(), VecDeque::from([(0, [0, 0])]));
         let work = Work {
             device,
             queue,
@@ -160,6 +162,7 @@ impl<T: Number> Gpu<T> {
             steps,
             since,
             rounds,
+            loops,
             taken,
         };
         work.arrays.upload(&work.device, &state)?;
@@ -320,7 +323,8 @@ impl Work {
         let steps = if non_finite { self.since + u64::from(status.words.steps) } else { self.steps };
         let known = self.taken.iter().find(|(after, _)| non_finite && *after == steps);
         let [rounds, swept] = known.map_or(self.rounds, |(_, rounds)| *rounds);
-        Progress { steps, rounds, swept, non_finite, is_pending: self.queue.is_pending() }
+        let loops = self.loops.clone();
+        Progress { steps, rounds, swept, loops, non_finite, is_pending: self.queue.is_pending() }
     }
 
     /// Notes the rounds of the step that was asked for, and forgets those of steps that are done.

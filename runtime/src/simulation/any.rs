@@ -6,7 +6,7 @@ use super::{AuditReport, Checkpoint, GpuCounters, Metric, Saved, Snapshot};
 use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
 use crate::cluster::Sharing;
-use crate::engine::HostReport;
+use crate::engine::{HostReport, Iterations};
 use crate::error::Result;
 use crate::number::Part;
 use crate::number::sealed::Sealed;
@@ -91,6 +91,40 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
 
     /// Rounds of sweeps taken so far: each updates every vertex once.
     fn rounds(&self) -> u64;
+
+    /// How often loops went round so far: those of [`Stages::until`](crate::Stages::until) by the name of the test, all of them; then those of
+    /// [`Stages::fixpoint`](crate::Stages::fixpoint) that have run, by the name of the update. Loops of one kernel count together.
+    ///
+    /// ```
+    /// use meshweft::{Mesh, Program, Simulation, Stages, kernels, record, vertex};
+    /// vertex! { struct Value<R> { value: R } }
+    /// record! { struct Sum<R> { sum: R } }
+    /// struct Halves;
+    /// kernels! {
+    ///     for Halves: Value, (), Sum;
+    ///     map Halve |_, own| Value { value: R::lit(0.5) * own.value };
+    ///     sum Total |_, own, _| own.value;
+    ///     test IsSmall |p| p.globals.sum.at_most(R::lit(0.1));
+    /// }
+    /// impl Program for Halves {
+    ///     fn globals(&self) -> Sum<f64> { Sum { sum: 1.0 } }
+    ///     fn initial(&self, _: &Mesh, _: u32) -> Value<f64> { Value { value: 1.0 } }
+    ///     fn step(&self, stages: &mut Stages<Self>) {
+    ///         stages.until(IsSmall, 3, |stages| {
+    ///             stages.map(Halve);
+    ///             stages.reduce(Total, |g| &mut g.sum);
+    ///         });
+    ///     }
+    /// }
+    /// let mut halves = Simulation::builder(Mesh::from_graph(1, Vec::new())?, Halves).build()?;
+    /// (0..3).try_for_each(|_| halves.step())?;
+    /// let (name, found) = halves.loops()[0];
+    /// // 0.125 after the first step, 0.0625 after the second, and the third has nothing to do.
+    /// assert_eq!((name, found.times, found.total, found.last, found.longest), ("IsSmall", 3, 4, 0, 3));
+    /// assert_eq!((found.ran_out, found.limit), (1, 3));
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    fn loops(&self) -> Vec<(&'static str, Iterations)>;
 
     /// Simulated time in seconds: the sum of all time steps taken.
     fn time(&self) -> f64;

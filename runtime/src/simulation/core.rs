@@ -13,7 +13,7 @@ use super::{AuditReport, GpuCounters, Metric};
 use crate::adapter::Adapter;
 #[cfg(feature = "cluster")]
 use crate::cluster::{self, Sharing};
-use crate::engine::{Audit, Engine, HostReport, Progress, Table, Timeline};
+use crate::engine::{Audit, Engine, HostReport, Iterations, Loops, Progress, Table, Timeline};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, View, shared_stride};
 use crate::number::sealed::Sealed;
@@ -21,6 +21,7 @@ use crate::number::{Kind, Number, Part};
 use crate::piece::Placement;
 use crate::program::{AnyProgram, Fields, KernelId, StageList};
 use crate::step::{Settings, Stage};
+use crate::trace::Role;
 #[cfg(feature = "cluster")]
 use meshweft_mesh::Cut;
 use meshweft_mesh::{Field, Mesh};
@@ -286,6 +287,17 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn rounds(&self) -> u64 {
         self.engine.progress().rounds
+    }
+
+    fn loops(&self) -> Vec<(&'static str, Iterations)> {
+        let Loops(counted) = self.engine.progress().loops;
+        let all = self.table.kernels.iter().zip(0..).map(|(kernel, k)| {
+            let found = counted.get(&k).copied().unwrap_or_default();
+            (kernel.script.role == Role::Test, kernel.name, found)
+        });
+        let (tests, others): (Vec<_>, Vec<_>) = all.partition(|(is_test, ..)| *is_test);
+        let others = others.into_iter().filter(|(.., found)| found.times > 0);
+        tests.into_iter().chain(others).map(|(_, name, found)| (name, found)).collect()
     }
 
     fn time(&self) -> f64 {

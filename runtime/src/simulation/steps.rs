@@ -121,9 +121,9 @@ impl<T: Number> Core<T> {
     /// Some update was not finite: looks where, and at which step, once the engine is done.
     pub(super) fn look(&mut self) -> Result<()> {
         let progress = self.engine.settle()?;
-        let since = self.clock.engine;
+        let since = self.clock.engine.steps;
         // Steps after the one that was not finite were asked for, but not taken.
-        let steps = self.clock.first_pending + progress.steps - since.steps;
+        let steps = self.clock.first_pending + progress.steps - since;
         let lost = self.clock.steps - steps;
         if let Some(&time) = self.clock.pending.get((steps - self.clock.first_pending) as usize) {
             (self.clock.steps, self.clock.time) = (steps, time);

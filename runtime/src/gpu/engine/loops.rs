@@ -60,7 +60,7 @@ impl Work {
             |state: State<T>| [state.shared, state.private].map(|reals| bytemuck::cast_slice::<T, u8>(&reals).to_vec());
         self.queue.settle(&self.device)?;
         let mut before = bits(self.arrays.download(&self.device, scene.domain)?);
-        for _ in 0..most {
+        for round in 0..most {
             self.update(scene, kernel, settings, (Rule::AtOnce, 1))?;
             let words = self.queue.settle(&self.device)?.words;
             // Frozen, or in a loop that is over, kernels do nothing.
@@ -68,7 +68,8 @@ impl Work {
                 break;
             }
             let after = bits(self.arrays.download(&self.device, scene.domain)?);
-            if after == before {
+            if after == before || round + 1 == most {
+                self.loops.note(kernel, round + 1, most, round + 1 < most);
                 break;
             }
             before = after;
@@ -98,6 +99,11 @@ impl Work {
                 let draw = draw(scene.draw, (asked + i) as usize);
                 self.stages(Scene { draw, ..inside }, stages)?;
             }
+            if asked + count == most {
+                // It goes round no more, and tells whether it has arrived.
+                let given = self.given(scene, settings, false)?;
+                self.once(test, given)?;
+            }
             let status = self.queue.settle(&self.device)?;
             // Frozen, every kernel passes the state on as it is.
             if status.words.frozen != 0 {
@@ -106,6 +112,10 @@ impl Work {
             let is_outside = status.words.done & levels(scene.depth) != 0;
             let all = if is_outside { 0 } else { status.iterations[scene.depth] };
             let ran = all.saturating_sub(asked).min(count);
+            if !is_outside && (ran < count || asked + count == most) {
+                let held = status.words.done & (1 << scene.depth) != 0;
+                self.loops.note(test, asked + ran, most, held);
+            }
             if ran < count {
                 // The device did not do the rest.
                 let [swaps, rounds, swept] = iteration(stages).map(|each| each * u64::from(ran));
