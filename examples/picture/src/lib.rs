@@ -12,7 +12,7 @@
 //!
 //! An [`Exposure`] is what comes out of the first four, for a mesh that stands still.
 //!
-//! [`Skin`] makes triangles of a mesh, and opens solids toward the camera. [`plot`] draws figures over axes.
+//! [`Skin`] makes triangles of a mesh, and opens solids toward the camera. [`plot`] draws figures over axes, [`curves`] what was measured over time.
 //!
 //! A [`Model`] is a file of glTF, which other programs draw.
 //!
@@ -38,6 +38,7 @@
 mod animation;
 mod camera;
 mod colormap;
+pub mod curves;
 mod drawing;
 mod exposure;
 mod figure;

@@ -4,7 +4,7 @@ use super::drawing::{Anchor, Color, Drawing, Letters, Stroke};
 
 /// Colors that people with any color vision tell apart: Okabe and Ito, "Color universal design", 2008; the yellow, too
 /// pale for a line, left out.
-const COLORS: [Color; 7] =
+pub(super) const COLORS: [Color; 7] =
     [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [51, 51, 51]];
 
 /// Size of a plot, and where the axes lie in it.
@@ -15,12 +15,18 @@ const TOP: f64 = 74.0;
 const RIGHT: f64 = 640.0;
 const HEIGHT: f64 = 470.0;
 const BOTTOM: f64 = 410.0;
+/// Parts that the lines across a plot cut it in, at most.
+const PARTS: f64 = 6.0;
+/// A share of the greatest value below which differences are not shown: rounding in 32 bits, summed.
+const FLAT: f64 = 1e-5;
 
 /// How numbers go along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// From zero, evenly.
     Linear,
+    /// From the least to the greatest, evenly.
+    Fitted,
     /// Decades.
     Log,
 }
@@ -100,24 +106,33 @@ pub struct Panel {
 }
 
 /// An axis with its range and its place in the picture.
-struct Ruler {
+pub(super) struct Ruler {
     spacing: Spacing,
     low: f64,
     high: f64,
     /// Where `low` and `high` lie.
     ends: [f64; 2],
+    /// From one even value with a line across the plot to the next.
+    step: f64,
 }
 
 impl Ruler {
-    /// A range around `values`: from zero, or whole decades and simple parts of them.
-    fn around(spacing: Spacing, values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Ruler {
-        let shown = |x: &f64| x.is_finite() && (spacing == Spacing::Linear || *x > 0.0);
-        let (mut low, mut high) = values.filter(shown).fold((f64::INFINITY, 0.0f64), |(a, b), x| (a.min(x), b.max(x)));
+    /// A range around `values`: from zero, from one to the other end of them, or whole decades and simple parts of them.
+    pub(super) fn around(spacing: Spacing, values: impl Iterator<Item = f64>, ends: [f64; 2], most: f64) -> Ruler {
+        let shown = |x: &f64| x.is_finite() && (spacing != Spacing::Log || *x > 0.0);
+        let least = if spacing == Spacing::Fitted { f64::NEG_INFINITY } else { 0.0 };
+        let (mut low, mut high) = values.filter(shown).fold((f64::INFINITY, least), |(a, b), x| (a.min(x), b.max(x)));
         if !low.is_finite() {
             (low, high) = (1.0, 10.0);
         }
         match spacing {
             Spacing::Linear => (low, high) = (0.0, if high > 0.0 { 1.04 * high } else { 1.0 }),
+            Spacing::Fitted => {
+                // What differs by rounding alone is a flat line.
+                let flat = (FLAT * low.abs().max(high.abs())).max(f64::MIN_POSITIVE);
+                let middle = low + (high - low) / 2.0;
+                (low, high) = (low.min(middle - flat), high.max(middle + flat));
+            }
             Spacing::Log => {
                 // The next of 1, 2, 5 in its decade, with some air.
                 (low, high) = (low / 1.08, high * 1.08);
@@ -132,28 +147,45 @@ impl Ruler {
                 (low, high) = (simple(low, false), simple(high, true));
             }
         }
-        Ruler { spacing, low, high, ends }
+        let step = step(if spacing == Spacing::Fitted { high - low } else { high }, most);
+        Ruler { spacing, low, high, ends, step }
+    }
+
+    /// The same from one even value with a line to another.
+    pub(super) fn rounded(self) -> Ruler {
+        match self.spacing {
+            Spacing::Fitted => {
+                let Ruler { low, high, step, .. } = self;
+                Ruler { low: (low / step).floor() * step, high: (high / step).ceil() * step, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Where `x` lies; `None` outside of what the axis can show.
-    fn place(&self, x: f64) -> Option<f64> {
+    pub(super) fn place(&self, x: f64) -> Option<f64> {
         let t = match self.spacing {
-            Spacing::Linear => (x - self.low) / (self.high - self.low),
+            Spacing::Linear | Spacing::Fitted => (x - self.low) / (self.high - self.low),
             Spacing::Log => (x / self.low).ln() / (self.high / self.low).ln(),
         };
         t.is_finite().then_some(self.ends[0] + t * (self.ends[1] - self.ends[0]))
     }
 
     /// Values with a line across the plot, and what is written at it.
-    fn ticks(&self) -> Vec<(f64, String)> {
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let within = |x: &f64| *x >= self.low * (1.0 - 1e-9) && *x <= self.high * (1.0 + 1e-9);
         match self.spacing {
             Spacing::Linear => {
-                let rough = self.high / 6.0;
-                let decade = 10f64.powf(rough.log10().floor());
-                let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * decade).find(|&s| s >= rough);
-                let step = step.unwrap_or(rough);
+                let step = self.step;
                 (0..).map(|i| f64::from(i) * step).take_while(within).map(|x| (x, short(x))).collect()
+            }
+            Spacing::Fitted => {
+                let step = self.step;
+                let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+                // Sums that are rounded are not to lose the last, and zero has no sign.
+                let [first, last] = [(self.low / step - 1e-6).ceil(), (self.high / step + 1e-6).floor()];
+                let value = |i: i32| (first + f64::from(i)) * step + 0.0;
+                (0..=(last - first) as i32).map(|i| (value(i), format!("{:.digits$}", value(i)))).collect()
             }
             Spacing::Log => {
                 let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
@@ -168,6 +200,14 @@ impl Ruler {
     }
 }
 
+/// The simple number that cuts a length in `most` parts at most.
+fn step(length: f64, most: f64) -> f64 {
+    let rough = length / most;
+    let decade = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * decade).find(|&s| s >= rough);
+    step.unwrap_or(rough)
+}
+
 /// A number with few digits.
 fn short(x: f64) -> String {
     let digits = if x == 0.0 { 0 } else { (1.0 - x.abs().log10().floor()).clamp(0.0, 9.0) as usize };
@@ -176,7 +216,7 @@ fn short(x: f64) -> String {
 }
 
 /// `10⁵`, `2·10⁵`.
-fn power(decade: i32, x: f64) -> String {
+pub(super) fn power(decade: i32, x: f64) -> String {
     let digit = |c: char| {
         if c == '-' {
             '⁻'
@@ -192,7 +232,7 @@ fn power(decade: i32, x: f64) -> String {
 }
 
 /// An empty drawing under a heading.
-fn headed(height: f64, title: &str, subtitle: &str) -> Drawing {
+pub(super) fn headed(height: f64, title: &str, subtitle: &str) -> Drawing {
     let mut drawing = Drawing::new([WIDTH, height], title);
     let heading = Letters { size: 18.0, is_bold: true, color: [17, 17, 17], ..Letters::default() };
     drawing.text([24.0, 30.0], heading, title);
@@ -200,10 +240,10 @@ fn headed(height: f64, title: &str, subtitle: &str) -> Drawing {
     drawing
 }
 
-const GRID: Stroke = Stroke { color: [228, 228, 228], width: 1.0, is_dashed: false };
-const FRAME: Stroke = Stroke { color: [153, 153, 153], width: 1.0, is_dashed: false };
+pub(super) const GRID: Stroke = Stroke { color: [228, 228, 228], width: 1.0, is_dashed: false };
+pub(super) const FRAME: Stroke = Stroke { color: [153, 153, 153], width: 1.0, is_dashed: false };
 
-fn anchored(anchor: Anchor) -> Letters {
+pub(super) fn anchored(anchor: Anchor) -> Letters {
     Letters { anchor, ..Letters::default() }
 }
 
@@ -212,8 +252,8 @@ impl Lines {
     pub fn draw(&self) -> Drawing {
         let mut drawing = headed(HEIGHT, self.title, &self.subtitle);
         let along = |k: usize| self.series.iter().flat_map(move |s| s.points.iter().map(move |p| p[k]));
-        let x = Ruler::around(self.x.spacing, along(0), [LEFT, RIGHT]);
-        let y = Ruler::around(self.y.spacing, along(1), [BOTTOM, TOP]);
+        let x = Ruler::around(self.x.spacing, along(0), [LEFT, RIGHT], PARTS);
+        let y = Ruler::around(self.y.spacing, along(1), [BOTTOM, TOP], PARTS);
         for (value, label) in x.ticks() {
             let at = x.place(value).unwrap_or(LEFT);
             drawing.line(vec![[at, TOP], [at, BOTTOM]], GRID);
@@ -268,7 +308,7 @@ impl Bars {
             at += 44.0 + 7.0 * name.chars().count() as f64;
         }
         let values = self.panels.iter().flat_map(|panel| panel.groups.iter().flat_map(|(_, values)| values));
-        let ruler = Ruler::around(Spacing::Linear, values.copied(), [left, right]);
+        let ruler = Ruler::around(Spacing::Linear, values.copied(), [left, right], PARTS);
         for (value, label) in ruler.ticks() {
             let x = ruler.place(value).unwrap_or(left);
             drawing.line(vec![[x, TOP + 24.0], [x, end]], GRID);
@@ -305,7 +345,7 @@ mod tests {
     use super::*;
 
     fn labels(spacing: Spacing, values: &[f64]) -> Vec<String> {
-        let ruler = Ruler::around(spacing, values.iter().copied(), [0.0, 100.0]);
+        let ruler = Ruler::around(spacing, values.iter().copied(), [0.0, 100.0], PARTS);
         ruler.ticks().into_iter().map(|(_, label)| label).collect()
     }
 
@@ -320,8 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn ticks_between_values_are_even_and_rounding_is_no_change() {
+        let labels = |values: &[f64], is_rounded: bool| {
+            let ruler = Ruler::around(Spacing::Fitted, values.iter().copied(), [0.0, 100.0], 4.0);
+            let ruler = if is_rounded { ruler.rounded() } else { ruler };
+            let all = ruler.ticks();
+            assert!(all.iter().all(|(x, _)| ruler.place(*x).is_some_and(|at| (-1e-3..=100.001).contains(&at))));
+            all.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&[-0.001, 0.0317], true), ["-0.01", "0.00", "0.01", "0.02", "0.03", "0.04"]);
+        assert_eq!(labels(&[0.0, 229.3], false), ["0", "100", "200"]);
+        assert_eq!(labels(&[0.0, 2.0], false), ["0.0", "0.5", "1.0", "1.5", "2.0"]);
+        assert_eq!(labels(&[1000.0, 1000.0001], true), ["999.99", "1000.00", "1000.01"]);
+    }
+
+    #[test]
     fn ends_of_an_axis_lie_at_its_ends_and_nothing_is_a_plot_too() {
-        let ruler = Ruler::around(Spacing::Log, [1.0, 100.0].into_iter(), [400.0, 70.0]);
+        let ruler = Ruler::around(Spacing::Log, [1.0, 100.0].into_iter(), [400.0, 70.0], PARTS);
         assert_eq!((ruler.place(ruler.low), ruler.place(ruler.high)), (Some(400.0), Some(70.0)));
         assert_eq!(ruler.place(0.0), None);
         assert!(!labels(Spacing::Log, &[]).is_empty() && !labels(Spacing::Linear, &[f64::NAN]).is_empty());

@@ -4,6 +4,7 @@ mod bench;
 mod copies;
 mod meshes;
 mod plan;
+mod told;
 
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{AdapterKind, adapters};

@@ -30,6 +30,7 @@ mod goal;
 mod hosts;
 mod info;
 mod list;
+mod loops;
 mod man;
 mod memory;
 mod meshes;

@@ -11,7 +11,7 @@ const HEADING: &str = "Pictures";
 /// What pictures show, from where, and how large they are.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Pictures {
-    /// Draw no pictures: no .png, no .gif
+    /// Draw no pictures: no .svg, no .png, no .gif
     #[arg(long, help_heading = HEADING)]
     pub(super) no_pictures: bool,
     /// Columns and rows of the picture of the last state, in pixels, 16 to 8192 each

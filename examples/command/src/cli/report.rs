@@ -4,6 +4,7 @@ use super::changes::{Change, Changes};
 use super::console::Console;
 use super::goal::Goal;
 use super::hosts::{self, SpeedUp};
+use super::loops;
 use super::options::Plan;
 use super::plan::{Expected, Setup};
 use super::signals::Signal;
@@ -11,7 +12,7 @@ use super::text;
 use crate::Run;
 use crate::output::Files;
 use anyhow::{Context, Result};
-use meshweft::Metric;
+use meshweft::{Iterations, Metric};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -72,6 +73,10 @@ pub(super) struct Report {
     changes: Vec<Change>,
     steps: u64,
     rounds: u64,
+    /// Of each loop of the steps.
+    loops: Vec<Value>,
+    #[serde(skip)]
+    iterations: Vec<(&'static str, Iterations)>,
     time_s: f64,
     until_s: Option<f64>,
     stop: Option<Value>,
@@ -97,6 +102,8 @@ pub(super) struct Report {
     resumed_from: Option<u64>,
     state_every: u64,
     files: Vec<PathBuf>,
+    /// What is not as it should be, and what to do about it.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Report {
@@ -135,6 +142,8 @@ impl Report {
             changes: changes.all.clone(),
             steps: run.steps(),
             rounds: run.rounds(),
+            loops: run.loops().iter().map(loops::to_json).collect(),
+            iterations: run.loops(),
             time_s: run.time(),
             until_s: goal.until,
             stop: goal.to_json(end.met, &end.last),
@@ -156,6 +165,7 @@ impl Report {
             resumed_from: end.resumed_from,
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
+            warnings: warnings(&run.loops(), &end.files.growing),
         })
     }
 
@@ -200,6 +210,7 @@ impl Report {
         let [vertices, cells, edges] = [self.vertices, self.cells, self.directed_edges].map(text::count);
         let [wall, total, saving, drawing] = [self.wall_s, setup_s, self.saving_s, self.drawing_s].map(text::seconds);
         let (steps, time) = (text::count(self.steps as usize), text::quantity(self.time_s, "s"));
+        let taken = self.steps - self.resumed_from.unwrap_or(0);
         let beside = |expected: &Expected| expected.beside(self.rounds, self.wall_s);
         let mut rows = vec![
             ("example", format!("{}  {}", self.example, settings.join(" "))),
@@ -209,6 +220,9 @@ impl Report {
             ("steps", format!("{steps}{stopped}{resumed}, to t = {time}")),
             ("wall", format!("{wall} for the steps, {}", text::rate(self.updates_per_s, "updates"))),
         ];
+        rows.extend(
+            self.iterations.iter().filter_map(|(name, found)| Some(("until", loops::told(name, found, taken)?))),
+        );
         // What says something; --json has all of it.
         rows.extend(end.expected.as_ref().ok().map(|expected| ("predicted", beside(expected))));
         if setup_s >= SLOW_SETUP_S {
@@ -253,6 +267,19 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// What is not as it should be. `growing`: energies that grow without bound.
+fn warnings(found: &[(&'static str, Iterations)], growing: &[Metric]) -> Vec<String> {
+    let loops = found.iter().filter_map(|(name, found)| loops::advice(name, found));
+    let growing = growing.iter().map(|Metric { name, unit, value }| {
+        format!(
+            "{name} grows tenfold and more with each quarter of the run, to {}: unless something drives it, the steps are not stable; take a \
+             smaller time step, or more rounds",
+            text::quantity(*value, unit)
+        )
+    });
+    loops.chain(growing).collect()
 }
 
 /// A setting as a number if it is one.

@@ -115,8 +115,8 @@ A case file; `meshweft list` shows the settings of each example:
   [set]
   dt = 1e-3
 
-In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.png the
-last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write a checkpoint and what else there is and exit with 130,
+In the folder: NAME.pvd opens the series of states in ParaView, NAME.csv has the measured quantities, NAME.svg
+their curves, NAME.png the last state, NAME.gif the film. Ctrl-C, SIGTERM and SIGHUP finish the step, write a checkpoint and what else there is and exit with 130,
 143 and 129; a second one ends at once.";
 
 impl Arguments {
@@ -213,6 +213,9 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
         true => report.print_json(console),
         false => report.print(&end, &goal, watch.changes.told(), console),
     };
+    for warning in &report.warnings {
+        writeln!(console.err, "warning: {warning}")?;
+    }
     if end.stopped_by.is_none() {
         watch.stay(plan.entry.info.name, &mut run, console)?;
     }

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `NAME_000100.vtu` | mesh and all state after 100 steps |
 //! | `NAME.pvd` | the series of those files with their times, for ParaView |
-//! | `NAME.csv` | the measured quantities at each frame of the film |
+//! | `NAME.csv` | the measured quantities at each frame of the film, and how often loops went round since the one before |
 //! | `NAME.changes.csv` | the settings that were changed while the run went on, if any were |
+//! | `NAME.svg` | curves of what is in `NAME.csv` |
 //! | `NAME.png`, `NAME.gif` | the last state, and the way there |
 //!
 //! Programs on graphs leave a table in `NAME.csv` instead: what came out for each vertex. A mesh whose points all lie at one place has
@@ -82,8 +83,10 @@ pub struct Left {
     pub every: u64,
     /// See there.
     pub state_every: u64,
-    /// Bytes of the history.
+    /// Bytes of the history, and iterations of loops since its last row.
     history: u64,
+    #[serde(default)]
+    iterated: Vec<u64>,
     /// Simulated seconds and name of each file of the series.
     series: Vec<(f64, String)>,
     /// Simulated seconds of each frame of the film.
@@ -107,6 +110,8 @@ pub struct Files {
     pub saving_s: f64,
     /// Seconds spent on drawing, when it was over.
     pub drawing_s: f64,
+    /// Energies that grow without bound, and what they came to.
+    pub growing: Vec<Metric>,
 }
 
 /// Checks that a folder can be made and written to, and that no other run writes to it. Leaves nothing behind.
@@ -158,7 +163,7 @@ impl Output {
         let lock = Lock::take(folder)?;
         let (goes_on, left) = (left.is_some(), left.cloned().unwrap_or_default());
         let is_kept = |file: &str| match file.rsplit_once('.') {
-            Some((_, "csv" | "png" | "gif" | "pvd")) => goes_on,
+            Some((_, "csv" | "svg" | "png" | "gif" | "pvd")) => goes_on,
             // Pieces have a number more than the file that names them.
             Some((stem, _)) => {
                 left.series.iter().any(|(_, kept)| kept == file || kept.split('.').next() == stem.split('.').next())
@@ -177,12 +182,14 @@ impl Output {
                 folder.display()
             );
         }
-        let history = match (run.table().is_empty(), History::resume(folder, name, left.history)) {
+        let metrics = run.metrics()?;
+        let resumed = History::resume(folder, name, (left.history, &left.iterated), (&metrics, run));
+        let history = match (run.table().is_empty(), resumed) {
             (true, None) => {
                 if left.history > 0 {
                     eprintln!("warning: {name}.csv is not what it was: it begins anew in {}", folder.display());
                 }
-                Some(History::new(folder, name, &run.metrics()?)?)
+                Some(History::new(folder, name, &metrics, run)?)
             }
             (true, resumed) => resumed,
             _ => None,
@@ -214,6 +221,7 @@ impl Output {
             every: self.config.every,
             state_every: self.config.state_every,
             history: self.history.as_ref().map_or(0, History::bytes),
+            iterated: self.history.as_ref().map(|history| history.iterated(run)).unwrap_or_default(),
             series: self.series.as_ref().map(|series| series.files().to_vec()).unwrap_or_default(),
             frames: self.film.as_ref().map(|film| film.times().to_vec()).unwrap_or_default(),
             shows: self.film.as_ref().map(Film::shows).unwrap_or_default(),
@@ -323,7 +331,7 @@ impl Output {
         let new = self.framed.replace(moment.step) != Some(moment.step);
         let series = state && self.stated.replace(moment.step) != Some(moment.step) && self.series.is_some();
         if let Some(history) = self.history.as_mut().filter(|_| new) {
-            history.push(moment, metrics)?;
+            history.push(moment, metrics, run)?;
         }
         let film = new && self.film.is_some();
         if let Some(all) = self.series.as_mut().filter(|_| series && self.config.pieces) {
@@ -358,8 +366,16 @@ impl Output {
         let clock = Instant::now();
         let changes = self.is_changed.then(|| self.changes());
         let mut paths = self.series.map(Series::into_files).unwrap_or_default();
-        paths.extend(self.history.map(|history| history.path().to_owned()));
+        paths.extend(self.history.as_ref().map(|history| history.path().to_owned()));
         paths.extend(changes);
+        let mut growing = Vec::new();
+        if let Some(history) = self.history {
+            let rows = history.rows()?;
+            growing.extend(history.growing(&rows));
+            if self.config.pictures && !self.config.pieces {
+                paths.extend(history.draw(self.config.name, &rows)?);
+            }
+        }
         let columns = run.table();
         if !columns.is_empty() && (!self.config.pieces || run.hosts().is_empty()) {
             let table = self.config.folder.join(format!("{}.csv", self.config.name));
@@ -386,6 +402,7 @@ impl Output {
             state_every: self.config.state_every,
             saving_s: self.spent.as_secs_f64(),
             drawing_s: clock.elapsed().as_secs_f64(),
+            growing,
         })
     }
 }
@@ -432,7 +449,7 @@ fn is_ours(name: &str, file: &str) -> bool {
 /// Removes the files of an earlier run but those that are kept, the index before what it names.
 fn remove_earlier(folder: &Path, name: &str, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
     let mut files =
-        ["pvd", "csv", "changes.csv", "history.csv", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
+        ["pvd", "csv", "changes.csv", "history.csv", "svg", "png", "gif"].map(|end| format!("{name}.{end}")).to_vec();
     for entry in std::fs::read_dir(folder)? {
         files.extend(entry?.file_name().into_string().ok().filter(|file| is_ours(name, file)));
     }
@@ -454,6 +471,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ours = [
             "flow.pvd",
+            "flow.svg",
             "flow.png",
             "flow.gif",
             "flow.csv",
