@@ -10,10 +10,12 @@ use meshweft_mesh::generate::generate;
 type Set = &'static [(&'static str, &'static str)];
 
 /// Examples with settings that choose another of their programs, and a mesh.
-const CASES: [(&str, &str, Set); 9] = [
+const CASES: [(&str, &str, Set); 11] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:6", &[("method", "cg")]),
     ("heat", "box:6", &[("method", "explicit"), ("dt", "10")]),
+    ("shallow-water", "sheet:14x9", &[]),
+    ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
     ("wave", "disk:10", &[]),
     ("spring", "box:7", &[]),
     ("cloth", "sheet:12", &[("wind", "3")]),

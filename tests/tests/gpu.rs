@@ -18,6 +18,8 @@ const CASES: &[Case] = &[
     ("heat", "hexes:5", &[("factor", "0")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("heat", "box:6", &[("method", "chebyshev")]),
+    ("shallow-water", "sheet:14x9", &[]),
+    ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("spring", "random:600", &[]),

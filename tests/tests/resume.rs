@@ -9,11 +9,13 @@ use meshweft_tests::{digest_after, start};
 use std::path::Path;
 
 /// Every program of every example, on a mesh and with settings of its own. Graphs have few steps.
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("heat", "box:6", &[("method", "chebyshev")]),
+    ("shallow-water", "sheet:14x9", &[]),
+    ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),

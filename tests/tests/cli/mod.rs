@@ -1,6 +1,7 @@
 //! The command line, run in process: what it prints, what it leaves in its folder, how it fails.
 
 mod bench;
+mod cells;
 mod copies;
 mod meshes;
 mod plan;
