@@ -7,7 +7,8 @@ use meshweft_mesh::CellKind;
 fn a_run_on_cells_leaves_cells_with_their_values_and_one_can_go_on_from_them() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let run = |more: &[&str]| json(&[&["run", "--json", "--quiet", "--out", out, "--film-size", "64x48"], more].concat());
+    let run =
+        |more: &[&str]| json(&[&["run", "--json", "--quiet", "--out", out, "--film-size", "64x48"], more].concat());
     let air = run(&["airfoil", "--mesh", "airfoil:24x12", "--steps", "2", "--verify", "--picture-size", "96x72"]);
     assert_eq!(air["vertices"], 24 * 12);
     let state = folder.path().join("airfoil_000002.vtu");
@@ -32,8 +33,19 @@ fn what_is_raised_is_raised_at_the_points_by_the_cells_around() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     json(&[
-        "run", "shallow-water", "--mesh", "quads:31x13", "--steps", "1", "--set", "scene=lake", "--no-pictures", "--json", "--quiet",
-        "--out", out,
+        "run",
+        "shallow-water",
+        "--mesh",
+        "quads:31x13",
+        "--steps",
+        "1",
+        "--set",
+        "scene=lake",
+        "--no-pictures",
+        "--json",
+        "--quiet",
+        "--out",
+        out,
     ]);
     let mesh = io::read(&folder.path().join("shallow-water_000001.vtu")).unwrap();
     let [low, high] = mesh.bounds();
@@ -41,7 +53,17 @@ fn what_is_raised_is_raised_at_the_points_by_the_cells_around() {
     assert!((low[2] - 3.0 * 1.875).abs() < 1e-6, "{low:?}");
     assert!(high[2] > 3.0 * 2.0 && high[2] < 3.0 * 3.0, "{high:?}");
     let error = meshweft(&[
-        "run", "shallow-water", "--mesh", "quads:31x13", "--steps", "1", "--no-pictures", "--quiet", "--pieces", "--out", out,
+        "run",
+        "shallow-water",
+        "--mesh",
+        "quads:31x13",
+        "--steps",
+        "1",
+        "--no-pictures",
+        "--quiet",
+        "--pieces",
+        "--out",
+        out,
     ]);
     assert!(error.code != 0 && error.err.contains("a mesh of cells is written as a whole"), "{}", error.err);
 }
