@@ -338,7 +338,7 @@ impl Example for ShallowWater {
         name: "shallow-water",
         about: "a dam breaks, and water runs over hills, or over the height of any mesh (finite volumes, second order)",
         mesh: "quads:301x121",
-        steps: 600,
+        steps: 1500,
         settings: &[
             Setting {
                 name: "scene",

@@ -78,6 +78,9 @@ pub(super) struct Report {
     #[serde(skip)]
     iterations: Vec<(&'static str, Iterations)>,
     time_s: f64,
+    /// Whether that is a number of steps.
+    #[serde(skip)]
+    is_steady: bool,
     until_s: Option<f64>,
     stop: Option<Value>,
     wall_s: f64,
@@ -145,6 +148,7 @@ impl Report {
             loops: run.loops().iter().map(loops::to_json).collect(),
             iterations: run.loops(),
             time_s: run.time(),
+            is_steady: run.look().is_steady,
             until_s: goal.until,
             stop: goal.to_json(end.met, &end.last),
             wall_s,
@@ -210,6 +214,7 @@ impl Report {
         let [vertices, cells, edges] = [self.vertices, self.cells, self.directed_edges].map(text::count);
         let [wall, total, saving, drawing] = [self.wall_s, setup_s, self.saving_s, self.drawing_s].map(text::seconds);
         let (steps, time) = (text::count(self.steps as usize), text::quantity(self.time_s, "s"));
+        let to = if self.is_steady { String::new() } else { format!(", to t = {time}") };
         let taken = self.steps - self.resumed_from.unwrap_or(0);
         let beside = |expected: &Expected| expected.beside(self.rounds, self.wall_s);
         let mut rows = vec![
@@ -217,7 +222,7 @@ impl Report {
             ("mesh", format!("{}: {vertices} vertices, {cells} cells, {edges} directed edges", self.mesh)),
             ("order", format!("{}, {tasks}", self.order)),
             ("backend", format!("{}, {}, {}", self.backend, self.adapter.as_ref().unwrap_or(&threads), self.precision)),
-            ("steps", format!("{steps}{stopped}{resumed}, to t = {time}")),
+            ("steps", format!("{steps}{stopped}{resumed}{to}")),
             ("wall", format!("{wall} for the steps, {}", text::rate(self.updates_per_s, "updates"))),
         ];
         rows.extend(
