@@ -49,29 +49,32 @@ impl Curves {
     pub fn draw(&self) -> Drawing {
         let rows = self.curves.len().div_ceil(COLUMNS);
         let mut drawing = headed(TOP + PANEL[1] * rows as f64 + 24.0, &self.title, &self.subtitle);
+        let all = self.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point[0]));
+        let span: Vec<f64> = all.filter(|x| x.is_finite()).collect();
         for (i, curve) in self.curves.iter().enumerate() {
             let corner = [PANEL[0] * (i % COLUMNS) as f64, TOP + PANEL[1] * (i / COLUMNS) as f64];
             // Nothing is below it.
             let is_last = i + COLUMNS >= self.curves.len();
-            self.panel(&mut drawing, curve, corner, is_last);
+            self.panel(&mut drawing, curve, &span, corner, is_last);
         }
         drawing
     }
 
-    fn panel(&self, drawing: &mut Drawing, curve: &Curve, [left, top]: [f64; 2], is_last: bool) {
+    /// `span`: what the axis to the right is to show.
+    fn panel(&self, drawing: &mut Drawing, curve: &Curve, span: &[f64], [left, top]: [f64; 2], is_last: bool) {
         let ([left, right], [top, bottom]) =
             ([left + AROUND[0], left + PANEL[0] - AROUND[2]], [top + AROUND[1], top + PANEL[1] - AROUND[3]]);
         let shown = curve.points.iter().filter(|point| point.iter().all(|x| x.is_finite()));
         let points = thinned(&shown.copied().collect::<Vec<_>>());
-        let most = |k: usize| points.iter().fold(0.0, |most: f64, point| most.max(point[k].abs()));
-        let is_wide =
-            points.iter().all(|point| point[1] > 0.0) && points.iter().any(|point| point[1] * DECADES < most(1));
+        let values: Vec<f64> = points.iter().map(|point| point[1]).collect();
+        let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let greatest = most(&values);
+        let is_wide = values.iter().all(|x| *x > 0.0) && values.iter().any(|x| x * DECADES < greatest);
         let spacing = if is_wide { Spacing::Log } else { Spacing::Fitted };
-        let decades = [decade(most(0)), if is_wide { 0 } else { decade(most(1)) }];
+        let decades = [decade(most(span)), if is_wide { 0 } else { decade(greatest) }];
         let scales = decades.map(|decade| 10f64.powi(decade));
-        let along = |k: usize| points.iter().map(move |point| point[k] / scales[k]);
-        let x = Ruler::around(Spacing::Fitted, along(0), [left, right], PARTS[1]);
-        let y = Ruler::around(spacing, along(1), [bottom, top], PARTS[0]).rounded();
+        let x = Ruler::around(Spacing::Fitted, span.iter().map(|x| x / scales[0]), [left, right], PARTS[1]);
+        let y = Ruler::around(spacing, values.iter().map(|x| x / scales[1]), [bottom, top], PARTS[0]).rounded();
         for (value, label) in x.ticks() {
             let at = x.place(value).unwrap_or(left);
             drawing.line(vec![[at, top], [at, bottom]], GRID);

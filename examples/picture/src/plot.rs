@@ -19,6 +19,8 @@ const BOTTOM: f64 = 410.0;
 const PARTS: f64 = 6.0;
 /// A share of the greatest value below which differences are not shown: rounding in 32 bits, summed.
 const FLAT: f64 = 1e-5;
+/// A share of the way from one line to the next by which values may lie outside of the last.
+const SLACK: f64 = 0.01;
 
 /// How numbers go along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +130,10 @@ impl Ruler {
         match spacing {
             Spacing::Linear => (low, high) = (0.0, if high > 0.0 { 1.04 * high } else { 1.0 }),
             Spacing::Fitted => {
+                // One value alone lies above zero.
+                if low == high {
+                    (low, high) = if low == 0.0 { (0.0, 1.0) } else { (low.min(0.0), low.max(0.0)) };
+                }
                 // What differs by rounding alone is a flat line.
                 let flat = (FLAT * low.abs().max(high.abs())).max(f64::MIN_POSITIVE);
                 let middle = low + (high - low) / 2.0;
@@ -156,7 +162,7 @@ impl Ruler {
         match self.spacing {
             Spacing::Fitted => {
                 let Ruler { low, high, step, .. } = self;
-                Ruler { low: (low / step).floor() * step, high: (high / step).ceil() * step, ..self }
+                Ruler { low: (low / step + SLACK).floor() * step, high: (high / step - SLACK).ceil() * step, ..self }
             }
             _ => self,
         }
@@ -372,6 +378,8 @@ mod tests {
         assert_eq!(labels(&[0.0, 229.3], false), ["0", "100", "200"]);
         assert_eq!(labels(&[0.0, 2.0], false), ["0.0", "0.5", "1.0", "1.5", "2.0"]);
         assert_eq!(labels(&[1000.0, 1000.0001], true), ["999.99", "1000.00", "1000.01"]);
+        assert_eq!(labels(&[-1e-5, 0.0317], true)[0], "0.00", "a little below zero");
+        assert_eq!(labels(&[7.0, 7.0], true), ["0", "2", "4", "6", "8"]);
     }
 
     #[test]

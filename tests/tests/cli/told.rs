@@ -98,6 +98,10 @@ fn an_energy_that_runs_away_is_told_of() {
     let run = |more: &[&str]| meshweft(&[&wave[..], more].concat());
     let calm = run(&["--steps", "200"]);
     assert!(calm.code == 0 && calm.err.is_empty(), "{}", calm.err);
+    // Beyond what is stable, and not long enough for numbers that are not finite.
+    let wild = run(&["--steps", "40", "--set", "dt=0.04"]);
+    assert_eq!(wild.err.matches("warning").count(), 1, "{}", wild.err);
+    assert!(wild.code == 0 && wild.err.contains("with each quarter of the run: kinetic energy to "), "{}", wild.err);
 }
 
 #[test]

@@ -277,11 +277,12 @@ impl Report {
 /// What is not as it should be. `growing`: energies that grow without bound.
 fn warnings(found: &[(&'static str, Iterations)], growing: &[Metric]) -> Vec<String> {
     let loops = found.iter().filter_map(|(name, found)| loops::advice(name, found));
-    let growing = growing.iter().map(|Metric { name, unit, value }| {
+    let told = |Metric { name, unit, value }: &Metric| format!("{name} to {}", text::quantity(*value, unit));
+    let all = growing.iter().map(told).collect::<Vec<_>>().join("; ");
+    let growing = (!all.is_empty()).then(|| {
         format!(
-            "{name} grows tenfold and more with each quarter of the run, to {}: unless something drives it, the steps are not stable; take a \
-             smaller time step, or more rounds",
-            text::quantity(*value, unit)
+            "energy grows tenfold and more with each quarter of the run: {all}. Unless something drives it, the steps are not stable: take a smaller \
+             time step, or more rounds"
         )
     });
     loops.chain(growing).collect()

@@ -190,7 +190,7 @@ fn runs_away(values: &[f64]) -> Option<f64> {
     let last = values.len().checked_sub(1).filter(|&last| last + 1 >= FEWEST)?;
     let quarters = [1, 2, 3, 4].map(|k| values[k * last / 4]);
     let grows = quarters.windows(2).all(|ends| ends[0] > 0.0 && ends[1] >= TENFOLD * ends[0]);
-    (grows && quarters[3].is_finite()).then_some(quarters[3])
+    grows.then_some(quarters[3])
 }
 
 /// The unit of columns of loops.
@@ -244,7 +244,8 @@ mod tests {
             assert_eq!(of(calm), None);
         }
         assert_eq!(of(&|t| if t > 10.0 { 1e6 } else { 1e-6 }), None);
-        assert_eq!(of(&|t| if t == 60.0 { f64::INFINITY } else { 1.5f64.powf(t) }), None);
+        assert_eq!(of(&|t| if t == 60.0 { f64::NAN } else { 1.5f64.powf(t) }), None);
+        assert_eq!(of(&|t| if t > 50.0 { f64::INFINITY } else { 1.5f64.powf(t) }), Some(f64::INFINITY));
         assert_eq!((runs_away(&[]), runs_away(&[1.0, 1e3, 1e6, 1e9])), (None, None));
     }
 }
