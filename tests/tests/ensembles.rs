@@ -17,7 +17,11 @@ fn a_copy_of_any_example_has_the_digest_of_a_run_alone() {
             let options = Options { order, precision, ..Options::default() };
             // Two of a kind, whose plans are shared, and others between them.
             let meshes: Vec<_> = [3, 4, 3].into_iter().map(|seed| generate(spec, seed).unwrap()).collect();
-            let other = if *name == "softbody" { "bar:5x3x3" } else { "torus:9x6" };
+            let other = match *name {
+                "softbody" => "bar:5x3x3",
+                "airfoil" => "quads:7x5",
+                _ => "torus:9x6",
+            };
             let mesh = |k: usize| if k == 3 { generate(other, 1).unwrap() } else { meshes[k].clone() };
             let ensemble = Ensemble::build(4, threads, |k, plans| {
                 let backend = Backend::Cpu { threads: 0 };

@@ -12,7 +12,7 @@ fn triangles(points: Vec<[f64; 3]>, corners: Vec<u32>) -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Triangle, corners)).unwrap()
 }
 
-/// Meshes by name. All have triangles or nothing, so that every example takes them.
+/// Meshes by name. All have triangles or nothing, so that every example takes them but [some](is_taken).
 pub(crate) fn extremes() -> Vec<(&'static str, Mesh)> {
     let corner = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
     let twice: Vec<[f64; 3]> = corner.iter().chain(&corner).copied().collect();
@@ -52,6 +52,18 @@ pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
     points.push([0.2, 0.3, 1.0]);
     let tets = mesh.triangles().into_iter().flat_map(|[a, b, c]| [a, b, c, top]).collect();
     Mesh::new(points, Cells::of(CellKind::Tet, tets)).unwrap()
+}
+
+/// Whether an example takes the mesh: flows run on cells that have an area, air in one plane. They refuse the others.
+pub(crate) fn is_taken(example: &str, what: &str) -> bool {
+    let is_refused = match example {
+        "airfoil" | "shallow-water" => {
+            matches!(what, "empty" | "one vertex" | "triangles of no area" | "all points in one place")
+                || example == "airfoil" && what == "two parts and a lone vertex"
+        }
+        _ => false,
+    };
+    !is_refused
 }
 
 /// Settings under which an example runs on one of the meshes.
@@ -104,8 +116,12 @@ fn every_example_runs_on_extreme_meshes_under_every_order_as_the_oracle_does() {
     for (what, mesh) in extremes() {
         for example in EXAMPLES {
             let name = example.info.name;
+            let mesh = suited(name, &mesh);
+            if !is_taken(name, what) {
+                assert!(start(name, &mesh, &[], &Options::default()).is_err(), "{name} on {what}");
+                continue;
+            }
             for order in orders().into_iter().filter(|&order| runs(name, &[], order)) {
-                let mesh = suited(name, &mesh);
                 let go = |backend, simd| {
                     let options = Options { order, backend, simd, ..Options::default() };
                     let run = start(name, &mesh, settings(name, what), &options)

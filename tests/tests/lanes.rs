@@ -5,8 +5,10 @@ use meshweft::{
     Corners, Given, KernelList, Kernels, Lanes, Map, Neighbors, Number, Project, Real, Record, Reduce,
     Scalar as ScalarKernel, SharedOf, Star, Test, Update, Vertex, VertexOf,
 };
+use meshweft_examples::airfoil::Airfoil;
 use meshweft_examples::cloth::Cloth;
 use meshweft_examples::heat::{Heat, Implicit};
+use meshweft_examples::shallow_water::ShallowWater;
 use meshweft_examples::softbody::Softbody;
 use meshweft_examples::spring::Spring;
 use meshweft_examples::wave::Wave;
@@ -169,6 +171,8 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Cloth>(13);
     check::<Softbody>(12);
     check::<Xpbd>(11);
+    check::<ShallowWater>(10);
+    check::<Airfoil>(10);
 }
 
 #[test]

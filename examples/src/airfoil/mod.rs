@@ -373,7 +373,7 @@ impl Example for Airfoil {
         Airfoil::with(mesh, &AirOptions::from(settings))
     }
 
-    const LIVE: &'static [&'static str] = &["mach", "angle", "courant"];
+    const LIVE: &'static [&'static str] = &["courant", "blend"];
 
     fn change(&mut self, settings: &Settings, _order: meshweft::Order) -> Result<()> {
         self.options = AirOptions::from(settings);

@@ -179,8 +179,10 @@ fn renaming_vertices_changes_no_value() {
             let last = mesh.cells().len() - 1 - c;
             reversed.push(mesh.cells().kind(last), mesh.cells().corners(last));
         }
-        let dual = mesh.dual().unwrap();
-        assert_eq!(Mesh::new(points, cells).unwrap().dual().unwrap(), dual);
+        // All but the corners of the cells, whose names are other ones.
+        let nameless = |dual: Dual| Dual { mesh: dual.mesh.with_cells(dual.mesh.cells().clone()), ..dual };
+        let dual = nameless(mesh.dual().unwrap());
+        assert_eq!(nameless(Mesh::new(points, cells).unwrap().dual().unwrap()), dual);
         // In another order of cells, faces are seen from the other side.
         let back = Mesh::new(mesh.points().to_vec(), reversed).unwrap().dual().unwrap();
         assert!(back.volumes.iter().rev().eq(&dual.volumes));

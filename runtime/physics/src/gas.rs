@@ -52,7 +52,7 @@ impl<R: Real> Gas<R> {
     /// use meshweft_physics::Gas;
     /// let wind = Gas { density: 1.25, velocity: Vector2::new(30.0, -4.0), pressure: 1e5 };
     /// let back = Gas::of(wind.content());
-    /// assert!((back.pressure / wind.pressure - 1.0).abs() < 1e-12 && back.velocity == wind.velocity);
+    /// assert!((back.pressure / wind.pressure - 1.0_f64).abs() < 1e-12 && back.velocity == wind.velocity);
     /// ```
     #[inline(always)]
     pub fn of(content: Content<R>) -> Gas<R> {
@@ -72,7 +72,7 @@ impl<R: Real> Gas<R> {
     /// use meshweft_physics::Gas;
     /// let still = Gas { density: 1.0, velocity: Vector2::zeros(), pressure: 1.0 };
     /// let flux = still.flux(&still, Vector2::x());
-    /// assert!(flux.mass == 0.0 && (flux.momentum.x - 1.0).abs() < 1e-15 && flux.energy == 0.0);
+    /// assert!(flux.mass == 0.0 && (flux.momentum.x - 1.0_f64).abs() < 1e-15 && flux.energy == 0.0);
     /// // A contact stays where it is.
     /// assert_eq!(still.flux(&Gas { density: 0.25, ..still }, Vector2::x()).mass, 0.0);
     /// ```
