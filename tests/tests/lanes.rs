@@ -172,7 +172,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Softbody>(12);
     check::<Xpbd>(11);
     check::<ShallowWater>(10);
-    check::<Airfoil>(10);
+    check::<Airfoil>(9);
 }
 
 #[test]
