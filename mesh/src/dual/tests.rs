@@ -180,7 +180,7 @@ fn renaming_vertices_changes_no_value() {
             reversed.push(mesh.cells().kind(last), mesh.cells().corners(last));
         }
         // All but the corners of the cells, whose names are other ones.
-        let nameless = |dual: Dual| Dual { mesh: dual.mesh.with_cells(dual.mesh.cells().clone()), ..dual };
+        let nameless = |dual: Dual| Dual { mesh: dual.mesh.with_cells(dual.mesh.cells().clone()).unwrap(), ..dual };
         let dual = nameless(mesh.dual().unwrap());
         assert_eq!(nameless(Mesh::new(points, cells).unwrap().dual().unwrap()), dual);
         // In another order of cells, faces are seen from the other side.
