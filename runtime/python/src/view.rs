@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use meshweft::AnySimulation;
-use meshweft_mesh::Field;
+use meshweft_mesh::{Field, Shown};
 use meshweft_picture::ColorMap;
 use meshweft_view::{Config, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use parking_lot::Mutex;
