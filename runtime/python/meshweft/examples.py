@@ -12,14 +12,14 @@ from ._simulation import Simulation, _options
 __all__: list[str] = []
 
 
-def _example(name: str, about: str, default: str, settings: Any) -> Callable[..., Simulation]:
+def _example(name: str, about: str, default: str, usual: str, settings: Any) -> Callable[..., Simulation]:
     def build(
         mesh: "Mesh | str | None" = None,
         *,
         backend: str = "cpu",
         threads: int | None = None,
         order: str | None = None,
-        precision: str = "f32",
+        precision: str = usual,
         adapter: int = 0,
         **given: Any,
     ) -> Simulation:
@@ -39,11 +39,12 @@ def _example(name: str, about: str, default: str, settings: Any) -> Callable[...
         return Simulation._of_example(_meshweft.example(name, None if mesh is None else mesh._mesh, chosen, options), name)
 
     lines = [f"    {setting} = {value}{f'  ({unit})' if unit else ''}: {what}" for setting, what, value, unit in settings]
-    build.__name__ = build.__qualname__ = name
+    build.__name__ = build.__qualname__ = name.replace("-", "_")
     build.__doc__ = f"{about}\n\nOn {default} unless another mesh is given. Settings:\n\n" + "\n".join(lines)
     return build
 
 
 for _info in _meshweft.examples():
-    globals()[_info[0]] = _example(*_info)
-    __all__.append(_info[0])
+    _build = _example(*_info)
+    globals()[_build.__name__] = _build
+    __all__.append(_build.__name__)

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::mesh::Mesh;
 use crate::simulation::{Options, Simulation};
-use meshweft_command::{Kind, Options as RunOptions, Precision, Settings};
+use meshweft_command::{Info, Kind, Options as RunOptions, Precision, Settings};
 use meshweft_examples::EXAMPLES;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -15,16 +15,20 @@ fn refused(error: impl std::fmt::Display) -> PyErr {
     Error::new_err(error.to_string())
 }
 
-/// Name, line, mesh and settings of each example.
+/// An example: its name, what it does, its mesh, its precision, and its settings.
+type Known = (&'static str, &'static str, &'static str, &'static str, Vec<Described>);
+
+/// All examples.
 #[pyfunction]
-pub(crate) fn examples() -> Vec<(&'static str, &'static str, &'static str, Vec<Described>)> {
+pub(crate) fn examples() -> Vec<Known> {
     let described = |setting: &meshweft_command::Setting| match setting.kind {
         Kind::Number { default, unit, .. } => (setting.name, setting.about, default.to_string(), unit.to_string()),
         Kind::Choice(words) => (setting.name, setting.about, words[0].to_string(), words.join(", ")),
         Kind::Mesh => (setting.name, setting.about, "none".into(), "a file or a shape".into()),
     };
     let all = EXAMPLES.iter().map(|entry| &entry.info);
-    all.map(|info| (info.name, info.about, info.mesh, info.settings.iter().map(described).collect())).collect()
+    let settings = |info: &Info| info.settings.iter().map(described).collect();
+    all.map(|info| (info.name, info.about, info.mesh, info.precision.name(), settings(info))).collect()
 }
 
 /// Builds the simulation of an example, on its own mesh unless there is another.
