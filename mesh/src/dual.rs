@@ -151,7 +151,7 @@ impl Mesh {
 /// The corners of a face ascending, each once, filled up with [`NONE`]: the same from both sides.
 type Key = [u32; 4];
 
-fn key(corners: impl Iterator<Item = u32>) -> Key {
+pub(crate) fn key(corners: impl Iterator<Item = u32>) -> Key {
     let mut key = [NONE; 4];
     corners.zip(&mut key).for_each(|(v, slot)| *slot = v);
     let sorted = |[a, b, c, d]: Key| {
@@ -396,7 +396,7 @@ fn unit(v: [f64; 3]) -> (f64, [f64; 3]) {
 }
 
 /// Which group a face of the boundary belongs to.
-struct Groups {
+pub(crate) struct Groups {
     /// Facets that are cells of a group, ascending.
     facets: Vec<(Key, usize)>,
     /// Groups with cells that are vertices, and these, ascending.
@@ -404,7 +404,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(mesh: &Mesh, dimension: usize) -> Groups {
+    pub(crate) fn of(mesh: &Mesh, dimension: usize) -> Groups {
         let (mut facets, mut vertices) = (Vec::new(), Vec::new());
         for (g, group) in mesh.groups().iter().enumerate() {
             let mut own = Vec::new();
@@ -425,7 +425,7 @@ impl Groups {
         Groups { facets, vertices }
     }
 
-    fn of_face(&self, key: Key) -> Option<usize> {
+    pub(crate) fn of_face(&self, key: Key) -> Option<usize> {
         let place = self.facets.partition_point(|facet| facet.0 < key);
         let by_facet = self.facets.get(place).filter(|facet| facet.0 == key).map(|facet| facet.1);
         let has_all = |own: &[u32]| key.iter().filter(|&&v| v != NONE).all(|v| own.binary_search(v).is_ok());

@@ -435,7 +435,7 @@ impl Mesh {
     }
 
     /// Facets that only one cell of the highest dimension has, as cell and number of the facet, by ascending corners.
-    fn boundary_facets(&self) -> Vec<(usize, u8)> {
+    pub(crate) fn boundary_facets(&self) -> Vec<(usize, u8)> {
         let dimension = self.dimension();
         let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new();
         for (c, (kind, _)) in self.cells.iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
@@ -448,7 +448,7 @@ impl Mesh {
     }
 
     /// The corners of a facet of a cell.
-    fn facet(&self, (c, f): (usize, u8)) -> Vec<u32> {
+    pub(crate) fn facet(&self, (c, f): (usize, u8)) -> Vec<u32> {
         let corners = self.cells.corners(c);
         self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize]).collect()
     }

@@ -1,0 +1,470 @@
+//! Lagrange finite elements: nodes, and what is summed up over cells and over the boundary.
+
+mod matrix;
+mod shape;
+
+use crate::cell::{CellKind, Cells};
+use crate::dual::Groups;
+use crate::error::{Error, Result};
+use crate::incidence::Incidence;
+use crate::mesh::{Group, Mesh};
+use crate::parallel;
+pub use matrix::Matrix;
+use shape::{Sample, Shape};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Finite elements on a mesh.
+///
+/// Of degree 1 the nodes are the points of the mesh; of degree 2 there is one more in the middle of each edge, of each quad and of each hex. Cells
+/// stay as straight as they were.
+///
+/// Source: Hughes, The Finite Element Method, 1987, chapter 3.
+///
+/// ```
+/// use meshweft_mesh::generate::generate;
+/// // The energy of u = x in a cube: half of its volume.
+/// let elements = generate("box:4", 1)?.elements(2)?;
+/// let matrix = elements.cells().stiffness(|_, a, b| [[(0..3).map(|k| a[k] * b[k]).sum()]]);
+/// let x: Vec<[f64; 1]> = elements.mesh().points().iter().map(|p| [p[0]]).collect();
+/// let energy: f64 = matrix.times(&x).iter().zip(&x).map(|(a, b)| 0.5 * a[0] * b[0]).sum();
+/// assert!((energy - 0.5).abs() < 1e-14);
+/// # Ok::<(), meshweft_mesh::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Elements {
+    mesh: Mesh,
+    cells: Patch,
+    rim: Patch,
+}
+
+/// Elements of one dimension: the cells of a mesh, or the faces of its boundary.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// Where the nodes are.
+    points: Arc<Vec<[f64; 3]>>,
+    dimension: usize,
+    degree: usize,
+    kinds: Vec<CellKind>,
+    ends: Vec<u32>,
+    nodes: Vec<u32>,
+    /// Of a face the middle of the cell behind it.
+    inside: Vec<[f64; 3]>,
+    groups: Vec<Option<usize>>,
+}
+
+/// A place within an element.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The element.
+    pub element: usize,
+    /// The place, m.
+    pub place: [f64; 3],
+    /// Of a face of the boundary the unit vector out of the mesh; else 0.
+    pub normal: [f64; 3],
+}
+
+impl Mesh {
+    /// Finite elements of degree 1 or 2 on the cells of the highest dimension. Cost O(cells), of degree 2 O(cells × log).
+    ///
+    /// # Errors
+    /// Another degree; a mesh without cells that have an extent; pyramids of degree 2; too many nodes.
+    pub fn elements(&self, degree: usize) -> Result<Elements> {
+        let dimension = self.dimension();
+        if !(1..=2).contains(&degree) {
+            return Err(Error::Invalid(format!("finite elements are of degree 1 or 2 here, not {degree}")));
+        }
+        if dimension == 0 {
+            return Err(Error::Invalid("finite elements need cells: this mesh has points alone".into()));
+        }
+        let shapes = shapes(degree);
+        let mut nodes = Nodes { mesh: self, shapes: &shapes, middles: BTreeMap::new(), points: self.points().to_vec() };
+        let mut cut = Cells::new();
+        // Where the parts of each cell begin.
+        let mut starts = Vec::with_capacity(self.cells().len() + 1);
+        let mut cells = Patch::empty(dimension, degree);
+        let mut of_cells = vec![None; self.cells().len()];
+        for (g, group) in self.groups().iter().enumerate().rev() {
+            group.cells.iter().for_each(|&c| of_cells[c as usize] = Some(g));
+        }
+        for (c, (kind, corners)) in self.cells().iter().enumerate() {
+            starts.push(cut.len() as u32);
+            let own = nodes.of(c, kind, corners)?;
+            for part in &nodes.shape(kind).expect("nodes were found").parts {
+                cut.push(kind, &part.iter().map(|&k| own[k as usize]).collect::<Vec<u32>>());
+            }
+            if kind.dimension() == dimension {
+                cells.push(kind, &own, of_cells[c], None);
+            }
+        }
+        starts.push(cut.len() as u32);
+        let groups = Groups::of(self, dimension);
+        let mut rim = Patch::empty(dimension - 1, degree);
+        let mut facets = self.boundary_facets();
+        facets.sort_unstable();
+        for facet in facets {
+            let corners = self.facet(facet);
+            let kind =
+                CellKind::ALL.into_iter().find(|k| k.dimension() + 1 == dimension && k.corners() == corners.len());
+            let own = nodes.of(facet.0, kind.expect("facets are cells"), &corners)?;
+            let group = groups.of_face(crate::dual::key(corners.iter().copied()));
+            rim.push(kind.expect("facets are cells"), &own, group, Some(mean(self, self.cells().corners(facet.0))));
+        }
+        let mut mesh = Mesh::new(nodes.points, cut)?;
+        for group in self.groups() {
+            let cells = group.cells.iter().flat_map(|&c| starts[c as usize]..starts[c as usize + 1]).collect();
+            mesh.add_group(Group { cells, ..group.clone() })?;
+        }
+        let points = Arc::new(mesh.points().to_vec());
+        [&mut cells, &mut rim].into_iter().for_each(|patch| patch.points = points.clone());
+        cells.check()?;
+        Ok(Elements { mesh, cells, rim })
+    }
+}
+
+fn mean(mesh: &Mesh, corners: &[u32]) -> [f64; 3] {
+    let sum = |k: usize| corners.iter().map(|&v| mesh.points()[v as usize][k]).sum::<f64>();
+    [0, 1, 2].map(|k| sum(k) / corners.len() as f64)
+}
+
+fn shapes(degree: usize) -> Vec<Option<Shape>> {
+    CellKind::ALL.iter().map(|&kind| Shape::new(kind, degree)).collect()
+}
+
+/// Nodes by the points that they lie between.
+struct Nodes<'a> {
+    mesh: &'a Mesh,
+    shapes: &'a [Option<Shape>],
+    middles: BTreeMap<Vec<u32>, u32>,
+    points: Vec<[f64; 3]>,
+}
+
+impl<'a> Nodes<'a> {
+    fn shape(&self, kind: CellKind) -> Option<&'a Shape> {
+        self.shapes[kind as usize].as_ref()
+    }
+
+    /// Those of an element.
+    fn of(&mut self, cell: usize, kind: CellKind, corners: &[u32]) -> Result<Vec<u32>> {
+        let Some(shape) = self.shape(kind) else {
+            let way_out = "take degree 1, or a mesh without them";
+            return Err(Error::Invalid(format!("cell {cell} is a {}, which has no degree 2: {way_out}", kind.name())));
+        };
+        let mut nodes = corners.to_vec();
+        for between in &shape.nodes[corners.len()..] {
+            let mut key: Vec<u32> = between.iter().map(|&k| corners[k as usize]).collect();
+            key.sort_unstable();
+            // Of the points as the cell names them: in any names of these the place is the same.
+            let next = self.points.len() as u32;
+            let node = *self.middles.entry(key).or_insert(next);
+            if node == next {
+                let ends: Vec<u32> = between.iter().map(|&k| corners[k as usize]).collect();
+                self.points.push(mean(self.mesh, &ends));
+            }
+            nodes.push(node);
+        }
+        Ok(nodes)
+    }
+}
+
+impl Elements {
+    /// The nodes as points, and cells between them: of degree 2 each cell is cut in its middles, so that files and films show all values. Groups
+    /// come along.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// The cells.
+    pub fn cells(&self) -> &Patch {
+        &self.cells
+    }
+
+    /// The faces of the boundary.
+    pub fn rim(&self) -> &Patch {
+        &self.rim
+    }
+
+    /// How the mean slope at a node depends on the values of the others: `Σ (value there - value here) × slope` over the pairs [there, here].
+    /// Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the volumes. Cost O(nodes of all cells).
+    ///
+    /// Source: Zienkiewicz and Zhu, A simple error estimator and adaptive procedure, 1987: means of what is constant by cell.
+    pub fn mean_slopes(&self) -> (Vec<[u32; 2]>, Vec<[f64; 3]>) {
+        let shapes = shapes(self.cells.degree);
+        let volumes: Vec<f64> = parallel::collect(self.cells.len(), |e| self.cells.measure(&shapes, e));
+        let around = self.cells.by_node(|here, touching| {
+            let all: f64 = touching.iter().map(|&(e, _)| volumes[e]).sum();
+            let mut slopes: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
+            for &(e, k) in touching {
+                let placed = self.cells.place(&self.cells.shape(&shapes, e).at_nodes[k], e);
+                for (j, &there) in self.cells.nodes(e).iter().enumerate().filter(|(_, there)| **there != here) {
+                    let (sum, (_, slope)) = (slopes.entry(there).or_default(), placed.function(j));
+                    sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += volumes[e] / all * slope);
+                }
+            }
+            slopes.into_iter().map(|(there, slope)| ([there, here], slope)).collect::<Vec<_>>()
+        });
+        around.into_iter().flatten().unzip()
+    }
+}
+
+/// A sample of an element where it is.
+struct Placed<'a> {
+    sample: &'a Sample,
+    place: [f64; 3],
+    /// The axes of the element, and the vectors that take slopes along them to those in space.
+    axes: [[f64; 3]; 3],
+    duals: [[f64; 3]; 3],
+    /// Volume, area or length for 1 of the element.
+    stretch: f64,
+}
+
+/// A node's function at a place, and its slope there, 1/m.
+type Function = (f64, [f64; 3]);
+
+impl Placed<'_> {
+    fn function(&self, node: usize) -> Function {
+        let (value, along) = self.sample.nodes[node];
+        let [a, b, c] = self.duals;
+        (value, [0, 1, 2].map(|k| along[0] * a[k] + along[1] * b[k] + along[2] * c[k]))
+    }
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// The vectors dual to the first `dimension` axes, and what these span.
+fn duals(axes: [[f64; 3]; 3], dimension: usize) -> ([[f64; 3]; 3], f64) {
+    let [a, b, c] = axes;
+    let over = |v: [f64; 3], by: f64| v.map(|x| x / by);
+    let none = [0.0; 3];
+    match dimension {
+        0 => ([none; 3], 1.0),
+        1 => ([over(a, dot(a, a)), none, none], dot(a, a).sqrt()),
+        2 => {
+            let normal = cross(a, b);
+            let square = dot(normal, normal);
+            ([over(cross(b, normal), square), over(cross(normal, a), square), none], square.sqrt())
+        }
+        _ => {
+            let volume = dot(a, cross(b, c));
+            ([over(cross(b, c), volume), over(cross(c, a), volume), over(cross(a, b), volume)], volume)
+        }
+    }
+}
+
+impl Patch {
+    fn empty(dimension: usize, degree: usize) -> Patch {
+        let (kinds, nodes, inside, groups) = Default::default();
+        Patch { points: Arc::default(), dimension, degree, kinds, ends: vec![0], nodes, inside, groups }
+    }
+
+    fn push(&mut self, kind: CellKind, nodes: &[u32], group: Option<usize>, inside: Option<[f64; 3]>) {
+        self.kinds.push(kind);
+        self.nodes.extend_from_slice(nodes);
+        self.ends.push(self.nodes.len() as u32);
+        self.groups.push(group);
+        self.inside.extend(inside);
+    }
+
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The nodes of an element: its corners, then middles.
+    pub fn nodes(&self, element: usize) -> &[u32] {
+        &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
+    }
+
+    /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`].
+    pub fn group(&self, element: usize) -> Option<usize> {
+        self.groups[element]
+    }
+
+    fn shape<'a>(&self, shapes: &'a [Option<Shape>], element: usize) -> &'a Shape {
+        shapes[self.kinds[element] as usize].as_ref().expect("elements have a shape")
+    }
+
+    fn place<'a>(&self, sample: &'a Sample, element: usize) -> Placed<'a> {
+        let corners = &self.nodes(element)[..sample.corners.len()];
+        let (mut place, mut axes) = ([0.0; 3], [[0.0; 3]; 3]);
+        for (&v, (weight, along)) in corners.iter().zip(&sample.corners) {
+            let point = self.points[v as usize];
+            for k in 0..3 {
+                place[k] += weight * point[k];
+                (0..self.dimension).for_each(|axis| axes[axis][k] += along[axis] * point[k]);
+            }
+        }
+        let (duals, stretch) = duals(axes, self.dimension);
+        Placed { sample, place, axes, duals, stretch }
+    }
+
+    /// Where a placed sample is.
+    fn at(&self, element: usize, placed: &Placed) -> At {
+        let [a, b, _] = placed.axes;
+        let normal = match (self.inside.get(element), self.dimension) {
+            (None, _) => [0.0; 3],
+            (Some(inside), dimension) => {
+                let out = [0, 1, 2].map(|k| placed.place[k] - inside[k]);
+                let normal = match dimension {
+                    0 => out,
+                    1 => [0, 1, 2].map(|k| out[k] - dot(out, a) / dot(a, a) * a[k]),
+                    _ => cross(a, b).map(|x| x * dot(cross(a, b), out).signum()),
+                };
+                normal.map(|x| x / dot(normal, normal).sqrt())
+            }
+        };
+        At { element, place: placed.place, normal }
+    }
+
+    /// An element that is flat or folded.
+    fn check(&self) -> Result<()> {
+        let shapes = shapes(self.degree);
+        let is_bad = |e: usize| {
+            let [low, high] =
+                self.shape(&shapes, e).slopes.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], sample| {
+                    let stretch = self.place(sample, e).stretch;
+                    [low.min(stretch), high.max(stretch)]
+                });
+            !(low > 0.0 || high < 0.0) || !(low.is_finite() && high.is_finite())
+        };
+        let Some(e) = parallel::first(self.len(), is_bad) else { return Ok(()) };
+        let corners = &self.nodes(e)[..self.kinds[e].corners()];
+        Err(Error::Invalid(format!(
+            "the {} between points {corners:?} is flat or folded: finite elements need an extent in every direction",
+            self.kinds[e].name()
+        )))
+    }
+
+    /// Volume, area or length of an element.
+    fn measure(&self, shapes: &[Option<Shape>], element: usize) -> f64 {
+        let samples = &self.shape(shapes, element).slopes;
+        samples.iter().map(|sample| sample.weight * self.place(sample, element).stretch.abs()).sum()
+    }
+
+    /// What `each` makes of a node and the elements that have it, with its number among their nodes.
+    fn by_node<R: Send>(&self, each: impl Fn(u32, &[(usize, usize)]) -> R + Sync) -> Vec<R> {
+        let incidence = Incidence::new(self.points.len(), self.len(), |e| self.nodes(e));
+        let parts =
+            incidence.by_range(Vec::new, |touching: &mut Vec<(u32, usize, usize)>, range: Range<u32>, elements| {
+                touching.clear();
+                elements.for_each(|e| {
+                    let own = self.nodes(e).iter().enumerate().filter(|(_, v)| range.contains(v));
+                    touching.extend(own.map(|(k, &v)| (v, e, k)));
+                });
+                touching.sort_unstable();
+                let (mut next, mut made) = (0, Vec::with_capacity(range.len()));
+                for v in range {
+                    let end = next + touching[next..].partition_point(|t| t.0 <= v);
+                    let own: Vec<(usize, usize)> = touching[next..end].iter().map(|&(_, e, k)| (e, k)).collect();
+                    made.push(each(v, &own));
+                    next = end;
+                }
+                made
+            });
+        parts.into_iter().flatten().collect()
+    }
+
+    /// The matrix of `∫ form(slopes of one node, slopes of another)`, 1/m each. Swapping both must transpose what `form` returns, to the last bit
+    /// where names of points are to make no difference. Cost O(elements × squares of their nodes), in parallel.
+    pub fn stiffness<const N: usize>(
+        &self,
+        form: impl Fn(&At, [f64; 3], [f64; 3]) -> [[f64; N]; N] + Sync,
+    ) -> Matrix<N> {
+        self.assemble(|shape| &shape.slopes, |at, a, b| form(at, a.1, b.1))
+    }
+
+    /// The matrix of `∫ form × function of one node × function of another`. Cost as of [`stiffness`](Patch::stiffness).
+    pub fn mass<const N: usize>(&self, form: impl Fn(&At) -> [[f64; N]; N] + Sync) -> Matrix<N> {
+        self.assemble(|shape| &shape.values, |at, a, b| form(at).map(|row| row.map(|x| x * (a.0 * b.0))))
+    }
+
+    fn assemble<const N: usize>(
+        &self,
+        samples: impl Fn(&Shape) -> &[Sample] + Sync,
+        block: impl Fn(&At, &Function, &Function) -> [[f64; N]; N] + Sync,
+    ) -> Matrix<N> {
+        let add = |sum: &mut [[f64; N]; N], weight: f64, block: [[f64; N]; N]| {
+            sum.as_flattened_mut().iter_mut().zip(block.as_flattened()).for_each(|(sum, x)| *sum += weight * x);
+        };
+        let shapes = shapes(self.degree);
+        let rows = self.by_node(|here, touching| {
+            let (mut diagonal, mut row) = ([[0.0; N]; N], Vec::<(u32, [[f64; N]; N])>::new());
+            for &(e, k) in touching {
+                for sample in samples(self.shape(&shapes, e)) {
+                    let placed = self.place(sample, e);
+                    let (at, weight) = (self.at(e, &placed), sample.weight * placed.stretch.abs());
+                    let own = placed.function(k);
+                    for (j, &there) in self.nodes(e).iter().enumerate().filter(|(_, there)| **there >= here) {
+                        let block = block(&at, &own, &placed.function(j));
+                        if there == here {
+                            add(&mut diagonal, weight, block);
+                        } else if let Some((_, sum)) = row.iter_mut().find(|(v, _)| *v == there) {
+                            add(sum, weight, block);
+                        } else {
+                            row.push((there, [[0.0; N]; N]));
+                            add(&mut row.last_mut().expect("just pushed").1, weight, block);
+                        }
+                    }
+                }
+            }
+            row.sort_unstable_by_key(|(there, _)| *there);
+            (diagonal, row)
+        });
+        let count = rows.iter().map(|(_, row)| row.len()).sum();
+        let (mut pairs, mut blocks) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (here, (_, row)) in (0..).zip(&rows) {
+            pairs.extend(row.iter().map(|(there, _)| [here, *there]));
+            blocks.extend(row.iter().map(|(_, block)| block));
+        }
+        Matrix { pairs, blocks, diagonal: rows.into_iter().map(|(diagonal, _)| diagonal).collect() }
+    }
+
+    /// The loads `∫ density × function` of the nodes. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.
+    pub fn loads<const N: usize>(&self, density: impl Fn(&At) -> [f64; N] + Sync) -> Vec<[f64; N]> {
+        let shapes = shapes(self.degree);
+        self.by_node(|_, touching| {
+            let mut load = [0.0; N];
+            for &(e, k) in touching {
+                for sample in &self.shape(&shapes, e).values {
+                    let placed = self.place(sample, e);
+                    let weight = sample.weight * placed.stretch.abs() * sample.nodes[k].0;
+                    load.iter_mut().zip(density(&self.at(e, &placed))).for_each(|(load, x)| *load += weight * x);
+                }
+            }
+            load
+        })
+    }
+
+    /// The integral of what `of` makes of the `values` of the nodes, shape [nodes × N], as they are in between. Cost O(nodes of all elements), in
+    /// parallel.
+    pub fn integral<const N: usize>(&self, values: &[[f64; N]], of: impl Fn(&At, [f64; N]) -> f64 + Sync) -> f64 {
+        let shapes = shapes(self.degree);
+        let sums = parallel::collect(self.len(), |e| {
+            let sum = |sample: &Sample| {
+                let placed = self.place(sample, e);
+                let mut mean = [0.0; N];
+                for (&v, (value, _)) in self.nodes(e).iter().zip(&sample.nodes) {
+                    mean.iter_mut().zip(values[v as usize]).for_each(|(mean, x)| *mean += value * x);
+                }
+                sample.weight * placed.stretch.abs() * of(&self.at(e, &placed), mean)
+            };
+            self.shape(&shapes, e).values.iter().map(sum).sum::<f64>()
+        });
+        sums.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;
