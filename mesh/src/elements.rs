@@ -287,6 +287,17 @@ impl Patch {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
+    /// Calls `each` with every node of every element, and where that is.
+    pub fn each_node(&self, mut each: impl FnMut(u32, &At)) {
+        let shapes = shapes(self.degree);
+        for e in 0..self.len() {
+            // The way out of a face is that in its middle: at a corner a face has no other.
+            let samples = &self.shape(&shapes, e).slopes;
+            let middle = self.at(e, &self.place(&samples[samples.len() / 2], e));
+            self.nodes(e).iter().for_each(|&v| each(v, &At { place: self.points[v as usize], ..middle }));
+        }
+    }
+
     /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`].
     pub fn group(&self, element: usize) -> Option<usize> {
         self.groups[element]

@@ -19,7 +19,7 @@
 //! Materials: [`Membrane`] (St. Venant–Kirchhoff), [`NeoHookean`] (stable, for tets), [`bending`]. Obstacles: [`Plane`], [`Sphere`],
 //! [`Cuboid`], [`Capsule`]. Shapes at rest are plain functions of points, in 64 bits. Elements that move their corners: [`projection`], with
 //! [`Constraint`]s of length, [`Tet`]s of the same solid, hinges and contact. Finite volumes: what holds at a boundary, by [`walls`];
-//! [`Face`]s of a mesh in the plane, with gradients that are limited ([`Trend`]); [`Water`] that is shallow, and [`Gas`].
+//! [`Face`]s of a mesh in the plane, with gradients that are limited ([`Trend`]); [`Water`] that is shallow, and [`Gas`]. Finite elements: [`diffusion`] and [`elasticity`].
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod air;
 pub mod bending;
 mod boundary;
 mod contact;
+mod equation;
 mod face;
 mod facing;
 mod gap;
@@ -44,6 +45,7 @@ mod water;
 pub use air::Air;
 pub use boundary::{Condition, Wall, walls};
 pub use contact::Contact;
+pub use equation::{Elastic, Equation, Support, diffusion, elasticity};
 pub use face::{Face, Rim, Trend, faces, rim};
 pub use gap::Gap;
 pub use gas::{AIR, Content, Gas};
