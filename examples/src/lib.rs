@@ -9,11 +9,14 @@ mod acceptance;
 pub mod airfoil;
 mod bench;
 pub mod cloth;
+pub mod elasticity;
 pub mod graphs;
 pub mod heat;
 #[cfg(test)]
 mod live;
+pub mod poisson;
 pub mod shallow_water;
+mod sides;
 pub mod softbody;
 pub mod spring;
 pub mod wave;
@@ -27,6 +30,8 @@ use meshweft_command::cli::{Programs, Trial};
 pub static EXAMPLES: &[Entry] = &[
     Entry::either::<heat::Implicit, heat::Heat>(),
     Entry::of::<wave::Wave>(),
+    Entry::of::<poisson::Poisson>(),
+    Entry::of::<elasticity::Elasticity>(),
     Entry::of::<shallow_water::ShallowWater>(),
     Entry::of::<airfoil::Airfoil>(),
     Entry::of::<spring::Spring>(),

@@ -50,6 +50,13 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A mesh: a file or a shape, as `--mesh` takes them; none unless set.
     Mesh,
+    /// Words of a form, such as `GROUP=VALUE`, which the example reads; what they are unless set.
+    Text {
+        /// The words unless set.
+        default: &'static str,
+        /// What they look like.
+        form: &'static str,
+    },
 }
 
 /// The values of all settings of an example.
@@ -63,6 +70,7 @@ enum Value {
     Number(f64),
     Choice(&'static str),
     Mesh(Option<String>),
+    Text(String),
 }
 
 /// What says that there is no mesh.
@@ -75,6 +83,7 @@ impl Settings {
             Kind::Number { default, .. } => Value::Number(default),
             Kind::Choice(words) => Value::Choice(words[0]),
             Kind::Mesh => Value::Mesh(None),
+            Kind::Text { default, .. } => Value::Text(default.into()),
         };
         Settings { values: known.iter().map(|s| (s.name, default(s))).collect() }
     }
@@ -111,6 +120,7 @@ impl Settings {
                 let word = word.ok_or_else(|| anyhow!("setting {name}={text:?}: one of {}", words.join(", ")))?;
                 Value::Choice(word)
             }
+            Kind::Text { .. } => Value::Text(Some(text.trim()).filter(|text| *text != NONE).unwrap_or_default().into()),
             Kind::Mesh => Value::Mesh(Some(text.trim().to_string()).filter(|name| name != NONE && !name.is_empty())),
         };
         self.values.insert(setting.name, value);
@@ -158,6 +168,17 @@ impl Settings {
         }
     }
 
+    /// The words of a text; empty for none.
+    ///
+    /// # Panics
+    /// If the example declares no text of that name.
+    pub fn text(&self, name: &str) -> &str {
+        match self.values.get(name) {
+            Some(Value::Text(text)) => text,
+            other => panic!("no text is declared as {name:?}: {other:?}"),
+        }
+    }
+
     /// All names with their values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         self.values.iter().map(|(&name, value)| {
@@ -165,6 +186,8 @@ impl Settings {
                 Value::Number(x) => x.to_string(),
                 Value::Choice(word) => (*word).to_string(),
                 Value::Mesh(mesh) => mesh.as_deref().unwrap_or(NONE).to_string(),
+                Value::Text(text) if text.is_empty() => NONE.to_string(),
+                Value::Text(text) => text.clone(),
             };
             (name, text)
         })

@@ -22,6 +22,7 @@
 mod airfoil;
 mod grid;
 mod kronecker;
+mod plate;
 mod round;
 mod scatter;
 mod size;
@@ -37,6 +38,7 @@ use crate::mesh::Mesh;
 pub use airfoil::airfoil;
 pub use grid::{bar, cuboid, grid, hexes, quads, sheet};
 pub use kronecker::{kronecker, uniform};
+pub use plate::plate;
 pub use round::{ball, disk, sphere, torus};
 pub use scatter::{chain, random};
 pub use size::Size;
@@ -204,6 +206,16 @@ pub const GENERATORS: &[Generator] = &[
         spread: |n| vec![n, if n < 6 { n } else { n / 2 }],
         wanted: airfoil::wanted_airfoil,
         build: |n, _| airfoil(n[0], n[1]),
+    },
+    Generator {
+        name: "plate",
+        form: "NxM",
+        about: "square plate with a round hole, edges in groups hole, right, top, left and bottom; quads along a side and from the hole to it, side 1",
+        example: "plate:32x48",
+        default: 32,
+        spread: |n| vec![n; 2],
+        wanted: plate::wanted_plate,
+        build: |n, _| plate(n[0], n[1]),
     },
     Generator {
         name: "kronecker",

@@ -24,6 +24,7 @@ pub(crate) fn examples() -> Vec<Known> {
     let described = |setting: &meshweft_command::Setting| match setting.kind {
         Kind::Number { default, unit, .. } => (setting.name, setting.about, default.to_string(), unit.to_string()),
         Kind::Choice(words) => (setting.name, setting.about, words[0].to_string(), words.join(", ")),
+        Kind::Text { default, form } => (setting.name, setting.about, default.into(), form.into()),
         Kind::Mesh => (setting.name, setting.about, "none".into(), "a file or a shape".into()),
     };
     let all = EXAMPLES.iter().map(|entry| &entry.info);

@@ -41,7 +41,7 @@ impl Changes {
         let known = |name: &&str| self.known.iter().find(|setting| setting.name == *name);
         let number = |setting: &'static Setting| match setting.kind {
             Kind::Number { unit, .. } => Some((setting, unit, self.settings.number(setting.name))),
-            Kind::Choice(_) | Kind::Mesh => None,
+            Kind::Choice(_) | Kind::Mesh | Kind::Text { .. } => None,
         };
         run.live().iter().filter_map(known).filter_map(number).collect()
     }

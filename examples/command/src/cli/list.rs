@@ -38,6 +38,8 @@ fn setting(setting: &Setting) -> Vec<String> {
         Kind::Number { default, unit, .. } => text::quantity(default, unit),
         Kind::Choice(words) => words.join("|"),
         Kind::Mesh => format!("{NONE}|MESH"),
+        Kind::Text { default: "", form } => format!("{NONE}|{form}"),
+        Kind::Text { default, form } => format!("{default}|{form}"),
     };
     vec![format!("      {}={value}", setting.name), setting.about.to_string()]
 }

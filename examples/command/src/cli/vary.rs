@@ -229,6 +229,7 @@ impl Variation {
                     let words = match known.iter().find(|s| s.name == name).map(|setting| setting.kind) {
                         Some(Kind::Choice(words)) => Some(format!("some of {}", words.join(", "))),
                         Some(Kind::Mesh) => Some("files or shapes".into()),
+                        Some(Kind::Text { form, .. }) => Some(form.into()),
                         _ => None,
                     };
                     if let Some(words) = words {

@@ -331,6 +331,12 @@ impl Film {
         Ok(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
     }
 
+    /// The ends of the scale of colors. Where a state is what the run is after, they are those of the last.
+    fn range(&self) -> [f64; 2] {
+        let from = if self.look.is_steady { self.ranges.len().saturating_sub(1) } else { 0 };
+        scale(self.map(), &self.ranges[from..])
+    }
+
     /// Makes with `draw` what a frame of these numbers shows.
     fn paint<T>(&self, frame: usize, numbers: &[f64], draw: impl FnOnce(&Scene) -> T) -> T {
         let [moved, values, corners] = self.parts(numbers);
@@ -338,7 +344,7 @@ impl Film {
             Color::Plain => Coloring::default(),
             Color::State(name) | Color::Still(name, _) => {
                 let label = if self.look.color == Some(name) { self.look.label } else { name };
-                Coloring::Scalar { label, values, range: scale(self.map(), &self.ranges), map: self.map() }
+                Coloring::Scalar { label, values, range: self.range(), map: self.map() }
             }
         };
         let apart = self.apart.map(|kind| {

@@ -1,0 +1,518 @@
+//! Linear elasticity: how far a part gives under loads, and the stresses in it, by finite elements.
+//!
+//! Elements of degree 1 or 2 give a symmetric matrix of 3×3 blocks `A = D - F - B`: its diagonal, and what comes from neighbors that are
+//! earlier and later in the order. Conjugate gradients solve it, with symmetric block Gauss–Seidel as preconditioner, one sweep backward and one
+//! forward an iteration (Eisenstat, 1981), as [`poisson`](crate::poisson) has it. The equation is that of [`elasticity`], where
+//! displacements that are known are no unknowns.
+
+mod checks;
+
+use crate::sides::{Said, faces, said};
+use anyhow::{Result, bail};
+use meshweft::nalgebra::{Matrix3, Vector3};
+use meshweft::{Key, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
+use meshweft_mesh::{At, Elements, Mesh};
+use meshweft_physics::{Elastic, Equation, Support, Symmetric, elasticity};
+use std::sync::Arc;
+
+/// How far the drawn displacement of the largest is, over the extent of the part.
+const DRAWN: f64 = 0.08;
+
+record! {
+    /// Numbers that all nodes read.
+    pub struct Parameters<R> {
+        /// Lamé's first constant, Pa; in a plane that for it.
+        bulk: R,
+        /// The shear modulus, Pa.
+        shear: R,
+        /// Stress across a plane over that within it.
+        across: R,
+        /// How many times as large displacements are drawn; 0 for what makes the largest as below.
+        exaggerate: R,
+        /// How far the largest displacement is drawn then, m.
+        drawn: R,
+    }
+}
+
+record! {
+    /// How far conjugate gradients are.
+    pub struct Progress<R> {
+        /// The square of the largest residual that a step began with, preconditioned.
+        first: R,
+        /// That of the present one.
+        missing: R,
+        /// The square of the present direction in the norm of the equation.
+        curvature: R,
+        /// The square of the residual after the next iteration.
+        next: R,
+        /// How far to go along the direction.
+        stride: R,
+        /// How much of the direction to keep.
+        keep: R,
+        /// The largest displacement, m.
+        largest: R,
+    }
+}
+
+vertex! {
+    /// A node.
+    pub struct Node<R> {
+        /// How far it is displaced, m; within a step what sweeps solve for.
+        shared displacement: Vector3<R>,
+        /// Stress, Pa: xx, yy, zz, xy, yz and xz.
+        stress: [R; 6],
+        /// The stress of a pulled rod that yields as early (von Mises), Pa.
+        von_mises: R,
+        /// Where it is drawn, m.
+        drawn: Vector3<R>,
+        /// Where it is at rest, m.
+        rest: Vector3<R>,
+        /// The right-hand side.
+        load: Vector3<R>,
+        /// The block on the diagonal of the matrix.
+        diagonal: Symmetric<R>,
+        /// Its inverse.
+        inverse: Symmetric<R>,
+        /// The solution so far.
+        solved: Vector3<R>,
+        /// The residual over the diagonal, preconditioned.
+        missing: Vector3<R>,
+        /// Where to go.
+        direction: Vector3<R>,
+        /// What a sweep backward makes of that.
+        backward: Vector3<R>,
+        /// What neighbors that come earlier have added in the sweep forward.
+        earlier: Vector3<R>,
+        /// What the equation makes of the direction.
+        image: Vector3<R>,
+    }
+}
+
+stars! {
+    /// Nodes that share an element, and the rows of minus the block of the matrix.
+    pub Pairs[1]: [Vector3<R>; 3];
+    /// The same, and how the mean slope depends on the difference.
+    pub Slopes[1]: Vector3<R>;
+}
+
+#[inline(always)]
+fn times<R: Real>(rows: [Vector3<R>; 3], v: Vector3<R>) -> Vector3<R> {
+    let [x, y, z] = rows.map(|row| row.x * v.x + row.y * v.y + row.z * v.z);
+    Vector3::new(x, y, z)
+}
+
+kernels! {
+    for Elasticity: Node, Parameters, Progress;
+
+    /// The residual that a step starts from; nothing is solved for yet.
+    update Begin |_, own, around| {
+        let known = own.load + around.sum(Pairs, |[other], block| times(block, other.displacement));
+        let missing = own.inverse.times(known) - own.displacement;
+        let zero = Vector3::zeros();
+        let solved = own.displacement;
+        Node { displacement: zero, solved, missing, direction: zero, backward: zero, image: zero, ..own }
+    };
+
+    /// Preconditions it: all neighbors that come later are still zero.
+    update Precondition |_, own, around| {
+        let earlier = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let missing = own.missing + earlier;
+        Node { displacement: missing, missing, earlier, ..own }
+    };
+
+    /// Takes the step that was found, turns, and sweeps backward.
+    update Backward |p, own, around| {
+        let Progress { stride, keep, .. } = p.globals;
+        let missing = own.missing - own.image * stride;
+        let direction = missing + own.direction * keep;
+        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let backward = direction + (neighbors - own.earlier);
+        let solved = own.solved + own.backward * stride;
+        Node { displacement: backward, solved, missing, direction, backward, ..own }
+    };
+
+    /// Sweeps forward. What later neighbors add is `backward - direction`.
+    update Forward |_, own, around| {
+        let rest = own.direction - own.backward;
+        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let earlier = neighbors + rest;
+        let forward = rest + earlier;
+        Node { displacement: forward, earlier, image: own.backward + forward, ..own }
+    };
+
+    /// Takes the last step.
+    map End |p, own| {
+        let displacement = own.solved + own.backward * p.globals.stride;
+        Node { displacement, solved: displacement, ..own }
+    };
+
+    /// What strains it, and where it is drawn.
+    update Strain |p, own, around| {
+        let zero = R::lit(0.0);
+        let none = [Vector3::new(zero, zero, zero); 3];
+        let [x, y, z] = around.fold(Slopes, none, |sums: [Vector3<R>; 3], [other], slope| {
+            let by = other.displacement - own.displacement;
+            [sums[0] + slope * by.x, sums[1] + slope * by.y, sums[2] + slope * by.z]
+        });
+        let (two, spread) = (R::lit(2.0) * p.shear, p.bulk * (x.x + y.y + z.z));
+        let [xx, yy] = [two * x.x + spread, two * y.y + spread];
+        // Of a mesh in a plane nothing changes across it, and nothing or the spread pushes there.
+        let zz = p.across * (two * z.z + spread);
+        let [xy, xz, yz] = [p.shear * (x.y + y.x), p.shear * (x.z + z.x), p.shear * (y.z + z.y)];
+        let difference = (xx - yy) * (xx - yy) + (yy - zz) * (yy - zz) + (zz - xx) * (zz - xx);
+        let von_mises = (R::lit(0.5) * difference + R::lit(3.0) * (xy * xy + xz * xz + yz * yz)).sqrt();
+        let fitted = R::select(zero.less(p.globals.largest), p.drawn / p.globals.largest, zero);
+        let times = R::select(zero.less(p.exaggerate), p.exaggerate, fitted);
+        let drawn = own.rest + own.displacement * times;
+        Node { stress: [xx, yy, zz, xy, yz, xz], von_mises, drawn, ..own }
+    };
+
+    /// The square of the residual.
+    sum Square |_, own, _| own.missing.dot(&own.diagonal.times(own.missing));
+
+    /// The square of the direction in the norm of the equation.
+    sum Curvature |_, own, _| own.direction.dot(&own.diagonal.times(own.image));
+
+    /// The square of the residual after the next iteration.
+    sum Next |p, own, _| {
+        let missing = own.missing - own.image * p.globals.stride;
+        missing.dot(&own.diagonal.times(missing))
+    };
+
+    /// Where to start.
+    scalar Start |p| {
+        let Progress { first, missing, .. } = p.globals;
+        let zero = R::lit(0.0);
+        Progress { first: first.max(missing), stride: zero, keep: zero, ..p.globals }
+    };
+
+    /// How far to go. Where nothing is missing any more the curvature may be zero, too.
+    scalar Stride |p| {
+        let Progress { missing, curvature, .. } = p.globals;
+        let zero = R::lit(0.0);
+        Progress { stride: R::select(zero.less(curvature), missing / curvature, zero), ..p.globals }
+    };
+
+    /// How much of the direction to keep.
+    scalar Turn |p| {
+        let Progress { missing, next, .. } = p.globals;
+        let zero = R::lit(0.0);
+        Progress { keep: R::select(zero.less(missing), next / missing, zero), missing: next, ..p.globals }
+    };
+
+    /// Whether the residual is small enough.
+    test Arrived[square] |p| p.globals.missing.at_most(square * p.globals.first);
+
+    /// The largest displacement.
+    max Largest("largest displacement", "m") |_, own, _| own.displacement.dot(&own.displacement).sqrt();
+
+    /// The largest stress.
+    max Stressed("largest von Mises stress", "Pa") |_, own, _| own.von_mises;
+
+    /// Half of what the loads have done, the energy that is stored where nothing is held away from where it was.
+    sum Work("work of the loads", "J") |_, own, _| R::lit(0.5) * own.load.dot(&own.displacement);
+}
+
+/// A solid that gives.
+#[derive(Clone)]
+pub struct Elasticity {
+    equation: Arc<Equation<3>>,
+    /// Both ways of each pair, and minus the block of the matrix in the row of the second.
+    pairs: Arc<Vec<[u32; 2]>>,
+    around: Arc<Vec<[u32; 2]>>,
+    slopes: Arc<Vec<[f64; 3]>>,
+    dimension: usize,
+    extent: f64,
+    options: ElasticityOptions,
+}
+
+/// Settings of elasticity; `ElasticityOptions::default()` is what the command takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElasticityOptions {
+    /// Degree of the elements, 1 or 2.
+    pub degree: usize,
+    /// What it is made of.
+    pub material: Elastic,
+    /// kg/m³.
+    pub density: f64,
+    /// Along the last axis of the mesh, downward, m/s².
+    pub gravity: f64,
+    /// The residual over the first at which a step ends.
+    pub tolerance: f64,
+    /// The most iterations of a step.
+    pub rounds: usize,
+    /// How many times as large displacements are drawn; 0 for so that they can be seen.
+    pub exaggerate: f64,
+}
+
+impl From<&Settings> for ElasticityOptions {
+    fn from(settings: &Settings) -> ElasticityOptions {
+        ElasticityOptions {
+            degree: if settings.choice("degree") == "1" { 1 } else { 2 },
+            material: Elastic {
+                young: settings.number("young"),
+                poisson: settings.number("poisson"),
+                is_thin: settings.choice("plane") == "stress",
+            },
+            density: settings.number("density"),
+            gravity: settings.number("gravity"),
+            tolerance: settings.number("tolerance"),
+            rounds: settings.count("rounds"),
+            exaggerate: settings.number("exaggerate"),
+        }
+    }
+}
+
+impl Default for ElasticityOptions {
+    fn default() -> ElasticityOptions {
+        ElasticityOptions::from(&Settings::new(Elasticity::INFO.settings))
+    }
+}
+
+impl Elasticity {
+    /// A solid, or what is thin or long and lies in the xy plane; the mesh becomes that of the [nodes](Elements::mesh). `support`: what holds
+    /// and pulls at a face of the boundary, by the name of its group, if it has one, and by place.
+    ///
+    /// # Errors
+    /// A mesh without [`Elements`], a surface that is not flat, or nothing that is held.
+    ///
+    /// ```
+    /// use meshweft::{Simulation, mesh::generate::generate};
+    /// use meshweft_examples::elasticity::{Elasticity, ElasticityOptions};
+    /// use meshweft_physics::Support;
+    /// let mut mesh = generate("bar:9x3x3", 1)?;
+    /// // Held at one end, and pulled at the other with 210 MPa: a thousandth longer, of 210 GPa.
+    /// let options = ElasticityOptions::default();
+    /// let bar = Elasticity::with(&mut mesh, &options, |group, at| match group {
+    ///     Some("left") => Support { held: [Some(0.0), None, None], ..Support::default() },
+    ///     Some("right") => Support { pulled: [210e6, 0.0, 0.0], ..Support::default() },
+    ///     // Held against turning and moving off.
+    ///     _ if at.normal[1] < -0.5 => Support { held: [None, Some(0.0), None], ..Support::default() },
+    ///     _ if at.normal[2] < -0.5 => Support { held: [None, None, Some(0.0)], ..Support::default() },
+    ///     _ => Support::default(),
+    /// })?;
+    /// let mut run = Simulation::builder(mesh, bar).precision::<f64>().build()?;
+    /// run.step()?;
+    /// let stress = run.field("von_mises")?.values;
+    /// assert!(stress.iter().all(|stress| (stress / 210e6 - 1.0).abs() < 1e-6));
+    /// # anyhow::Ok(())
+    /// ```
+    pub fn with(
+        mesh: &mut Mesh,
+        options: &ElasticityOptions,
+        support: impl Fn(Option<&str>, &At) -> Support + Sync,
+    ) -> Result<Elasticity> {
+        let elements = mesh.elements(options.degree)?;
+        let made = Elasticity::of(&elements, options, support)?;
+        *mesh = elements.mesh().clone();
+        Ok(made)
+    }
+
+    fn of(
+        elements: &Elements,
+        options: &ElasticityOptions,
+        support: impl Fn(Option<&str>, &At) -> Support + Sync,
+    ) -> Result<Elasticity> {
+        let mesh = elements.mesh();
+        let (dimension, [low, high]) = (mesh.dimension(), mesh.bounds());
+        if dimension < 2 || (dimension == 2 && low[2] != high[2]) {
+            bail!("elasticity runs on solids and in the xy plane: this mesh is no solid and no flat surface there");
+        }
+        let mut weight = [0.0; 3];
+        weight[dimension - 1] = -options.density * options.gravity;
+        let mut equation = elasticity(elements, options.material, |_| weight, support);
+        if (0..dimension).any(|axis| equation.held.iter().all(|node| node[axis].is_none())) {
+            bail!("it is not held along every axis: hold a side, as in fixed=left");
+        }
+        // A node of no element has no equation.
+        let lone = equation.matrix.diagonal.iter_mut().filter(|block| (0..3).any(|k| block[k][k] <= 0.0));
+        lone.for_each(|block| *block = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        let (around, slopes) = elements.mean_slopes();
+        Ok(Elasticity {
+            pairs: Arc::new(equation.matrix.pairs.iter().flat_map(|&[i, j]| [[j, i], [i, j]]).collect()),
+            equation: Arc::new(equation),
+            around: Arc::new(around),
+            slopes: Arc::new(slopes),
+            dimension,
+            extent: (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max),
+            options: options.clone(),
+        })
+    }
+}
+
+impl Program for Elasticity {
+    fn parameters(&self, _time: f64) -> Parameters<f64> {
+        let ElasticityOptions { material, exaggerate, .. } = self.options;
+        let [bulk, shear] = material.lame(self.dimension);
+        let is_thin = material.is_thin && self.dimension == 2;
+        let across = if is_thin { 0.0 } else { 1.0 };
+        Parameters { bulk, shear, across, exaggerate, drawn: DRAWN * self.extent }
+    }
+
+    fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+        let (equation, slopes) = (self.equation.clone(), self.slopes.clone());
+        stars.add_directed(Pairs, self.pairs.clone(), move |i| {
+            let block = equation.matrix.blocks[i.element / 2].map(|row| -Vector3::from(row));
+            // Across the diagonal it is transposed.
+            let column = |k: usize| Vector3::from(block.map(|row| row[k]));
+            if i.element % 2 == 0 { block } else { [column(0), column(1), column(2)] }
+        });
+        stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
+        Ok(())
+    }
+
+    fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
+        let v = v as usize;
+        let Equation { matrix, loads, held } = &*self.equation;
+        let zero = Vector3::zeros();
+        let displacement = Vector3::from(held[v].map(|held| held.unwrap_or(0.0)));
+        let symmetric = |m: &Matrix3<f64>| Symmetric {
+            xx: m[(0, 0)],
+            yy: m[(1, 1)],
+            zz: m[(2, 2)],
+            xy: m[(0, 1)],
+            xz: m[(0, 2)],
+            yz: m[(1, 2)],
+        };
+        let block = Matrix3::from(matrix.diagonal[v]);
+        let inverse = block.try_inverse().unwrap_or_else(Matrix3::identity);
+        let rest = Vector3::from(mesh.points()[v]);
+        Node {
+            displacement,
+            stress: [0.0; 6],
+            von_mises: 0.0,
+            drawn: rest,
+            rest,
+            load: Vector3::from(loads[v]),
+            diagonal: symmetric(&block),
+            inverse: symmetric(&inverse),
+            solved: displacement,
+            missing: zero,
+            direction: zero,
+            backward: zero,
+            earlier: zero,
+            image: zero,
+        }
+    }
+
+    fn step(&self, stages: &mut Stages<Self>) {
+        stages.jacobi(Begin, 1);
+        stages.sweep(Precondition, 1);
+        stages.reduce(Square, |g| &mut g.missing);
+        stages.scalar(Start);
+        stages.until(Arrived { square: self.options.tolerance.powi(2) }, self.options.rounds, |stages| {
+            stages.sweep_backward(Backward, 1);
+            stages.sweep(Forward, 1);
+            stages.reduce(Curvature, |g| &mut g.curvature);
+            stages.scalar(Stride);
+            stages.reduce(Next, |g| &mut g.next);
+            stages.scalar(Turn);
+        });
+        stages.map(End);
+        stages.reduce(Largest, |g| &mut g.largest);
+        stages.jacobi(Strain, 1);
+    }
+}
+
+impl Example for Elasticity {
+    const INFO: Info = Info {
+        name: "elasticity",
+        about: "how far a part gives under loads, and the stresses in it (linear finite elements, conjugate gradients)",
+        mesh: "plate:32x48",
+        steps: 1,
+        settings: &[
+            Setting { name: "degree", about: "degree of the elements", kind: Kind::Choice(&["2", "1"]) },
+            Setting::number("young", "Young's modulus; 210e9 is steel", 210e9, "Pa", [1e-6, 1e15]),
+            Setting::number("poisson", "Poisson's ratio", 0.3, "", [-0.99, 0.499_999]),
+            Setting {
+                name: "plane",
+                about: "of what lies in a plane: thin, so that nothing pushes across it, or thick, so that nothing moves across it",
+                kind: Kind::Choice(&["stress", "strain"]),
+            },
+            Setting {
+                name: "fixed",
+                about: "sides that are held, along some axes: groups of the mesh file, xmin to zmax, or rest",
+                kind: Kind::Text { default: "left", form: "SIDE=xyz, .." },
+            },
+            Setting {
+                name: "moved",
+                about: "sides that are moved so far, m",
+                kind: Kind::Text { default: "", form: "SIDE=X:Y:Z, .." },
+            },
+            Setting {
+                name: "pull",
+                about: "sides that are pulled with so much on a square meter, Pa",
+                kind: Kind::Text { default: "right=1e8:0:0", form: "SIDE=X:Y:Z, .." },
+            },
+            Setting {
+                name: "pressure",
+                about: "sides that are pressed inward, Pa",
+                kind: Kind::Text { default: "", form: "SIDE=PRESSURE, .." },
+            },
+            Setting::number("density", "7850 is steel", 7850.0, "kg/m³", [0.0, 1e9]),
+            Setting::number("gravity", "down along y in a plane, else along z", 0.0, "m/s²", [-1e6, 1e6]),
+            Setting::number(
+                "exaggerate",
+                "how many times as large displacements are drawn; 0 so that they can be seen",
+                0.0,
+                "",
+                [0.0, 1e12],
+            ),
+            Setting::number("tolerance", "residual at which a step ends, over the first", 1e-8, "", [0.0, 1.0]),
+            Setting::number("rounds", "the most iterations of a step", 1e5, "", [1.0, 1e9]),
+        ],
+        precision: Precision::F64,
+        ..Info::DEFAULT
+    };
+
+    fn new(mesh: &mut Mesh, settings: &Settings, order: Order) -> Result<Elasticity> {
+        if order.key == Key::Jacobi {
+            bail!("elasticity solves by sweeps in place, which order jacobi has not: take another order");
+        }
+        let options = ElasticityOptions::from(settings);
+        let elements = mesh.elements(options.degree)?;
+        let all: Vec<Said> = ["fixed", "moved", "pull", "pressure"]
+            .into_iter()
+            .flat_map(|setting| said(setting, settings.text(setting)))
+            .collect();
+        // What each says: a support, and what presses inward.
+        let support = |said: &Said| -> Result<(Support, f64)> {
+            let none = Support::default();
+            Ok(match said.setting {
+                "fixed" => (Support { held: said.axes()?.map(|is_held| is_held.then_some(0.0)), ..none }, 0.0),
+                "moved" => (Support { held: said.numbers()?.map(Some), ..none }, 0.0),
+                "pull" => (Support { pulled: said.numbers()?, ..none }, 0.0),
+                _ => (none, said.numbers::<1>()?[0]),
+            })
+        };
+        let supports: Vec<(Support, f64)> = all.iter().map(support).collect::<Result<_>>()?;
+        let faces = faces(&elements, &all)?;
+        let at = |at: &At| {
+            faces[at.element].iter().fold(Support::default(), |sum, &k| {
+                let (own, pressure) = supports[k];
+                let held = [0, 1, 2].map(|axis| sum.held[axis].or(own.held[axis]));
+                let pulled = [0, 1, 2].map(|axis| sum.pulled[axis] + own.pulled[axis] - pressure * at.normal[axis]);
+                Support { held, pulled }
+            })
+        };
+        let made = Elasticity::of(&elements, &options, |_, place| at(place))?;
+        *mesh = elements.mesh().clone();
+        Ok(made)
+    }
+
+    fn look(&self) -> Look {
+        Look {
+            positions: Some("drawn"),
+            color: Some("von_mises"),
+            label: "von Mises stress (Pa)",
+            map: ColorMap::Inferno,
+            is_steady: true,
+            ..Look::default()
+        }
+    }
+
+    fn checks() -> Result<Vec<Check>> {
+        checks::run()
+    }
+}

@@ -1,0 +1,91 @@
+//! Acceptance: solutions that are known, and how fast errors fall as cells get smaller.
+
+use super::{Poisson, PoissonOptions};
+use anyhow::Result;
+use meshweft::Simulation;
+use meshweft_command::{Check, Tolerance};
+use meshweft_mesh::generate::generate;
+use meshweft_physics::Condition;
+use std::f64::consts::PI;
+
+pub(super) fn run() -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (coarse, fine, degree) in [
+        ("sheet:17", "sheet:33", 1),
+        ("sheet:17", "sheet:33", 2),
+        ("quads:17x17", "quads:33x33", 1),
+        ("quads:17x17", "quads:33x33", 2),
+        ("box:7", "box:13", 1),
+        ("box:5", "box:9", 2),
+        ("hexes:6", "hexes:11", 2),
+    ] {
+        let [before, after] = [error(coarse, degree)?, error(fine, degree)?];
+        checks.push(Check {
+            name: format!("order of the error of sin πx sin πy, degree {degree}, {coarse} to {fine}"),
+            measured: (before / after).log2(),
+            expected: degree as f64 + 1.0,
+            tolerance: Tolerance::Absolute(0.15),
+            unit: "",
+            source: "Strang and Fix, An Analysis of the Finite Element Method, 1973, section 3.4: h^(k+1)",
+        });
+    }
+    checks.push(Check {
+        name: "through a wall of 0.5 m and 2 W/(m K), with 10 W/(m² K) to 20 K, from 100 K: flux".into(),
+        measured: wall()?,
+        expected: 80.0 / (0.25 + 0.1),
+        tolerance: Tolerance::Relative(1e-6),
+        unit: "W/m²",
+        source: "Incropera and DeWitt, Fundamentals of Heat and Mass Transfer, section 3.1: resistances in series",
+    });
+    checks.push(Check {
+        name: "middle of a disk of 0.5 m radius with a source of 1 and 0 at the rim, disk:33".into(),
+        measured: disk()?,
+        expected: 0.0625,
+        tolerance: Tolerance::Relative(0.01),
+        unit: "",
+        source: "(R² - r²) / 4",
+    });
+    Ok(checks)
+}
+
+/// The L2 norm of what `sin πx sin πy` is off by.
+fn error(spec: &str, degree: usize) -> Result<f64> {
+    let mut mesh = generate(spec, 1)?;
+    let elements = mesh.elements(degree)?;
+    let wave = |p: [f64; 3]| libm::sin(PI * p[0]) * libm::sin(PI * p[1]);
+    let options = PoissonOptions { degree, source: 0.0, tolerance: 1e-11, ..PoissonOptions::default() };
+    let source = |at: &meshweft_mesh::At| 2.0 * PI * PI * wave(at.place);
+    let poisson = Poisson::with(&mut mesh, &options, source, |_, at| Condition::Value(wave(at.place)))?;
+    let mut run = Simulation::builder(mesh, poisson).precision::<f64>().build()?;
+    run.step()?;
+    let values: Vec<[f64; 1]> = run.field("value")?.values.into_iter().map(|value| [value]).collect();
+    Ok(elements.cells().integral(&values, |at, [value]| (value - wave(at.place)).powi(2)).sqrt())
+}
+
+fn wall() -> Result<f64> {
+    let mut mesh = generate("bar:9x3x3", 1)?;
+    let [low, high] = mesh.bounds();
+    mesh.set_points(mesh.points().iter().map(|p| p.map(|x| 0.5 * x / (high[0] - low[0]))).collect())?;
+    let options = PoissonOptions { conductivity: 2.0, source: 0.0, ..PoissonOptions::default() };
+    let poisson = Poisson::with(
+        &mut mesh,
+        &options,
+        |_| 0.0,
+        |group, _| match group {
+            Some("left") => Condition::Value(100.0),
+            Some("right") => Condition::Exchange { per_difference: 10.0, outside: 20.0 },
+            _ => Condition::Flux(0.0),
+        },
+    )?;
+    let mut run = Simulation::builder(mesh, poisson).precision::<f64>().build()?;
+    run.step()?;
+    Ok(run.field("flux")?.values[0])
+}
+
+fn disk() -> Result<f64> {
+    let mut mesh = generate("disk:33", 1)?;
+    let poisson = Poisson::with(&mut mesh, &PoissonOptions::default(), |_| 0.0, |_, _| Condition::Value(0.0))?;
+    let mut run = Simulation::builder(mesh, poisson).precision::<f64>().build()?;
+    run.step()?;
+    Ok(run.metric("largest value")?)
+}
