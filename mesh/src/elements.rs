@@ -411,7 +411,11 @@ impl Patch {
         };
         let shapes = shapes(self.degree);
         let rows = self.by_node(|here, touching| {
-            let (mut diagonal, mut row) = ([[0.0; N]; N], Vec::<(u32, [[f64; N]; N])>::new());
+            let mut others: Vec<u32> =
+                touching.iter().flat_map(|&(e, _)| self.nodes(e)).copied().filter(|v| *v > here).collect();
+            others.sort_unstable();
+            others.dedup();
+            let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
             for &(e, k) in touching {
                 for sample in samples(self.shape(&shapes, e)) {
                     let placed = self.place(sample, e);
@@ -419,27 +423,20 @@ impl Patch {
                     let own = placed.function(k);
                     for (j, &there) in self.nodes(e).iter().enumerate().filter(|(_, there)| **there >= here) {
                         let block = block(&at, &own, &placed.function(j));
-                        if there == here {
-                            add(&mut diagonal, weight, block);
-                        } else if let Some((_, sum)) = row.iter_mut().find(|(v, _)| *v == there) {
-                            add(sum, weight, block);
-                        } else {
-                            row.push((there, [[0.0; N]; N]));
-                            add(&mut row.last_mut().expect("just pushed").1, weight, block);
-                        }
+                        let sum = others.binary_search(&there).map_or(&mut diagonal, |place| &mut row[place]);
+                        add(sum, weight, block);
                     }
                 }
             }
-            row.sort_unstable_by_key(|(there, _)| *there);
-            (diagonal, row)
+            (diagonal, others, row)
         });
-        let count = rows.iter().map(|(_, row)| row.len()).sum();
+        let count = rows.iter().map(|(_, others, _)| others.len()).sum();
         let (mut pairs, mut blocks) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (here, (_, row)) in (0..).zip(&rows) {
-            pairs.extend(row.iter().map(|(there, _)| [here, *there]));
-            blocks.extend(row.iter().map(|(_, block)| block));
+        for (here, (_, others, row)) in (0..).zip(&rows) {
+            pairs.extend(others.iter().map(|&there| [here, there]));
+            blocks.extend_from_slice(row);
         }
-        Matrix { pairs, blocks, diagonal: rows.into_iter().map(|(diagonal, _)| diagonal).collect() }
+        Matrix { pairs, blocks, diagonal: rows.into_iter().map(|(diagonal, ..)| diagonal).collect() }
     }
 
     /// The loads `∫ density × function` of the nodes. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.

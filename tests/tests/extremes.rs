@@ -54,16 +54,16 @@ pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
     Mesh::new(points, Cells::of(CellKind::Tet, tets)).unwrap()
 }
 
-/// Whether an example takes the mesh: flows run on cells that have an area, air in one plane. They refuse the others.
+/// Whether an example takes the mesh: flows and finite elements run on cells that have an area, some in one plane. They refuse the others.
 pub(crate) fn is_taken(example: &str, what: &str) -> bool {
-    let is_refused = match example {
-        "airfoil" | "shallow-water" => {
-            matches!(what, "empty" | "one vertex" | "triangles of no area" | "all points in one place")
-                || example == "airfoil" && what == "two parts and a lone vertex"
+    let is_flat = ["airfoil", "elasticity"].contains(&example);
+    match what {
+        "empty" | "one vertex" | "triangles of no area" | "all points in one place" => {
+            !is_flat && !["shallow-water", "poisson"].contains(&example)
         }
-        _ => false,
-    };
-    !is_refused
+        "two parts and a lone vertex" => !is_flat,
+        _ => true,
+    }
 }
 
 /// Settings under which an example runs on one of the meshes.
@@ -71,6 +71,8 @@ pub(crate) fn settings(example: &str, what: &str) -> &'static [(&'static str, &'
     match (example, what) {
         // Ten thousand springs at one mass are stiff: the step must be short.
         ("spring", _) => &[("dt", "0.001")],
+        ("poisson", _) => &[("rounds", "9")],
+        ("elasticity", _) => &[("rounds", "9"), ("fixed", "rest"), ("pull", "none"), ("gravity", "9.81")],
         // What touches itself at rest cannot be kept apart.
         ("cloth", "coincident triangles") => &[("touching", "off")],
         _ => &[],

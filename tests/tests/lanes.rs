@@ -7,7 +7,9 @@ use meshweft::{
 };
 use meshweft_examples::airfoil::Airfoil;
 use meshweft_examples::cloth::Cloth;
+use meshweft_examples::elasticity::Elasticity;
 use meshweft_examples::heat::{Heat, Implicit};
+use meshweft_examples::poisson::Poisson;
 use meshweft_examples::shallow_water::ShallowWater;
 use meshweft_examples::softbody::Softbody;
 use meshweft_examples::spring::Spring;
@@ -173,6 +175,8 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Xpbd>(11);
     check::<ShallowWater>(10);
     check::<Airfoil>(9);
+    check::<Poisson>(12);
+    check::<Elasticity>(12);
 }
 
 #[test]

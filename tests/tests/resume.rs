@@ -1,6 +1,6 @@
 //! Going on from checkpoints [C4]: with the bits of a run that was never stopped, wherever it goes on.
 
-use crate::determinism::{BROKEN, CONJUGATE_GRADIENTS, Case, TORN, runs};
+use crate::determinism::{BROKEN, CONJUGATE_GRADIENTS, Case, SOLVED, TORN, runs};
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Checkpoint, Cluster, Order, Simd};
 use meshweft_command::{Options, Precision, Run};
@@ -9,13 +9,15 @@ use meshweft_tests::{digest_after, start};
 use std::path::Path;
 
 /// Every program of every example, on a mesh and with settings of its own. Graphs have few steps.
-const CASES: [Case; 18] = [
+const CASES: [Case; 20] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
     ("heat", "box:6", &[("method", "chebyshev")]),
     ("shallow-water", "sheet:14x9", &[]),
     ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
+    ("poisson", "quads:9x8", SOLVED),
+    ("elasticity", "bar:7x3x3", SOLVED),
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),

@@ -460,7 +460,7 @@ impl Example for Elasticity {
                 [0.0, 1e12],
             ),
             Setting::number("tolerance", "residual at which a step ends, over the first", 1e-8, "", [0.0, 1.0]),
-            Setting::number("rounds", "the most iterations of a step", 1e5, "", [1.0, 1e9]),
+            Setting::number("rounds", "the most iterations of a step", 1e4, "", [1.0, 1e9]),
         ],
         precision: Precision::F64,
         ..Info::DEFAULT
