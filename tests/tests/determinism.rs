@@ -173,7 +173,9 @@ fn renamed(mesh: &Mesh, seed: u64) -> (Mesh, Vec<u32>) {
         let corners: Vec<u32> = corners.iter().map(|&v| names[v as usize]).collect();
         cells.push(kind, &corners);
     }
-    (Mesh::new(points, cells).unwrap(), names)
+    let mut renamed = Mesh::new(points, cells).unwrap();
+    mesh.groups().iter().for_each(|group| renamed.add_group(group.clone()).unwrap());
+    (renamed, names)
 }
 
 #[test]
@@ -277,6 +279,16 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
     ("airfoil", "airfoil:24x12", "blocked", "f232fa328b2d40f8"),
     ("shallow-water", "sheet:14x9", "jacobi", "035ef915fd29d324"),
     ("airfoil", "airfoil:24x12", "jacobi", "f7b7065c889fe951"),
+    ("poisson", "quads:9x8", "color", "7f8463088ecb8daa"),
+    ("elasticity", "bar:7x3x3", "color", "0810d841ccd224cc"),
+    ("poisson", "quads:9x8", "level-color", "0ff2b85ede3fd683"),
+    ("elasticity", "bar:7x3x3", "level-color", "930a9ee7f5d6786d"),
+    ("poisson", "quads:9x8", "color-level", "7f8463088ecb8daa"),
+    ("elasticity", "bar:7x3x3", "color-level", "0810d841ccd224cc"),
+    ("poisson", "quads:9x8", "priority-dag", "17aac6a26858ffb2"),
+    ("elasticity", "bar:7x3x3", "priority-dag", "ec8e4acc467d635a"),
+    ("poisson", "quads:9x8", "blocked", "b552f80f4cfe2c54"),
+    ("elasticity", "bar:7x3x3", "blocked", "d2afed3f77a5ef12"),
 ];
 
 /// A step of cloth long enough to stretch, shear and fold it: the rounding of every term reaches the digest.

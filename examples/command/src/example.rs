@@ -107,6 +107,10 @@ pub trait Example: Program {
 pub struct Look {
     /// The field that holds positions; the mesh stays where it is without one.
     pub positions: Option<&'static str>,
+    /// Whether that is farther than the mesh goes, so that it can be seen: states keep the mesh where it is.
+    pub is_exaggerated: bool,
+    /// The fields that states have unless the user names others; all of them without.
+    pub states: Option<&'static [&'static str]>,
     /// The field that colors the mesh: vectors by their length. One plain color without one.
     pub color: Option<&'static str>,
     /// What the colors mean, with the unit.

@@ -383,6 +383,7 @@ impl Example for Airfoil {
     fn look(&self) -> Look {
         let window = Some(self.plane.window);
         Look {
+            states: Some(&["density", "velocity", "pressure", "mach", "pressure_coefficient"]),
             color: Some("mach"),
             label: "Mach number",
             window,

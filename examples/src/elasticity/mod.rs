@@ -89,17 +89,31 @@ vertex! {
     }
 }
 
-stars! {
-    /// Nodes that share an element, and the rows of minus the block of the matrix.
-    pub Pairs[1]: [Vector3<R>; 3];
-    /// The same, and how the mean slope depends on the difference.
-    pub Slopes[1]: Vector3<R>;
+record! {
+    /// The rows of a block.
+    pub struct Rows<R> {
+        /// The first.
+        x: Vector3<R>,
+        /// The second.
+        y: Vector3<R>,
+        /// The third.
+        z: Vector3<R>,
+    }
 }
 
-#[inline(always)]
-fn times<R: Real>(rows: [Vector3<R>; 3], v: Vector3<R>) -> Vector3<R> {
-    let [x, y, z] = rows.map(|row| row.x * v.x + row.y * v.y + row.z * v.z);
-    Vector3::new(x, y, z)
+impl<R: Real> Rows<R> {
+    #[inline(always)]
+    fn times(self, v: Vector3<R>) -> Vector3<R> {
+        let dot = |row: Vector3<R>| row.x * v.x + row.y * v.y + row.z * v.z;
+        Vector3::new(dot(self.x), dot(self.y), dot(self.z))
+    }
+}
+
+stars! {
+    /// Nodes that share an element, and the rows of minus the block of the matrix.
+    pub Pairs[1]: Rows<R>;
+    /// The same, and how the mean slope depends on the difference.
+    pub Slopes[1]: Vector3<R>;
 }
 
 kernels! {
@@ -107,7 +121,7 @@ kernels! {
 
     /// The residual that a step starts from; nothing is solved for yet.
     update Begin |_, own, around| {
-        let known = own.load + around.sum(Pairs, |[other], block| times(block, other.displacement));
+        let known = own.load + around.sum(Pairs, |[other], block| block.times(other.displacement));
         let missing = own.inverse.times(known) - own.displacement;
         let zero = Vector3::zeros();
         let solved = own.displacement;
@@ -116,7 +130,7 @@ kernels! {
 
     /// Preconditions it: all neighbors that come later are still zero.
     update Precondition |_, own, around| {
-        let earlier = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let earlier = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
         let missing = own.missing + earlier;
         Node { displacement: missing, missing, earlier, ..own }
     };
@@ -126,7 +140,7 @@ kernels! {
         let Progress { stride, keep, .. } = p.globals;
         let missing = own.missing - own.image * stride;
         let direction = missing + own.direction * keep;
-        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
         let backward = direction + (neighbors - own.earlier);
         let solved = own.solved + own.backward * stride;
         Node { displacement: backward, solved, missing, direction, backward, ..own }
@@ -135,7 +149,7 @@ kernels! {
     /// Sweeps forward. What later neighbors add is `backward - direction`.
     update Forward |_, own, around| {
         let rest = own.direction - own.backward;
-        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| times(block, other.displacement)));
+        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
         let earlier = neighbors + rest;
         let forward = rest + earlier;
         Node { displacement: forward, earlier, image: own.backward + forward, ..own }
@@ -356,7 +370,8 @@ impl Program for Elasticity {
             let block = equation.matrix.blocks[i.element / 2].map(|row| -Vector3::from(row));
             // Across the diagonal it is transposed.
             let column = |k: usize| Vector3::from(block.map(|row| row[k]));
-            if i.element % 2 == 0 { block } else { [column(0), column(1), column(2)] }
+            let [x, y, z] = if i.element % 2 == 0 { block } else { [column(0), column(1), column(2)] };
+            Rows { x, y, z }
         });
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
         Ok(())
@@ -504,6 +519,8 @@ impl Example for Elasticity {
     fn look(&self) -> Look {
         Look {
             positions: Some("drawn"),
+            is_exaggerated: true,
+            states: Some(&["displacement", "stress", "von_mises"]),
             color: Some("von_mises"),
             label: "von Mises stress (Pa)",
             map: ColorMap::Inferno,

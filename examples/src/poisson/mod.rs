@@ -386,7 +386,14 @@ impl Example for Poisson {
     }
 
     fn look(&self) -> Look {
-        Look { color: Some("value"), label: "value", map: ColorMap::Inferno, is_steady: true, ..Look::default() }
+        Look {
+            states: Some(&["value", "flux"]),
+            color: Some("value"),
+            label: "value",
+            map: ColorMap::Inferno,
+            is_steady: true,
+            ..Look::default()
+        }
     }
 
     fn checks() -> Result<Vec<Check>> {

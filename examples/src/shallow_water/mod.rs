@@ -384,7 +384,8 @@ impl Example for ShallowWater {
 
     fn look(&self) -> Look {
         let raised = Some(("surface", self.basin.lift));
-        Look { color: Some("depth"), label: "depth (m)", map: ColorMap::Water, raised, ..Look::default() }
+        let states = Some(&["depth", "velocity", "bed", "surface"][..]);
+        Look { states, color: Some("depth"), label: "depth (m)", map: ColorMap::Water, raised, ..Look::default() }
     }
 
     fn checks() -> Result<Vec<Check>> {

@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// states as fit into 64 MiB]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     every: Option<u64>,
-    /// Fields that saved states have, as in --fields position,velocity [default: all]
+    /// Fields that saved states have, as in --fields position,velocity, or all [default: those that the example is about]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "pieces")]
     fields: Option<Vec<String>>,
     #[command(flatten)]
@@ -252,6 +252,9 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
     Ok((run, setup))
 }
 
+/// The word for all fields.
+const ALL: &str = "all";
+
 /// What the run is to leave.
 fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: Option<&Resumed>) -> Result<Config> {
     let mut config = Config {
@@ -260,9 +263,14 @@ fn config(arguments: &Arguments, plan: &Plan, goal: &Goal, run: &Run, resumed: O
         style: arguments.pictures.style(),
         pieces: arguments.pieces,
         threads: arguments.problem.threads(),
-        fields: arguments.fields.clone(),
         ..Config::new(&arguments.folder()?, plan.entry.info.name, goal.steps, run)
     };
+    match arguments.fields.as_deref() {
+        Some([word]) if word == ALL => config.fields = None,
+        Some(names) => config.fields = Some(names.to_vec()),
+        None if arguments.pieces => config.fields = None,
+        None => {}
+    }
     let fields = run.fields();
     let known: Vec<&str> = fields.iter().map(|part| &*part.name).collect();
     if let Some(name) = config.fields.iter().flatten().find(|name| !known.contains(&name.as_str())) {

@@ -82,7 +82,7 @@ impl Config {
             steps,
             every,
             state_every,
-            fields: None,
+            fields: run.look().states.map(|names| names.iter().map(ToString::to_string).collect()),
             pictures: true,
             pieces: false,
             style: Style::default(),

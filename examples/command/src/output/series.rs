@@ -39,7 +39,8 @@ impl Series {
         let digits = config.steps.to_string().len().max(6);
         let mesh = (!config.pieces).then(|| run.mesh().written().into_owned());
         let of_cells = run.mesh().primal().is_some();
-        let moves = !of_cells || run.look().raised.is_some();
+        let look = run.look();
+        let moves = !look.is_exaggerated && (!of_cells || look.raised.is_some());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
         let wanted = config.fields.clone();
         Series {

@@ -22,6 +22,8 @@ use std::time::Duration;
 /// Steps that have taken as long are worth a trial, if it is not known yet what the program costs: it takes a second, once; in a debug build
 /// some more.
 const LONG: Duration = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 2 });
+/// As many steps of a piece of the mesh a trial takes, about.
+const STEPS_TRIED: f64 = 32.0;
 
 /// By how much longer several processes must take than one before it is worth a word: predictions are no better.
 #[cfg(feature = "cluster")]
@@ -50,7 +52,10 @@ pub(in crate::cli) fn expected(plan: &Plan, run: &Run, wall: Duration) -> Result
         return Err("not: the oracle takes its time".into());
     }
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
-    let found = predict(&mut cache, plan, run, wall >= LONG);
+    // Not where that would take longer than the run did: of few steps that solve an equation to its end.
+    let share = (trial::VERTICES as f64 / run.mesh().points().len() as f64).min(1.0);
+    let is_short = STEPS_TRIED * share <= run.steps() as f64;
+    let found = predict(&mut cache, plan, run, wall >= LONG && is_short);
     cache.save();
     match found {
         Ok(Some((prediction, without))) => {
