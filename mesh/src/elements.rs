@@ -194,15 +194,17 @@ impl Elements {
         let volumes: Vec<f64> = parallel::collect(self.cells.len(), |e| self.cells.measure(&shapes, e));
         let around = self.cells.by_node(|here, touching| {
             let all: f64 = touching.iter().map(|&(e, _)| volumes[e]).sum();
-            let mut slopes: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
+            let others = self.cells.others(touching, |there| there != here);
+            let mut slopes = vec![[0.0; 3]; others.len()];
             for &(e, k) in touching {
                 let placed = self.cells.place(&self.cells.shape(&shapes, e).at_nodes[k], e);
-                for (j, &there) in self.cells.nodes(e).iter().enumerate().filter(|(_, there)| **there != here) {
-                    let (sum, (_, slope)) = (slopes.entry(there).or_default(), placed.function(j));
-                    sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += volumes[e] / all * slope);
+                for (j, there) in self.cells.nodes(e).iter().enumerate() {
+                    let Ok(place) = others.binary_search(there) else { continue };
+                    let (_, slope) = placed.function(j);
+                    slopes[place].iter_mut().zip(slope).for_each(|(sum, slope)| *sum += volumes[e] / all * slope);
                 }
             }
-            slopes.into_iter().map(|(there, slope)| ([there, here], slope)).collect::<Vec<_>>()
+            others.into_iter().map(|there| [there, here]).zip(slopes).collect::<Vec<_>>()
         });
         around.into_iter().flatten().unzip()
     }
@@ -387,6 +389,15 @@ impl Patch {
         parts.into_iter().flatten().collect()
     }
 
+    /// Nodes of elements, ascending.
+    fn others(&self, elements: &[(usize, usize)], is_one: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut others: Vec<u32> =
+            elements.iter().flat_map(|&(e, _)| self.nodes(e)).copied().filter(|&v| is_one(v)).collect();
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
     /// The matrix of `∫ form(slopes of one node, slopes of another)`, 1/m each. Swapping both must transpose what `form` returns, to the last bit
     /// where names of points are to make no difference. Cost O(elements × squares of their nodes), in parallel.
     pub fn stiffness<const N: usize>(
@@ -411,10 +422,7 @@ impl Patch {
         };
         let shapes = shapes(self.degree);
         let rows = self.by_node(|here, touching| {
-            let mut others: Vec<u32> =
-                touching.iter().flat_map(|&(e, _)| self.nodes(e)).copied().filter(|v| *v > here).collect();
-            others.sort_unstable();
-            others.dedup();
+            let others = self.others(touching, |there| there > here);
             let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
             for &(e, k) in touching {
                 for sample in samples(self.shape(&shapes, e)) {

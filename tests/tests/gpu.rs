@@ -138,6 +138,8 @@ fn extreme_meshes_run_on_a_gpu() {
                         ("flux", "degree 10,000") => 1.0,
                         // What a meter of steel weighs on a square meter is 77,000 N.
                         ("stress" | "von_mises", _) => 1e5,
+                        // Triangles 1,600 times as long as wide raise what is rounded to the square of that.
+                        ("drawn", "degree 10,000") => 100.0,
                         // A difference of pressures of 0.7 over half the square of a speed of 0.8.
                         ("pressure_coefficient", _) => 0.1,
                         _ => 1e-3,
