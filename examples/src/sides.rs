@@ -80,7 +80,7 @@ pub(crate) fn faces(elements: &Elements, all: &[Said]) -> Result<Vec<Vec<usize>>
                 let groups = mesh.groups().iter().map(|group| &*group.name);
                 let known: Vec<&str> = groups.chain(ENDS).chain([REST]).collect();
                 let Said { setting, side, .. } = said;
-                bail!("setting {setting}: there is no side {side}: this mesh has {}", known.join(", "));
+                bail!("setting {setting}: this mesh has no side {side}: name one of {}", known.join(", "));
             }
         };
         if own.is_empty() {
@@ -120,7 +120,7 @@ mod tests {
         };
         assert_eq!(
             error("top=1:2:3"),
-            "setting pull: there is no side top: this mesh has left, right, xmin, xmax, ymin, ymax, zmin, zmax, rest"
+            "setting pull: this mesh has no side top: name one of left, right, xmin, xmax, ymin, ymax, zmin, zmax, rest"
         );
         assert_eq!(error("left=1:x:3"), "setting pull: left=1:x:3 is not of the form left=A:B:C, in numbers");
         assert_eq!(error("left"), "setting pull: left is not of the form left=A:B:C, in numbers");

@@ -33,11 +33,12 @@ pub fn plate(side: usize, out: usize) -> Result<Mesh> {
     for j in 0..=out {
         points.extend((0..around).map(|i| {
             let [cos, sin] = direction(i, side);
-            let far = HALF / cos.abs().max(sin.abs());
+            let most = cos.abs().max(sin.abs());
             if j == out {
                 // To the last bit on the square.
-                return [(far * cos).clamp(-HALF, HALF), (far * sin).clamp(-HALF, HALF), 0.0];
+                return [HALF * (cos / most), HALF * (sin / most), 0.0];
             }
+            let far = HALF / most;
             let radius = HOLE * libm::pow(far / HOLE, j as f64 / out as f64);
             [radius * cos, radius * sin, 0.0]
         }));
