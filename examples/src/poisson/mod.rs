@@ -229,9 +229,9 @@ impl Poisson {
     /// use meshweft_examples::poisson::{Poisson, PoissonOptions};
     /// use meshweft_physics::Condition;
     /// let mut mesh = generate("bar:5x2x2", 1)?;
-    /// let low = mesh.bounds()[0][0];
     /// // u = x² on the boundary and -2 inside.
-    /// let poisson = Poisson::with(&mut mesh, &PoissonOptions::default(), |_| -2.0, |_, at| Condition::Value(at.place[0].powi(2)))?;
+    /// let options = PoissonOptions { source: -2.0, ..PoissonOptions::default() };
+    /// let poisson = Poisson::with(&mut mesh, &options, |_| 0.0, |_, at| Condition::Value(at.place[0].powi(2)))?;
     /// let mut run = Simulation::builder(mesh, poisson).precision::<f64>().build()?;
     /// run.step()?;
     /// let values = run.field("value")?.values;
