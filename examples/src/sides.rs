@@ -66,7 +66,7 @@ pub(crate) fn faces(elements: &Elements, all: &[Said]) -> Result<Vec<Vec<usize>>
     let [low, high] = mesh.bounds();
     let near = 1e-9 * (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let is_at = |e: usize, end: usize| {
-        let (axis, to) = (end / 2, if end % 2 == 0 { low } else { high });
+        let (axis, to) = (end / 2, if end.is_multiple_of(2) { low } else { high });
         rim.nodes(e).iter().all(|&v| (mesh.points()[v as usize][axis] - to[axis]).abs() <= near)
     };
     let mut faces = vec![Vec::new(); rim.len()];

@@ -370,7 +370,7 @@ impl Program for Elasticity {
             let block = equation.matrix.blocks[i.element / 2].map(|row| -Vector3::from(row));
             // Across the diagonal it is transposed.
             let column = |k: usize| Vector3::from(block.map(|row| row[k]));
-            let [x, y, z] = if i.element % 2 == 0 { block } else { [column(0), column(1), column(2)] };
+            let [x, y, z] = if i.element.is_multiple_of(2) { block } else { [column(0), column(1), column(2)] };
             Rows { x, y, z }
         });
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
