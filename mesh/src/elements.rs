@@ -10,7 +10,7 @@ use crate::incidence::Incidence;
 use crate::mesh::{Group, Mesh};
 use crate::parallel;
 pub use matrix::Matrix;
-use shape::{Sample, Shape};
+use shape::{Function, Sample, Shape};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -221,10 +221,8 @@ struct Placed<'a> {
     stretch: f64,
 }
 
-/// A node's function at a place, and its slope there, 1/m.
-type Function = (f64, [f64; 3]);
-
 impl Placed<'_> {
+    /// A node's function there: its slope is in space, 1/m.
     fn function(&self, node: usize) -> Function {
         let (value, along) = self.sample.nodes[node];
         let [a, b, c] = self.duals;

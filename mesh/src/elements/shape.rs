@@ -44,6 +44,9 @@ fn cut(corners: usize) -> &'static [&'static [u8]] {
     }
 }
 
+/// A function's value at a place, and its slope there.
+pub(super) type Function = (f64, [f64; 3]);
+
 /// The nodes of an element, and where it is looked at.
 pub(super) struct Shape {
     /// The corners that each node lies in the middle of. Those that are corners come first, as the kind has them.
@@ -62,9 +65,9 @@ pub(super) struct Sample {
     /// Its share of the element as it is before it is brought to its place.
     pub(super) weight: f64,
     /// Weights of the corners there, and how they change along up to three axes of the element.
-    pub(super) corners: Vec<(f64, [f64; 3])>,
+    pub(super) corners: Vec<Function>,
     /// The same of the nodes.
-    pub(super) nodes: Vec<(f64, [f64; 3])>,
+    pub(super) nodes: Vec<Function>,
 }
 
 impl Shape {
@@ -141,7 +144,7 @@ fn pieces(simplices: &[usize]) -> impl Iterator<Item = impl Fn([u8; 3]) -> [u8; 
 }
 
 /// A node's function at a place, given by its barycentric coordinates in each simplex, and its slopes along the axes of the element.
-fn function(simplices: &[usize], mask: &[u8; 3], at: &[[f64; 4]; 3], degree: usize) -> (f64, [f64; 3]) {
+fn function(simplices: &[usize], mask: &[u8; 3], at: &[[f64; 4]; 3], degree: usize) -> Function {
     let (mut value, mut slopes, mut first) = (1.0, [0.0; 3], 0);
     for (k, &corners) in simplices.iter().enumerate() {
         // By each barycentric coordinate.
@@ -268,7 +271,7 @@ mod tests {
     fn functions_add_up_to_one_and_are_one_at_their_own_node() {
         for (kind, degree, shape) in all() {
             for sample in shape.values.iter().chain(&shape.slopes) {
-                let sum = |of: &dyn Fn(&(f64, [f64; 3])) -> f64| sample.nodes.iter().map(of).sum::<f64>();
+                let sum = |of: &dyn Fn(&Function) -> f64| sample.nodes.iter().map(of).sum::<f64>();
                 assert!((sum(&|node| node.0) - 1.0).abs() < 1e-14, "{kind:?} {degree}");
                 assert!((0..3).all(|k| sum(&|node| node.1[k]).abs() < 1e-14), "{kind:?} {degree}");
             }

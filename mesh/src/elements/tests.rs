@@ -142,7 +142,7 @@ fn names_change_no_number() {
     let mesh = mixed();
     let n = mesh.points().len() as u32;
     let name = |v: u32| (v * 5 + 3) % n;
-    assert!(n % 5 != 0);
+    assert!(!n.is_multiple_of(5));
     let mut points = vec![[0.0; 3]; n as usize];
     (0..n).for_each(|v| points[name(v) as usize] = mesh.points()[v as usize]);
     let mut cells = Cells::new();
