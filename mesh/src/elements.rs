@@ -111,6 +111,11 @@ impl Mesh {
             let group = groups.of_face(crate::dual::key(corners.iter().copied()));
             rim.push(kind.expect("facets are cells"), &own, group, Some(mean(self, self.cells().corners(facet.0))));
         }
+        if u32::try_from(nodes.points.len().max(cells.nodes.len()).max(rim.nodes.len())).is_err() {
+            return Err(Error::Invalid(
+                "finite elements of this mesh have 2^32 nodes or more: take fewer cells".into(),
+            ));
+        }
         let mut mesh = Mesh::new(nodes.points, cut)?;
         for group in self.groups() {
             let cells = group.cells.iter().flat_map(|&c| starts[c as usize]..starts[c as usize + 1]).collect();
