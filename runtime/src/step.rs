@@ -20,8 +20,8 @@ pub(crate) fn draw(outer: u32, i: usize) -> u32 {
 /// One entry of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stage {
-    /// Updates every vertex, `rounds` times.
-    Update { kernel: usize, settings: Settings, rule: Rule, rounds: u32 },
+    /// Updates every vertex, or those of a part, `rounds` times.
+    Update { kernel: usize, settings: Settings, part: Option<u32>, rule: Rule, rounds: u32 },
     /// Projects every element of the kernel's star, `rounds` times.
     Project { kernel: usize, settings: Settings, rounds: u32 },
     /// Measures every vertex and writes the combination into real `into` of the globals.
@@ -38,7 +38,9 @@ impl Stage {
     /// One round of an update that reads neighbors or of a projection, one iteration of a loop whatever its test says; of all else nothing.
     pub(crate) fn once(self) -> Vec<Stage> {
         let one = |stage| match stage {
-            Stage::Update { kernel, settings, rule, .. } => vec![Stage::Update { kernel, settings, rule, rounds: 1 }],
+            Stage::Update { kernel, settings, part, rule, .. } => {
+                vec![Stage::Update { kernel, settings, part, rule, rounds: 1 }]
+            }
             Stage::Project { kernel, settings, .. } => vec![Stage::Project { kernel, settings, rounds: 1 }],
             Stage::Fixpoint { kernel, settings, .. } => vec![Stage::Fixpoint { kernel, settings, most: 1 }],
             Stage::Until { .. } => stage.once(),

@@ -48,7 +48,7 @@ use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::names::lasting;
 use crate::number::{Kind, Number, Part};
-use crate::program::{AnyProgram, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars};
+use crate::program::{AnyProgram, Around, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars};
 use crate::step::SETTINGS;
 pub use crate::trace::{Along, Binary, Formula, Input, Leaf, Type, Unary, Value};
 use crate::trace::{Node, Role};
@@ -370,7 +370,7 @@ impl TapeStar {
             name: lasting(&self.name),
             corners,
             shape,
-            is_directed: self.is_directed,
+            around: if self.is_directed { Around::Last } else { Around::All },
             is_searched: false,
             changes: false,
             lasts: false,
@@ -409,6 +409,10 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
             true => encode(&self.globals, &vec![0.0; Fields(self.globals.clone()).len()]),
             false => encode(&self.globals, &self.start),
         }
+    }
+
+    fn parts(&self, _: &Mesh) -> Vec<Vec<[f64; 3]>> {
+        Vec::new()
     }
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {

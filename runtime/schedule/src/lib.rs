@@ -47,6 +47,8 @@ pub struct Schedule {
     permutation: Permutation,
     runs: Vec<u32>,
     tasks: Vec<u32>,
+    /// Where parts start among the tasks, and the end.
+    parts: Vec<u32>,
     graph: Graph,
 }
 
@@ -69,35 +71,58 @@ impl Schedule {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(graph: &Graph, order: Order, grain: u32) -> Result<Schedule> {
+        Schedule::of_parts(graph, order, grain, &[0, graph.len() as u32])
+    }
+
+    /// The same for a graph in parts, which follow each other in the order as they do along the curve: sweeps may visit one alone. `parts`:
+    /// where they start along the curve, and the end. No task has vertices of two.
+    ///
+    /// # Errors
+    /// As [`Schedule::new`], and parts that do not cover the graph.
+    ///
+    /// ```
+    /// use meshweft_schedule::{Order, Schedule};
+    /// use meshweft_mesh::Graph;
+    /// // Three vertices in a row, and a coarse one for all of them.
+    /// let graph = Graph::from_edges(4, &[[0, 1], [1, 2], [0, 3], [1, 3], [2, 3]])?;
+    /// let schedule = Schedule::of_parts(&graph, Order::COLOR, 64, &[0, 3, 4])?;
+    /// assert_eq!((schedule.permutation().order(), schedule.tasks()), (&[0, 2, 1, 3][..], &[0, 2, 3, 4][..]));
+    /// assert_eq!(schedule.parts(), [0, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_parts(graph: &Graph, order: Order, grain: u32, parts: &[u32]) -> Result<Schedule> {
         if grain == 0 {
             return Err(Error::Invalid("a task holds at least one vertex".into()));
         }
+        if parts.first() != Some(&0) || parts.last() != Some(&(graph.len() as u32)) || !parts.is_sorted() {
+            return Err(Error::Invalid(format!("parts {parts:?} do not cover {} vertices", graph.len())));
+        }
         let order = order.resolved(grain);
         let schedule = match order.key {
-            Key::Jacobi => phases(graph, order, |_| 0, |_| 0)?,
-            Key::PriorityDag | Key::Own => priority_dag(graph, order, (grain as usize).min(LONGEST_CHAIN))?,
+            Key::Jacobi => phases(graph, order, parts, |_| 0, |_| 0)?,
+            Key::PriorityDag | Key::Own => priority_dag(graph, order, parts, (grain as usize).min(LONGEST_CHAIN))?,
             Key::Color => {
                 let colors = Coloring::balanced(graph);
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
-                phases(graph, order, color, color)?
+                phases(graph, order, parts, color, color)?
             }
             Key::ColorLevel => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 // No edge joins two vertices of a color, whatever their levels: the whole color is one phase.
-                phases(graph, order, |v| color(v) * levels.count() as u64 + level(v), color)?
+                phases(graph, order, parts, |v| color(v) * levels.count() as u64 + level(v), color)?
             }
             Key::LevelColor => {
                 let (colors, levels) = (Coloring::balanced(graph), Levels::of(graph));
                 let color = |v: u32| u64::from(colors.colors()[v as usize]);
                 let level = |v: u32| u64::from(levels.levels()[v as usize]);
                 let both = |v| level(v) * colors.count() as u64 + color(v);
-                phases(graph, order, both, both)?
+                phases(graph, order, parts, both, both)?
             }
-            Key::Blocked { size } => blocked(graph, order, size as usize)?,
+            Key::Blocked { size } => blocked(graph, order, parts, size as usize)?,
         };
-        schedule.verify(graph)?;
+        schedule.verify(graph, parts)?;
         Ok(schedule)
     }
 
@@ -114,6 +139,11 @@ impl Schedule {
     /// Where tasks start in the order, and the end: shape [tasks + 1].
     pub fn tasks(&self) -> &[u32] {
         &self.tasks
+    }
+
+    /// Where parts start among the tasks, and the end: shape [parts + 1].
+    pub fn parts(&self) -> &[u32] {
+        &self.parts
     }
 
     /// Which tasks are joined by an edge of the data graph. Tasks are numbered in the order.
@@ -137,19 +167,23 @@ impl Schedule {
         depths(&self.graph, self.is_double_buffered())
     }
 
-    /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs; no edge lies
-    /// inside a run (unless double-buffered); two tasks joined by an edge are neighbors in the task graph.
+    /// Checks the contract of the schedule for the graph it was made of: tasks cover the order in whole runs, and each part of it whole;
+    /// no edge lies inside a run (unless double-buffered); two tasks joined by an edge are neighbors in the task graph.
     ///
     /// This is what entitles the engines to write without locks. Cost O(n + edges).
     ///
     /// # Errors
     /// Names the first edge or run that breaks it: a mistake of this crate.
-    fn verify(&self, graph: &Graph) -> Result<()> {
+    fn verify(&self, graph: &Graph, parts: &[u32]) -> Result<()> {
         let n = graph.len() as u32;
         let covers = |cuts: &[u32]| cuts.first() == Some(&0) && cuts.last() == Some(&n) && cuts.is_sorted();
         let whole = self.tasks.iter().all(|cut| self.runs.binary_search(cut).is_ok());
         if !covers(&self.tasks) || !covers(&self.runs) || !whole || self.permutation.len() != n as usize {
             return Err(Error::Internal(format!("the runs of order {} do not cover {n} vertices", self.order)));
+        }
+        let lies_whole = |(task, part): (&u32, &u32)| self.tasks.get(*task as usize) == Some(part);
+        if self.parts.len() != parts.len() || !self.parts.iter().zip(parts).all(lies_whole) {
+            return Err(Error::Internal(format!("a task of order {} has vertices of two parts", self.order)));
         }
         let rank = self.permutation.rank();
         let by_place = [&self.tasks, &self.runs].map(|cuts| numbers(cuts));
@@ -247,16 +281,25 @@ const PHASE_TASK_EDGES: usize = 1 << 17;
 /// Vertices by which tasks of a phase are cut: a multiple of all that are updated side by side, and of the bits of a word.
 const GROUP: usize = 64;
 
-/// Sorts by `key`, ties by number. Runs of equal `phase` hold no edge; they are cut into tasks.
+/// Sorts by part and `key`, ties by number. Runs of equal `phase` hold no edge; they are cut into tasks.
 fn phases(
     graph: &Graph,
     order: Order,
+    parts: &[u32],
     key: impl Fn(u32) -> u64 + Sync,
     phase: impl Fn(u32) -> u64 + Sync,
 ) -> Result<Schedule> {
-    let permutation = Permutation::sorted_by_number(graph.len(), key);
+    let part = |v: u32| (parts.partition_point(|&start| start <= v) - 1) as u64;
+    let permutation = match parts.len() {
+        ..=2 => Permutation::sorted_by_number(graph.len(), key),
+        _ => {
+            let keys = parallel::collect(graph.len(), |v| key(v as u32));
+            let most = keys.iter().max().map_or(1, |most| most + 1);
+            Permutation::sorted_by_number(graph.len(), |v| part(v) * most + keys[v as usize])
+        }
+    };
     let mut tasks = vec![0];
-    for ends in runs(permutation.order(), phase).windows(2) {
+    for ends in runs(permutation.order(), |v| (part(v), phase(v))).windows(2) {
         let len = (ends[1] - ends[0]) as usize;
         // Whole groups, however many vertices are updated side by side.
         let most = (len / PHASE_TASKS).clamp(LEAST_PHASE_TASK, PHASE_TASK).next_multiple_of(GROUP);
@@ -278,20 +321,23 @@ fn phases(
     let rank = permutation.rank();
     let labels = parallel::collect(rank.len(), |v| task_of[rank[v] as usize]);
     let graph = graph.quotient_by(&labels, tasks.len() - 1)?;
-    Ok(Schedule { order, permutation, runs: tasks.clone(), tasks, graph })
+    let parts = starts(parts, &tasks);
+    Ok(Schedule { order, permutation, runs: tasks.clone(), tasks, parts, graph })
 }
 
-/// Blocks of consecutive vertices, sorted by (color of the block, block, color of the vertex, degree, number).
+/// Blocks of consecutive vertices, sorted by (part, color of the block, block, color of the vertex, degree, number).
 ///
 /// Degrees count so that vertices updated side by side have about as many neighbors.
-fn blocked(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
+fn blocked(graph: &Graph, order: Order, parts: &[u32], block_size: usize) -> Result<Schedule> {
     let n = graph.len();
-    let blocks = graph.quotient(&blocks(n, block_size))?;
+    let cuts = Blocks::new(parts, block_size);
+    let blocks = graph.quotient(&cuts.starts)?;
     let block_colors = Coloring::balanced(&blocks);
     let colors = Coloring::balanced(graph);
-    let block_of = |v: u32| v as usize / block_size;
+    let block_of = |v: u32| cuts.of(v);
     let places = Permutation::sorted_by_number(block_colors.colors().len(), |block| {
-        u64::from(block_colors.colors()[block as usize])
+        let part = parts.partition_point(|&start| start <= cuts.starts[block as usize]) - 1;
+        (part * block_colors.count()) as u64 + u64::from(block_colors.colors()[block as usize])
     });
     let most = graph.max_degree() as u64 + 1;
     let permutation = Permutation::sorted_by_number(n, |v| {
@@ -300,43 +346,80 @@ fn blocked(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
         run * most + graph.neighbors(v).len() as u64
     });
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
-    Ok(tasks(order, permutation, blocks.permuted(&places), key))
+    Ok(tasks(order, parts, permutation, blocks.permuted(&places), key))
 }
 
 /// Blocks of consecutive vertices, sorted inside by how long a chain of predecessors each vertex has there.
 ///
 /// All edges keep the direction that the numbers give them, so this is the order of the numbers as far as any result can
 /// tell: vertices without an edge between them may change places.
-fn priority_dag(graph: &Graph, order: Order, block_size: usize) -> Result<Schedule> {
+fn priority_dag(graph: &Graph, order: Order, parts: &[u32], block_size: usize) -> Result<Schedule> {
+    let cuts = Blocks::new(parts, block_size);
     let mut depth = vec![0u32; graph.len()];
-    parallel::each(depth.chunks_mut(block_size).enumerate(), |(block, depth)| {
-        let first = block * block_size;
+    let mut rest = &mut depth[..];
+    let blocks = cuts.starts.windows(2).map(|ends| {
+        let (depth, after) = std::mem::take(&mut rest).split_at_mut((ends[1] - ends[0]) as usize);
+        rest = after;
+        (ends[0] as usize, depth)
+    });
+    parallel::each(blocks.collect::<Vec<_>>(), |(first, depth)| {
         for v in 0..depth.len() {
             let neighbors = graph.neighbors((first + v) as u32).iter();
             let inside = neighbors.filter_map(|&u| (u as usize).checked_sub(first)).filter(|&u| u < v);
             depth[v] = inside.map(|u| depth[u] + 1).max().unwrap_or(0);
         }
     });
-    let block_of = |v: u32| v as usize / block_size;
     let permutation = Permutation::sorted_by_number(graph.len(), |v| {
-        (block_of(v) * block_size) as u64 + u64::from(depth[v as usize])
+        u64::from(cuts.starts[cuts.of(v)]) + u64::from(depth[v as usize])
     });
-    let blocks = graph.quotient(&blocks(graph.len(), block_size))?;
-    Ok(tasks(order, permutation, blocks, |v| (block_of(v) as u32, depth[v as usize])))
+    let blocks = graph.quotient(&cuts.starts)?;
+    Ok(tasks(order, parts, permutation, blocks, |v| (cuts.of(v) as u32, depth[v as usize])))
 }
 
-/// Where blocks of consecutive vertices start, and the end.
-fn blocks(n: usize, block_size: usize) -> Vec<u32> {
-    let starts = (0..n).step_by(block_size).map(|v| v as u32);
-    starts.chain([n as u32]).collect()
+/// Blocks of consecutive vertices of a part.
+struct Blocks {
+    /// Where they start, and the end.
+    starts: Vec<u32>,
+    /// Where each part starts, and its first block.
+    parts: Vec<(u32, usize)>,
+    size: usize,
+}
+
+impl Blocks {
+    fn new(ends: &[u32], size: usize) -> Blocks {
+        let (mut starts, mut parts) = (Vec::new(), Vec::new());
+        for part in ends.windows(2) {
+            parts.push((part[0], starts.len()));
+            starts.extend((part[0]..part[1]).step_by(size));
+        }
+        starts.extend(ends.last());
+        Blocks { starts, parts, size }
+    }
+
+    /// The block of a vertex.
+    fn of(&self, v: u32) -> usize {
+        let (start, first) = self.parts[self.parts.partition_point(|&(start, _)| start <= v) - 1];
+        first + (v - start) as usize / self.size
+    }
 }
 
 /// A schedule of tasks from the order of vertices. `tasks`: which of them are joined by an edge. `key`: task and run of a
 /// vertex.
-fn tasks(order: Order, permutation: Permutation, tasks: Graph, key: impl Fn(u32) -> (u32, u32) + Sync) -> Schedule {
+fn tasks(
+    order: Order,
+    parts: &[u32],
+    permutation: Permutation,
+    tasks: Graph,
+    key: impl Fn(u32) -> (u32, u32) + Sync,
+) -> Schedule {
     let offsets = runs(permutation.order(), |v| key(v).0);
     let runs = runs(permutation.order(), key);
-    Schedule { order, permutation, runs, tasks: offsets, graph: tasks }
+    Schedule { order, permutation, runs, parts: starts(parts, &offsets), tasks: offsets, graph: tasks }
+}
+
+/// Where parts start among the tasks, and the end. `tasks`: where those start in the order, each in one part.
+fn starts(parts: &[u32], tasks: &[u32]) -> Vec<u32> {
+    parts.iter().map(|&part| tasks.partition_point(|&start| start < part) as u32).collect()
 }
 
 /// Where runs of equal keys start, and the end.
@@ -380,10 +463,21 @@ mod tests {
             for order in Order::ALL {
                 for block_size in [1, 5, 64, 1 << 20] {
                     check(graph, &Schedule::new(graph, order, block_size).unwrap());
+                    let n = graph.len() as u32;
+                    let parts = [0, n / 2, n / 2, n - n / 7, n];
+                    let schedule = Schedule::of_parts(graph, order, block_size, &parts).unwrap();
+                    check(graph, &schedule);
+                    for (part, tasks) in parts.windows(2).zip(schedule.parts().windows(2)) {
+                        let [first, end] = [tasks[0], tasks[1]].map(|t| schedule.tasks()[t as usize]);
+                        let mut own = schedule.permutation().order()[first as usize..end as usize].to_vec();
+                        own.sort_unstable();
+                        assert_eq!(own, (part[0]..part[1]).collect::<Vec<_>>(), "{order}");
+                    }
                 }
             }
         }
         assert!(Schedule::new(&graphs[4], Order::BLOCKED, 0).is_err());
+        assert!(Schedule::of_parts(&graphs[4], Order::BLOCKED, 1, &[0, 1599]).is_err());
     }
 
     /// By brute force: what `verify` looks for, and that waves hold no edge and cover all tasks.
@@ -414,7 +508,8 @@ mod tests {
         let error = |order: Vec<u32>, runs: Vec<u32>, tasks: &Graph| {
             let permutation = Permutation::from_order(order).unwrap();
             let tasks = (vec![0, 2, 3], tasks.clone());
-            Schedule { order: Order::COLOR, permutation, runs, tasks: tasks.0, graph: tasks.1 }.verify(&graph)
+            let parts = vec![0, tasks.0.len() as u32 - 1];
+            Schedule { order: Order::COLOR, permutation, runs, tasks: tasks.0, parts, graph: tasks.1 }.verify(&graph, &[0, 3])
         };
         let says = |result: Result<()>, part: &str| {
             let error = result.unwrap_err().to_string();

@@ -148,6 +148,8 @@ pub(crate) struct Standing {
 pub(crate) struct FlatStage {
     kind: u8,
     rule: u8,
+    /// The part that is updated, counted from 1; 0 for all.
+    part: u32,
     kernel: u32,
     settings: Settings,
     /// Rounds, iterations at most, or the global that is written.
@@ -310,9 +312,10 @@ fn flatten(stages: &[Stage], flat: &mut Vec<FlatStage>) {
             &Stage::Scalar { kernel, settings } => (SCALAR, kernel, settings, 0),
             Stage::Until { test, settings, most, .. } => (UNTIL, *test, *settings, *most),
         };
-        flat.push(FlatStage { kind, rule: 0, kernel: kernel as u32, settings, number, inside: 0 });
+        flat.push(FlatStage { kind, rule: 0, part: 0, kernel: kernel as u32, settings, number, inside: 0 });
         match stage {
-            Stage::Update { rule, .. } => {
+            Stage::Update { rule, part, .. } => {
+                flat[start].part = part.map_or(0, |part| part + 1);
                 flat[start].rule = RULES.iter().position(|known| known == rule).expect("all rules are listed") as u8;
             }
             Stage::Until { stages, .. } => {
@@ -335,7 +338,7 @@ pub(crate) fn stages<T: Number>(flat: &[FlatStage], table: &Table<T>) -> Result<
 fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -> Result<Vec<Stage>> {
     let malformed = || Error::Cluster("a step that this program cannot take".into());
     let mut stages = Vec::new();
-    while let Some((&FlatStage { kind, rule, kernel, settings, number, inside }, rest)) = flat.split_first() {
+    while let Some((&FlatStage { kind, rule, part, kernel, settings, number, inside }, rest)) = flat.split_first() {
         let kernel = kernel as usize;
         let code = &table.kernels.get(kernel).ok_or_else(malformed)?.code;
         let (loops, after) = rest.split_at_checked(inside as usize).ok_or_else(malformed)?;
@@ -343,7 +346,11 @@ fn unflatten<T: Number>(mut flat: &[FlatStage], table: &Table<T>, deep: usize) -
         stages.push(match (kind, code) {
             (UPDATE, Code::Vertex { .. }) if inside == 0 && number > 0 => {
                 let rule = *RULES.get(rule as usize).ok_or_else(malformed)?;
-                Stage::Update { kernel, settings, rule, rounds: number }
+                let part = part.checked_sub(1);
+                if part.is_some() && rule == Rule::AtOnce {
+                    return Err(malformed());
+                }
+                Stage::Update { kernel, settings, part, rule, rounds: number }
             }
             (FIXPOINT, Code::Vertex { is_quiet: true, .. }) if inside == 0 && number > 0 => {
                 Stage::Fixpoint { kernel, settings, most: number }

@@ -90,7 +90,11 @@ pub(super) fn partition(layout: &Layout, points: &[[f64; 3]], weights: &[f64], c
     // Where the middle of each task lies along the curve.
     let middle = |t: usize| {
         let numbers = places(t).map(|place| u64::from(order[place]));
-        numbers.sum::<u64>() as f64 / places(t).len().max(1) as f64
+        let mean = numbers.sum::<u64>() as f64 / places(t).len().max(1) as f64;
+        // Parts lie beside each other: a coarse vertex goes where fine ones around it do.
+        let of = layout.part_of(t as u32) as usize;
+        let [start, end] = [layout.parts[of][1], layout.parts[of + 1][1]].map(f64::from);
+        if layout.parts.len() == 2 { mean } else { (mean - start) / (end - start).max(1.0) }
     };
     let middles: Vec<f64> = (0..layout.graph.len()).map(middle).collect();
     let mut along: Vec<usize> = (0..middles.len()).collect();
@@ -156,7 +160,8 @@ fn center(layout: &Layout, points: &[[f64; 3]], places: std::ops::Range<usize>) 
     let count = places.len().max(1) as f64;
     let mut sum = [0.0; 3];
     for place in places {
-        let point = points[layout.vertex_at(place as u32) as usize];
+        let v = layout.vertex_at(place as u32) as usize;
+        let point = points.get(v).unwrap_or_else(|| &layout.beside[v - points.len()]);
         (0..3).for_each(|i| sum[i] += point[i] / count);
     }
     sum

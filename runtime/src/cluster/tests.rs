@@ -65,13 +65,13 @@ fn run(seed: u64, faults: Option<Faults>, has_gpus: bool) -> (Result<()>, Durati
     let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(40) as u32);
     let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(3));
     let workers = workers(seed);
-    let (edges, is_calm) = (random.edges(n), random.below(2) == 0);
+    let (edges, parts, is_calm) = (random.edges(n), random.parts(n), random.below(2) == 0);
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
     let forms =
         if has_gpus { Forms::Tables } else { random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]) };
-    let case = Case::new(n, edges, order, grain).of(forms);
+    let case = Case::in_parts(&parts, edges, order, grain).of(forms);
     let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let (layout, state) = case.laid_out(width);
     let owners: Vec<u32> = (0..case.schedule.graph().len()).map(|_| random.below(workers) as u32).collect();

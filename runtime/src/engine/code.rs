@@ -8,7 +8,7 @@ use super::one::One;
 use super::store::Store;
 #[cfg(feature = "cluster")]
 use crate::error::Result;
-use crate::layout::Tile;
+use crate::layout::{Domain, Tile};
 #[cfg(any(test, feature = "all-widths"))]
 use crate::number::Other;
 use crate::number::{Lanes, Number, Widest};
@@ -80,12 +80,44 @@ pub(crate) enum Sight {
     Around,
 }
 
+/// What an update looks at and changes of its vertices: what is worth fetching ahead. The rest of their state stays where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Touches {
+    /// A bit for each star.
+    stars: u64,
+    /// A bit for each private real.
+    private: u128,
+}
+
+impl Touches {
+    pub(crate) const ALL: Touches = Touches { stars: u64::MAX, private: u128::MAX };
+
+    pub(crate) fn of(stars: impl IntoIterator<Item = usize>, private: impl IntoIterator<Item = usize>) -> Touches {
+        let mut touches = Touches { stars: 0, private: 0 };
+        stars.into_iter().for_each(|star| touches.stars |= 1 << star.min(63));
+        private.into_iter().for_each(|k| touches.private |= 1 << k.min(127));
+        touches
+    }
+
+    /// Whether it looks along a star.
+    #[inline(always)]
+    pub(crate) fn star(&self, i: usize) -> bool {
+        self.stars >> i.min(63) & 1 == 1
+    }
+
+    /// Whether it reads private real `k`, other than to keep it, or changes it.
+    #[inline(always)]
+    pub(crate) fn real(&self, k: usize) -> bool {
+        self.private >> k.min(127) & 1 == 1
+    }
+}
+
 /// Its functions.
 #[derive(Clone)]
 pub(crate) enum Code<T> {
-    /// Of a map or an update: for one vertex, and for a tile; whether it may be left out where nothing has changed; of a relaxation, its
-    /// fixed point.
-    Vertex { one: UpdateOne<T>, tile: UpdateTile<T>, is_quiet: bool, relax: Option<Relaxation<T>> },
+    /// Of a map or an update: for one vertex, and for a tile; what it touches; whether it may be left out where nothing has changed; of a
+    /// relaxation, its fixed point.
+    Vertex { one: UpdateOne<T>, tile: UpdateTile<T>, touches: Touches, is_quiet: bool, relax: Option<Relaxation<T>> },
     /// Of a projection: the star whose elements it projects; for one element, the new reals of its corners and then its own; for a tile of
     /// elements.
     Project { star: usize, one: UpdateOne<T>, tile: UpdateTile<T> },
@@ -107,13 +139,23 @@ impl<T> Code<T> {
             _ => Sight::Around,
         }
     }
+
+    /// What it touches.
+    pub(crate) fn touches(&self) -> Touches {
+        match self {
+            Code::Vertex { touches, .. } => *touches,
+            _ => Touches::ALL,
+        }
+    }
 }
 
-/// An update of all vertices, or a projection of all elements of a star, some rounds of it.
+/// An update of all vertices or of those of a part, or a projection of all elements of a star, some rounds of it.
 #[derive(Clone)]
 pub(crate) struct Pass<T> {
     /// The number of its kernel.
     pub(crate) kernel: usize,
+    /// The part that it updates, if not all; never at once.
+    pub(crate) part: Option<u32>,
     pub(crate) code: Code<T>,
     pub(crate) rule: Rule,
     pub(crate) rounds: u32,
@@ -131,6 +173,11 @@ pub(crate) struct Measure<T> {
 }
 
 impl<T> Pass<T> {
+    /// Whether a task is of another part than it updates.
+    pub(crate) fn leaves_out(&self, domain: &Domain, t: u32) -> bool {
+        self.part.is_some_and(|part| part != domain.part_of(t))
+    }
+
     /// Whether it may be left out where nothing has changed.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self.code, Code::Vertex { is_quiet: true, .. })

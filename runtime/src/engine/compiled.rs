@@ -1,6 +1,6 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled, Relaxation, Sight, is_built};
+use super::code::{Code, Compiled, Relaxation, Sight, Touches, is_built};
 use super::cpu::tile::Visit;
 use super::cpu::{elements, relaxation, taped, tile};
 use super::one;
@@ -76,7 +76,7 @@ impl<T: Number> Table<T> {
         list.table
     }
 
-    /// Runs all kernels on symbols, and notes how far measures look. `stars`: what the elements of each have in common.
+    /// Runs all kernels on symbols, and notes how far measures look and what updates touch. `stars`: what the elements of each have in common.
     ///
     /// # Errors
     /// A record or kernel that breaks the rules of programs.
@@ -86,12 +86,18 @@ impl<T: Number> Table<T> {
         }
         let traced = trace::kernels(self.kernels.iter().map(|kernel| &kernel.script), physics, stars)?;
         for (kernel, traced) in self.kernels.iter_mut().zip(&traced) {
-            if let Code::Measure { sight, .. } = &mut kernel.code {
-                *sight = match (traced.stars.is_empty(), traced.reads_globals) {
-                    (false, _) => Sight::Around,
-                    (true, true) => Sight::Globals,
-                    (true, false) => Sight::Own,
-                };
+            match &mut kernel.code {
+                Code::Measure { sight, .. } => {
+                    *sight = match (traced.stars.is_empty(), traced.reads_globals) {
+                        (false, _) => Sight::Around,
+                        (true, true) => Sight::Globals,
+                        (true, false) => Sight::Own,
+                    };
+                }
+                Code::Vertex { touches, .. } => {
+                    *touches = Touches::of(traced.stars.iter().copied(), traced.private.iter().copied());
+                }
+                _ => {}
             }
         }
         Ok(traced)
@@ -111,7 +117,11 @@ impl<T: Number> Table<T> {
             }
             let (tape, outputs) = kernel.script.tape(stars);
             let taped = taped(kernel.name, kernel.script.role, &tape, &outputs, &self.records)?;
-            kernel.code = taped_code(taped, kernel.script.role, kernel.code.sight());
+            let (sight, touched) = (kernel.code.sight(), kernel.code.touches());
+            kernel.code = taped_code(taped, kernel.script.role, sight);
+            if let Code::Vertex { touches, .. } = &mut kernel.code {
+                *touches = touched;
+            }
         }
         self.relaxed.clear();
         Ok(())
@@ -181,12 +191,14 @@ fn taped_code<T: Number>(kernel: Arc<Taped>, role: Role, sight: Sight) -> Code<T
         Role::Map => Code::Vertex {
             one: Arc::new(move |vertex, reals| one::taped_update(&one, vertex, reals)),
             tile: taped_by_width!(map, T, of, |visit, tile|),
+            touches: Touches::ALL,
             is_quiet: false,
             relax: None,
         },
         Role::Update { is_quiet } => Code::Vertex {
             one: Arc::new(move |vertex, reals| one::taped_update(&one, vertex, reals)),
             tile: taped_by_width!(update, T, of, |visit, tile|),
+            touches: Touches::ALL,
             is_quiet,
             relax: None,
         },
@@ -214,7 +226,7 @@ impl<P: Kernels, T: Number> List<P, T> {
 
     fn push_update<K: Update<P>>(&mut self, script: Script, relax: Option<Relaxation<T>>) {
         let (one, tile) = (Arc::new(one::update::<P, T, K>), by_width!(tile, update, P, T, K, |visit, tile|));
-        let code = Code::Vertex { one, tile, is_quiet: K::QUIET, relax };
+        let code = Code::Vertex { one, tile, touches: Touches::ALL, is_quiet: K::QUIET, relax };
         self.push::<K>(None, script, code);
     }
 }
@@ -222,7 +234,7 @@ impl<P: Kernels, T: Number> List<P, T> {
 impl<P: Kernels, T: Number> KernelList<P> for List<P, T> {
     fn map<K: Map<P>>(&mut self) {
         let (one, tile) = (Arc::new(one::map::<P, T, K>), by_width!(tile, map, P, T, K, |visit, tile|));
-        let code = Code::Vertex { one, tile, is_quiet: false, relax: None };
+        let code = Code::Vertex { one, tile, touches: Touches::ALL, is_quiet: false, relax: None };
         self.push::<K>(None, Script::map::<P, K>(), code);
     }
 

@@ -235,18 +235,18 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
         for (i, stage) in stages.iter().enumerate() {
             let draw = step::draw(outer, i);
             match stage {
-                &Stage::Update { kernel, settings, rule, rounds } => {
+                &Stage::Update { kernel, settings, part, rule, rounds } => {
                     if rule != Rule::Alone {
                         self.engine.progress.rounds += u64::from(rounds);
                         self.engine.progress.swept += if rule == Rule::AtOnce { 0 } else { u64::from(rounds) };
                     }
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    self.passes.push((self.number, Pass { kernel, code, rule, rounds, before: 0, uniform }));
+                    self.passes.push((self.number, Pass { kernel, part, code, rule, rounds, before: 0, uniform }));
                 }
                 &Stage::Fixpoint { kernel, settings, most } => {
                     self.flush()?;
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
-                    let pass = Pass { kernel, code, rule: Rule::AtOnce, rounds: 1, before: 0, uniform };
+                    let pass = Pass { kernel, part: None, code, rule: Rule::AtOnce, rounds: 1, before: 0, uniform };
                     let (rounds, finite) = self.engine.walker.fixpoint(pass, most)?;
                     self.engine.progress.rounds += u64::from(rounds);
                     self.engine.progress.loops.note(kernel, rounds, most, rounds < most);
@@ -258,7 +258,7 @@ impl<T: Number, W: Walker<T>> Run<'_, T, W> {
                     self.flush()?;
                     let (code, uniform) = (self.engine.code(kernel), self.uniform(&settings, draw));
                     let Code::Project { star, .. } = code else { unreachable!("only projections project") };
-                    let pass = Pass { kernel, code, rule: Rule::InOrder, rounds, before: 0, uniform };
+                    let pass = Pass { kernel, part: None, code, rule: Rule::InOrder, rounds, before: 0, uniform };
                     if !self.engine.walker.project(star, pass)? {
                         self.note_non_finite(self.number);
                     }

@@ -17,13 +17,14 @@ pub(crate) struct Leaf {
     pub(crate) members: Range<usize>,
 }
 
-/// All leaves of the tree that have vertices of the domain.
+/// All leaves of the tree that have vertices of the domain: those of the first part, as far as there are several.
 pub(crate) fn leaves(domain: &Domain) -> Vec<Leaf> {
-    let mut leaves = Vec::with_capacity(domain.along_curve.len().div_ceil(LEAF));
+    let all = domain.measured_here();
+    let mut leaves = Vec::with_capacity(all.div_ceil(LEAF));
     let mut start = 0;
-    while start < domain.along_curve.len() {
+    while start < all {
         let number = domain.number(start) as usize / LEAF;
-        let rest = domain.along_curve.len().min(start + LEAF) - start;
+        let rest = all.min(start + LEAF) - start;
         let end = start + (0..rest).take_while(|i| domain.number(start + i) as usize / LEAF == number).count();
         leaves.push(Leaf { number, members: start..end });
         start = end;
@@ -33,7 +34,7 @@ pub(crate) fn leaves(domain: &Domain) -> Vec<Leaf> {
 
 /// Whether all vertices of a leaf are in the domain.
 pub(crate) fn is_whole(domain: &Domain, leaf: &Leaf) -> bool {
-    leaf.members.len() == LEAF.min(domain.vertices() - leaf.number * LEAF)
+    leaf.members.len() == LEAF.min(domain.measured() - leaf.number * LEAF)
 }
 
 /// Combines the values of the vertices of a leaf: 4096 consecutive along the curve, in that order. `value`: that of the vertex
@@ -72,7 +73,7 @@ pub(crate) fn some_leaves(how: Combine, value: impl Fn(usize) -> f64, leaves: &[
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reduction {
     pub(crate) how: Combine,
-    /// Vertices of the whole mesh.
+    /// Vertices of the whole mesh that are measured.
     pub(crate) whole: usize,
     /// Leaves of which all vertices are in the domain, by number.
     pub(crate) leaves: Vec<(u32, f64)>,
@@ -88,7 +89,7 @@ impl Reduction {
         leaves: impl Iterator<Item = (Leaf, f64)>,
         value: impl Fn(usize) -> f64,
     ) -> Reduction {
-        let whole = domain.vertices();
+        let whole = domain.measured();
         let mut reduction = Reduction { how, whole, leaves: Vec::new(), vertices: Vec::new() };
         for (leaf, sum) in leaves {
             if is_whole(domain, &leaf) {

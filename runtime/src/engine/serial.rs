@@ -50,14 +50,20 @@ impl<T: Number> Store<T> for Serial<T> {
 impl<T: Number> Walker<T> for Serial<T> {
     fn pass(&mut self, passes: Vec<Pass<T>>) -> Result<Option<usize>> {
         let (mut non_finite, mut reals) = (None, Vec::new());
-        for (pass, Pass { code, rule, rounds, uniform, .. }) in passes.into_iter().enumerate() {
+        for (pass, Pass { code, part, rule, rounds, uniform, .. }) in passes.into_iter().enumerate() {
             let mut finite = true;
             let Code::Vertex { one, .. } = code else { unreachable!("only updates change vertices") };
+            let domain = self.domain.clone();
+            let tasks = domain.tasks_in(part);
+            let own = domain.slots_of_tiles(domain.tiles_of(tasks.start as usize..tasks.end as usize));
             for round in 0..rounds {
                 let mut next = (rule == Rule::AtOnce).then(|| self.state.shared.clone());
-                self.domain.clone().each_vertex(rule == Rule::Backward, |tile, i| {
+                domain.each_vertex(rule == Rule::Backward, |tile, i| {
                     reals.clear();
                     let slot = tile.own().start + i;
+                    if !own.contains(&slot) {
+                        return;
+                    }
                     let state = self.state.view();
                     finite &= one(&One { tile, i, state, vertices: state, uniform: &uniform, round }, &mut reals);
                     if tile.fixed(slot..slot + 1).is_none() {

@@ -371,8 +371,8 @@ impl Work {
         for (i, stage) in stages.iter().enumerate() {
             let scene = Scene { draw: draw(list.draw, i), ..list };
             match stage {
-                &Stage::Update { kernel, settings, rule, rounds } => {
-                    self.update(scene, kernel, &settings, (rule, rounds))?;
+                &Stage::Update { kernel, settings, part, rule, rounds } => {
+                    self.update(scene, kernel, &settings, (part, rule, rounds))?;
                 }
                 &Stage::Fixpoint { kernel, settings, most } => self.fixpoint(scene, kernel, &settings, most)?,
                 &Stage::Project { kernel, settings, rounds } => self.project(scene, kernel, &settings, rounds)?,
@@ -394,14 +394,14 @@ impl Work {
         scene: Scene<T>,
         kernel: usize,
         settings: &Settings,
-        (rule, rounds): (Rule, u32),
+        (part, rule, rounds): (Option<u32>, Rule, u32),
     ) -> Result<()> {
         let double = rule == Rule::AtOnce;
         if double {
             self.arrays.make_double(&self.device, &self.queue)?;
         }
         self.rounds(scene, kernel, settings, rounds, |work, rounds, given| {
-            let walk = work.walk(scene.domain, rule, rounds)?;
+            let walk = work.walk(scene.domain, (part, rule, rounds))?;
             work.visit(&walk, kernel, given, double)?;
             if double {
                 work.arrays.swap();
@@ -438,8 +438,8 @@ impl Work {
     }
 
     /// A walk, with its records on the device.
-    fn walk(&mut self, domain: &Domain, rule: Rule, rounds: u32) -> Result<Arc<Walk>> {
-        let walk = self.plan.walk(domain, rule, rounds);
+    fn walk(&mut self, domain: &Domain, of: (Option<u32>, Rule, u32)) -> Result<Arc<Walk>> {
+        let walk = self.plan.walk(domain, of);
         self.arrays.take(&self.device, &self.queue, &self.plan)?;
         Ok(walk)
     }

@@ -25,6 +25,8 @@ pub(crate) struct Domain {
     pub(crate) tiles: Vec<Tile>,
     /// Tiles of task `t`: `tasks[t]..tasks[t + 1]`.
     pub(super) tasks: Vec<u32>,
+    /// Where parts start among the tasks, and along the curve of the whole mesh, and the ends.
+    pub(crate) parts: Vec<[u32; 2]>,
     /// Slots at which runs of the schedule start, and the end of them all: what updates a tile slot by slot waits between two.
     pub(crate) runs: Vec<u32>,
     /// From slots to places in the order; a padding lane has that of its vertex.
@@ -101,6 +103,7 @@ impl Domain {
             tiles,
             stars: self.stars.clone(),
             tasks: self.tasks.clone(),
+            parts: self.parts.clone(),
             runs: self.runs.clone(),
             place_of: self.place_of.clone(),
             along_curve: self.along_curve.clone(),
@@ -120,9 +123,45 @@ impl Domain {
         self.order.key.is_double_buffered()
     }
 
-    /// Where [`waves`] of its tasks start, and the end.
+    /// Where [`waves`] of its tasks start, each of one part, and the end.
     pub(crate) fn waves(&self) -> Vec<u32> {
-        waves(&self.graph, self.is_double_buffered())
+        let mut waves = waves(&self.graph, self.is_double_buffered());
+        waves.extend(self.parts.iter().map(|part| part[0]));
+        waves.sort_unstable();
+        waves.dedup();
+        waves
+    }
+
+    /// The tasks of a part; all of them for none.
+    pub(crate) fn tasks_in(&self, part: Option<u32>) -> Range<u32> {
+        let Some(part) = part else { return 0..self.graph.len() as u32 };
+        match self.parts.get(part as usize..part as usize + 2) {
+            Some(ends) => ends[0][0]..ends[1][0],
+            None => 0..0,
+        }
+    }
+
+    /// The part of a task.
+    pub(crate) fn part_of(&self, t: u32) -> u32 {
+        self.parts.partition_point(|part| part[0] <= t) as u32 - 1
+    }
+
+    /// Vertices of the whole mesh that measures look at: those of the first part.
+    pub(crate) fn measured(&self) -> usize {
+        self.parts[1][1] as usize
+    }
+
+    /// The slots of them are the first so many.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn measured_slots(&self) -> usize {
+        let tasks = self.tasks_in(Some(0));
+        self.slots_of_tiles(self.tiles_of(tasks.start as usize..tasks.end as usize)).end
+    }
+
+    /// How many of its own they are: the first along the curve.
+    pub(crate) fn measured_here(&self) -> usize {
+        let all = self.measured();
+        self.share.as_ref().map_or(all, |share| share.numbers.partition_point(|&number| (number as usize) < all))
     }
 
     /// The places of all slots; a padding lane has that of its vertex.
@@ -178,6 +217,11 @@ impl Domain {
     /// Tiles of some consecutive tasks.
     pub(crate) fn tiles_of(&self, tasks: Range<usize>) -> Range<usize> {
         self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
+    }
+
+    /// The first tile of a task, or the number of tiles.
+    pub(crate) fn first_tile(&self, t: usize) -> usize {
+        self.tasks[t] as usize
     }
 
     /// Slots of some consecutive tiles.

@@ -65,6 +65,7 @@ impl Layout {
             stars: vec![StarShape { others: star.corners, ..star.common() }],
             tiles,
             tasks,
+            parts: vec![[0; 2], [schedule.graph().len() as u32, rank.len() as u32]],
             runs: schedule.runs().iter().map(run).collect(),
             along_curve: parallel::collect(rank.len(), |e| slots[rank[e] as usize]),
             place_of,
@@ -73,7 +74,7 @@ impl Layout {
             elements: BTreeMap::new(),
         };
         let (domain, searched, elements) = (Arc::new(domain), Vec::new(), BTreeMap::new());
-        let mut layout = Layout { schedule, domain, places, slots, searched, elements };
+        let mut layout = Layout { schedule, domain, places, slots, searched, elements, beside: Vec::new() };
         if is_numbered {
             layout.number();
         }

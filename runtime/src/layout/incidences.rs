@@ -57,15 +57,15 @@ impl<'a> Whole<'a> {
     pub(super) fn new(plan: &'a StarPlan, places: &Permutation) -> Result<Whole<'a>> {
         fn by_place<const K: usize>(plan: &StarPlan, places: &Permutation) -> (Vec<u32>, Vec<u32>) {
             let (elements, n) = (plan.elements().as_chunks::<K>().0, places.len());
-            // An element that repeats a vertex has no orientation: it is put behind all others, and left out; so is a directed
-            // one where it starts.
+            // An element that repeats a vertex has no orientation: it is put behind all others, and left out; so is one at a vertex that
+            // it is not around.
             let (mut starts, mut incidences) = group(n + 1, elements.len(), |e| {
                 let corners = &elements[e];
                 let is_proper = (1..K).all(|i| !corners[..i].contains(&corners[i]));
                 array::<_, K>((0, 0), |k| {
-                    let place =
-                        if is_proper && plan.is_around(k) { places.rank()[corners[k] as usize] } else { n as u32 };
-                    (place, (K * e + k) as u32)
+                    let place = |k: usize| places.rank()[corners[k] as usize];
+                    let is_there = is_proper && plan.is_around(k, place);
+                    (if is_there { place(k) } else { n as u32 }, (K * e + k) as u32)
                 })
             });
             starts.pop();
@@ -287,6 +287,8 @@ mod tests {
         Edges[1]: R;
         Triangles[2];
         Arrows[1]: R;
+        Before[1]: R;
+        After[1]: R;
     }
 
     #[test]
@@ -302,7 +304,10 @@ mod tests {
         stars.add(Edges, edges.collect(), |i: Seen<2>| f64::from(i.element as u32) + 0.25 * i.corner as f64);
         stars.add(Triangles, triangles.collect(), |_| ());
         let arrows: Vec<[u32; 2]> = (0..4000).map(|e| [mixed(3 * e) % n, mixed(3 * e + 1) % 900]).collect();
-        stars.add_directed(Arrows, Arc::new(arrows), |i| f64::from(i.element as u32) + 0.25 * i.corner as f64);
+        let (arrows, name) = (Arc::new(arrows), |i: Seen<2>| f64::from(i.element as u32) + 0.25 * i.corner as f64);
+        stars.add_directed(Arrows, arrows.clone(), name);
+        stars.add_earlier(Before, arrows.clone(), name);
+        stars.add_later(After, arrows, name);
         let slots: Vec<u32> = (0..n).map(|place| 3 * place).collect();
         let slot = |v: u32| slots[places.rank()[v as usize] as usize];
         let along_curve: Vec<u32> = curve.order().iter().map(|&v| slot(v)).collect();
@@ -320,9 +325,15 @@ mod tests {
                     let mut expected = Vec::new();
                     for (e, corners) in plan.elements().chunks(plan.corners).enumerate() {
                         let is_proper = (1..corners.len()).all(|i| !corners[..i].contains(&corners[i]));
-                        if let Some(corner) =
-                            corners.iter().position(|&u| u == v).filter(|&k| is_proper && plan.is_around(k))
-                        {
+                        let place_of = |k: usize| places.rank()[corners[k] as usize];
+                        let is_around = |k: usize| match plan.name {
+                            "Arrows" => k == 1,
+                            "Before" => place_of(1 - k) < place_of(k),
+                            "After" => place_of(1 - k) > place_of(k),
+                            _ => true,
+                        };
+                        let own = corners.iter().position(|&u| u == v);
+                        if let Some(corner) = own.filter(|&k| is_proper && is_around(k)) {
                             let others: Vec<u32> = match *corners {
                                 [a, b] => vec![if corner == 0 { b } else { a }],
                                 _ => (1..3).map(|k| corners[(corner + k) % 3]).collect(),

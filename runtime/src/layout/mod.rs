@@ -99,6 +99,8 @@ pub(crate) struct Layout {
     pub(crate) searched: Vec<usize>,
     /// Stars whose elements are projected: those as the vertices of a layout of their own.
     pub(crate) elements: BTreeMap<usize, Layout>,
+    /// Where the vertices are that the program has beside those of the mesh.
+    pub(crate) beside: Vec<[f64; 3]>,
 }
 
 impl Deref for Layout {
@@ -183,6 +185,7 @@ impl Layout {
             stars: plans.iter().map(StarPlan::common).collect(),
             tiles,
             tasks,
+            parts: schedule.parts().iter().map(|&t| [t, schedule.tasks()[t as usize]]).collect(),
             runs: schedule.runs().iter().map(run).collect(),
             place_of,
             along_curve: slot_of,
@@ -195,7 +198,7 @@ impl Layout {
         // Blocks of a grid stay as they are.
         let is_plain = is_plain && plans.iter().all(|plan| !plan.changes);
         let searched = plans.iter().filter(|plan| is_plain && plan.is_searched).map(|plan| plan.index).collect();
-        Ok(Layout { schedule, domain, places, slots, searched, elements: BTreeMap::new() })
+        Ok(Layout { schedule, domain, places, slots, searched, elements: BTreeMap::new(), beside: Vec::new() })
     }
 
     /// The slot of vertex `v` of the mesh.
@@ -299,7 +302,7 @@ fn tiles(
 fn not_finite(plan: &StarPlan, precision: Precision) -> Error {
     let mut reals = Vec::new();
     for (element, corners) in plan.elements().chunks_exact(plan.corners).enumerate() {
-        for corner in (0..plan.corners).filter(|&corner| plan.is_around(corner)) {
+        for corner in (0..plan.corners).filter(|&corner| plan.may_be_around(corner)) {
             reals.clear();
             (plan.data)(plan.elements(), &[(element * plan.corners + corner) as u32], &mut reals);
             let non_finite = |&k: &usize| plan.kinds[k] == Kind::Real && !precision.holds(reals[k]);

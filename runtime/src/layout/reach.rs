@@ -151,6 +151,7 @@ impl<'a> Reach<'a> {
             stars: whole.stars.clone(),
             tiles,
             tasks,
+            parts: vec![[0; 2], [here.len() as u32, whole.along_curve.len() as u32]],
             runs,
             place_of,
             along_curve: Vec::new(),

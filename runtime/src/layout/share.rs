@@ -260,6 +260,7 @@ impl<'a> Shares<'a> {
             stars: whole.stars.clone(),
             tiles,
             tasks,
+            parts: whole.parts.iter().map(|&[t, v]| [names.partition_point(|&u| u < t) as u32, v]).collect(),
             runs,
             place_of: slots.iter().map(|&slot| whole.place_of[slot as usize]).collect(),
             along_curve: along.iter().map(|pair| pair.1).collect(),

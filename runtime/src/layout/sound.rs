@@ -29,6 +29,11 @@ impl Domain {
         if !cuts(&self.tasks, self.tiles.len()) || self.tasks.len() != tasks + 1 || !names.is_sorted_by(|a, b| a < b) {
             return Some("tasks");
         }
+        let ends = [tasks as u32, self.vertices() as u32];
+        let ascend = self.parts.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][1] <= pair[1][1]);
+        if self.parts.len() < 2 || self.parts[0] != [0; 2] || self.parts.last() != Some(&ends) || !ascend {
+            return Some("parts");
+        }
         // Slots of the tasks, one after the other.
         let (mut start, mut starts) = (0u32, Vec::with_capacity(tasks));
         for t in 0..tasks {
@@ -310,6 +315,7 @@ mod tests {
             place_of: (0..tile.slots.end + 1 - private as u32).collect(),
             tiles: vec![tile],
             tasks: vec![0, 1, 1],
+            parts: vec![[0, 0], [2, share.vertices as u32]],
             along_curve: share.numbers.clone(),
             depths: vec![0, 1],
             share: Some(share),

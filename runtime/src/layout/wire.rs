@@ -107,6 +107,7 @@ impl Domain {
         put(out, self.graph.offsets())?;
         put(out, &(0..self.graph.len() as u32).flat_map(|t| self.graph.neighbors(t)).copied().collect::<Vec<u32>>())?;
         put(out, &self.tasks)?;
+        put(out, self.parts.as_flattened())?;
         put(out, &self.runs)?;
         put(out, &self.place_of)?;
         put(out, &self.along_curve)?;
@@ -153,7 +154,8 @@ impl Domain {
         }
         let (offsets, neighbors): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
         let graph = graph(&offsets, &neighbors)?;
-        let (tasks, runs): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
+        let (tasks, parts, runs): (Vec<u32>, Vec<u32>, Vec<u32>) = (get(from)?, get(from)?, get(from)?);
+        let parts = parts.chunks_exact(2).map(|part| [part[0], part[1]]).collect();
         let (place_of, along_curve, depths) = (get(from)?, get(from)?, get(from)?);
         let (numbers, names): (Vec<u32>, Vec<u32>) = (get(from)?, get(from)?);
         let ghosts: Vec<u32> = get(from)?;
@@ -204,6 +206,7 @@ impl Domain {
             stars,
             tiles,
             tasks,
+            parts,
             runs,
             place_of,
             along_curve,

@@ -21,6 +21,9 @@ pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
     /// See [`Program::globals`]: all reals.
     fn globals(&self) -> Vec<T>;
 
+    /// See [`Program::parts`].
+    fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>>;
+
     /// See [`Program::stars`].
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()>;
 
@@ -52,6 +55,10 @@ impl<P: Program, T: Number> AnyProgram<T> for P {
 
     fn globals(&self) -> Vec<T> {
         leaves(&Program::globals(self))
+    }
+
+    fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
+        Program::parts(self, mesh)
     }
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {

@@ -43,7 +43,7 @@ pub(crate) use renewal::Found;
 pub use renewal::Renewal;
 pub use stages::Stages;
 pub(crate) use stages::{KernelId, Named, StageList, settings_of};
-pub(crate) use star::{CORNERS, StarPlan, StarShape, check_shape, own_first};
+pub(crate) use star::{Around, CORNERS, StarPlan, StarShape, check_shape, own_first};
 pub use star::{Corners, Elements, Incidence, Neighbors, Star, Stars};
 
 use crate::error::Result;
@@ -93,6 +93,14 @@ pub trait Program: Kernels {
     fn parameters(&self, time: f64) -> Self::Parameters<f64> {
         let _ = time;
         Record::build(|_| f64::NAN)
+    }
+
+    /// Where the vertices are that the program has beside those of the mesh, part by part: coarse ones, for example. They are numbered behind
+    /// those of the mesh, one part after the other, and come behind them in every order. [`Stages::on`] updates one part alone; fields,
+    /// files and measures are of the mesh, which is part 0. None unless overridden.
+    fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
+        let _ = mesh;
+        Vec::new()
     }
 
     /// Adds the stars: which vertices an update reads, and the data of each incident element.
@@ -155,7 +163,7 @@ pub trait Program: Kernels {
         Ok(())
     }
 
-    /// State of vertex `v` of the mesh at the start.
+    /// State of vertex `v` at the start: of the mesh, or of a [part](Program::parts) behind it.
     fn initial(&self, mesh: &Mesh, v: u32) -> Self::Vertex<f64>;
 
     /// Whether vertex `v` keeps its state, whatever the kernels say: a Dirichlet condition. No vertex unless overridden.

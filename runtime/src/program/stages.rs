@@ -22,6 +22,9 @@ pub struct Stages<P> {
 pub(crate) struct StageList {
     /// Identities of the kernels, by number.
     known: Vec<KernelId>,
+    /// How many parts the data graph has, and the one that stages are told for, if not all.
+    parts: u32,
+    part: Option<u32>,
     is_double_buffered: bool,
     precision: Precision,
     stages: Vec<Stage>,
@@ -102,7 +105,50 @@ impl<P: Kernels> Stages<P> {
         self.list.project(Named::of(&kernel), rounds);
     }
 
-    /// Measures every vertex and writes the combination into a global: `stages.reduce(Residual, |g| &mut g.residual)`.
+    /// Tells stages that update the vertices of one part alone: 0 those of the mesh, then those that [`Program::parts`](crate::Program::parts)
+    /// adds. They sweep in place or map; what they do not visit costs next to nothing. Without it a stage updates all parts.
+    ///
+    /// # Example
+    ///
+    /// A coarse vertex takes the mean of the fine ones, and they take a part of it back:
+    ///
+    /// ```
+    /// use meshweft::{Mesh, Program, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// vertex! { pub struct Level<R> { shared value: R } }
+    /// stars! { pub Links[1]; }
+    /// struct Two;
+    /// kernels! {
+    ///     for Two: Level;
+    ///     update Sum |_, _, around| Level { value: around.sum(Links, |[other], ()| other.value) };
+    ///     update Halve |_, own, around| {
+    ///         let coarse = around.sum(Links, |[other], ()| other.value);
+    ///         Level { value: own.value - coarse * R::lit(0.5) }
+    ///     };
+    /// }
+    /// impl Program for Two {
+    ///     fn parts(&self, _: &Mesh) -> Vec<Vec<[f64; 3]>> { vec![vec![[0.5, 0.0, 0.0]]] }
+    ///     fn stars(&self, _: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+    ///         stars.add(Links, vec![[0, 2], [1, 2]], |_| ());
+    ///         Ok(())
+    ///     }
+    ///     fn initial(&self, _: &Mesh, v: u32) -> Level<f64> { Level { value: f64::from(v) } }
+    ///     fn step(&self, stages: &mut Stages<Self>) {
+    ///         stages.on(1, |stages| stages.sweep(Sum, 1));
+    ///         stages.on(0, |stages| stages.sweep(Halve, 1));
+    ///     }
+    /// }
+    /// let mut two = Simulation::builder(Mesh::from_graph(2, Vec::new())?, Two).build()?;
+    /// two.step()?;
+    /// assert_eq!((two.field("value")?.values, two.vertex(2)?.value), (vec![-0.5, 0.5], 1.0));
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn on(&mut self, part: usize, tell: impl FnOnce(&mut Self)) {
+        let before = self.list.turn_to(part);
+        tell(self);
+        self.list.part = before;
+    }
+
+    /// Measures every vertex of the mesh and writes the combination into a global: `stages.reduce(Residual, |g| &mut g.residual)`.
     pub fn reduce<K: Reduce<P>>(
         &mut self,
         kernel: K,
@@ -179,10 +225,10 @@ fn place_of<P: Kernels>(global: impl for<'a> FnOnce(&'a mut P::Globals<f64>) -> 
 }
 
 impl StageList {
-    /// None so far. `known`: identity of each kernel. `is_double_buffered`: whether the order is
+    /// None so far. `known`: identity of each kernel; `parts`: how many the data graph has. `is_double_buffered`: whether the order is
     /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
-    pub(crate) fn new<T: Number>(known: Vec<KernelId>, is_double_buffered: bool) -> StageList {
-        StageList { known, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), lasts: None, fault: None }
+    pub(crate) fn new<T: Number>(known: Vec<KernelId>, parts: u32, is_double_buffered: bool) -> StageList {
+        StageList { known, parts, part: None, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), lasts: None, fault: None }
     }
 
     /// All that were told, and which global says how long they last, if one does.
@@ -201,12 +247,26 @@ impl StageList {
             Rule::InOrder | Rule::Backward if self.is_double_buffered => Rule::AtOnce,
             rule => rule,
         };
+        if let (Some(part), Rule::AtOnce) = (self.part, rule) {
+            return self.refuse(format!(
+                "kernel {} is to update part {part} alone from old values: sweep in an order that is in place",
+                kernel.name
+            ));
+        }
         if let Some((kernel, settings)) = self.find(&kernel)
             && rounds > 0
         {
-            let rounds = self.rounds(rounds);
-            self.stages.push(Stage::Update { kernel, settings, rule, rounds });
+            let (part, rounds) = (self.part, self.rounds(rounds));
+            self.stages.push(Stage::Update { kernel, settings, part, rule, rounds });
         }
+    }
+
+    /// Tells stages for a part from here on. Returns the one before.
+    fn turn_to(&mut self, part: usize) -> Option<u32> {
+        if part >= self.parts as usize {
+            self.refuse(format!("stages are told for part {part}, but there are {}: 0 is the mesh", self.parts));
+        }
+        self.part.replace(part as u32)
     }
 
     pub(crate) fn fixpoint(&mut self, kernel: Named, is_quiet: bool, most: usize) {
@@ -215,6 +275,9 @@ impl StageList {
                 "a fixpoint is asked for of kernel {}, which may change by itself: declare it `quiet update` or `relax`",
                 kernel.name
             ));
+        }
+        if let Some(part) = self.part {
+            return self.refuse(format!("a fixpoint of kernel {} is asked for on part {part} alone", kernel.name));
         }
         if let Some((kernel, settings)) = self.find(&kernel)
             && most > 0

@@ -171,7 +171,7 @@ pub(crate) type DataOf = Box<dyn Fn(&[u32], &[u32], &mut Vec<f64>) + Send + Sync
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StarShape {
     pub(crate) name: String,
-    /// Whether an element is around its last vertex alone.
+    /// Whether an element is around one of its vertices alone.
     pub(crate) is_directed: bool,
     /// Whether its elements come and go during a run.
     pub(crate) changes: bool,
@@ -188,6 +188,17 @@ impl StarShape {
     }
 }
 
+/// Around which of its vertices an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Around {
+    All,
+    Last,
+    /// Of an edge, around the end that comes later in the order, which sees the earlier one.
+    Later,
+    /// The other way round.
+    Earlier,
+}
+
 /// One star before it is laid out: the elements and what computes their data.
 pub(crate) struct StarPlan {
     pub(crate) index: usize,
@@ -195,8 +206,8 @@ pub(crate) struct StarPlan {
     pub(crate) corners: usize,
     /// Which corners can take each other's places.
     pub(crate) shape: CellKind,
-    /// Whether an element is around its last vertex alone.
-    pub(crate) is_directed: bool,
+    /// Around which of its vertices an element is.
+    pub(crate) around: Around,
     /// Whether nothing but relaxations looks along it.
     pub(crate) is_searched: bool,
     /// Whether its elements come and go during a run.
@@ -237,7 +248,7 @@ impl StarPlan {
             name: S::NAME,
             corners: N + 1,
             shape,
-            is_directed: false,
+            around: Around::All,
             is_searched: false,
             changes: false,
             lasts: false,
@@ -257,13 +268,23 @@ impl StarPlan {
 
     /// The first corner that an element is around.
     pub(crate) fn first_corner(&self) -> usize {
-        if self.is_directed { self.corners - 1 } else { 0 }
+        if self.around == Around::Last { self.corners - 1 } else { 0 }
     }
 
-    /// Whether an element is around the vertex at that corner of it.
+    /// Whether an element is around the vertex at that corner of it. `place`: of the vertex at a corner, in the order.
     #[inline(always)]
-    pub(crate) fn is_around(&self, corner: usize) -> bool {
-        !self.is_directed || corner + 1 == self.corners
+    pub(crate) fn is_around(&self, corner: usize, place: impl Fn(usize) -> u32) -> bool {
+        match self.around {
+            Around::All => true,
+            Around::Last => corner + 1 == self.corners,
+            Around::Later => place(corner) > place(1 - corner),
+            Around::Earlier => place(corner) < place(1 - corner),
+        }
+    }
+
+    /// Whether an element may be around the vertex at that corner of it.
+    pub(crate) fn may_be_around(&self, corner: usize) -> bool {
+        self.around != Around::Last || corner + 1 == self.corners
     }
 
     /// The name of real `k` of the data of an element.
@@ -281,7 +302,7 @@ impl StarPlan {
     pub(crate) fn common(&self) -> StarShape {
         StarShape {
             name: self.name.into(),
-            is_directed: self.is_directed,
+            is_directed: self.around != Around::All,
             changes: self.changes,
             others: self.corners - 1,
             parts: self.parts.clone(),
@@ -318,7 +339,7 @@ impl Stars {
                 name,
                 corners: 2,
                 shape: CellKind::Edge,
-                is_directed: false,
+                around: Around::All,
                 is_searched: false,
                 changes: false,
                 lasts: false,
@@ -414,7 +435,63 @@ impl Stars {
         data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
         self.push(star, CellKind::Edge, edges, data);
-        self.plans.last_mut().expect("just added").is_directed = true;
+        self.plans.last_mut().expect("just added").around = Around::Last;
+    }
+
+    /// Adds a star of edges of which each is around the end alone that comes later in the order, which sees the earlier one: half of what
+    /// [`Stars::add_shared`] reads. A sweep forward finds new values there.
+    ///
+    /// `edges`: vertex ids of the mesh, shape [edges × 2]; one from a vertex to itself is left out. `data` is called once for every edge, for the
+    /// end that it is around. Under [`Order::JACOBI`](crate::Order::JACOBI) vertices come in the order of the curve.
+    ///
+    /// ```
+    /// use meshweft::{Mesh, Order, Program, Simulation, Stages, Stars, kernels, stars, vertex};
+    /// use std::sync::Arc;
+    /// vertex! { pub struct Link<R> { shared length: R, rest: R } }
+    /// stars! { pub Before[1]; pub After[1]; }
+    /// struct Chain;
+    /// kernels! {
+    ///     for Chain: Link;
+    ///     update Count |_, own, around| Link {
+    ///         length: R::lit(1.0) + around.sum(Before, |[other], ()| other.length),
+    ///         rest: around.sum(After, |[_], ()| R::lit(1.0)),
+    ///     };
+    /// }
+    /// impl Program for Chain {
+    ///     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+    ///         stars.add_earlier(Before, Arc::new(mesh.edges()), |_| ());
+    ///         stars.add_later(After, Arc::new(mesh.edges()), |_| ());
+    ///         Ok(())
+    ///     }
+    ///     fn initial(&self, _: &Mesh, _: u32) -> Link<f64> { Link { length: 0.0, rest: 0.0 } }
+    ///     fn step(&self, stages: &mut Stages<Self>) { stages.sweep(Count, 1) }
+    /// }
+    /// let mesh = Mesh::from_graph(3, vec![[1, 0], [1, 2]])?;
+    /// let mut chain = Simulation::builder(mesh, Chain).order(Order::PRIORITY_DAG).build()?;
+    /// chain.step()?;
+    /// assert_eq!(chain.field("length")?.values, [1.0, 2.0, 3.0]);
+    /// assert_eq!(chain.field("rest")?.values, [1.0, 1.0, 0.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    pub fn add_earlier<S: Star<1>>(
+        &mut self,
+        star: S,
+        edges: Arc<Vec<[u32; 2]>>,
+        data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        self.push(star, CellKind::Edge, edges, data);
+        self.plans.last_mut().expect("just added").around = Around::Later;
+    }
+
+    /// The same with each edge around the end that comes earlier, which sees the later one. [`Stars::add_earlier`] has an example.
+    pub fn add_later<S: Star<1>>(
+        &mut self,
+        star: S,
+        edges: Arc<Vec<[u32; 2]>>,
+        data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
+    ) {
+        self.push(star, CellKind::Edge, edges, data);
+        self.plans.last_mut().expect("just added").around = Around::Earlier;
     }
 
     /// As [`Stars::add`] for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.

@@ -16,6 +16,7 @@ use meshweft_mesh::{Curve, Graph, Mesh, Permutation};
 use meshweft_schedule::{Key, Order, Schedule};
 use meshweft_shaders::{Physics, Scalar};
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
 use std::time::Instant;
@@ -96,6 +97,7 @@ fn in_its_precision<A>(plan: Box<dyn Any>, each: Each<A>) -> A {
 
 /// What is known of a program on a mesh before anything is laid out.
 struct Outline {
+    vertices: Vertices,
     stars: Vec<StarPlan>,
     physics: Physics,
     traced: Vec<Traced>,
@@ -104,7 +106,8 @@ struct Outline {
 impl Outline {
     fn of<T: Number>(plan: &mut Plan<T>, scalar: Scalar) -> Result<Outline> {
         let Plan { program, table, kind, config } = plan;
-        let (tapes, mut stars) = (config.tapes, stars(&**program, table, &config.mesh)?);
+        let vertices = Vertices::of(&config.mesh, AnyProgram::<T>::parts(&**program, &config.mesh))?;
+        let (tapes, mut stars) = (config.tapes, stars(&**program, table, (&config.mesh, vertices.len()))?);
         let shapes: Vec<StarShape> = stars.iter().map(StarPlan::common).collect();
         let physics = trace::physics(&table.records, &shapes, &table.projected, scalar);
         if tapes && stars.iter().any(|plan| plan.changes) {
@@ -125,7 +128,7 @@ impl Outline {
             _ => trace(table)?,
         };
         stars.iter_mut().for_each(|plan| plan.is_searched = trace::is_searched(&traced, plan.index));
-        Ok(Outline { stars, physics, traced })
+        Ok(Outline { vertices, stars, physics, traced })
     }
 }
 
@@ -137,14 +140,16 @@ fn shape<T>(table: &Table<T>, width: usize) -> Shape {
 fn written<T: Number>(mut plan: Plan<T>) -> Result<Vec<Shader>> {
     /// Vertices of a group: what most GPUs run in lockstep.
     const WIDTH: usize = 32;
-    let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>()?)?;
+    let Outline { vertices, stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>()?)?;
     let Plan { program, table, config: Config { mesh, order, key, .. }, .. } = plan;
     let backend = Backend::Gpu { adapter: 0 };
     let order = order.unwrap_or_else(|| backend.order());
     check_projections(&table, &stars, order, &backend)?;
-    let numbers = number(&mesh, order, key.as_ref(), &stars)?;
+    let numbers = vertices.number(&mesh, order, key.as_ref(), &stars)?;
     let kernels = gpu::sources(traced)?;
-    let schedule = Schedule::new(&data_graph(&numbers, &stars)?, order, backend.grain(numbers.len()))?;
+    let graph = data_graph(&numbers, &stars)?;
+    let schedule = Schedule::of_parts(&graph, order, backend.grain(numbers.len()), &vertices.starts)?;
+    drop(graph);
     let mut layout = Layout::new(schedule, &numbers, &stars, T::PRECISION, shape(&table, WIDTH), Forms::Tables)?;
     let is_fixed = |v| program.fixed(&mesh, v);
     layout.fix(is_fixed);
@@ -161,18 +166,19 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     };
     meshweft_mesh::start_threads()?;
     advise(&plan.config.backend);
-    let Outline { stars, physics, traced } = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
+    let outline = Outline::of(&mut plan, gpu::scalar::<T>().unwrap_or(Scalar::F32))?;
+    let Outline { vertices, stars, physics, traced } = outline;
     let Plan { program, table, config, .. } = plan;
     let Config { mesh, order, mut backend, simd, audit, timeline, key, plans, tapes: _ } = config;
     if let (Backend::Cpu { threads: threads @ 0 }, Some(_)) = (&mut backend, &plans) {
         *threads = 1;
     }
     let (order, mesh) = (order.unwrap_or_else(|| backend.order()), Arc::new(mesh));
-    program.step(StageList::new::<T>(table.ids(), false)).finish()?;
+    program.step(StageList::new::<T>(table.ids(), vertices.parts(), false)).finish()?;
     let changing = Changing::new(stars.iter().any(|plan| plan.changes));
     check_projections(&table, &stars, order, &backend)?;
     lap("stars", &mut setup);
-    let numbers = number(&mesh, order, key.as_ref(), &stars)?;
+    let numbers = vertices.number(&mesh, order, key.as_ref(), &stars)?;
     lap("number", &mut setup);
     let device = match &backend {
         &Backend::Gpu { adapter } => {
@@ -199,7 +205,8 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     // An audit needs the graph, which is not kept.
     let plans = plans.filter(|_| !audit).map(|plans| {
         let projected = &table.projected;
-        let how = format!("{} {order} {grain} {shape:?} {forms:?} {is_numbered} {projected:?}", T::NAME);
+        let starts = &vertices.starts;
+        let how = format!("{} {order} {grain} {shape:?} {forms:?} {is_numbered} {projected:?} {starts:?}", T::NAME);
         let key = plans::key(&how, &numbers, &stars, |v| program.fixed(&mesh, v));
         (plans, key)
     });
@@ -209,13 +216,14 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
         None => {
             let graph = data_graph(&numbers, &stars)?;
             lap("graph", &mut setup);
-            let schedule = Schedule::new(&graph, order, grain)?;
+            let schedule = Schedule::of_parts(&graph, order, grain, &vertices.starts)?;
             let edges = graph.directed_edges();
             let watched = audit.then(|| Audit::new(graph.permuted(schedule.permutation())));
             drop(graph);
             lap("schedule", &mut setup);
             let is_fixed = |v| program.fixed(&mesh, v);
             let mut layout = Layout::new(schedule, &numbers, &stars, T::PRECISION, shape, forms)?;
+            layout.beside = vertices.beside;
             layout.fix(is_fixed);
             if is_numbered {
                 layout.number();
@@ -360,21 +368,66 @@ fn check_start<T: Number>(core: &Core<T>) -> Result<()> {
     }
 }
 
-/// Numbers the vertices: along the curve, or by a key of the host's own first.
-///
-/// # Errors
-/// An order by a key of the host's own, and no key.
-fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -> Result<Permutation> {
-    let numbers = match order.curve {
-        Curve::Degree => Permutation::by_degree(&degrees(mesh.points().len(), stars)),
-        curve => curve.order(mesh.points()),
-    };
-    match (order.key, key) {
-        (Key::Own, Some(key)) => {
-            Ok(Permutation::sorted_by_key(numbers.len(), |v| (key(v), numbers.rank()[v as usize])))
+/// The vertices of a program: those of the mesh, and parts beside them.
+struct Vertices {
+    /// Where parts start among them all, and the end.
+    starts: Vec<u32>,
+    /// Where those are that are not of the mesh.
+    beside: Vec<[f64; 3]>,
+}
+
+impl Vertices {
+    /// # Errors
+    /// A coordinate that is not finite, or more vertices than there are numbers.
+    fn of(mesh: &Mesh, parts: Vec<Vec<[f64; 3]>>) -> Result<Vertices> {
+        let mut ends = vec![0, mesh.points().len()];
+        ends.extend(parts.iter().scan(mesh.points().len(), |end, part| {
+            *end += part.len();
+            Some(*end)
+        }));
+        let beside = parts.concat();
+        if let Some(v) = beside.iter().position(|point| point.iter().any(|x| !x.is_finite())) {
+            let (vertex, point) = (v + ends[1], beside[v]);
+            return Err(Error::Program(format!("vertex {vertex}, which is not of the mesh, lies at {point:?}")));
         }
-        (Key::Own, None) => Err(Error::Invalid(format!("order {order}: `Builder::order_by` takes the key"))),
-        _ => Ok(numbers),
+        match ends.iter().map(|&end| u32::try_from(end)).collect() {
+            Ok(starts) => Ok(Vertices { starts, beside }),
+            Err(_) => Err(Error::Program(format!("parts of {} vertices: there are 2^32 - 2 numbers", beside.len()))),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.starts[self.starts.len() - 1] as usize
+    }
+
+    fn parts(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// Numbers them: along the curve, or by a key of the host's own first, which is for vertices of the mesh; parts one after the other.
+    ///
+    /// # Errors
+    /// An order by a key of the host's own, and no key.
+    fn number(&self, mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -> Result<Permutation> {
+        let points = match self.beside.is_empty() {
+            true => Cow::Borrowed(mesh.points()),
+            false => Cow::Owned([mesh.points(), &self.beside].concat()),
+        };
+        let numbers = match order.curve {
+            Curve::Degree => Permutation::by_degree(&degrees(self.len(), stars)),
+            curve => curve.order(&points),
+        };
+        let (own, part) = (self.starts[1], |v: u32| self.starts.partition_point(|&start| start <= v) as u64 - 1);
+        match (order.key, key) {
+            (Key::Own, Some(key)) => Ok(Permutation::sorted_by_key(numbers.len(), |v| {
+                (part(v), if v < own { key(v) } else { 0 }, numbers.rank()[v as usize])
+            })),
+            (Key::Own, None) => Err(Error::Invalid(format!("order {order}: `Builder::order_by` takes the key"))),
+            _ if self.beside.is_empty() => Ok(numbers),
+            _ => Ok(Permutation::sorted_by_number(numbers.len(), |v| {
+                part(v) * numbers.len() as u64 + u64::from(numbers.rank()[v as usize])
+            })),
+        }
     }
 }
 
@@ -383,7 +436,11 @@ fn number(mesh: &Mesh, order: Order, key: Option<&OwnKey>, stars: &[StarPlan]) -
 ///
 /// # Errors
 /// Whatever the program says of the mesh; two stars at one rank, or a rank without a star.
-fn stars<T: Number>(program: &dyn AnyProgram<T>, table: &Table<T>, mesh: &Mesh) -> Result<Vec<StarPlan>> {
+fn stars<T: Number>(
+    program: &dyn AnyProgram<T>,
+    table: &Table<T>,
+    (mesh, vertices): (&Mesh, usize),
+) -> Result<Vec<StarPlan>> {
     let mut stars = Stars::default();
     program.stars(mesh, &mut stars)?;
     if stars.plans.is_empty()
@@ -400,7 +457,7 @@ fn stars<T: Number>(program: &dyn AnyProgram<T>, table: &Table<T>, mesh: &Mesh) 
             false => format!("stars {a} and {b} were declared apart: declare all stars of a program in one `stars!`"),
         }));
     }
-    check_elements(mesh.points().len(), &plans)?;
+    check_elements(vertices, &plans)?;
     match plans.iter().enumerate().find(|(i, plan)| plan.index != *i) {
         None => Ok(plans),
         Some((i, plan)) => Err(Error::Program(format!(

@@ -120,16 +120,16 @@ impl<T: Number> Core<T> {
     }
 
     fn check_len(&self, name: &str, part: &Part, given: usize) -> Result<()> {
-        let (n, components) = (self.vertices() as usize, part.components);
+        let (n, components) = (self.mesh.points().len(), part.components);
         if given == n * components {
             return Ok(());
         }
         Err(Error::Invalid(format!("{name} takes {n} × {components} values, {given} were given")))
     }
 
-    /// Number of vertices.
+    /// Number of vertices, of all parts.
     pub(super) fn vertices(&self) -> u32 {
-        self.mesh.points().len() as u32
+        self.layout.places.len() as u32
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -151,7 +151,7 @@ pub(super) fn locate<'a>(fields: &'a Fields, what: &str, name: &str) -> Result<(
 
 impl<T: Number> Typed<T> for Core<T> {
     fn list(&self) -> StageList {
-        StageList::new::<T>(self.table.ids(), self.layout.is_double_buffered())
+        StageList::new::<T>(self.table.ids(), self.layout.parts.len() as u32 - 1, self.layout.is_double_buffered())
     }
 
     fn run(&mut self, list: StageList) -> Result<()> {
@@ -210,7 +210,7 @@ impl<T: Number> Typed<T> for Core<T> {
         let (first, part) = self.locate(name)?;
         self.check_len(name, part, len)?;
         let state = self.reals()?;
-        for v in 0..self.vertices() {
+        for v in 0..self.mesh.points().len() as u32 {
             let slot = self.layout.slot(v);
             for k in 0..part.components {
                 into(v as usize * part.components + k, part.kind.decode(state.real(slot, first + k)));
@@ -226,9 +226,9 @@ impl<T: Number> Typed<T> for Core<T> {
         if let Some(i) = (0..len).find(|&i| !T::from_f64(from(i)).finite()) {
             return Err(self.refuse(name, (i / components) as u32, from(i)));
         }
-        let layout = self.layout.clone();
+        let (layout, vertices) = (self.layout.clone(), self.mesh.points().len());
         self.edit(&mut |state| {
-            for v in 0..layout.places.len() {
+            for v in 0..vertices {
                 for slot in layout.slots_of(v as u32) {
                     (0..components).for_each(|k| state.set(slot, first + k, kind.encode(from(v * components + k))));
                 }
@@ -336,7 +336,7 @@ impl<T: Number> AnySimulation for Core<T> {
 
     fn field(&self, name: &str) -> Result<Field> {
         let (first, part) = self.locate(name)?;
-        Ok(read_part(self.reals()?, &self.layout, first, part))
+        Ok(read_part(self.reals()?, (&self.layout, self.mesh.points().len()), first, part))
     }
 
     fn element_field(&self, star: &str, name: &str) -> Result<Field> {
@@ -344,7 +344,7 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn state(&self) -> Result<Vec<Field>> {
-        Ok(read_parts(self.reals()?, &self.layout, &self.fields.0))
+        Ok(read_parts(self.reals()?, (&self.layout, self.mesh.points().len()), &self.fields.0))
     }
 
     fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
@@ -525,7 +525,7 @@ impl<T: Number> AnySimulation for Core<T> {
             return Err(Error::Invalid("this simulation runs on no GPU: give it `Backend::Gpu`".into()));
         };
         let stride = shared_stride(self.layout.shape.shared);
-        let slots = (0..self.vertices()).map(|v| self.layout.slot(v) as u32).collect();
+        let slots = (0..self.mesh.points().len() as u32).map(|v| self.layout.slot(v) as u32).collect();
         Ok(DeviceField { device, queue, buffer, first, components, stride, slots })
     }
 

@@ -89,6 +89,7 @@ impl<T: Number> Core<T> {
         // What a panic has left is not read.
         self.reals()?;
         let (first, part) = locate(&self.table.projected[&index], "element field", name)?;
-        Ok(read_part(self.engine.elements(index)?, &self.layout.elements[&index], first, part))
+        let layout = &self.layout.elements[&index];
+        Ok(read_part(self.engine.elements(index)?, (layout, layout.places.len()), first, part))
     }
 }

@@ -43,10 +43,14 @@ pub struct DeviceField {
     pub slots: Vec<u32>,
 }
 
-/// Reads a part of a state whose first real is `first`, in the order of the mesh's vertices: shape [vertices × components].
-pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: usize, part: &Part) -> Field {
+/// Reads a part of a state whose first real is `first`, of so many vertices in the order of the mesh's: shape [vertices × components].
+pub(super) fn read_part<T: Number>(
+    state: View<'_, T>,
+    (layout, vertices): (&Layout, usize),
+    first: usize,
+    part: &Part,
+) -> Field {
     let Part { name, components, kind } = part;
-    let vertices = layout.places.len();
     let mut values = Vec::with_capacity(vertices * components);
     for v in 0..vertices as u32 {
         let slot = layout.slot(v);
@@ -61,10 +65,10 @@ pub(super) fn read_part<T: Number>(state: View<'_, T>, layout: &Layout, first: u
 }
 
 /// Reads all parts of a state, likewise.
-pub(super) fn read_parts<T: Number>(state: View<'_, T>, layout: &Layout, parts: &[Part]) -> Vec<Field> {
+pub(super) fn read_parts<T: Number>(state: View<'_, T>, of: (&Layout, usize), parts: &[Part]) -> Vec<Field> {
     let firsts = parts.iter().scan(0, |next, part| {
         *next += part.components;
         Some(*next - part.components)
     });
-    firsts.zip(parts).map(|(first, part)| read_part(state, layout, first, part)).collect()
+    firsts.zip(parts).map(|(first, part)| read_part(state, of, first, part)).collect()
 }

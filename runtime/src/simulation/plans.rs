@@ -114,16 +114,16 @@ pub(super) fn key(how: &str, numbers: &Permutation, stars: &[StarPlan], is_fixed
     let fixed: Vec<u8> = (0..numbers.len() as u32).map(|v| is_fixed(v).into()).collect();
     hasher.update(&fixed);
     for plan in stars {
-        let StarPlan { index, corners, shape, is_searched, kinds, .. } = plan;
+        let StarPlan { index, corners, shape, around, is_searched, kinds, .. } = plan;
         let elements = plan.elements();
         let what =
-            format!("{index} {corners} {shape:?} {is_searched} {kinds:?} {:?} {}", plan.common(), elements.len());
+            format!("{index} {corners} {shape:?} {around:?} {is_searched} {kinds:?} {:?} {}", plan.common(), elements.len());
         hasher.update(what.as_bytes());
         hasher.update(bytemuck::cast_slice(elements));
         hasher.update(&plan.near.len().to_le_bytes());
         hasher.update(bytemuck::cast_slice(&plan.near));
         let incidences: Vec<u32> =
-            (0..elements.len()).filter(|i| plan.is_around(i % corners)).map(|i| i as u32).collect();
+            (0..elements.len()).filter(|i| plan.may_be_around(i % corners)).map(|i| i as u32).collect();
         let mut reals = Vec::new();
         for piece in incidences.chunks(PIECE) {
             reals.clear();

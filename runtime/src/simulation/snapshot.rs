@@ -26,7 +26,7 @@ struct Of<T> {
 impl<T: Number> Taken for Of<T> {
     fn fields(self: Box<Self>) -> Result<Vec<Field>> {
         let state = (self.state)()?;
-        Ok(read_parts(state.view(), &self.identity.layout, &self.identity.fields))
+        Ok(read_parts(state.view(), (&self.identity.layout, self.identity.mesh.points().len()), &self.identity.fields))
     }
 
     fn write(self: Box<Self>, folder: &Path, note: &str) -> Result<()> {

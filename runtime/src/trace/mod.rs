@@ -169,6 +169,8 @@ pub(crate) struct Traced {
     is_relaxation: bool,
     /// The stars along which it looks.
     pub(crate) stars: Vec<usize>,
+    /// Private reals that an update reads, other than to keep them, or changes.
+    pub(crate) private: Vec<usize>,
 }
 
 /// Whether relaxations look along a star, and nothing else does.
@@ -280,7 +282,24 @@ fn trace(
         draws,
         is_relaxation: false,
         stars: tape.folds.iter().map(|fold| fold.star).collect(),
+        private: if matches!(role, Role::Map | Role::Update { .. }) { touched(&tape, physics, &outputs) } else { vec![] },
     })
+}
+
+/// Private reals that an update reads, other than to keep them, or changes.
+fn touched(tape: &Tape, physics: &Physics, outputs: &[Id]) -> Vec<usize> {
+    let shared = physics.shared.len();
+    let is_kept = |at: usize, id: Id| {
+        let Some(k) = at.checked_sub(shared) else { return tape.node(id) == Node::Input(Input::Shared, at) };
+        tape.node(id) == Node::Input(Input::Private, k)
+    };
+    let changing: Vec<Id> =
+        outputs.iter().enumerate().filter(|&(at, &id)| !is_kept(at, id)).map(|(_, &id)| id).collect();
+    let is_touched = |&k: &usize| {
+        let is_changed = outputs.get(shared + k).is_none_or(|&id| !is_kept(shared + k, id));
+        is_changed || tape.reads(&changing, |node| node == Node::Input(Input::Private, k))
+    };
+    (0..physics.private.len()).filter(is_touched).collect()
 }
 
 /// What a kernel left on a tape, as WGSL.

@@ -105,9 +105,10 @@ fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
     let rules = if order.key.is_double_buffered() { [Rule::AtOnce; 2] } else { [Rule::InOrder, Rule::AtOnce] };
     let settings = [2.0, 0.0, 0.0, 0.0];
     let stage = |random: &mut Random| match random.below(13) {
-        0 => Stage::Update { kernel: TURN, settings, rule: Rule::Alone, rounds: 1 },
-        1 => Stage::Update { kernel: MIX, settings, rule: random.one_of(&rules), rounds: 1 + random.below(3) as u32 },
+        0 => Stage::Update { kernel: TURN, part: None, settings, rule: Rule::Alone, rounds: 1 },
+        1 => Stage::Update { kernel: MIX, part: None, settings, rule: random.one_of(&rules), rounds: 1 + random.below(3) as u32 },
         2 => Stage::Update {
+            part: None,
             kernel: random.below(RELAXATIONS),
             settings,
             rule: Rule::AtOnce,

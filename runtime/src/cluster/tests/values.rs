@@ -49,7 +49,7 @@ fn square(side: u32, grain: u32) -> Case {
 
 /// A stage that runs `kernel` of [`Mixing`].
 fn update(kernel: usize, rule: Rule, rounds: u32) -> Stage {
-    Stage::Update { kernel, settings: [0.0; 4], rule, rounds }
+    Stage::Update { kernel, part: None, settings: [0.0; 4], rule, rounds }
 }
 
 #[test]

@@ -197,8 +197,9 @@ impl<T: Number, N: Pod> Work<'_, T, N> {
     fn prefetch<L: Lanes>(&self, groups: Range<usize>) {
         let first = self.tile.own().start / L::WIDTH;
         for group in groups {
-            self.stars.iter().for_each(|star| star.prefetch(group, L::WIDTH));
-            self.visit.cells.prefetch_group(first + group);
+            self.visit.prefetch_stars(self.stars, group, L::WIDTH);
+            let cells = self.visit.cells;
+            cells.prefetch_private(first + group, cells.privates(), self.visit.touches);
         }
     }
 }

@@ -66,8 +66,8 @@ impl Policy {
     }
 }
 
-/// Tasks for each thread. All are sorted by the longest chain of predecessors, then by number, and the threads share the
-/// tasks of each length of chain in equal runs. Of a share of a mesh each thread has a sequence for each [layer](layers), the one at the
+/// Tasks for each thread. All are sorted by part, the longest chain of predecessors, then by number, and the threads share the
+/// tasks of each part and length of chain in equal runs. Of a share of a mesh each thread has a sequence for each [layer](layers), the one at the
 /// border first, which it prefers, so that its results are on their way early. While that waits for another host, the layers behind it
 /// go on, each about one task of the chain further than the one before: the deeper they are, the longer a host may stay silent.
 ///
@@ -75,7 +75,7 @@ impl Policy {
 /// curve, has them in one region. Chains are those of the whole mesh, so of all tasks of all hosts that are left the first by
 /// round and length of chain can run: no hosts wait in a ring.
 fn sequences(domain: &Domain, threads: usize) -> Vec<Vec<u32>> {
-    let depth = |t: u32| domain.depths[t as usize];
+    let depth = |t: u32| (domain.part_of(t), domain.depths[t as usize]);
     let layer = layers(domain);
     let mut own: Vec<u32> = (0..domain.graph.len() as u32).filter(|&t| !domain.is_ghost(t)).collect();
     own.sort_by_cached_key(|&t| (layer[t as usize], depth(t), t));

@@ -106,6 +106,19 @@ impl Random {
         edges.collect()
     }
 
+    /// Where parts of a graph start, often one alone, and the end.
+    pub(crate) fn parts(&mut self, n: usize) -> Vec<u32> {
+        let mut parts = vec![0, n as u32];
+        (0..self.below(4)).for_each(|_| parts.push(self.below(n + 1) as u32));
+        parts.sort_unstable();
+        parts
+    }
+
+    /// Which part an update visits alone, if that is not at once; sometimes one that is not there.
+    fn part(&mut self, rule: Rule) -> Option<u32> {
+        (self.below(3) == 0 && rule != Rule::AtOnce).then(|| self.below(3) as u32)
+    }
+
     /// `deep`: how often stages may still stand inside of others. `is_calm`: whether most updates come to a rest.
     pub(crate) fn stages(&mut self, order: Order, is_calm: bool, deep: usize) -> Vec<Stage> {
         (0..1 + self.below(8)).map(|_| self.stage(order, is_calm, deep)).collect()
@@ -120,7 +133,8 @@ impl Random {
         };
         match self.below(if is_calm { 30 } else { 12 }) {
             0..3 if !is_calm || self.below(5) == 0 => {
-                Stage::Update { kernel: TURN, settings: settings(0.0), rule: Rule::Alone, rounds }
+                let part = self.part(Rule::Alone);
+                Stage::Update { kernel: TURN, part, settings: settings(0.0), rule: Rule::Alone, rounds }
             }
             3 => Stage::Reduce { kernel: self.one_of(&[SUM, OWN, MOST]), settings: settings(0.0), into: 0 },
             4 => Stage::Scalar { kernel: COUNT, settings: settings(0.0) },
@@ -138,7 +152,7 @@ impl Random {
                 let calm = self.one_of(&[SPREAD, SPREAD, HOP, STEER]);
                 let kernel = if is_calm && salt > 6 || salt == 6 { calm } else { STIR };
                 let (salt, rule) = ((salt % 2) as f64, self.one_of(&rules));
-                Stage::Update { kernel, settings: settings(salt), rule, rounds: 2 * rounds }
+                Stage::Update { kernel, part: self.part(rule), settings: settings(salt), rule, rounds: 2 * rounds }
             }
         }
     }
@@ -155,9 +169,15 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(n: usize, edges: Vec<[u32; 2]>, order: Order, grain: u32) -> Case {
+        Case::in_parts(&[0, n as u32], edges, order, grain)
+    }
+
+    /// `parts`: where they start, and the end.
+    pub(crate) fn in_parts(parts: &[u32], edges: Vec<[u32; 2]>, order: Order, grain: u32) -> Case {
+        let n = parts[parts.len() - 1] as usize;
         let numbers = Permutation::sorted_by_number(n, u64::from);
         let graph = data_graph(&numbers, &plans(&edges)).unwrap();
-        let schedule = Schedule::new(&graph, order, grain).unwrap();
+        let schedule = Schedule::of_parts(&graph, order, grain, parts).unwrap();
         Case { edges, numbers, graph, schedule, forms: Forms::Tables }
     }
 
@@ -212,12 +232,12 @@ fn check(seed: u64) -> u64 {
     let n = 1 + random.below(300);
     let (order, grain) = (random.one_of(&Order::ALL), 1 + random.below(64) as u32);
     let (width, threads) = (random.one_of(&[1, 8, 16]), 1 + random.below(8));
-    let (edges, is_calm) = (random.edges(n), random.below(2) == 0);
+    let (edges, parts, is_calm) = (random.edges(n), random.parts(n), random.below(2) == 0);
     let steps: Vec<Step<Int>> = (0..1 + random.below(6) as u32)
         .map(|number| Step { number, parameters: Vec::new(), stages: random.stages(order, is_calm, 2) })
         .collect();
     let forms = random.one_of(&[Forms::Any, Forms::Tables, Forms::Spread, Forms::Rows]);
-    let case = Case::new(n, edges, order, grain).of(forms);
+    let case = Case::in_parts(&parts, edges, order, grain).of(forms);
     let (table, globals) = (Arc::new(traced_table()), vec![Int(0); 2]);
     let audit = Arc::new(Audit::new(case.graph.permuted(case.schedule.permutation())));
     let (layout, state) = case.laid_out(width);

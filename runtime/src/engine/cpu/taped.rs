@@ -240,8 +240,8 @@ impl<'a, L: Lanes> Work<'a, L> {
         let ahead = self.groups.start + AHEAD..self.groups.end + AHEAD;
         let private = self.kernel.kinds.len() - shared;
         for group in if visit.rule == Rule::Backward { 0..0 } else { ahead } {
-            stars.iter().for_each(|star| star.prefetch(group, L::WIDTH));
-            cells.prefetch_private(first + group, private);
+            visit.prefetch_stars(stars, group, L::WIDTH);
+            cells.prefetch_private(first + group, private, visit.touches);
         }
         let old: &[L::Scalar] = table;
         self.run(tile, stars, old, &|group, k| match k < shared {

@@ -3,12 +3,13 @@
 use super::memory::Cells;
 use super::table;
 use crate::engine::Audit;
+use crate::engine::code::Touches;
 use crate::layout::{
     Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
 };
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
-use crate::program::{Given, Kernels, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
+use crate::program::{Given, Kernels, Kind, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
 use meshweft_schedule::Rule;
 use std::cell::LazyCell;
 use std::marker::PhantomData;
@@ -29,6 +30,8 @@ pub(crate) struct Visit<'a, T> {
     pub(super) rule: Rule,
     /// Of the stage.
     pub(super) round: u32,
+    /// What the kernel touches.
+    pub(super) touches: Touches,
     /// Whether neighbors may be looked at: those of a measure that was traced to look at none may be under way.
     pub(super) sees: bool,
 }
@@ -104,8 +107,8 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 false => (i, i + AHEAD),
                 true => (groups - 1 - i, (groups - 1 - i).saturating_sub(AHEAD)),
             };
-            stars.iter().for_each(|star| star.prefetch(ahead, L::WIDTH));
-            cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN);
+            visit.prefetch_stars(stars, ahead, L::WIDTH);
+            cells.prefetch_private(first_group + ahead, <PrivateOf<P, T>>::LEN, visit.touches);
             let first = own.start + group * L::WIDTH;
             let at = (first - own.start) * stride..(first + L::WIDTH - own.start) * stride;
             for turn in visit.turns(tile, first..first + L::WIDTH) {
@@ -118,7 +121,7 @@ fn update_wide<P: Kernels, T: Number, K: Update<P>, L: Lanes<Scalar = T>>(
                 given.visit(tile.numbers(first..first + L::WIDTH));
                 let new: VertexOf<P, L> = K::update(&given, Vertex::join(shared, private), &row);
                 let (shared, private) = turn.keep(tile, (shared, private), new.split());
-                probe = probe + shared.probe() + private.probe();
+                probe = probe + shared.probe() + visit.probe(&private);
                 // Private state first, right after it was read: what did not change is then not written at all.
                 cells.store_private::<L, _>(first_group + group, private);
                 if in_place {
@@ -324,6 +327,24 @@ impl<T: Number> Visit<'_, T> {
     #[inline(always)]
     pub(super) fn seen<'a, S>(&self, stars: &'a [S]) -> &'a [S] {
         if self.sees { stars } else { &[] }
+    }
+
+    /// Zero if what the kernel touches of the private state of some vertices is finite. The rest was, and stays out of the cache.
+    #[inline(always)]
+    fn probe<L: Lanes<Scalar = T>, Q: Record<L>>(&self, private: &Q) -> L {
+        let mut probe = L::lit(0.0);
+        private.each(|k, x| {
+            if Q::kind(k) == Kind::Real && self.touches.real(k) {
+                probe += x * L::lit(0.0);
+            }
+        });
+        probe
+    }
+
+    /// Asks for the rows of a group ahead of its turn.
+    #[inline(always)]
+    pub(super) fn prefetch_stars<N>(&self, stars: &[OpenEll<N, T>], group: usize, width: usize) {
+        stars.iter().enumerate().filter(|(i, _)| self.touches.star(*i)).for_each(|(_, star)| star.prefetch(group, width));
     }
 
     #[inline(always)]

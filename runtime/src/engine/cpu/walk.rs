@@ -128,11 +128,19 @@ impl<T: Number> Walk<T> {
 
     /// Updates a task, unless it has nothing to do. Other hosts need not be told again what is as it was before.
     fn visit(&self, leg: &Leg<T>, t: u32, epoch: u32) -> Before {
+        let Ground { domain, memory, audit, .. } = &*self.course.ground;
+        if leg.pass.leaves_out(domain, t) {
+            // Maps are not watched.
+            if let Some(audit) = audit.as_ref().filter(|_| leg.pass.rule != Rule::Alone) {
+                let slots = domain.slots_of_tiles(domain.tiles_of(t as usize..t as usize + 1));
+                audit.left_out(leg.pass.rule, domain.places(slots));
+            }
+            return Before::Same;
+        }
         let Some(watch) = &self.watch else {
             self.task(leg, t, epoch);
             return Before::Unknown;
         };
-        let Ground { domain, memory, audit, .. } = &*self.course.ground;
         let (graph, rule) = (&domain.graph, leg.pass.rule);
         let slots = domain.slots_of_tiles(domain.tiles_of(t as usize..t as usize + 1));
         if watch.is_quiet(leg.number, graph, t, rule) {
@@ -153,6 +161,7 @@ impl<T: Number> Walk<T> {
     fn task(&self, leg: &Leg<T>, t: u32, epoch: u32) {
         let Ground { domain, memory, vertices, audit, .. } = &*self.course.ground;
         let Pass { code, rule, uniform, before, .. } = &leg.pass;
+        let touches = code.touches();
         if matches!(code, Code::Tell) {
             return;
         }
@@ -166,7 +175,7 @@ impl<T: Number> Walk<T> {
         let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };
         // SAFETY: as above; elements whose corners this one has belong to the task or to its neighbors.
         let vertices = vertices.as_ref().map_or(cells, |vertices| unsafe { vertices.open(source, true) });
-        let visit = Visit { domain, cells, vertices, uniform, audit: audit.as_deref(), rule, round, sees: true };
+        let visit = Visit { domain, cells, vertices, uniform, audit: audit.as_deref(), rule, round, touches, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {

@@ -23,6 +23,8 @@ pub(super) struct Arrays {
     /// One number a slot, if anything is measured.
     pub(super) values: wgpu::Buffer,
     pub(super) slots: usize,
+    /// The first so many slots are measured.
+    pub(super) measured: usize,
     ranges: wgpu::Buffer,
     list: wgpu::Buffer,
     /// How many records and entries of the list are on the device.
@@ -66,6 +68,7 @@ impl Arrays {
             chunks,
             values: device.buffer("values", 4 * measured.unwrap_or(0) as u64, STATE)?,
             slots: domain.slots(),
+            measured: domain.measured_slots(),
             ranges: device.buffer("ranges", range_bytes, Usage::UNIFORM | Usage::COPY_DST)?,
             list: device.buffer("tasks of waves", 16, STATE)?,
             taken: (0, 0),
@@ -89,6 +92,7 @@ impl Arrays {
             self.shared =
                 [device.buffer("shared state", self.shared_bytes, STATE)?, device.buffer("a word", 16, STATE)?];
             (self.is_double, self.current, self.slots) = (false, false, domain.slots());
+            self.measured = domain.measured_slots();
             if self.values.size() > 16 {
                 self.values = device.buffer("values", 4 * domain.slots() as u64, STATE)?;
             }

@@ -96,7 +96,7 @@ impl Work {
         self.rounds(scene, kernel, settings, rounds, |work, rounds, given| {
             let Work { device, queue, pipelines, arrays, elements, .. } = work;
             let elements = elements.get_mut(&star).expect("elements that are projected are laid out");
-            let walk = elements.plan.walk(&elements.domain, Rule::InOrder, rounds);
+            let walk = elements.plan.walk(&elements.domain, (None, Rule::InOrder, rounds));
             elements.arrays.take(device, queue, &elements.plan)?;
             elements.arrays.follow(device, queue, arrays)?;
             elements.arrays.visit(device, queue, pipelines, &walk, (kernel, given, false))?;

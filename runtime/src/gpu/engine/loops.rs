@@ -61,7 +61,7 @@ impl Work {
         self.queue.settle(&self.device)?;
         let mut before = bits(self.arrays.download(&self.device, scene.domain)?);
         for round in 0..most {
-            self.update(scene, kernel, settings, (Rule::AtOnce, 1))?;
+            self.update(scene, kernel, settings, (None, Rule::AtOnce, 1))?;
             let words = self.queue.settle(&self.device)?.words;
             // Frozen, or in a loop that is over, kernels do nothing.
             if words.frozen != 0 || words.done & levels(scene.depth) != 0 {

@@ -56,7 +56,7 @@ fn bind(
     arrays: &Arrays,
     layout: &wgpu::BindGroupLayout,
 ) -> Result<(wgpu::BindGroup, wgpu::Buffer)> {
-    let leaves_bytes = 4 * arrays.slots.div_ceil(LEAF) as u64;
+    let leaves_bytes = 4 * arrays.measured.div_ceil(LEAF) as u64;
     let leaves = device.buffer("leaves", leaves_bytes, Usage::STORAGE | Usage::COPY_SRC)?;
     let group = device.guard(|| {
         let size = wgpu::BufferSize::new(record_bytes());
@@ -72,7 +72,7 @@ fn bind(
 }
 
 impl Work {
-    /// Combines one number of every vertex into a global: leaves of 4,096 slots, then pairs of them, in 32 bits. Sums of
+    /// Combines one number of every vertex of the first part into a global: leaves of 4,096 slots, then pairs of them, in 32 bits. Sums of
     /// integers are exact modulo 2^32.
     pub(super) fn reduce<T: Number>(
         &mut self,
@@ -95,18 +95,18 @@ impl Work {
     /// The same for the host: leaves on the device, in 32 bits, the rest here, in 64.
     pub(super) fn measured<T: Number>(&mut self, scene: Scene<T>, kernel: usize, settings: &Settings) -> Result<f64> {
         let how = self.values(scene, kernel, settings)?;
-        if self.arrays.slots == 0 {
+        if self.arrays.measured == 0 {
             return Ok(how.empty());
         }
         if self.measures.as_ref().is_some_and(|measures| measures.scalar == Scalar::I32) {
             // Sums of integers are exact here, which they would not be in 32 bits.
-            let values = self.read::<i32>(&self.arrays.values.clone(), self.arrays.slots)?;
+            let values = self.read::<i32>(&self.arrays.values.clone(), self.arrays.measured)?;
             return Ok(pairs(how, values.into_iter().map(f64::from).collect()));
         }
         let record = self.reduction(scene, how, 0)?;
         self.leaves(record)?;
         let Some(Measures { leaves, .. }) = &self.measures else { return Err(unmeasured()) };
-        let leaves = self.read::<f32>(&leaves.clone(), self.arrays.slots.div_ceil(LEAF))?;
+        let leaves = self.read::<f32>(&leaves.clone(), self.arrays.measured.div_ceil(LEAF))?;
         Ok(pairs(how, leaves.into_iter().map(f64::from).collect()))
     }
 
@@ -121,7 +121,7 @@ impl Work {
     }
 
     fn visit_all(&mut self, domain: &Domain, kernel: usize, given: u32) -> Result<()> {
-        let walk = self.walk(domain, Rule::AtOnce, 1)?;
+        let walk = self.walk(domain, (None, Rule::AtOnce, 1))?;
         self.visit(&walk, kernel, given, false)
     }
 
@@ -134,7 +134,7 @@ impl Work {
 
     fn reduction<T: Number>(&mut self, scene: Scene<T>, how: Combine, into: usize) -> Result<u32> {
         let reduction = Reduction {
-            count: self.arrays.slots as u32,
+            count: self.arrays.measured as u32,
             how: match how {
                 Combine::Sum => 0,
                 Combine::Min => 1,
@@ -149,7 +149,7 @@ impl Work {
 
     fn leaves(&mut self, record: u32) -> Result<()> {
         let Some(Measures { reduce, group, .. }) = &self.measures else { return Err(unmeasured()) };
-        let [x, y] = grid(self.arrays.slots.div_ceil(LEAF) as u32, self.device.about.workgroups);
+        let [x, y] = grid(self.arrays.measured.div_ceil(LEAF) as u32, self.device.about.workgroups);
         self.queue.dispatch(&self.device, |pass| {
             pass.set_pipeline(reduce);
             pass.set_bind_group(0, group, &[record]);

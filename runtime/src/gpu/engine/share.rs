@@ -30,7 +30,7 @@ struct Share<T: Number> {
     timeline: Option<Arc<Timeline>>,
     boundary: Boundary,
     /// Levels under each rule that was met so far.
-    levels: Vec<(Rule, Arc<[Planned]>)>,
+    levels: Vec<((Option<u32>, Rule), Arc<[Planned]>)>,
     /// The bits of each ghost as they are known last: of tasks that are none, none.
     ghosts: Vec<Vec<u8>>,
     /// Rounds of all walks so far.
@@ -130,7 +130,7 @@ impl<T: Number> Arrivals for Course<T> {
         match bits.len() {
             len if len == known.len() => known.copy_from_slice(bits),
             // Its host says that nothing has changed.
-            0 if leg.pass.is_quiet() => {}
+            0 if leg.pass.is_quiet() || leg.pass.leaves_out(&self.domain, t) => {}
             len => return refuse(&format!("its values are not {len} bytes")),
         }
         let array = leg.source(before + 1);
@@ -152,16 +152,16 @@ impl<T: Number> Arrivals for Course<T> {
 }
 
 impl<T: Number> Share<T> {
-    /// The levels under a rule, planned once.
-    fn levels(&mut self, rule: Rule) -> Result<Arc<[Planned]>> {
-        if let Some((_, levels)) = self.levels.iter().find(|(of, _)| *of == rule) {
+    /// The levels of a part or all under a rule, planned once.
+    fn levels(&mut self, of: (Option<u32>, Rule)) -> Result<Arc<[Planned]>> {
+        if let Some((_, levels)) = self.levels.iter().find(|(known, _)| *known == of) {
             return Ok(levels.clone());
         }
         let domain = self.gpu.domain.clone();
         let work = self.gpu.work_mut();
-        let levels: Arc<[Planned]> = work.plan.levels(&domain, rule).into();
+        let levels: Arc<[Planned]> = work.plan.levels(&domain, of).into();
         work.arrays.take(&work.device, &work.queue, &work.plan)?;
-        self.levels.push((rule, levels.clone()));
+        self.levels.push((of, levels.clone()));
         Ok(levels)
     }
 
@@ -196,7 +196,7 @@ impl<T: Number> Share<T> {
     /// Runs the passes of a course, as far as no other host is lost.
     fn run(&mut self, course: &Course<T>) -> Result<()> {
         for leg in course.legs.iter() {
-            let levels = self.levels(leg.pass.rule)?;
+            let levels = self.levels((leg.pass.part, leg.pass.rule))?;
             let work = self.gpu.work_mut();
             work.queue.mark(&work.device, leg.number)?;
             work.set_globals(&leg.pass.uniform.globals)?;
@@ -352,7 +352,7 @@ mod tests {
         let uniform =
             Uniform { parameters: Vec::new(), globals: vec![Int(0); 2], settings: [Int(0); 4], step: 0, draw: 0 };
         let code = traced_table().kernels[STIR].code.clone();
-        let pass = Pass { kernel: STIR, code, rule: Rule::AtOnce, rounds: ROUNDS, before: 0, uniform };
+        let pass = Pass { kernel: STIR, part: None, code, rule: Rule::AtOnce, rounds: ROUNDS, before: 0, uniform };
         let bits = ghosts(&domain, state.view());
         let course = Course::new(domain.clone(), Legs::new(vec![pass], 0, 0), bits.clone());
         let (beyond, own): (Vec<u32>, Vec<u32>) = (0..domain.graph.len() as u32).partition(|&t| domain.is_ghost(t));

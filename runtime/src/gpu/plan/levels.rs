@@ -43,12 +43,13 @@ pub(super) fn levels(domain: &Domain, rule: Rule) -> Vec<Level> {
 }
 
 impl Plan {
-    /// The levels of a share under a rule. Ranges and list become longer.
-    pub(crate) fn levels(&mut self, domain: &Domain, rule: Rule) -> Vec<Planned> {
+    /// The levels of a share under a rule, and what of a part is visited there, or all. Ranges and list become longer.
+    pub(crate) fn levels(&mut self, domain: &Domain, (part, rule): (Option<u32>, Rule)) -> Vec<Planned> {
         let planned = |level: Level| {
             let mut visit = |tasks: &Vec<u32>| {
                 let pieces = |&t: &u32| self.pieces[t as usize]..self.pieces[t as usize + 1];
                 let waves = lists(&[tasks.iter().flat_map(pieces).collect()], &self.cuts);
+                let waves = self.within(waves, part);
                 Walk { rounds: 1, dispatches: waves.iter().map(|wave| self.dispatch(wave, rule)).collect() }
             };
             Planned { border: visit(&level.border), inside: visit(&level.inside), level }

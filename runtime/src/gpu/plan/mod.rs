@@ -56,7 +56,9 @@ pub(crate) struct Plan {
     /// Records and lists of tasks of all walks so far.
     pub(crate) ranges: Vec<Vec<u32>>,
     pub(crate) list: Vec<u32>,
-    walks: Vec<(Rule, u32, Arc<Walk>)>,
+    walks: Vec<((Option<u32>, Rule, u32), Arc<Walk>)>,
+    /// Where parts of the graph start among tasks or pieces as [`Plan::cuts`] counts them, and among slots, and the ends.
+    of_parts: Vec<[u32; 2]>,
 }
 
 /// Work of one chunk that may be done at the same time.
@@ -142,6 +144,7 @@ impl Plan {
                 cuts.windows(2).enumerate().map(all).collect()
             }
         };
+        let of_parts = of_parts(domain, &parts, &pieces);
         let cuts: Vec<u32> = match domain.share {
             None => cuts.into_iter().map(|cut| cut as u32).collect(),
             Some(_) => cuts.into_iter().map(|cut| pieces[cut]).collect(),
@@ -166,14 +169,16 @@ impl Plan {
             ranges,
             list,
             walks,
+            of_parts,
         })
     }
 
-    /// The dispatches of as many of `rounds` rounds as are planned together. Planned once: ranges and list may become longer.
-    pub(crate) fn walk(&mut self, domain: &Domain, rule: Rule, rounds: u32) -> Arc<Walk> {
+    /// The dispatches of as many of `rounds` rounds as are planned together, over a part or all. Planned once: ranges and list may become
+    /// longer.
+    pub(crate) fn walk(&mut self, domain: &Domain, (part, rule, rounds): (Option<u32>, Rule, u32)) -> Arc<Walk> {
         let overlaps = overlaps(domain.order) && matches!(rule, Rule::InOrder | Rule::Backward);
         let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
-        if let Some((.., walk)) = self.walks.iter().find(|(of, n, _)| (*of, *n) == (rule, rounds)) {
+        if let Some((_, walk)) = self.walks.iter().find(|(of, _)| *of == (part, rule, rounds)) {
             return walk.clone();
         }
         let waves = match rule {
@@ -183,10 +188,38 @@ impl Plan {
             Rule::InOrder => self.waves.clone(),
             Rule::Backward => self.waves.iter().rev().cloned().collect(),
         };
-        let dispatches = waves.iter().map(|wave| self.dispatch(wave, rule)).collect();
+        let dispatches = self.within(waves, part).iter().map(|wave| self.dispatch(wave, rule)).collect();
         let walk = Arc::new(Walk { rounds, dispatches });
-        self.walks.push((rule, rounds, walk.clone()));
+        self.walks.push(((part, rule, rounds), walk.clone()));
         walk
+    }
+
+    /// What of some waves is of a part.
+    fn within(&self, waves: Vec<Wave>, part: Option<u32>) -> Vec<Wave> {
+        let Some(part) = part else { return waves };
+        let Some([first, end]) = self.of_parts.get(part as usize..part as usize + 2).and_then(<[_]>::as_array) else {
+            return Vec::new();
+        };
+        let clip = |range: &Range<u32>, own: Range<u32>| {
+            let start = range.start.max(own.start);
+            start..range.end.min(own.end).max(start)
+        };
+        let of_part = |Wave { chunk, what }: Wave| {
+            let tasks = [first, end].map(|at| at[0].saturating_sub(self.cuts[chunk]));
+            let what = match what {
+                What::Slots(slots) => What::Slots(clip(&slots, first[1]..end[1])),
+                What::Tasks(of_chunk) => What::Tasks(clip(&of_chunk, tasks[0]..tasks[1])),
+                What::List(list) => {
+                    What::List(list.into_iter().filter(|task| (tasks[0]..tasks[1]).contains(task)).collect())
+                }
+            };
+            let is_empty = match &what {
+                What::Slots(range) | What::Tasks(range) => range.is_empty(),
+                What::List(list) => list.is_empty(),
+            };
+            (!is_empty).then_some(Wave { chunk, what })
+        };
+        waves.into_iter().filter_map(of_part).collect()
     }
 
     /// How vertices are visited under a rule, without repetitions.
@@ -363,6 +396,20 @@ fn parts(domain: &Domain, harness: &Harness, limits: &Limits) -> Vec<Part> {
 fn groups_of(domain: &Domain, tiles: &Range<usize>) -> Range<u32> {
     let (slots, width) = (domain.slots_of_tiles(tiles.clone()), domain.width);
     (slots.start / width) as u32..(slots.end / width) as u32
+}
+
+/// Where parts of the graph start among the tasks or pieces that are walked, and among slots, and the ends.
+fn of_parts(domain: &Domain, parts: &[Part], pieces: &[u32]) -> Vec<[u32; 2]> {
+    let start = |&[task, _]: &[u32; 2]| {
+        let tile = domain.first_tile(task as usize);
+        let walked = match domain.share {
+            Some(_) => pieces[task as usize],
+            None => parts.partition_point(|part| part.tiles.start < tile) as u32,
+        };
+        let slot = domain.tiles.get(tile).map_or(domain.slots(), |tile| tile.own().start);
+        [walked, slot as u32]
+    };
+    domain.parts.iter().map(start).collect()
 }
 
 /// The slots of some groups, cut where chunks are.

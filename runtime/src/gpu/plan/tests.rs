@@ -80,7 +80,7 @@ fn replay(layout: &Layout, graph: &Graph, plan: &mut Plan, rule: Rule, rounds: u
     let mut epochs = vec![0u32; graph.len()];
     let mut left = rounds;
     while left > 0 {
-        let walk = plan.walk(layout, rule, left);
+        let walk = plan.walk(layout, (None, rule, left));
         left -= walk.rounds;
         for dispatch in &walk.dispatches {
             let before = epochs.clone();
@@ -167,7 +167,7 @@ fn a_sweep_of_blocks_takes_a_dispatch_a_color() {
     let (layout, _) = layout(&mesh, Order::BLOCKED, 64, 8);
     let mut plan = Plan::new(&layout, &LIMITS).unwrap();
     let colors = meshweft_mesh::Coloring::balanced(layout.schedule.graph()).count();
-    let dispatches = plan.walk(&layout, Rule::InOrder, 1).dispatches.len();
+    let dispatches = plan.walk(&layout, (None, Rule::InOrder, 1)).dispatches.len();
     assert!(dispatches <= colors, "{dispatches} dispatches, {colors} colors");
     assert!(plan.harness.table.is_some());
     let small = Plan::new(&layout, &Limits { workgroup_bytes: 256, ..LIMITS }).unwrap();
@@ -179,7 +179,7 @@ fn small_waves_in_sequence_are_one_dispatch() {
     let mesh = generate("box:16", 1).unwrap();
     let (layout, _) = layout(&mesh, Order::LEVEL_COLOR, 64, 8);
     let mut plan = Plan::new(&layout, &LIMITS).unwrap();
-    let (dispatches, waves) = (plan.walk(&layout, Rule::InOrder, 1).dispatches.len(), layout.waves().len());
+    let (dispatches, waves) = (plan.walk(&layout, (None, Rule::InOrder, 1)).dispatches.len(), layout.waves().len());
     assert!(4 * dispatches < waves, "{dispatches} dispatches of {waves} waves");
 }
 

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "disjoint reads and writes by the argument of the module above")]
 
 use super::{Memory, Turn, read, write};
+use crate::engine::code::Touches;
 use crate::layout::{Lookup, QUADS, Shape, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::{pick_slots, prefetch};
 use crate::number::{Lanes, Number, Real, array};
@@ -63,10 +64,10 @@ impl<T: Number> Cells<'_, T> {
         self.memory.len
     }
 
-    /// Asks for the private state of a group ahead of its turn.
+    /// Private reals of a vertex.
     #[cfg(feature = "jit")]
-    pub(in crate::engine::cpu) fn prefetch_group(&self, group: usize) {
-        self.prefetch_private(group, self.memory.shape.private);
+    pub(in crate::engine::cpu) fn privates(&self) -> usize {
+        self.memory.shape.private
     }
 
     /// See [`Memory::begin`].
@@ -413,11 +414,12 @@ impl<T: Number> Cells<'_, T> {
         (0..Q::LEN).for_each(|k| prefetch(self.private, self.private_index::<Q>(slot, k)));
     }
 
-    /// Asks for the private state of a group ahead of its turn; `reals` of each vertex.
+    /// Asks for what is touched of the private state of a group ahead of its turn; `reals` of each vertex.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn prefetch_private(&self, group: usize, reals: usize) {
-        let row = self.memory.shape.width * reals;
-        (0..row).step_by(64 / T::BYTES).for_each(|i| prefetch(self.private, group * row + i));
+    pub(in crate::engine::cpu) fn prefetch_private(&self, group: usize, reals: usize, touches: Touches) {
+        let width = self.memory.shape.width;
+        let touched = (0..reals).filter(|&k| touches.real(k));
+        touched.for_each(|k| prefetch(self.private, (group * reals + k) * width));
     }
 }
 

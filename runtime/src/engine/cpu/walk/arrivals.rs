@@ -41,7 +41,7 @@ impl<T: Number> Arrivals for Walk<T> {
         let has_changed = match unpacked {
             Some(has_changed) => has_changed,
             // Its host says that nothing has changed.
-            None if bits.is_empty() && leg.pass.is_quiet() => {
+            None if bits.is_empty() && (leg.pass.is_quiet() || leg.pass.leaves_out(domain, t)) => {
                 memory.keep(slots, from, to);
                 false
             }
