@@ -110,7 +110,8 @@ struct Rows {
 /// Rows that follow each other, and their diagonal.
 #[derive(Default)]
 struct Piece {
-    lengths: Vec<u32>,
+    /// Where each ends.
+    ends: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<f64>,
     diagonal: Vec<f64>,
@@ -124,9 +125,7 @@ impl Piece {
 
     /// Ends a row.
     fn end(&mut self, diagonal: f64) {
-        let before: u32 = self.lengths.last().copied().unwrap_or(0);
-        debug_assert!(before as usize <= self.columns.len());
-        self.lengths.push(self.columns.len() as u32);
+        self.ends.push(self.columns.len() as u32);
         self.diagonal.push(diagonal);
     }
 }
@@ -148,7 +147,7 @@ impl Rows {
         let (mut columns, mut values, mut diagonal) = (Vec::new(), Vec::new(), Vec::new());
         let mut before = 0;
         for piece in pieces {
-            starts.extend(piece.lengths.iter().map(|end| before + end));
+            starts.extend(piece.ends.iter().map(|end| before + end));
             before += piece.columns.len() as u32;
             columns.push(piece.columns);
             values.push(piece.values);
@@ -198,7 +197,8 @@ impl Rows {
 
     /// The same as a symmetric matrix.
     fn matrix(&self) -> Matrix<1> {
-        let upper = |i: usize| self.row(i).filter(move |&(j, _)| j as usize > i).map(move |(j, x)| ([i as u32, j], [[x]]));
+        let upper =
+            |i: usize| self.row(i).filter(move |&(j, _)| j as usize > i).map(move |(j, x)| ([i as u32, j], [[x]]));
         let (pairs, blocks) = (0..self.len()).flat_map(upper).unzip();
         Matrix { pairs, blocks, diagonal: self.diagonal.iter().map(|&x| [[x]]).collect() }
     }
@@ -243,7 +243,9 @@ impl Rows {
         let mut count = 0;
         let here = |i: usize| {
             let inside = block.clone();
-            self.row(i).filter(move |(j, _)| inside.contains(&(*j as usize))).map(|(j, x)| (j as usize - block.start, x))
+            self.row(i)
+                .filter(move |(j, _)| inside.contains(&(*j as usize)))
+                .map(|(j, x)| (j as usize - block.start, x))
         };
         for i in block.clone() {
             let mut around = here(i).peekable();
@@ -331,7 +333,9 @@ impl Rows {
                     self.values[row.start + place]
                 }
             };
-            rows.flat_map(|i| self.row(i).map(move |(j, x)| (i, j, x))).map(|(i, j, x)| value(i, j, x)).collect::<Vec<_>>()
+            rows.flat_map(|i| self.row(i).map(move |(j, x)| (i, j, x)))
+                .map(|(i, j, x)| value(i, j, x))
+                .collect::<Vec<_>>()
         })
         .concat();
         self.values = values;
@@ -411,7 +415,8 @@ mod tests {
             let image = matrix.times(&x.iter().map(|&x| [x]).collect::<Vec<_>>());
             let mut coarse = vec![0.0; level.points.len()];
             let links = || level.links.iter().zip(&level.shares);
-            links().for_each(|([v, c], share)| coarse[*c as usize] += share * (load[*v as usize] - image[*v as usize][0]));
+            links()
+                .for_each(|([v, c], share)| coarse[*c as usize] += share * (load[*v as usize] - image[*v as usize][0]));
             let found = cycle(&level.matrix, below, &coarse);
             links().for_each(|([v, c], share)| x[*v as usize] += share * found[*c as usize]);
         }

@@ -48,7 +48,9 @@ use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::names::lasting;
 use crate::number::{Kind, Number, Part};
-use crate::program::{AnyProgram, Around, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars};
+use crate::program::{
+    AnyProgram, Around, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars,
+};
 use crate::step::SETTINGS;
 pub use crate::trace::{Along, Binary, Formula, Input, Leaf, Type, Unary, Value};
 use crate::trace::{Node, Role};

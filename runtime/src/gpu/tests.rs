@@ -545,7 +545,13 @@ mod by_hand {
                 Simulation::builder(mesh.clone(), Count).order(order).backend(Backend::Serial).build().unwrap();
             oracle.step().unwrap();
             let (layout, mut engine) = engine(&mesh, order);
-            let stages = vec![Stage::Update { kernel: 0, part: None, settings: Default::default(), rule: Rule::AtOnce, rounds: 4 }];
+            let stages = vec![Stage::Update {
+                kernel: 0,
+                part: None,
+                settings: Default::default(),
+                rule: Rule::AtOnce,
+                rounds: 4,
+            }];
             engine.step(&Step { number: 0, parameters: Vec::new(), stages }).unwrap();
             let state = engine.state().unwrap();
             for v in 0..mesh.points().len() as u32 {

@@ -228,7 +228,16 @@ impl StageList {
     /// None so far. `known`: identity of each kernel; `parts`: how many the data graph has. `is_double_buffered`: whether the order is
     /// [`Order::JACOBI`](crate::Order::JACOBI), under which sweeps read old values.
     pub(crate) fn new<T: Number>(known: Vec<KernelId>, parts: u32, is_double_buffered: bool) -> StageList {
-        StageList { known, parts, part: None, is_double_buffered, precision: T::PRECISION, stages: Vec::new(), lasts: None, fault: None }
+        StageList {
+            known,
+            parts,
+            part: None,
+            is_double_buffered,
+            precision: T::PRECISION,
+            stages: Vec::new(),
+            lasts: None,
+            fault: None,
+        }
     }
 
     /// All that were told, and which global says how long they last, if one does.

@@ -116,8 +116,11 @@ pub(super) fn key(how: &str, numbers: &Permutation, stars: &[StarPlan], is_fixed
     for plan in stars {
         let StarPlan { index, corners, shape, around, is_searched, kinds, .. } = plan;
         let elements = plan.elements();
-        let what =
-            format!("{index} {corners} {shape:?} {around:?} {is_searched} {kinds:?} {:?} {}", plan.common(), elements.len());
+        let what = format!(
+            "{index} {corners} {shape:?} {around:?} {is_searched} {kinds:?} {:?} {}",
+            plan.common(),
+            elements.len()
+        );
         hasher.update(what.as_bytes());
         hasher.update(bytemuck::cast_slice(elements));
         hasher.update(&plan.near.len().to_le_bytes());

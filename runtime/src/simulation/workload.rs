@@ -133,7 +133,9 @@ impl Steps {
             match stage {
                 // A map is no round of its own: what it takes counts to those of the step.
                 // Nor is one of another part than the mesh, which is much smaller.
-                Stage::Update { rule: Rule::Alone, .. } | Stage::Update { part: Some(1..), .. } | Stage::Scalar { .. } => {}
+                Stage::Update { rule: Rule::Alone, .. }
+                | Stage::Update { part: Some(1..), .. }
+                | Stage::Scalar { .. } => {}
                 &Stage::Update { rule, rounds, .. } => {
                     let walk = self.open.get_or_insert(Passes { rule, rounds: 0 });
                     walk.rounds += rounds;

@@ -282,7 +282,11 @@ fn trace(
         draws,
         is_relaxation: false,
         stars: tape.folds.iter().map(|fold| fold.star).collect(),
-        private: if matches!(role, Role::Map | Role::Update { .. }) { touched(&tape, physics, &outputs) } else { vec![] },
+        private: if matches!(role, Role::Map | Role::Update { .. }) {
+            touched(&tape, physics, &outputs)
+        } else {
+            vec![]
+        },
     })
 }
 

@@ -106,7 +106,13 @@ fn step(random: &mut Random, number: u32, n: usize, order: Order) -> Step<f64> {
     let settings = [2.0, 0.0, 0.0, 0.0];
     let stage = |random: &mut Random| match random.below(13) {
         0 => Stage::Update { kernel: TURN, part: None, settings, rule: Rule::Alone, rounds: 1 },
-        1 => Stage::Update { kernel: MIX, part: None, settings, rule: random.one_of(&rules), rounds: 1 + random.below(3) as u32 },
+        1 => Stage::Update {
+            kernel: MIX,
+            part: None,
+            settings,
+            rule: random.one_of(&rules),
+            rounds: 1 + random.below(3) as u32,
+        },
         2 => Stage::Update {
             part: None,
             kernel: random.below(RELAXATIONS),

@@ -331,7 +331,8 @@ mod tests {
     fn what_follows_an_update_is_measured_with_it_and_comes_to_the_same() {
         let n = 70_000;
         let edges: Vec<[u32; 2]> = (0..n).flat_map(|v| [[v, (v + 1) % n], [v, (v + 300) % n]]).collect();
-        let update = |rule, rounds| Stage::Update { kernel: STIR, part: None, settings: [1.0, 0.0, 0.0, 0.0], rule, rounds };
+        let update =
+            |rule, rounds| Stage::Update { kernel: STIR, part: None, settings: [1.0, 0.0, 0.0, 0.0], rule, rounds };
         let reduce = |kernel, into| Stage::Reduce { kernel, settings: [0.0; 4], into };
         // The last of these asks for globals that the one before has just changed, and the first after it for neighbors.
         let stages = |rule| {

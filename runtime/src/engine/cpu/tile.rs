@@ -9,7 +9,9 @@ use crate::layout::{
 };
 use crate::number::lanes::TABLE;
 use crate::number::{Lanes, Number};
-use crate::program::{Given, Kernels, Kind, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf};
+use crate::program::{
+    Given, Kernels, Kind, Map, PrivateOf, Record, Reduce, SharedOf, Uniform, Update, Vertex, VertexOf,
+};
 use meshweft_schedule::Rule;
 use std::cell::LazyCell;
 use std::marker::PhantomData;
@@ -344,7 +346,11 @@ impl<T: Number> Visit<'_, T> {
     /// Asks for the rows of a group ahead of its turn.
     #[inline(always)]
     pub(super) fn prefetch_stars<N>(&self, stars: &[OpenEll<N, T>], group: usize, width: usize) {
-        stars.iter().enumerate().filter(|(i, _)| self.touches.star(*i)).for_each(|(_, star)| star.prefetch(group, width));
+        stars
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| self.touches.star(*i))
+            .for_each(|(_, star)| star.prefetch(group, width));
     }
 
     #[inline(always)]

@@ -175,7 +175,8 @@ impl<T: Number> Walk<T> {
         let cells = unsafe { memory.open(source, rule != Rule::AtOnce) };
         // SAFETY: as above; elements whose corners this one has belong to the task or to its neighbors.
         let vertices = vertices.as_ref().map_or(cells, |vertices| unsafe { vertices.open(source, true) });
-        let visit = Visit { domain, cells, vertices, uniform, audit: audit.as_deref(), rule, round, touches, sees: true };
+        let visit =
+            Visit { domain, cells, vertices, uniform, audit: audit.as_deref(), rule, round, touches, sees: true };
         let tiles = &domain.tiles[domain.tiles_of(t as usize..t as usize + 1)];
         let mut finite = true;
         match leg.is_backward() {
