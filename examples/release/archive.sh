@@ -23,7 +23,7 @@ mkdir -p "$tree/bin"
 # for every width, so that hosts of different levels share a run.
 build() {
     RUSTFLAGS="-C target-cpu=$1" cargo build --locked --profile dist -p meshweft-examples --bin meshweft --features all-widths --target "$system"
-    install -D "${CARGO_TARGET_DIR:-target}/$system/dist/meshweft" "$2"
+    install -D -s "${CARGO_TARGET_DIR:-target}/$system/dist/meshweft" "$2"
 }
 
 case $system in
