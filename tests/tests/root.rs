@@ -15,6 +15,7 @@
 //! - `embed`: a program of one's own in a loop of one's own.
 //! - `ensembles`: copies of every example beside each other.
 //! - `cli`: the command.
+//! - `release`: what is handed out beside the sources.
 //! - `tidy`: rules that the sources keep.
 
 mod arrows;
@@ -31,6 +32,7 @@ mod hosts;
 mod lanes;
 mod methods;
 mod physics;
+mod release;
 mod resume;
 #[path = "../../examples/command/template/src/main.rs"]
 #[expect(dead_code, reason = "a program of its own, of which a test runs the checks")]

@@ -7,7 +7,7 @@
 
 use anyhow::{Result, bail};
 use meshweft::Gathering;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// Hosts by the names that ssh knows, and how to get there.
@@ -145,7 +145,19 @@ fn own_program() -> String {
     if Path::new(&called).components().count() < 2 {
         return name;
     }
-    std::env::current_exe().map_or(name, |path| path.to_string_lossy().into_owned())
+    let Ok(program) = std::env::current_exe() else { return name };
+    let Some(launcher) = launcher(&program) else { return program.to_string_lossy().into_owned() };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_found = std::env::split_paths(&folders).any(|folder| folder.join("meshweft") == launcher);
+    if is_found { name } else { launcher.to_string_lossy().into_owned() }
+}
+
+/// What started this program, where an archive has it once for each level of processor (`examples/release`): another host may need
+/// another level.
+fn launcher(program: &Path) -> Option<PathBuf> {
+    let prefix = program.ancestors().nth(4)?;
+    let launcher = prefix.join("bin/meshweft");
+    (program.starts_with(prefix.join("lib/meshweft")) && launcher.is_file()).then_some(launcher)
 }
 
 /// Whether ssh takes a word for a host and nothing else: not for an option, nor as words of a shell in its configuration.
@@ -178,6 +190,19 @@ mod tests {
         }
         assert!(Hosts::parse("a", "  ", None).is_err());
         assert!(Hosts::parse("a", "ssh", Some("")).is_err());
+    }
+
+    #[test]
+    fn the_launcher_of_an_archive_is_what_other_hosts_start() {
+        let prefix = tempfile::tempdir().unwrap();
+        let folder = prefix.path().join("bin");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("meshweft"), "").unwrap();
+        let found = |program: &str| launcher(&prefix.path().join(program));
+        assert_eq!(found("lib/meshweft/v3/meshweft"), Some(folder.join("meshweft")));
+        assert_eq!(found("target/release/deps/meshweft"), None);
+        assert_eq!(launcher(&folder.join("meshweft")), None);
+        assert_eq!(launcher(Path::new("/lib/meshweft/v3/meshweft")), None, "there is no launcher");
     }
 
     #[test]
