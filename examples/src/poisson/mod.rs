@@ -30,15 +30,19 @@ record! {
     pub struct Progress<R> {
         /// The square of the largest residual that a step began with.
         first: R,
-        /// That of the present one, and of the one after the next stride.
+        /// That of the present one.
         missing: R,
+        /// That of the one after the next stride.
         next: R,
-        /// The product of the residual and what the preconditioner makes of it, and that of the iteration before.
+        /// The product of the residual and what the preconditioner makes of it.
         product: R,
+        /// The same in the iteration before.
         before: R,
-        /// The products of the direction, the residual and the image itself with the image of the direction.
+        /// The product of the direction and its image, which the equation makes of it.
         curvature: R,
+        /// The product of the residual and that image.
         across: R,
+        /// The square of that image.
         length: R,
         /// How far to go along the direction.
         stride: R,
@@ -163,9 +167,13 @@ kernels! {
     /// Its product with what the preconditioner makes of it.
     sum Product |_, own, _| own.missing * own.value;
 
-    /// The products of direction, residual and image with the image.
+    /// The product of the direction and its image.
     sum Curvature |_, own, _| own.direction * own.image;
+
+    /// The product of the residual and that image.
     sum Across |_, own, _| own.missing * own.image;
+
+    /// The square of that image.
     sum Length |_, own, _| own.image * own.image;
 
     /// Where to start.
