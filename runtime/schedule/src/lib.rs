@@ -325,9 +325,9 @@ fn phases(
     Ok(Schedule { order, permutation, runs: tasks.clone(), tasks, parts, graph })
 }
 
-/// Blocks of consecutive vertices, sorted by (part, color of the block, block, color of the vertex, degree, earlier neighbors, number).
+/// Blocks of consecutive vertices, sorted by (part, color of the block, block, color of the vertex, degree, number).
 ///
-/// The last but one count so that vertices updated side by side have about as many neighbors, and about as many that come earlier.
+/// Degrees count so that vertices updated side by side have about as many neighbors.
 fn blocked(graph: &Graph, order: Order, parts: &[u32], block_size: usize) -> Result<Schedule> {
     let n = graph.len();
     let cuts = Blocks::new(parts, block_size);
@@ -340,17 +340,11 @@ fn blocked(graph: &Graph, order: Order, parts: &[u32], block_size: usize) -> Res
         (part * block_colors.count()) as u64 + u64::from(block_colors.colors()[block as usize])
     });
     let most = graph.max_degree() as u64 + 1;
-    let run = |v: u32| {
+    let permutation = Permutation::sorted_by_number(n, |v| {
         let (place, color) = (places.rank()[block_of(v)], colors.colors()[v as usize]);
-        u64::from(place) * colors.count() as u64 + u64::from(color)
-    };
-    let runs = parallel::collect(n, |v| run(v as u32));
-    let keys = parallel::collect(n, |v| {
-        let (own, neighbors) = (runs[v], graph.neighbors(v as u32));
-        let earlier = neighbors.iter().filter(|&&u| runs[u as usize] < own).count();
-        (own * most + neighbors.len() as u64) << 8 | earlier.min(255) as u64
+        let run = u64::from(place) * colors.count() as u64 + u64::from(color);
+        run * most + graph.neighbors(v).len() as u64
     });
-    let permutation = Permutation::sorted_by_number(n, |v| keys[v as usize]);
     let key = |v: u32| (block_of(v) as u32, colors.colors()[v as usize]);
     Ok(tasks(order, parts, permutation, blocks.permuted(&places), key))
 }

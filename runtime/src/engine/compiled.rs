@@ -1,10 +1,11 @@
 //! The kernels of a program, compiled for a number type.
 
-use super::code::{Code, Compiled, Relaxation, Sight, Touches, is_built};
+use super::code::{Code, Compiled, Relaxation, Sight, is_built};
 use super::cpu::tile::Visit;
 use super::cpu::{elements, relaxation, taped, tile};
 use super::one;
 use super::taped::Taped;
+use super::touches::Touches;
 use crate::error::{Error, Result};
 use crate::layout::Tile;
 #[cfg(any(test, feature = "all-widths"))]

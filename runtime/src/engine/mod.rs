@@ -24,6 +24,7 @@ mod serial;
 mod store;
 mod taped;
 mod timeline;
+mod touches;
 
 pub(crate) use audit::Audit;
 pub(crate) use compiled::Table;

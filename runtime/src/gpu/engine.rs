@@ -15,7 +15,7 @@ mod share;
 use super::device::Device;
 use super::kernels::Kernel;
 use super::pipelines::Pipelines;
-use super::plan::{Limits, Plan, Walk};
+use super::plan::{Limits, Plan, Rounds, Walk};
 use super::queue::Queue;
 use crate::engine::{Engine, Facts, Loops, Progress};
 use crate::error::{Error, Result};
@@ -394,7 +394,7 @@ impl Work {
         scene: Scene<T>,
         kernel: usize,
         settings: &Settings,
-        (part, rule, rounds): (Option<u32>, Rule, u32),
+        (part, rule, rounds): Rounds,
     ) -> Result<()> {
         let double = rule == Rule::AtOnce;
         if double {
@@ -438,7 +438,7 @@ impl Work {
     }
 
     /// A walk, with its records on the device.
-    fn walk(&mut self, domain: &Domain, of: (Option<u32>, Rule, u32)) -> Result<Arc<Walk>> {
+    fn walk(&mut self, domain: &Domain, of: Rounds) -> Result<Arc<Walk>> {
         let walk = self.plan.walk(domain, of);
         self.arrays.take(&self.device, &self.queue, &self.plan)?;
         Ok(walk)

@@ -10,9 +10,10 @@
 use super::ground::Ground;
 use super::tile::Visit;
 use super::{Cpu, table};
-use crate::engine::code::{Code, Measure, MeasureTile, Sight, Touches};
+use crate::engine::code::{Code, Measure, MeasureTile, Sight};
 use crate::engine::reduce::{self, Leaf, Reduction, SOME};
 use crate::engine::store::Store;
+use crate::engine::touches::Touches;
 use crate::layout::Domain;
 use crate::number::Number;
 use crate::program::{Combine, Uniform};

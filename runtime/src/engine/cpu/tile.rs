@@ -3,7 +3,7 @@
 use super::memory::Cells;
 use super::table;
 use crate::engine::Audit;
-use crate::engine::code::Touches;
+use crate::engine::touches::Touches;
 use crate::layout::{
     Changing, Domain, Ell, Form, Lookup, OpenEll, Opened, Row, Tile, WideRows, gather_rows, scatter_rows, shared_stride,
 };

@@ -30,7 +30,7 @@ struct Share<T: Number> {
     timeline: Option<Arc<Timeline>>,
     boundary: Boundary,
     /// Levels under each rule that was met so far.
-    levels: Vec<((Option<u32>, Rule), Arc<[Planned]>)>,
+    levels: Vec<(Of, Arc<[Planned]>)>,
     /// The bits of each ghost as they are known last: of tasks that are none, none.
     ghosts: Vec<Vec<u8>>,
     /// Rounds of all walks so far.
@@ -80,6 +80,9 @@ struct Course<T> {
     waiting: Mutex<Vec<u32>>,
     moves: AtomicU64,
 }
+
+/// A part or all, and a rule by which it is visited.
+type Of = (Option<u32>, Rule);
 
 /// The values of ghosts that are not on the device yet, for each of the two arrays: of each ghost the last.
 type Arrived = [BTreeMap<u32, Vec<u8>>; 2];
@@ -153,7 +156,7 @@ impl<T: Number> Arrivals for Course<T> {
 
 impl<T: Number> Share<T> {
     /// The levels of a part or all under a rule, planned once.
-    fn levels(&mut self, of: (Option<u32>, Rule)) -> Result<Arc<[Planned]>> {
+    fn levels(&mut self, of: Of) -> Result<Arc<[Planned]>> {
         if let Some((_, levels)) = self.levels.iter().find(|(known, _)| *known == of) {
             return Ok(levels.clone());
         }

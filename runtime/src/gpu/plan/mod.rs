@@ -38,6 +38,9 @@ impl Limits {
         Limits { binding_bytes: 128 << 20, workgroup_bytes: 16 << 10, invocations: 256 };
 }
 
+/// A part or all, a rule by which it is visited, and how often.
+pub(crate) type Rounds = (Option<u32>, Rule, u32);
+
 /// Everything about a layout that a device needs.
 pub(crate) struct Plan {
     pub(crate) harness: Harness,
@@ -56,7 +59,7 @@ pub(crate) struct Plan {
     /// Records and lists of tasks of all walks so far.
     pub(crate) ranges: Vec<Vec<u32>>,
     pub(crate) list: Vec<u32>,
-    walks: Vec<((Option<u32>, Rule, u32), Arc<Walk>)>,
+    walks: Vec<(Rounds, Arc<Walk>)>,
     /// Where parts of the graph start among tasks or pieces as [`Plan::cuts`] counts them, and among slots, and the ends.
     of_parts: Vec<[u32; 2]>,
 }
@@ -175,7 +178,7 @@ impl Plan {
 
     /// The dispatches of as many of `rounds` rounds as are planned together, over a part or all. Planned once: ranges and list may become
     /// longer.
-    pub(crate) fn walk(&mut self, domain: &Domain, (part, rule, rounds): (Option<u32>, Rule, u32)) -> Arc<Walk> {
+    pub(crate) fn walk(&mut self, domain: &Domain, (part, rule, rounds): Rounds) -> Arc<Walk> {
         let overlaps = overlaps(domain.order) && matches!(rule, Rule::InOrder | Rule::Backward);
         let rounds = if overlaps { rounds.min(LONGEST) } else { 1 };
         if let Some((_, walk)) = self.walks.iter().find(|(of, _)| *of == (part, rule, rounds)) {

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "disjoint reads and writes by the argument of the module above")]
 
 use super::{Memory, Turn, read, write};
-use crate::engine::code::Touches;
+use crate::engine::touches::Touches;
 use crate::layout::{Lookup, QUADS, Shape, gather_rows, scatter_rows, shared_stride};
 use crate::number::lanes::{pick_slots, prefetch};
 use crate::number::{Lanes, Number, Real, array};
