@@ -381,11 +381,13 @@ fn parts(domain: &Domain, harness: &Harness, limits: &Limits) -> Vec<Part> {
             continue;
         }
         let cuts = vec![tiles.start, tiles.end];
+        let begins = |task: u32| domain.parts.iter().any(|part| part[0] == task);
         // What one workgroup walks lies in one chunk: several of them are to find room.
         let fits = |part: &Part| size(domain, part, harness).iter().all(|&bytes| bytes <= limits.binding_bytes / 4);
         match parts.last_mut() {
+            // A stage may visit one part of the graph alone.
             Some(Part { tiles: last, waves, walked: Some(cuts), .. })
-                if fits(&part(last.start..tiles.end, wave, None)) =>
+                if !begins(ends[0]) && fits(&part(last.start..tiles.end, wave, None)) =>
             {
                 (last.end, waves.end) = (tiles.end, wave + 1);
                 cuts.push(tiles.end);
