@@ -1,10 +1,9 @@
 //! Poisson's equation: the steady state of what diffuses, by finite elements.
 //!
-//! Elements of degree 1 or 2 give a symmetric matrix, which is scaled to a diagonal of ones: `A = 1 - E - L`, where `E` and `L` are what comes from
-//! neighbors that are earlier and later in the order. Conjugate gradients solve it, with a V-cycle of multigrid as preconditioner: the coarse
-//! [levels](meshweft_mesh::coarse_levels) are parts beside the mesh. On each level there is a sweep forward and one backward. The first
-//! starts from zero, so that it needs earlier neighbors alone, and what it leaves is `L` times its result, which a second sweep forward puts
-//! in its place. The equation is that of [`diffusion`], where values that are known are no unknowns.
+//! Elements of degree 1 or 2 give a symmetric matrix `A = D - F - B`: its diagonal, and what comes from neighbors that are earlier and later in
+//! the order. Conjugate gradients solve it, with symmetric Gauss–Seidel as preconditioner; as in [`heat`](crate::heat::Implicit) an
+//! iteration is one sweep backward and one forward (Eisenstat, SIAM J. Sci. Stat. Comput. 2, 1981). The equation is that of
+//! [`diffusion`], where values that are known are no unknowns.
 
 mod checks;
 
@@ -13,7 +12,7 @@ use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Key, Order, Program, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
-use meshweft_mesh::{At, Elements, Level, Matrix, Mesh, coarse_levels};
+use meshweft_mesh::{At, Elements, Mesh};
 use meshweft_physics::{Condition, diffusion};
 use std::sync::Arc;
 
@@ -28,22 +27,14 @@ record! {
 record! {
     /// How far conjugate gradients are.
     pub struct Progress<R> {
-        /// The square of the largest residual that a step began with.
+        /// The square of the largest residual that a step began with, preconditioned.
         first: R,
         /// That of the present one.
         missing: R,
-        /// That of the one after the next stride.
-        next: R,
-        /// The product of the residual and what the preconditioner makes of it.
-        product: R,
-        /// The same in the iteration before.
-        before: R,
-        /// The product of the direction and its image, which the equation makes of it.
+        /// The square of the present direction in the norm of the equation.
         curvature: R,
-        /// The product of the residual and that image.
-        across: R,
-        /// The square of that image.
-        length: R,
+        /// The square of the residual after the next iteration.
+        next: R,
         /// How far to go along the direction.
         stride: R,
         /// How much of the direction to keep.
@@ -52,107 +43,79 @@ record! {
 }
 
 vertex! {
-    /// A node, or a vertex of a coarse level.
+    /// A node.
     pub struct Node<R> {
         /// The solution; within a step what sweeps solve for.
         shared value: R,
         /// What flows through a square meter.
         flux: Vector3<R>,
-        /// The right-hand side, scaled.
+        /// The right-hand side.
         load: R,
-        /// What a scaled value is multiplied by: one over the root of the diagonal.
-        scale: R,
-        /// The solution so far, scaled.
+        /// The diagonal of the matrix.
+        diagonal: R,
+        /// The solution so far.
         solved: R,
-        /// The residual; on a coarse level that of the level above.
+        /// The residual over the diagonal, preconditioned.
         missing: R,
         /// Where to go.
         direction: R,
+        /// What a sweep backward makes of that.
+        backward: R,
+        /// What neighbors that come earlier have added in the sweep forward.
+        earlier: R,
         /// What the equation makes of the direction.
         image: R,
-        /// What the sweep down has found, while the residual is in its place.
-        kept: R,
     }
 }
 
 stars! {
-    /// Neighbors that come earlier in the order, and minus the entry of the matrix.
-    pub Earlier[1]: R;
-    /// Those that come later.
-    pub Later[1]: R;
-    /// What a coarse vertex stands for, and its share of the value there.
-    pub Finer[1]: R;
-    /// The coarse vertices of a finer one.
-    pub Coarser[1]: R;
-    /// Nodes that share an element, and how the mean slope depends on the difference.
+    /// Nodes that share an element, and minus the entry of the matrix.
+    pub Pairs[1]: R;
+    /// The same, and how the mean slope depends on the difference.
     pub Slopes[1]: Vector3<R>;
 }
 
 kernels! {
     for Poisson: Node, Parameters, Progress;
 
-    /// Scales what a step starts from.
-    map Scale |_, own| {
-        let (value, zero) = (own.value / own.scale, R::lit(0.0));
-        Node { value, solved: value, direction: zero, image: zero, ..own }
-    };
-
-    /// The residual that it starts from.
+    /// The residual that a step starts from; nothing is solved for yet.
     update Begin |_, own, around| {
-        let earlier = around.sum(Earlier, |[other], weight| weight * other.value);
-        let later = around.sum(Later, |[other], weight| weight * other.value);
-        Node { missing: own.load + earlier + later - own.value, ..own }
+        let known = own.load + around.sum(Pairs, |[other], weight| weight * other.value);
+        let missing = known / own.diagonal - own.value;
+        let zero = R::lit(0.0);
+        Node { value: zero, solved: own.value, missing, direction: zero, backward: zero, image: zero, ..own }
     };
 
-    /// Takes the step that was found, and begins the next: a sweep from zero.
-    update Descend |p, own, around| {
-        let stride = p.globals.stride;
+    /// Preconditions it: all neighbors that come later are still zero.
+    update Precondition |_, own, around| {
+        let earlier = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
+        let missing = own.missing + earlier;
+        Node { value: missing, missing, earlier, ..own }
+    };
+
+    /// Takes the step that was found, turns, and sweeps backward.
+    update Backward |p, own, around| {
+        let Progress { stride, keep, .. } = p.globals;
         let missing = own.missing - stride * own.image;
-        let value = missing + around.sum(Earlier, |[other], weight| weight * other.value);
-        Node { value, missing, solved: own.solved + stride * own.direction, ..own }
+        let direction = missing + keep * own.direction;
+        let neighbors = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
+        let backward = direction + (neighbors - own.earlier);
+        Node { value: backward, solved: own.solved + stride * own.backward, missing, direction, backward, ..own }
     };
 
-    /// Puts the residual in the place of what a sweep from zero has found: later neighbors, which it had not reached.
-    update Leave |_, own, around| {
-        Node { value: around.sum(Later, |[other], weight| weight * other.value), kept: own.value, ..own }
+    /// Sweeps forward. What later neighbors add is `backward - direction`.
+    update Forward |_, own, around| {
+        let rest = own.direction - own.backward;
+        let neighbors = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
+        let earlier = neighbors + rest;
+        let forward = rest + earlier;
+        Node { value: forward, earlier, image: own.backward + forward, ..own }
     };
 
-    /// Takes the residual of the level above, and sweeps from zero.
-    update Restrict |_, own, around| {
-        let missing = around.sum(Finer, |[other], share| share * other.value);
-        let value = missing + around.sum(Earlier, |[other], weight| weight * other.value);
-        Node { value, missing, ..own }
-    };
-
-    /// Adds what the level below has found.
-    update Correct |_, own, around| {
-        Node { value: own.kept + around.sum(Coarser, |[other], share| share * other.value), ..own }
-    };
-
-    /// Gauss–Seidel.
-    update Smooth |_, own, around| {
-        let earlier = around.sum(Earlier, |[other], weight| weight * other.value);
-        let later = around.sum(Later, |[other], weight| weight * other.value);
-        Node { value: own.missing + earlier + later, ..own }
-    };
-
-    /// Turns.
-    map Turn |p, own| {
-        let direction = own.value + p.globals.keep * own.direction;
-        Node { value: direction, direction, ..own }
-    };
-
-    /// What the equation makes of the direction.
-    update Apply |_, own, around| {
-        let earlier = around.sum(Earlier, |[other], weight| weight * other.value);
-        let later = around.sum(Later, |[other], weight| weight * other.value);
-        Node { image: own.value - earlier - later, ..own }
-    };
-
-    /// Takes the last step, in the unit of the user.
+    /// Takes the last step.
     map End |p, own| {
-        let solved = own.solved + p.globals.stride * own.direction;
-        Node { value: own.scale * solved, solved, ..own }
+        let value = own.solved + p.globals.stride * own.backward;
+        Node { value, solved: value, ..own }
     };
 
     /// What flows.
@@ -162,45 +125,40 @@ kernels! {
     };
 
     /// The square of the residual.
-    sum Square |_, own, _| own.missing * own.missing;
+    sum Square |_, own, _| own.diagonal * own.missing * own.missing;
 
-    /// Its product with what the preconditioner makes of it.
-    sum Product |_, own, _| own.missing * own.value;
+    /// The square of the direction in the norm of the equation.
+    sum Curvature |_, own, _| own.diagonal * own.direction * own.image;
 
-    /// The product of the direction and its image.
-    sum Curvature |_, own, _| own.direction * own.image;
-
-    /// The product of the residual and that image.
-    sum Across |_, own, _| own.missing * own.image;
-
-    /// The square of that image.
-    sum Length |_, own, _| own.image * own.image;
+    /// The square of the residual after the next iteration.
+    sum Next |p, own, _| {
+        let missing = own.missing - p.globals.stride * own.image;
+        own.diagonal * missing * missing
+    };
 
     /// Where to start.
     scalar Start |p| {
         let Progress { first, missing, .. } = p.globals;
         let zero = R::lit(0.0);
-        Progress { first: first.max(missing), next: missing, before: zero, stride: zero, keep: zero, ..p.globals }
+        Progress { first: first.max(missing), stride: zero, keep: zero, ..p.globals }
+    };
+
+    /// How far to go. Where nothing is missing any more the curvature may be zero, too.
+    scalar Stride |p| {
+        let Progress { missing, curvature, .. } = p.globals;
+        let zero = R::lit(0.0);
+        Progress { stride: R::select(zero.less(curvature), missing / curvature, zero), ..p.globals }
     };
 
     /// How much of the direction to keep.
-    scalar Keep |p| {
-        let Progress { product, before, .. } = p.globals;
+    scalar Turn |p| {
+        let Progress { missing, next, .. } = p.globals;
         let zero = R::lit(0.0);
-        Progress { keep: R::select(zero.less(before), product / before, zero), before: product, ..p.globals }
-    };
-
-    /// How far to go, and what is then missing. Where nothing is missing any more the curvature may be zero, too.
-    scalar Stride |p| {
-        let Progress { missing, product, curvature, across, length, .. } = p.globals;
-        let zero = R::lit(0.0);
-        let stride = R::select(zero.less(curvature), product / curvature, zero);
-        let next = missing - stride * (across + across - stride * length);
-        Progress { stride, next: next.max(zero), ..p.globals }
+        Progress { keep: R::select(zero.less(missing), next / missing, zero), missing: next, ..p.globals }
     };
 
     /// Whether the residual is small enough.
-    test Arrived[square] |p| p.globals.next.at_most(square * p.globals.first);
+    test Arrived[square] |p| p.globals.missing.at_most(square * p.globals.first);
 
     /// The smallest value.
     min Smallest("smallest value", "") |_, own, _| own.value;
@@ -215,18 +173,12 @@ kernels! {
 /// Poisson's equation on a mesh.
 #[derive(Clone)]
 pub struct Poisson {
-    /// Load and scale of each node.
+    /// Loads and diagonal of each node.
     nodes: Arc<Vec<[f64; 2]>>,
     /// Values that are known.
     held: Arc<Vec<[Option<f64>; 1]>>,
-    /// Where the vertices of each coarse level are.
-    coarse: Arc<Vec<Vec<[f64; 3]>>>,
-    /// The scaled matrix of all levels.
     pairs: Arc<Vec<[u32; 2]>>,
     weights: Arc<Vec<f64>>,
-    /// From vertices to coarser ones, and what those share in them, scaled.
-    down: Arc<Vec<[u32; 2]>>,
-    shares: Arc<Vec<f64>>,
     around: Arc<Vec<[u32; 2]>>,
     slopes: Arc<Vec<[f64; 3]>>,
     options: PoissonOptions,
@@ -313,89 +265,19 @@ impl Poisson {
             bail!("nothing is held: hold a value somewhere, as in values=xmin=0, or exchange with what is outside");
         }
         let (around, slopes) = elements.mean_slopes();
-        let mesh = elements.mesh();
-        let levels = coarse_levels(&equation.matrix, mesh.points(), mesh.dimension());
-        let mut scaled = Scaled::default();
-        scaled.add(&equation.matrix);
-        for level in &levels {
-            scaled.link(level);
-            scaled.add(&level.matrix);
-        }
-        let nodes = equation.loads.iter().zip(&scaled.scales).map(|(load, &scale)| [scale * load[0], scale]).collect();
-        let Scaled { pairs, weights, down, shares, .. } = scaled;
+        // A node of no element has no equation.
+        let diagonal = |d: &[[f64; 1]; 1]| if d[0][0] > 0.0 { d[0][0] } else { 1.0 };
+        let nodes = equation.loads.iter().zip(&equation.matrix.diagonal).map(|(load, d)| [load[0], diagonal(d)]);
+        let weights = equation.matrix.blocks.iter().map(|block| -block[0][0]);
         Ok(Poisson {
-            nodes: Arc::new(nodes),
+            nodes: Arc::new(nodes.collect()),
             held: Arc::new(equation.held),
-            coarse: Arc::new(levels.into_iter().map(|level| level.points).collect()),
-            pairs: Arc::new(pairs),
-            weights: Arc::new(weights),
-            down: Arc::new(down),
-            shares: Arc::new(shares),
+            weights: Arc::new(weights.collect()),
+            pairs: Arc::new(equation.matrix.pairs),
             around: Arc::new(around),
             slopes: Arc::new(slopes),
             options: options.clone(),
         })
-    }
-
-    /// A V-cycle of multigrid on all levels, after the sweep down on the mesh.
-    fn cycle(&self, stages: &mut Stages<Self>) {
-        /// Symmetric sweeps that solve the coarsest level, which is small.
-        const LAST: usize = 4;
-        let last = self.coarse.len();
-        for level in 0..last {
-            stages.on(level, |stages| stages.sweep(Leave, 1));
-            stages.on(level + 1, |stages| stages.sweep(Restrict, 1));
-        }
-        stages.on(last, |stages| stages.sweep_backward(Smooth, 1));
-        for _ in 1..if last > 0 { LAST } else { 1 } {
-            stages.on(last, |stages| {
-                stages.sweep(Smooth, 1);
-                stages.sweep_backward(Smooth, 1);
-            });
-        }
-        for level in (0..last).rev() {
-            stages.on(level, |stages| {
-                stages.sweep(Correct, 1);
-                stages.sweep_backward(Smooth, 1);
-            });
-        }
-    }
-}
-
-/// Equations scaled to a diagonal of ones, level after level, whose vertices are numbered one after the other.
-#[derive(Default)]
-struct Scaled {
-    /// One over the root of each diagonal.
-    scales: Vec<f64>,
-    pairs: Vec<[u32; 2]>,
-    /// Minus the entries.
-    weights: Vec<f64>,
-    down: Vec<[u32; 2]>,
-    shares: Vec<f64>,
-    /// Where the last level begins.
-    first: u32,
-}
-
-impl Scaled {
-    fn add(&mut self, matrix: &Matrix<1>) {
-        self.first = self.scales.len() as u32;
-        // A node of no element has no equation.
-        let scale = |d: &[[f64; 1]; 1]| if d[0][0] > 0.0 { 1.0 / d[0][0].sqrt() } else { 1.0 };
-        self.scales.extend(matrix.diagonal.iter().map(scale));
-        let scale = |v: u32| self.scales[(self.first + v) as usize];
-        self.weights
-            .extend(matrix.pairs.iter().zip(&matrix.blocks).map(|([a, b], x)| -x[0][0] * scale(*a) * scale(*b)));
-        self.pairs.extend(matrix.pairs.iter().map(|pair| pair.map(|v| self.first + v)));
-    }
-
-    /// The links from the last level to the next, which is then added.
-    fn link(&mut self, level: &Level) {
-        let (above, below) = (self.first, self.scales.len() as u32);
-        for (&[fine, coarse], share) in level.links.iter().zip(&level.shares) {
-            let own = 1.0 / level.matrix.diagonal[coarse as usize][0][0].sqrt();
-            self.shares.push(share * own / self.scales[(above + fine) as usize]);
-            self.down.push([above + fine, below + coarse]);
-        }
     }
 }
 
@@ -404,55 +286,36 @@ impl Program for Poisson {
         Parameters { conductivity: self.options.conductivity }
     }
 
-    fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
-        self.coarse.to_vec()
-    }
-
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let (earlier, later, slopes) = (self.weights.clone(), self.weights.clone(), self.slopes.clone());
-        let (finer, coarser) = (self.shares.clone(), self.shares.clone());
-        stars.add_earlier(Earlier, self.pairs.clone(), move |i| earlier[i.element]);
-        stars.add_later(Later, self.pairs.clone(), move |i| later[i.element]);
-        let up = self.down.iter().map(|&[fine, coarse]| [coarse, fine]).collect();
-        stars.add_directed(Finer, self.down.clone(), move |i| finer[i.element]);
-        stars.add_directed(Coarser, Arc::new(up), move |i| coarser[i.element]);
+        let (weights, slopes) = (self.weights.clone(), self.slopes.clone());
+        stars.add_shared(Pairs, self.pairs.clone(), move |i| weights[i.element]);
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
         Ok(())
     }
 
     fn initial(&self, _mesh: &Mesh, v: u32) -> Node<f64> {
-        let (solved, missing, direction, image, kept, flux) = (0.0, 0.0, 0.0, 0.0, 0.0, Vector3::zeros());
-        let [load, scale] = self.nodes.get(v as usize).copied().unwrap_or([0.0, 1.0]);
-        let value = self.held.get(v as usize).and_then(|held| held[0]).unwrap_or(0.0);
-        Node { value, flux, load, scale, solved, missing, direction, image, kept }
+        let [load, diagonal] = self.nodes[v as usize];
+        let value = self.held[v as usize][0].unwrap_or(0.0);
+        let [missing, direction, backward, earlier, image] = [0.0; 5];
+        let flux = Vector3::zeros();
+        Node { value, flux, load, diagonal, solved: value, missing, direction, backward, earlier, image }
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.on(0, |stages| {
-            stages.map(Scale);
-            stages.sweep(Begin, 1);
-        });
+        stages.jacobi(Begin, 1);
+        stages.sweep(Precondition, 1);
         stages.reduce(Square, |g| &mut g.missing);
         stages.scalar(Start);
         stages.until(Arrived { square: self.options.tolerance.powi(2) }, self.options.rounds, |stages| {
-            stages.on(0, |stages| stages.sweep(Descend, 1));
-            stages.reduce(Square, |g| &mut g.missing);
-            self.cycle(stages);
-            stages.reduce(Product, |g| &mut g.product);
-            stages.scalar(Keep);
-            stages.on(0, |stages| {
-                stages.map(Turn);
-                stages.sweep(Apply, 1);
-            });
+            stages.sweep_backward(Backward, 1);
+            stages.sweep(Forward, 1);
             stages.reduce(Curvature, |g| &mut g.curvature);
-            stages.reduce(Across, |g| &mut g.across);
-            stages.reduce(Length, |g| &mut g.length);
             stages.scalar(Stride);
+            stages.reduce(Next, |g| &mut g.next);
+            stages.scalar(Turn);
         });
-        stages.on(0, |stages| {
-            stages.map(End);
-            stages.sweep(Flow, 1);
-        });
+        stages.map(End);
+        stages.jacobi(Flow, 1);
     }
 }
 
