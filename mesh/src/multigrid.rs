@@ -11,6 +11,7 @@
 use crate::elements::Matrix;
 use crate::order::Curve;
 use crate::parallel;
+use crate::sort::group;
 use std::ops::Range;
 
 /// A coarse level.
@@ -18,9 +19,9 @@ use std::ops::Range;
 pub struct Level {
     /// Where its vertices are: in the middle of what they stand for. Shape [vertices × 3].
     pub points: Vec<[f64; 3]>,
-    /// Its equation.
+    /// Its equation, between its vertices: symmetric.
     pub matrix: Matrix<1>,
-    /// A vertex of the level above, or a node of the mesh, and one of this level. Nodes that are coupled to no other have none.
+    /// A vertex of the level above, or a node of the mesh, and one of this level: shape [links × 2]. Nodes that are coupled to no other have none.
     pub links: Vec<[u32; 2]>,
     /// How much of the value of the second each link adds to that of the first. Shape `[links]`.
     pub shares: Vec<f64>,
@@ -45,6 +46,9 @@ const SMOOTHED: f64 = 1.6;
 /// The matrix must be symmetric with a positive diagonal; rows should add up to zero or more, as those of what diffuses do. Depends on nothing
 /// but the arguments. Cost O(pairs), in parallel; all levels together have a quarter more entries than the matrix.
 ///
+/// # Panics
+/// If the matrix has not a row for each point, or 2^31 pairs.
+///
 /// ```
 /// use meshweft_mesh::{coarse_levels, generate::generate};
 /// let mesh = generate("sheet:65", 1)?;
@@ -60,6 +64,8 @@ const SMOOTHED: f64 = 1.6;
 /// # Ok::<(), meshweft_mesh::Error>(())
 /// ```
 pub fn coarse_levels(matrix: &Matrix<1>, points: &[[f64; 3]], dimension: usize) -> Vec<Level> {
+    assert_eq!(matrix.diagonal.len(), points.len(), "a row for each point");
+    assert!(matrix.pairs.len() < 1 << 31, "fewer than 2^31 pairs");
     // Along the curve: neighbors lie together, whatever their numbers are.
     let curve = Curve::Morton.order(points);
     let mut names = curve.order().to_vec();
@@ -157,33 +163,30 @@ impl Rows {
         Rows { starts, columns, values, diagonal: parallel::concat(diagonal) }
     }
 
-    /// Those of a symmetric matrix, renumbered.
+    /// Those of a symmetric matrix, renumbered. `rank`: the row of each node.
     fn of(matrix: &Matrix<1>, rank: &[u32]) -> Rows {
-        let n = matrix.diagonal.len();
-        let mut starts = vec![0u32; n + 2];
-        let ends = || matrix.pairs.iter().map(|pair| pair.map(|v| rank[v as usize]));
-        ends().flatten().for_each(|v| starts[v as usize + 2] += 1);
-        (2..n + 2).for_each(|v| starts[v] += starts[v - 1]);
-        let mut entries = vec![(0, 0.0); 2 * matrix.pairs.len()];
-        for ([a, b], block) in ends().zip(&matrix.blocks) {
-            for [a, b] in [[a, b], [b, a]] {
-                let at = &mut starts[a as usize + 1];
-                entries[*at as usize] = (b, block[0][0]);
-                *at += 1;
-            }
-        }
-        starts.pop();
-        let mut rest = &mut entries[..];
-        let rows = starts.windows(2).map(|ends| {
-            let (row, after) = std::mem::take(&mut rest).split_at_mut((ends[1] - ends[0]) as usize);
-            rest = after;
-            row
+        let Matrix { pairs, blocks, diagonal } = matrix;
+        let (starts, ends) = group(rank.len(), pairs.len(), |pair| {
+            let [a, b] = pairs[pair].map(|v| rank[v as usize]);
+            [(a, 2 * pair as u32), (b, 2 * pair as u32 + 1)]
         });
-        parallel::each(rows.collect::<Vec<_>>(), |row| row.sort_unstable_by_key(|entry| entry.0));
-        let mut diagonal = vec![0.0; n];
-        rank.iter().zip(&matrix.diagonal).for_each(|(&place, block)| diagonal[place as usize] = block[0][0]);
-        let columns = entries.iter().map(|entry| entry.0).collect();
-        Rows { starts, columns, values: entries.iter().map(|entry| entry.1).collect(), diagonal }
+        let mut own = vec![0.0; rank.len()];
+        rank.iter().zip(diagonal).for_each(|(&place, block)| own[place as usize] = block[0][0]);
+        // Of an end, the row of the other, and the entry.
+        let entry = |&end: &u32| {
+            let (pair, other) = (end as usize / 2, 1 - end as usize % 2);
+            (rank[pairs[pair][other] as usize], blocks[pair][0][0])
+        };
+        let fill = |row: &mut Vec<(u32, f64)>, rows: Range<usize>, piece: &mut Piece| {
+            for i in rows {
+                row.clear();
+                row.extend(ends[starts[i] as usize..starts[i + 1] as usize].iter().map(entry));
+                row.sort_unstable_by_key(|entry| entry.0);
+                row.iter().for_each(|&(column, x)| piece.push(column, x));
+                piece.end(own[i]);
+            }
+        };
+        Rows::collect(rank.len(), Vec::new, fill)
     }
 
     fn len(&self) -> usize {
@@ -343,18 +346,9 @@ impl Rows {
 
     /// Its columns as rows.
     fn transposed(&self, columns: usize) -> Rows {
-        let mut starts = vec![0u32; columns + 2];
-        self.columns.iter().for_each(|&j| starts[j as usize + 2] += 1);
-        (2..columns + 2).for_each(|j| starts[j] += starts[j - 1]);
-        let (mut rows, mut values) = (vec![0; self.columns.len()], vec![0.0; self.columns.len()]);
-        for i in 0..self.len() {
-            for (j, x) in self.row(i) {
-                let at = &mut starts[j as usize + 1];
-                (rows[*at as usize], values[*at as usize]) = (i as u32, x);
-                *at += 1;
-            }
-        }
-        starts.pop();
+        let row_of: Vec<u32> = (0..self.len()).flat_map(|i| self.row(i).map(move |_| i as u32)).collect();
+        let (starts, entries) = group(columns, self.columns.len(), |e| [(self.columns[e], e as u32)]);
+        let (rows, values) = entries.iter().map(|&e| (row_of[e as usize], self.values[e as usize])).unzip();
         Rows { starts, columns: rows, values, diagonal: Vec::new() }
     }
 }

@@ -219,11 +219,6 @@ impl Domain {
         self.tasks[tasks.start] as usize..self.tasks[tasks.end] as usize
     }
 
-    /// The first tile of a task, or the number of tiles.
-    pub(crate) fn first_tile(&self, t: usize) -> usize {
-        self.tasks[t] as usize
-    }
-
     /// Slots of some consecutive tiles.
     pub(crate) fn slots_of_tiles(&self, tiles: Range<usize>) -> Range<usize> {
         match &self.tiles[tiles] {

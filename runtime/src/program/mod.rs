@@ -166,7 +166,8 @@ pub trait Program: Kernels {
     /// State of vertex `v` at the start: of the mesh, or of a [part](Program::parts) behind it.
     fn initial(&self, mesh: &Mesh, v: u32) -> Self::Vertex<f64>;
 
-    /// Whether vertex `v` keeps its state, whatever the kernels say: a Dirichlet condition. No vertex unless overridden.
+    /// Whether vertex `v`, of the mesh or of a [part](Program::parts) behind it, keeps its state, whatever the kernels say: a Dirichlet
+    /// condition. No vertex unless overridden.
     fn fixed(&self, mesh: &Mesh, v: u32) -> bool {
         let _ = (mesh, v);
         false

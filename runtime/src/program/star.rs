@@ -434,8 +434,7 @@ impl Stars {
         edges: Arc<Vec<[u32; 2]>>,
         data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
-        self.push(star, CellKind::Edge, edges, data);
-        self.plans.last_mut().expect("just added").around = Around::Last;
+        self.push_edges(star, edges, data, Around::Last);
     }
 
     /// Adds a star of edges of which each is around the end alone that comes later in the order, which sees the earlier one: half of what
@@ -479,8 +478,7 @@ impl Stars {
         edges: Arc<Vec<[u32; 2]>>,
         data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
-        self.push(star, CellKind::Edge, edges, data);
-        self.plans.last_mut().expect("just added").around = Around::Later;
+        self.push_edges(star, edges, data, Around::Later);
     }
 
     /// The same with each edge around the end that comes earlier, which sees the later one. [`Stars::add_earlier`] has an example.
@@ -490,8 +488,7 @@ impl Stars {
         edges: Arc<Vec<[u32; 2]>>,
         data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
     ) {
-        self.push(star, CellKind::Edge, edges, data);
-        self.plans.last_mut().expect("just added").around = Around::Earlier;
+        self.push_edges(star, edges, data, Around::Earlier);
     }
 
     /// As [`Stars::add`] for elements of a given shape: a quad has as many corners as a tet, but turns otherwise.
@@ -536,6 +533,17 @@ impl Stars {
         let elements: Vec<u32> = Vec::new();
         let plan = StarPlan::of::<N, S>(shape_of(N + 1), Box::new(elements), Box::new(|_, _, _| {}));
         self.plans.push(StarPlan { changes: true, near, ..plan });
+    }
+
+    fn push_edges<S: Star<1>>(
+        &mut self,
+        star: S,
+        edges: Arc<Vec<[u32; 2]>>,
+        data: impl Fn(Incidence<2>) -> S::Data<f64> + Send + Sync + 'static,
+        around: Around,
+    ) {
+        self.push(star, CellKind::Edge, edges, data);
+        self.plans.last_mut().expect("just added").around = around;
     }
 
     fn push<const N: usize, const K: usize, S: Star<N>>(

@@ -3,6 +3,7 @@
 pub(crate) mod changing;
 pub(crate) mod elements;
 mod graphs;
+mod parts;
 mod time;
 mod walls;
 

@@ -43,18 +43,27 @@ impl<P: Kernels> Around<'_, P> {
     }
 }
 
-/// The text of a kernel that exists on symbols alone.
-fn traced<P: Kernels>(
+/// A kernel that exists on symbols alone.
+fn probe<P: Kernels>(
     scalar: shaders::Scalar,
     run: impl Fn(VertexOf<P, Expr>, &Around<P>) -> VertexOf<P, Expr>,
-) -> Result<String> {
+) -> Result<(Physics, Traced)> {
     let mut stars = Stars::default();
     stars.add(Edges, Vec::<[u32; 2]>::new(), |_| 0.0);
     let stars: Vec<_> = stars.plans.iter().map(StarPlan::common).collect();
     let physics = physics(&Records::of::<P, f32>(&[]), &stars, &BTreeMap::new(), scalar);
     let run = |recorder: &Recorder| vertex::<P>(run(own::<P>(), &Around(recorder, PhantomData)));
     let traced = trace(("probe", Role::Update { is_quiet: false }), &physics, &stars, &run);
-    let body = traced.map_err(|why| Error::Program(format!("kernel probe {why}")))?.body.map_err(Error::Program)?;
+    Ok((physics, traced.map_err(|why| Error::Program(format!("kernel probe {why}")))?))
+}
+
+/// Its text.
+fn traced<P: Kernels>(
+    scalar: shaders::Scalar,
+    run: impl Fn(VertexOf<P, Expr>, &Around<P>) -> VertexOf<P, Expr>,
+) -> Result<String> {
+    let (physics, traced) = probe(scalar, run)?;
+    let body = traced.body.map_err(Error::Program)?;
     for entry in [shaders::Entry::Phase, shaders::Entry::Tasks] {
         let harness =
             shaders::Harness { width: 8, rows: true, table: None, fixed: true, phase_size: 64, walk_size: 64 };
@@ -107,6 +116,27 @@ fn what_does_not_depend_on_the_neighbor_leaves_the_loop_and_order_of_sums_stays(
     .unwrap();
     let (before, rest) = text.split_once("for (").unwrap();
     assert!(before.contains("sqrt(own.x.x * own.x.y)") && !rest.contains("sqrt"), "{text}");
+}
+
+#[test]
+fn what_is_kept_is_not_touched_and_what_is_read_or_changed_is() {
+    let touched = |run: fn(Body<Expr>, &Around<Bodies>) -> Body<Expr>| {
+        let (_, traced) = probe::<Bodies>(shaders::Scalar::F32, run).unwrap();
+        (traced.stars, traced.private)
+    };
+    assert_eq!(touched(|own, _| own), (vec![], vec![]));
+    assert_eq!(touched(|own, _| Body { x: own.x * own.m[3], ..own }), (vec![], vec![3]));
+    let changes = |mut own: Body<Expr>, around: &Around<Bodies>| {
+        own.m[8] = around.fold(Edges, own.m[1], |sum, [other], weight| sum + weight * other.x[0]);
+        own
+    };
+    assert_eq!(touched(changes), (vec![0], vec![1, 8]));
+    // What is read on the way alone, inside of a fold.
+    let inside = |own: Body<Expr>, around: &Around<Bodies>| {
+        let sum = around.fold(Edges, Expr::lit(0.0), |sum, [other], _| sum + own.m[5] * other.x[1]);
+        Body { x: own.x * sum, ..own }
+    };
+    assert_eq!(touched(inside), (vec![0], vec![5]));
 }
 
 #[test]

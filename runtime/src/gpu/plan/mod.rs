@@ -406,7 +406,7 @@ fn groups_of(domain: &Domain, tiles: &Range<usize>) -> Range<u32> {
 /// Where parts of the graph start among the tasks or pieces that are walked, and among slots, and the ends.
 fn of_parts(domain: &Domain, parts: &[Part], pieces: &[u32]) -> Vec<[u32; 2]> {
     let start = |&[task, _]: &[u32; 2]| {
-        let tile = domain.first_tile(task as usize);
+        let tile = domain.tiles_of(task as usize..task as usize).start;
         let walked = match domain.share {
             Some(_) => pieces[task as usize],
             None => parts.partition_point(|part| part.tiles.start < tile) as u32,
