@@ -175,8 +175,8 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Xpbd>(11);
     check::<ShallowWater>(10);
     check::<Airfoil>(9);
-    check::<Poisson>(12);
-    check::<Elasticity>(12);
+    check::<Poisson>(20);
+    check::<Elasticity>(20);
 }
 
 #[test]
