@@ -10,6 +10,7 @@ pub mod airfoil;
 mod bench;
 pub mod cloth;
 pub mod elasticity;
+mod gradients;
 pub mod graphs;
 pub mod heat;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::mesh::{Group, Mesh};
 use crate::parallel;
 pub use matrix::Matrix;
 use shape::{Function, Sample, Shape};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Mesh {
             return Err(Error::Invalid("finite elements need cells: this mesh has points alone".into()));
         }
         let shapes = shapes(degree);
-        let mut nodes = Nodes { mesh: self, shapes: &shapes, middles: BTreeMap::new(), points: self.points().to_vec() };
+        let mut nodes = Nodes { mesh: self, shapes: &shapes, middles: HashMap::new(), points: self.points().to_vec() };
         let mut cut = Cells::new();
         // Where the parts of each cell begin.
         let mut starts = Vec::with_capacity(self.cells().len() + 1);
@@ -137,11 +137,20 @@ fn shapes(degree: usize) -> Vec<Option<Shape>> {
     CellKind::ALL.iter().map(|&kind| Shape::new(kind, degree)).collect()
 }
 
+/// Corners that a node lies between, ascending.
+fn key(between: &[u8], corners: &[u32]) -> [u32; 4] {
+    let mut key = [u32::MAX; 4];
+    key.iter_mut().zip(between).for_each(|(key, &k)| *key = corners[k as usize]);
+    key.sort_unstable();
+    key
+}
+
 /// Nodes by the points that they lie between.
 struct Nodes<'a> {
     mesh: &'a Mesh,
     shapes: &'a [Option<Shape>],
-    middles: BTreeMap<Vec<u32>, u32>,
+    /// Middles of edges and quads, by their corners in ascending order. Nothing but looked up in: its order is no part of a result.
+    middles: HashMap<[u32; 4], u32>,
     points: Vec<[f64; 3]>,
 }
 
@@ -158,11 +167,11 @@ impl<'a> Nodes<'a> {
         };
         let mut nodes = corners.to_vec();
         for between in &shape.nodes[corners.len()..] {
-            let mut key: Vec<u32> = between.iter().map(|&k| corners[k as usize]).collect();
-            key.sort_unstable();
-            // Of the points as the cell names them: in any names of these the place is the same.
             let next = self.points.len() as u32;
-            let node = *self.middles.entry(key).or_insert(next);
+            // That of a hex is in no other.
+            let node =
+                if between.len() > 4 { next } else { *self.middles.entry(key(between, corners)).or_insert(next) };
+            // Of the points as the cell names them: in any names of these the place is the same.
             if node == next {
                 let ends: Vec<u32> = between.iter().map(|&k| corners[k as usize]).collect();
                 self.points.push(mean(self.mesh, &ends));
@@ -197,22 +206,51 @@ impl Elements {
     pub fn mean_slopes(&self) -> (Vec<[u32; 2]>, Vec<[f64; 3]>) {
         let shapes = shapes(self.cells.degree);
         let volumes: Vec<f64> = parallel::collect(self.cells.len(), |e| self.cells.measure(&shapes, e));
-        let around = self.cells.by_node(|here, touching| {
-            let all: f64 = touching.iter().map(|&(e, _)| volumes[e]).sum();
+        let cells = &self.cells;
+        let prepare = |e, placed: &mut _| cells.place_all(&cells.shape(&shapes, e).at_nodes, e, placed);
+        let parts = cells.by_node(prepare, |here, touching, (pairs, around): &mut (Vec<[u32; 2]>, Vec<[f64; 3]>)| {
+            let all: f64 = touching.iter().map(|touching| volumes[touching.element]).sum();
             let others = self.cells.others(touching, |there| there != here);
             let mut slopes = vec![[0.0; 3]; others.len()];
-            for &(e, k) in touching {
-                let placed = self.cells.place(&self.cells.shape(&shapes, e).at_nodes[k], e);
-                for (j, there) in self.cells.nodes(e).iter().enumerate() {
-                    let Ok(place) = others.binary_search(there) else { continue };
+            for &Touching { element, node, prepared } in touching {
+                // Where slopes are the same everywhere there is one sample.
+                let placed = &prepared[node.min(prepared.len() - 1)];
+                for (j, there) in self.cells.nodes(element).iter().enumerate() {
+                    if *there == here {
+                        continue;
+                    }
                     let (_, slope) = placed.function(j);
-                    slopes[place].iter_mut().zip(slope).for_each(|(sum, slope)| *sum += volumes[e] / all * slope);
+                    slopes[rank(&others, *there)]
+                        .iter_mut()
+                        .zip(slope)
+                        .for_each(|(sum, slope)| *sum += volumes[element] / all * slope);
                 }
             }
-            others.into_iter().map(|there| [there, here]).zip(slopes).collect::<Vec<_>>()
+            pairs.extend(others.into_iter().map(|there| [there, here]));
+            around.extend(slopes);
         });
-        around.into_iter().flatten().unzip()
+        let (pairs, slopes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        (parallel::concat(pairs), parallel::concat(slopes))
     }
+}
+
+/// The place of a node among some that ascend: as many are before it. Unlike a search it has nothing to guess.
+fn rank(ascending: &[u32], node: u32) -> usize {
+    ascending.iter().map(|&other| u32::from(other < node)).sum::<u32>() as usize
+}
+
+/// So many nodes at least are worked on together, so that few elements are placed for two of their ranges.
+const WIDTH: usize = 1 << 12;
+
+/// Rows of a matrix: pairs, their blocks, and blocks on the diagonal.
+type Rows<const N: usize> = (Vec<[u32; 2]>, Vec<[[f64; N]; N]>, Vec<[[f64; N]; N]>);
+
+/// An element that has a node.
+struct Touching<'a, T> {
+    element: usize,
+    /// Which of its nodes it is.
+    node: usize,
+    prepared: &'a [T],
 }
 
 /// A sample of an element where it is.
@@ -326,6 +364,10 @@ impl Patch {
         Placed { sample, place, axes, duals, stretch }
     }
 
+    fn place_all<'a>(&self, samples: &'a [Sample], element: usize, placed: &mut Vec<Placed<'a>>) {
+        placed.extend(samples.iter().map(|sample| self.place(sample, element)));
+    }
+
     /// Where a placed sample is.
     fn at(&self, element: usize, placed: &Placed) -> At {
         let [a, b, _] = placed.axes;
@@ -369,33 +411,57 @@ impl Patch {
         samples.iter().map(|sample| sample.weight * self.place(sample, element).stretch.abs()).sum()
     }
 
-    /// What `each` makes of a node and the elements that have it, with its number among their nodes.
-    fn by_node<R: Send>(&self, each: impl Fn(u32, &[(usize, usize)]) -> R + Sync) -> Vec<R> {
-        let incidence = Incidence::new(self.points.len(), self.len(), |e| self.nodes(e));
-        let parts =
-            incidence.by_range(Vec::new, |touching: &mut Vec<(u32, usize, usize)>, range: Range<u32>, elements| {
-                touching.clear();
-                elements.for_each(|e| {
-                    let own = self.nodes(e).iter().enumerate().filter(|(_, v)| range.contains(v));
-                    touching.extend(own.map(|(k, &v)| (v, e, k)));
-                });
-                touching.sort_unstable();
-                let (mut next, mut made) = (0, Vec::with_capacity(range.len()));
-                for v in range {
-                    let end = next + touching[next..].partition_point(|t| t.0 <= v);
-                    let own: Vec<(usize, usize)> = touching[next..end].iter().map(|&(_, e, k)| (e, k)).collect();
-                    made.push(each(v, &own));
-                    next = end;
-                }
-                made
+    /// What `each` adds for a node and the elements that have it, ascending: for some nodes after the other. `prepare`: what it takes of an
+    /// element, once for those.
+    fn by_node<T: Send, R: Default + Send>(
+        &self,
+        prepare: impl Fn(usize, &mut Vec<T>) + Sync,
+        each: impl Fn(u32, &[Touching<T>], &mut R) + Sync,
+    ) -> Vec<R> {
+        let incidence = Incidence::with_width(WIDTH, self.points.len(), self.len(), |e| self.nodes(e));
+        let scratch = || (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        incidence.by_range(scratch, |(here, prepared, starts, places), range: Range<u32>, elements| {
+            here.clear();
+            prepared.clear();
+            // Where the nodes of the range start among what touches them, one further on.
+            starts.clear();
+            starts.resize(range.len() + 2, 0);
+            let own = |e: usize| {
+                let numbered = self.nodes(e).iter().enumerate().filter(|(_, v)| range.contains(v));
+                numbered.map(|(node, v)| (node, (v - range.start) as usize))
+            };
+            elements.for_each(|e| {
+                let first = prepared.len();
+                prepare(e, prepared);
+                here.push((e, first..prepared.len()));
+                own(e).for_each(|(_, v)| starts[v + 2] += 1);
             });
-        parts.into_iter().flatten().collect()
+            (2..starts.len()).for_each(|v| starts[v] += starts[v - 1]);
+            places.resize(starts[range.len() + 1], (0, 0));
+            for (number, (e, _)) in here.iter().enumerate() {
+                for (node, v) in own(*e) {
+                    places[starts[v + 1]] = (number, node);
+                    starts[v + 1] += 1;
+                }
+            }
+            let mut touching = Vec::new();
+            let mut made = R::default();
+            for (v, place) in range.zip(0..) {
+                touching.clear();
+                touching.extend(places[starts[place]..starts[place + 1]].iter().map(|&(number, node)| {
+                    let (element, own): &(usize, Range<usize>) = &here[number];
+                    Touching { element: *element, node, prepared: &prepared[own.clone()] }
+                }));
+                each(v, &touching, &mut made);
+            }
+            made
+        })
     }
 
     /// Nodes of elements, ascending.
-    fn others(&self, elements: &[(usize, usize)], is_one: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn others<T>(&self, elements: &[Touching<T>], is_one: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut others: Vec<u32> =
-            elements.iter().flat_map(|&(e, _)| self.nodes(e)).copied().filter(|&v| is_one(v)).collect();
+            elements.iter().flat_map(|touching| self.nodes(touching.element)).copied().filter(|&v| is_one(v)).collect();
         others.sort_unstable();
         others.dedup();
         others
@@ -424,46 +490,55 @@ impl Patch {
             sum.as_flattened_mut().iter_mut().zip(block.as_flattened()).for_each(|(sum, x)| *sum += weight * x);
         };
         let shapes = shapes(self.degree);
-        let rows = self.by_node(|here, touching| {
+        let prepare = |e, placed: &mut _| self.place_all(samples(self.shape(&shapes, e)), e, placed);
+        let parts = self.by_node(prepare, |here, touching, (pairs, blocks, diagonals): &mut Rows<N>| {
             let others = self.others(touching, |there| there > here);
             let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
-            for &(e, k) in touching {
-                for sample in samples(self.shape(&shapes, e)) {
-                    let placed = self.place(sample, e);
-                    let (at, weight) = (self.at(e, &placed), sample.weight * placed.stretch.abs());
-                    let own = placed.function(k);
-                    for (j, &there) in self.nodes(e).iter().enumerate().filter(|(_, there)| **there >= here) {
+            for &Touching { element, node, prepared } in touching {
+                for placed in prepared {
+                    let (at, weight) = (self.at(element, placed), placed.sample.weight * placed.stretch.abs());
+                    let own = placed.function(node);
+                    for (j, &there) in self.nodes(element).iter().enumerate().filter(|(_, there)| **there >= here) {
                         let block = block(&at, &own, &placed.function(j));
-                        let sum = others.binary_search(&there).map_or(&mut diagonal, |place| &mut row[place]);
+                        let sum = if there == here { &mut diagonal } else { &mut row[rank(&others, there)] };
                         add(sum, weight, block);
                     }
                 }
             }
-            (diagonal, others, row)
-        });
-        let count = rows.iter().map(|(_, others, _)| others.len()).sum();
-        let (mut pairs, mut blocks) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (here, (_, others, row)) in (0..).zip(&rows) {
             pairs.extend(others.iter().map(|&there| [here, there]));
-            blocks.extend_from_slice(row);
+            blocks.extend(row);
+            diagonals.push(diagonal);
+        });
+        let (mut pairs, mut blocks, mut diagonal) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            pairs.push(part.0);
+            blocks.push(part.1);
+            diagonal.push(part.2);
         }
-        Matrix { pairs, blocks, diagonal: rows.into_iter().map(|(diagonal, ..)| diagonal).collect() }
+        Matrix { pairs: parallel::concat(pairs), blocks: blocks.concat(), diagonal: diagonal.concat() }
     }
 
     /// The loads `∫ density × function` of the nodes. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.
     pub fn loads<const N: usize>(&self, density: impl Fn(&At) -> [f64; N] + Sync) -> Vec<[f64; N]> {
         let shapes = shapes(self.degree);
-        self.by_node(|_, touching| {
-            let mut load = [0.0; N];
-            for &(e, k) in touching {
-                for sample in &self.shape(&shapes, e).values {
-                    let placed = self.place(sample, e);
-                    let weight = sample.weight * placed.stretch.abs() * sample.nodes[k].0;
-                    load.iter_mut().zip(density(&self.at(e, &placed))).for_each(|(load, x)| *load += weight * x);
+        let prepare = |e: usize, own: &mut Vec<[f64; N]>| {
+            let (first, count) = (own.len(), self.nodes(e).len());
+            own.resize(first + count, [0.0; N]);
+            for sample in &self.shape(&shapes, e).values {
+                let placed = self.place(sample, e);
+                let (density, weight) = (density(&self.at(e, &placed)), sample.weight * placed.stretch.abs());
+                for (load, (value, _)) in own[first..].iter_mut().zip(&sample.nodes) {
+                    load.iter_mut().zip(density).for_each(|(load, x)| *load += weight * value * x);
                 }
             }
-            load
-        })
+        };
+        let parts = self.by_node(prepare, |_, touching, loads: &mut Vec<[f64; N]>| {
+            loads.push(touching.iter().fold([0.0; N], |mut load, Touching { node, prepared, .. }| {
+                load.iter_mut().zip(prepared[*node]).for_each(|(load, x)| *load += x);
+                load
+            }));
+        });
+        parts.concat()
     }
 
     /// The integral of what `of` makes of the `values` of the nodes, shape [nodes × N], as they are in between. Cost O(nodes of all elements), in

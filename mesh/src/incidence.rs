@@ -8,7 +8,7 @@
 use crate::parallel;
 use std::ops::Range;
 
-/// The fewest vertices a range: their rows of about 16 numbers fill a part of a second-level cache.
+/// The fewest vertices a range, where they are not many: their rows of about 16 numbers fill a part of a second-level cache.
 const LEAST_WIDTH: usize = 1 << 10;
 /// The most ranges: their counters, one set a chunk, stay in a second-level cache.
 const MOST_RANGES: usize = 1 << 14;
@@ -44,7 +44,17 @@ impl Incidence {
         count: usize,
         corners: impl Fn(usize) -> C + Sync,
     ) -> Incidence {
-        let width_log = vertices.div_ceil(MOST_RANGES).max(LEAST_WIDTH).next_power_of_two().ilog2();
+        Incidence::with_width(LEAST_WIDTH, vertices, count, corners)
+    }
+
+    /// The same with `width` vertices a range at least.
+    pub(crate) fn with_width<C: AsRef<[u32]>>(
+        width: usize,
+        vertices: usize,
+        count: usize,
+        corners: impl Fn(usize) -> C + Sync,
+    ) -> Incidence {
+        let width_log = vertices.div_ceil(MOST_RANGES).max(width).next_power_of_two().ilog2();
         let ranges = vertices.div_ceil(1 << width_log);
         let chunk = count.div_ceil(4 * rayon::current_num_threads()).clamp(LEAST_CHUNK, MOST_CHUNK);
         let list = |first: usize| {

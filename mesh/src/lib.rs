@@ -39,7 +39,7 @@ pub use graph::Graph;
 pub use levels::Levels;
 pub use measure::{Laplacian, mean_edge_length};
 pub use mesh::{Field, Group, Mesh};
-pub use multigrid::{Level, coarse_levels};
+pub use multigrid::Multigrid;
 pub use order::{Curve, Permutation};
 pub use partition::{Cut, Part, Partition};
 pub use sort::group;

@@ -175,7 +175,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Xpbd>(11);
     check::<ShallowWater>(10);
     check::<Airfoil>(9);
-    check::<Poisson>(12);
+    check::<Poisson>(19);
     check::<Elasticity>(12);
 }
 

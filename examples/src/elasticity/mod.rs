@@ -1,19 +1,19 @@
 //! Linear elasticity: how far a part gives under loads, and the stresses in it, by finite elements.
 //!
-//! Elements of degree 1 or 2 give a symmetric matrix of 3×3 blocks `A = D - F - B`: its diagonal, and what comes from neighbors that are
-//! earlier and later in the order. Conjugate gradients solve it, with symmetric block Gauss–Seidel as preconditioner, one sweep backward and one
-//! forward an iteration (Eisenstat, 1981), as [`poisson`](crate::poisson) has it. The equation is that of [`elasticity`], where
+//! Elements of degree 1 or 2 give a symmetric matrix of 3×3 blocks. Conjugate gradients solve it, with a V-cycle of multigrid as preconditioner:
+//! the coarse [levels](Multigrid::elastic) are parts beside the mesh, whose vertices move and turn. The equation is that of [`elasticity`], where
 //! displacements that are known are no unknowns.
 
 mod checks;
 
+use crate::gradients::{Rows, conjugate_gradients, transposed};
 use crate::sides::{Said, faces, said};
 use anyhow::{Result, bail};
-use meshweft::nalgebra::{Matrix3, Vector3};
-use meshweft::{Key, Order, Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::nalgebra::Vector3;
+use meshweft::{Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
-use meshweft_mesh::{At, Elements, Mesh};
-use meshweft_physics::{Elastic, Equation, Support, Symmetric, elasticity};
+use meshweft_mesh::{At, Elements, Mesh, Multigrid};
+use meshweft_physics::{Elastic, Equation, Support, elasticity};
 use std::sync::Arc;
 
 /// How far the drawn displacement of the largest is, over the extent of the part.
@@ -35,29 +35,9 @@ record! {
     }
 }
 
-record! {
-    /// How far conjugate gradients are.
-    pub struct Progress<R> {
-        /// The square of the largest residual that a step began with, preconditioned.
-        first: R,
-        /// That of the present one.
-        missing: R,
-        /// The square of the present direction in the norm of the equation.
-        curvature: R,
-        /// The square of the residual after the next iteration.
-        next: R,
-        /// How far to go along the direction.
-        stride: R,
-        /// How much of the direction to keep.
-        keep: R,
-        /// The largest displacement, m.
-        largest: R,
-    }
-}
-
-vertex! {
-    /// A node.
-    pub struct Node<R> {
+conjugate_gradients! {
+    for Elasticity, Parameters: displacement: Vector3<R>, Rows<R>, 3;
+    vertex {
         /// How far it is displaced, m; within a step what sweeps solve for.
         shared displacement: Vector3<R>,
         /// Stress, Pa: xx, yy, zz, xy, yz and xz.
@@ -68,172 +48,53 @@ vertex! {
         drawn: Vector3<R>,
         /// Where it is at rest, m.
         rest: Vector3<R>,
-        /// The right-hand side.
-        load: Vector3<R>,
-        /// The block on the diagonal of the matrix.
-        diagonal: Symmetric<R>,
-        /// Its inverse.
-        inverse: Symmetric<R>,
-        /// The solution so far.
-        solved: Vector3<R>,
-        /// The residual over the diagonal, preconditioned.
-        missing: Vector3<R>,
-        /// Where to go.
-        direction: Vector3<R>,
-        /// What a sweep backward makes of that.
-        backward: Vector3<R>,
-        /// What neighbors that come earlier have added in the sweep forward.
-        earlier: Vector3<R>,
-        /// What the equation makes of the direction.
-        image: Vector3<R>,
     }
-}
-
-record! {
-    /// The rows of a block.
-    pub struct Rows<R> {
-        /// The first.
-        x: Vector3<R>,
-        /// The second.
-        y: Vector3<R>,
-        /// The third.
-        z: Vector3<R>,
+    globals {
+        /// The largest displacement, m.
+        largest: R,
     }
-}
-
-impl<R: Real> Rows<R> {
-    #[inline(always)]
-    fn times(self, v: Vector3<R>) -> Vector3<R> {
-        let dot = |row: Vector3<R>| row.x * v.x + row.y * v.y + row.z * v.z;
-        Vector3::new(dot(self.x), dot(self.y), dot(self.z))
+    stars {
+        /// Nodes that share an element, and how the mean slope depends on the difference.
+        pub Slopes[1]: Vector3<R>;
     }
-}
+    kernels {
+        /// What strains it, and where it is drawn.
+        update Strain |p, own, around| {
+            let zero = R::lit(0.0);
+            let none = [Vector3::new(zero, zero, zero); 3];
+            let [x, y, z] = around.fold(Slopes, none, |sums: [Vector3<R>; 3], [other], slope| {
+                let by = other.displacement - own.displacement;
+                [sums[0] + slope * by.x, sums[1] + slope * by.y, sums[2] + slope * by.z]
+            });
+            let (two, spread) = (R::lit(2.0) * p.shear, p.bulk * (x.x + y.y + z.z));
+            let [xx, yy] = [two * x.x + spread, two * y.y + spread];
+            // Of a mesh in a plane nothing changes across it, and nothing or the spread pushes there.
+            let zz = p.across * (two * z.z + spread);
+            let [xy, xz, yz] = [p.shear * (x.y + y.x), p.shear * (x.z + z.x), p.shear * (y.z + z.y)];
+            let difference = (xx - yy) * (xx - yy) + (yy - zz) * (yy - zz) + (zz - xx) * (zz - xx);
+            let von_mises = (R::lit(0.5) * difference + R::lit(3.0) * (xy * xy + xz * xz + yz * yz)).sqrt();
+            let fitted = R::select(zero.less(p.globals.largest), p.drawn / p.globals.largest, zero);
+            let times = R::select(zero.less(p.exaggerate), p.exaggerate, fitted);
+            let drawn = own.rest + own.displacement * times;
+            Node { stress: [xx, yy, zz, xy, yz, xz], von_mises, drawn, ..own }
+        };
 
-stars! {
-    /// Nodes that share an element, and the rows of minus the block of the matrix.
-    pub Pairs[1]: Rows<R>;
-    /// The same, and how the mean slope depends on the difference.
-    pub Slopes[1]: Vector3<R>;
-}
+        /// The largest displacement.
+        max Largest("largest displacement", "m") |_, own, _| own.displacement.dot(&own.displacement).sqrt();
 
-kernels! {
-    for Elasticity: Node, Parameters, Progress;
+        /// The largest stress.
+        max Stressed("largest von Mises stress", "Pa") |_, own, _| own.von_mises;
 
-    /// The residual that a step starts from; nothing is solved for yet.
-    update Begin |_, own, around| {
-        let known = own.load + around.sum(Pairs, |[other], block| block.times(other.displacement));
-        let missing = own.inverse.times(known) - own.displacement;
-        let zero = Vector3::zeros();
-        let solved = own.displacement;
-        Node { displacement: zero, solved, missing, direction: zero, backward: zero, image: zero, ..own }
-    };
-
-    /// Preconditions it: all neighbors that come later are still zero.
-    update Precondition |_, own, around| {
-        let earlier = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
-        let missing = own.missing + earlier;
-        Node { displacement: missing, missing, earlier, ..own }
-    };
-
-    /// Takes the step that was found, turns, and sweeps backward.
-    update Backward |p, own, around| {
-        let Progress { stride, keep, .. } = p.globals;
-        let missing = own.missing - own.image * stride;
-        let direction = missing + own.direction * keep;
-        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
-        let backward = direction + (neighbors - own.earlier);
-        let solved = own.solved + own.backward * stride;
-        Node { displacement: backward, solved, missing, direction, backward, ..own }
-    };
-
-    /// Sweeps forward. What later neighbors add is `backward - direction`.
-    update Forward |_, own, around| {
-        let rest = own.direction - own.backward;
-        let neighbors = own.inverse.times(around.sum(Pairs, |[other], block| block.times(other.displacement)));
-        let earlier = neighbors + rest;
-        let forward = rest + earlier;
-        Node { displacement: forward, earlier, image: own.backward + forward, ..own }
-    };
-
-    /// Takes the last step.
-    map End |p, own| {
-        let displacement = own.solved + own.backward * p.globals.stride;
-        Node { displacement, solved: displacement, ..own }
-    };
-
-    /// What strains it, and where it is drawn.
-    update Strain |p, own, around| {
-        let zero = R::lit(0.0);
-        let none = [Vector3::new(zero, zero, zero); 3];
-        let [x, y, z] = around.fold(Slopes, none, |sums: [Vector3<R>; 3], [other], slope| {
-            let by = other.displacement - own.displacement;
-            [sums[0] + slope * by.x, sums[1] + slope * by.y, sums[2] + slope * by.z]
-        });
-        let (two, spread) = (R::lit(2.0) * p.shear, p.bulk * (x.x + y.y + z.z));
-        let [xx, yy] = [two * x.x + spread, two * y.y + spread];
-        // Of a mesh in a plane nothing changes across it, and nothing or the spread pushes there.
-        let zz = p.across * (two * z.z + spread);
-        let [xy, xz, yz] = [p.shear * (x.y + y.x), p.shear * (x.z + z.x), p.shear * (y.z + z.y)];
-        let difference = (xx - yy) * (xx - yy) + (yy - zz) * (yy - zz) + (zz - xx) * (zz - xx);
-        let von_mises = (R::lit(0.5) * difference + R::lit(3.0) * (xy * xy + xz * xz + yz * yz)).sqrt();
-        let fitted = R::select(zero.less(p.globals.largest), p.drawn / p.globals.largest, zero);
-        let times = R::select(zero.less(p.exaggerate), p.exaggerate, fitted);
-        let drawn = own.rest + own.displacement * times;
-        Node { stress: [xx, yy, zz, xy, yz, xz], von_mises, drawn, ..own }
-    };
-
-    /// The square of the residual.
-    sum Square |_, own, _| own.missing.dot(&own.diagonal.times(own.missing));
-
-    /// The square of the direction in the norm of the equation.
-    sum Curvature |_, own, _| own.direction.dot(&own.diagonal.times(own.image));
-
-    /// The square of the residual after the next iteration.
-    sum Next |p, own, _| {
-        let missing = own.missing - own.image * p.globals.stride;
-        missing.dot(&own.diagonal.times(missing))
-    };
-
-    /// Where to start.
-    scalar Start |p| {
-        let Progress { first, missing, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { first: first.max(missing), stride: zero, keep: zero, ..p.globals }
-    };
-
-    /// How far to go. Where nothing is missing any more the curvature may be zero, too.
-    scalar Stride |p| {
-        let Progress { missing, curvature, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { stride: R::select(zero.less(curvature), missing / curvature, zero), ..p.globals }
-    };
-
-    /// How much of the direction to keep.
-    scalar Turn |p| {
-        let Progress { missing, next, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { keep: R::select(zero.less(missing), next / missing, zero), missing: next, ..p.globals }
-    };
-
-    /// Whether the residual is small enough.
-    test Arrived[square] |p| p.globals.missing.at_most(square * p.globals.first);
-
-    /// The largest displacement.
-    max Largest("largest displacement", "m") |_, own, _| own.displacement.dot(&own.displacement).sqrt();
-
-    /// The largest stress.
-    max Stressed("largest von Mises stress", "Pa") |_, own, _| own.von_mises;
-
-    /// Half of what the loads have done, the energy that is stored where nothing is held away from where it was.
-    sum Work("work of the loads", "J") |_, own, _| R::lit(0.5) * own.load.dot(&own.displacement);
+        /// Half of what the loads have done, the energy that is stored where nothing is held away from where it was.
+        sum Work("work of the loads", "J") |_, own, _| R::lit(0.5) * own.load.dot(&own.solved);
+    }
 }
 
 /// A solid that gives.
 #[derive(Clone)]
 pub struct Elasticity {
     equation: Arc<Equation<3>>,
-    /// Both ways of each pair, and minus the block of the matrix in the row of the second.
-    pairs: Arc<Vec<[u32; 2]>>,
+    levels: Arc<Multigrid<3>>,
     around: Arc<Vec<[u32; 2]>>,
     slopes: Arc<Vec<[f64; 3]>>,
     dimension: usize,
@@ -344,7 +205,7 @@ impl Elasticity {
         lone.for_each(|block| *block = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         let (around, slopes) = elements.mean_slopes();
         Ok(Elasticity {
-            pairs: Arc::new(equation.matrix.pairs.iter().flat_map(|&[i, j]| [[j, i], [i, j]]).collect()),
+            levels: Arc::new(Multigrid::elastic(&equation.matrix, mesh.points(), dimension)),
             equation: Arc::new(equation),
             around: Arc::new(around),
             slopes: Arc::new(slopes),
@@ -364,69 +225,49 @@ impl Program for Elasticity {
         Parameters { bulk, shear, across, exaggerate, drawn: DRAWN * self.extent }
     }
 
+    fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
+        self.levels.points.clone()
+    }
+
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let (equation, slopes) = (self.equation.clone(), self.slopes.clone());
-        stars.add_directed(Pairs, self.pairs.clone(), move |i| {
-            let block = equation.matrix.blocks[i.element / 2].map(|row| -Vector3::from(row));
-            // Across the diagonal it is transposed.
-            let column = |k: usize| Vector3::from(block.map(|row| row[k]));
-            let [x, y, z] = if i.element.is_multiple_of(2) { block } else { [column(0), column(1), column(2)] };
-            Rows { x, y, z }
-        });
+        add_levels(&self.levels, stars);
+        let slopes = self.slopes.clone();
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
         Ok(())
     }
 
     fn initial(&self, mesh: &Mesh, v: u32) -> Node<f64> {
         let v = v as usize;
-        let Equation { matrix, loads, held } = &*self.equation;
         let zero = Vector3::zeros();
-        let displacement = Vector3::from(held[v].map(|held| held.unwrap_or(0.0)));
-        let symmetric = |m: &Matrix3<f64>| Symmetric {
-            xx: m[(0, 0)],
-            yy: m[(1, 1)],
-            zz: m[(2, 2)],
-            xy: m[(0, 1)],
-            xz: m[(0, 2)],
-            yz: m[(1, 2)],
-        };
-        let block = Matrix3::from(matrix.diagonal[v]);
-        let inverse = block.try_inverse().unwrap_or_else(Matrix3::identity);
-        let rest = Vector3::from(mesh.points()[v]);
-        Node {
-            displacement,
+        let mut node = Node {
+            displacement: zero,
             stress: [0.0; 6],
             von_mises: 0.0,
-            drawn: rest,
-            rest,
-            load: Vector3::from(loads[v]),
-            diagonal: symmetric(&block),
-            inverse: symmetric(&inverse),
-            solved: displacement,
+            drawn: zero,
+            rest: zero,
+            load: zero,
+            scale: Rows { x: zero, y: zero, z: zero },
+            solved: zero,
             missing: zero,
             direction: zero,
-            backward: zero,
-            earlier: zero,
             image: zero,
+            kept: zero,
+        };
+        if let Some(&place) = mesh.points().get(v) {
+            let Equation { loads, held, .. } = &*self.equation;
+            (node.rest, node.drawn) = (Vector3::from(place), Vector3::from(place));
+            node.displacement = Vector3::from(held[v].map(|held| held.unwrap_or(0.0)));
+            node.scale = Rows::from(self.levels.scales[v]);
+            node.load = Rows::from(transposed(&self.levels.scales[v])) * Vector3::from(loads[v]);
+            node.solved = Rows::from(self.levels.roots[v]) * node.displacement;
         }
+        node
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.jacobi(Begin, 1);
-        stages.sweep(Precondition, 1);
-        stages.reduce(Square, |g| &mut g.missing);
-        stages.scalar(Start);
-        stages.until(Arrived { square: self.options.tolerance.powi(2) }, self.options.rounds, |stages| {
-            stages.sweep_backward(Backward, 1);
-            stages.sweep(Forward, 1);
-            stages.reduce(Curvature, |g| &mut g.curvature);
-            stages.scalar(Stride);
-            stages.reduce(Next, |g| &mut g.next);
-            stages.scalar(Turn);
-        });
-        stages.map(End);
+        solve(&self.levels, self.options.tolerance, self.options.rounds, stages);
         stages.reduce(Largest, |g| &mut g.largest);
-        stages.jacobi(Strain, 1);
+        stages.on(0, |stages| stages.sweep(Strain, 1));
     }
 }
 

@@ -1,19 +1,18 @@
 //! Poisson's equation: the steady state of what diffuses, by finite elements.
 //!
-//! Elements of degree 1 or 2 give a symmetric matrix `A = D - F - B`: its diagonal, and what comes from neighbors that are earlier and later in
-//! the order. Conjugate gradients solve it, with symmetric Gauss–Seidel as preconditioner; as in [`heat`](crate::heat::Implicit) an
-//! iteration is one sweep backward and one forward (Eisenstat, SIAM J. Sci. Stat. Comput. 2, 1981). The equation is that of
-//! [`diffusion`], where values that are known are no unknowns.
+//! Elements of degree 1 or 2 give a symmetric matrix. Conjugate gradients solve it, with a V-cycle of multigrid as preconditioner: the coarse
+//! [levels](Multigrid) are parts beside the mesh. The equation is that of [`diffusion`], where values that are known are no unknowns.
 
 mod checks;
 
+use crate::gradients::conjugate_gradients;
 use crate::sides::{Said, faces, said};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Key, Order, Program, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
-use meshweft_mesh::{At, Elements, Mesh};
-use meshweft_physics::{Condition, diffusion};
+use meshweft_mesh::{At, Elements, Mesh, Multigrid};
+use meshweft_physics::{Condition, Equation, diffusion};
 use std::sync::Arc;
 
 record! {
@@ -24,161 +23,42 @@ record! {
     }
 }
 
-record! {
-    /// How far conjugate gradients are.
-    pub struct Progress<R> {
-        /// The square of the largest residual that a step began with, preconditioned.
-        first: R,
-        /// That of the present one.
-        missing: R,
-        /// The square of the present direction in the norm of the equation.
-        curvature: R,
-        /// The square of the residual after the next iteration.
-        next: R,
-        /// How far to go along the direction.
-        stride: R,
-        /// How much of the direction to keep.
-        keep: R,
-    }
-}
-
-vertex! {
-    /// A node.
-    pub struct Node<R> {
+conjugate_gradients! {
+    for Poisson, Parameters: value: R, R, 1;
+    vertex {
         /// The solution; within a step what sweeps solve for.
         shared value: R,
         /// What flows through a square meter.
         flux: Vector3<R>,
-        /// The right-hand side.
-        load: R,
-        /// The diagonal of the matrix.
-        diagonal: R,
-        /// The solution so far.
-        solved: R,
-        /// The residual over the diagonal, preconditioned.
-        missing: R,
-        /// Where to go.
-        direction: R,
-        /// What a sweep backward makes of that.
-        backward: R,
-        /// What neighbors that come earlier have added in the sweep forward.
-        earlier: R,
-        /// What the equation makes of the direction.
-        image: R,
     }
-}
+    globals {}
+    stars {
+        /// Nodes that share an element, and how the mean slope depends on the difference.
+        pub Slopes[1]: Vector3<R>;
+    }
+    kernels {
+        /// What flows.
+        update Flow |p, own, around| {
+            let slope = around.sum(Slopes, |[other], slope| slope * (other.value - own.value));
+            Node { flux: slope * (R::lit(0.0) - p.conductivity), ..own }
+        };
 
-stars! {
-    /// Nodes that share an element, and minus the entry of the matrix.
-    pub Pairs[1]: R;
-    /// The same, and how the mean slope depends on the difference.
-    pub Slopes[1]: Vector3<R>;
-}
+        /// The smallest value.
+        min Smallest("smallest value", "") |_, own, _| own.value;
 
-kernels! {
-    for Poisson: Node, Parameters, Progress;
+        /// The largest value.
+        max Largest("largest value", "") |_, own, _| own.value;
 
-    /// The residual that a step starts from; nothing is solved for yet.
-    update Begin |_, own, around| {
-        let known = own.load + around.sum(Pairs, |[other], weight| weight * other.value);
-        let missing = known / own.diagonal - own.value;
-        let zero = R::lit(0.0);
-        Node { value: zero, solved: own.value, missing, direction: zero, backward: zero, image: zero, ..own }
-    };
-
-    /// Preconditions it: all neighbors that come later are still zero.
-    update Precondition |_, own, around| {
-        let earlier = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
-        let missing = own.missing + earlier;
-        Node { value: missing, missing, earlier, ..own }
-    };
-
-    /// Takes the step that was found, turns, and sweeps backward.
-    update Backward |p, own, around| {
-        let Progress { stride, keep, .. } = p.globals;
-        let missing = own.missing - stride * own.image;
-        let direction = missing + keep * own.direction;
-        let neighbors = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
-        let backward = direction + (neighbors - own.earlier);
-        Node { value: backward, solved: own.solved + stride * own.backward, missing, direction, backward, ..own }
-    };
-
-    /// Sweeps forward. What later neighbors add is `backward - direction`.
-    update Forward |_, own, around| {
-        let rest = own.direction - own.backward;
-        let neighbors = around.sum(Pairs, |[other], weight| weight * other.value) / own.diagonal;
-        let earlier = neighbors + rest;
-        let forward = rest + earlier;
-        Node { value: forward, earlier, image: own.backward + forward, ..own }
-    };
-
-    /// Takes the last step.
-    map End |p, own| {
-        let value = own.solved + p.globals.stride * own.backward;
-        Node { value, solved: value, ..own }
-    };
-
-    /// What flows.
-    update Flow |p, own, around| {
-        let slope = around.sum(Slopes, |[other], slope| slope * (other.value - own.value));
-        Node { flux: slope * (R::lit(0.0) - p.conductivity), ..own }
-    };
-
-    /// The square of the residual.
-    sum Square |_, own, _| own.diagonal * own.missing * own.missing;
-
-    /// The square of the direction in the norm of the equation.
-    sum Curvature |_, own, _| own.diagonal * own.direction * own.image;
-
-    /// The square of the residual after the next iteration.
-    sum Next |p, own, _| {
-        let missing = own.missing - p.globals.stride * own.image;
-        own.diagonal * missing * missing
-    };
-
-    /// Where to start.
-    scalar Start |p| {
-        let Progress { first, missing, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { first: first.max(missing), stride: zero, keep: zero, ..p.globals }
-    };
-
-    /// How far to go. Where nothing is missing any more the curvature may be zero, too.
-    scalar Stride |p| {
-        let Progress { missing, curvature, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { stride: R::select(zero.less(curvature), missing / curvature, zero), ..p.globals }
-    };
-
-    /// How much of the direction to keep.
-    scalar Turn |p| {
-        let Progress { missing, next, .. } = p.globals;
-        let zero = R::lit(0.0);
-        Progress { keep: R::select(zero.less(missing), next / missing, zero), missing: next, ..p.globals }
-    };
-
-    /// Whether the residual is small enough.
-    test Arrived[square] |p| p.globals.missing.at_most(square * p.globals.first);
-
-    /// The smallest value.
-    min Smallest("smallest value", "") |_, own, _| own.value;
-
-    /// The largest value.
-    max Largest("largest value", "") |_, own, _| own.value;
-
-    /// The largest flux.
-    max Fastest("largest flux", "") |_, own, _| own.flux.dot(&own.flux).sqrt();
+        /// The largest flux.
+        max Fastest("largest flux", "") |_, own, _| own.flux.dot(&own.flux).sqrt();
+    }
 }
 
 /// Poisson's equation on a mesh.
 #[derive(Clone)]
 pub struct Poisson {
-    /// Loads and diagonal of each node.
-    nodes: Arc<Vec<[f64; 2]>>,
-    /// Values that are known.
-    held: Arc<Vec<[Option<f64>; 1]>>,
-    pairs: Arc<Vec<[u32; 2]>>,
-    weights: Arc<Vec<f64>>,
+    equation: Arc<Equation<1>>,
+    levels: Arc<Multigrid<1>>,
     around: Arc<Vec<[u32; 2]>>,
     slopes: Arc<Vec<[f64; 3]>>,
     options: PoissonOptions,
@@ -265,15 +145,11 @@ impl Poisson {
             bail!("nothing is held: hold a value somewhere, as in values=xmin=0, or exchange with what is outside");
         }
         let (around, slopes) = elements.mean_slopes();
-        // A node of no element has no equation.
-        let diagonal = |d: &[[f64; 1]; 1]| if d[0][0] > 0.0 { d[0][0] } else { 1.0 };
-        let nodes = equation.loads.iter().zip(&equation.matrix.diagonal).map(|(load, d)| [load[0], diagonal(d)]);
-        let weights = equation.matrix.blocks.iter().map(|block| -block[0][0]);
+        let mesh = elements.mesh();
+        let levels = Multigrid::scalar(&equation.matrix, mesh.points(), mesh.dimension());
         Ok(Poisson {
-            nodes: Arc::new(nodes.collect()),
-            held: Arc::new(equation.held),
-            weights: Arc::new(weights.collect()),
-            pairs: Arc::new(equation.matrix.pairs),
+            equation: Arc::new(equation),
+            levels: Arc::new(levels),
             around: Arc::new(around),
             slopes: Arc::new(slopes),
             options: options.clone(),
@@ -286,36 +162,42 @@ impl Program for Poisson {
         Parameters { conductivity: self.options.conductivity }
     }
 
+    fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
+        self.levels.points.clone()
+    }
+
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-        let (weights, slopes) = (self.weights.clone(), self.slopes.clone());
-        stars.add_shared(Pairs, self.pairs.clone(), move |i| weights[i.element]);
+        add_levels(&self.levels, stars);
+        let slopes = self.slopes.clone();
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
         Ok(())
     }
 
     fn initial(&self, _mesh: &Mesh, v: u32) -> Node<f64> {
-        let [load, diagonal] = self.nodes[v as usize];
-        let value = self.held[v as usize][0].unwrap_or(0.0);
-        let [missing, direction, backward, earlier, image] = [0.0; 5];
-        let flux = Vector3::zeros();
-        Node { value, flux, load, diagonal, solved: value, missing, direction, backward, earlier, image }
+        let (zero, flux) = (0.0, Vector3::zeros());
+        let mut node = Node {
+            value: zero,
+            flux,
+            load: zero,
+            scale: 1.0,
+            solved: zero,
+            missing: zero,
+            direction: zero,
+            image: zero,
+            kept: zero,
+        };
+        let Equation { loads, held, .. } = &*self.equation;
+        if let (Some(load), Some(held)) = (loads.get(v as usize), held.get(v as usize)) {
+            let ([[scale]], [[root]]) = (self.levels.scales[v as usize], self.levels.roots[v as usize]);
+            node.value = held[0].unwrap_or(0.0);
+            (node.load, node.scale, node.solved) = (scale * load[0], scale, root * node.value);
+        }
+        node
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        stages.jacobi(Begin, 1);
-        stages.sweep(Precondition, 1);
-        stages.reduce(Square, |g| &mut g.missing);
-        stages.scalar(Start);
-        stages.until(Arrived { square: self.options.tolerance.powi(2) }, self.options.rounds, |stages| {
-            stages.sweep_backward(Backward, 1);
-            stages.sweep(Forward, 1);
-            stages.reduce(Curvature, |g| &mut g.curvature);
-            stages.scalar(Stride);
-            stages.reduce(Next, |g| &mut g.next);
-            stages.scalar(Turn);
-        });
-        stages.map(End);
-        stages.jacobi(Flow, 1);
+        solve(&self.levels, self.options.tolerance, self.options.rounds, stages);
+        stages.on(0, |stages| stages.sweep(Flow, 1));
     }
 }
 
