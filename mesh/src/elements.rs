@@ -7,6 +7,7 @@ use crate::cell::{CellKind, Cells};
 use crate::dual::Groups;
 use crate::error::{Error, Result};
 use crate::incidence::Incidence;
+use crate::measure::{cross, dot};
 use crate::mesh::{Group, Mesh};
 use crate::parallel;
 pub use matrix::Matrix;
@@ -194,13 +195,13 @@ impl Elements {
         &self.cells
     }
 
-    /// The faces of the boundary.
+    /// The faces of the boundary: of a solid its facets, of a surface its edges, of a line its ends.
     pub fn rim(&self) -> &Patch {
         &self.rim
     }
 
     /// How the mean slope at a node depends on the values of the others: `Σ (value there - value here) × slope` over the pairs [there, here].
-    /// Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the volumes. Cost O(nodes of all cells).
+    /// Shapes [pairs × 2] and [pairs × 3], slopes in 1/m. Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the volumes. Cost O(nodes of all cells).
     ///
     /// Source: Zienkiewicz and Zhu, A simple error estimator and adaptive procedure, 1987: means of what is constant by cell.
     pub fn mean_slopes(&self) -> (Vec<[u32; 2]>, Vec<[f64; 3]>) {
@@ -273,14 +274,6 @@ impl Placed<'_> {
     }
 }
 
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
 /// The vectors dual to the first `dimension` axes, and what these span.
 fn duals(axes: [[f64; 3]; 3], dimension: usize) -> ([[f64; 3]; 3], f64) {
     let [a, b, c] = axes;
@@ -330,7 +323,8 @@ impl Patch {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
-    /// Calls `each` with every node of every element, and where that is.
+    /// Calls `each` with every node of every element, element after element, and where that is: the place of the node, and of a face the way out in its
+    /// middle. Cost O(nodes of all elements).
     pub fn each_node(&self, mut each: impl FnMut(u32, &At)) {
         let shapes = shapes(self.degree);
         for e in 0..self.len() {
@@ -476,7 +470,7 @@ impl Patch {
         self.assemble(|shape| &shape.slopes, |at, a, b| form(at, a.1, b.1))
     }
 
-    /// The matrix of `∫ form × function of one node × function of another`. Cost as of [`stiffness`](Patch::stiffness).
+    /// The matrix of `∫ form × function of one node × function of another`, for `N` unknowns a node: `form` in kg/m³ makes masses in kg. Cost as of [`stiffness`](Patch::stiffness).
     pub fn mass<const N: usize>(&self, form: impl Fn(&At) -> [[f64; N]; N] + Sync) -> Matrix<N> {
         self.assemble(|shape| &shape.values, |at, a, b| form(at).map(|row| row.map(|x| x * (a.0 * b.0))))
     }
@@ -518,7 +512,7 @@ impl Patch {
         Matrix { pairs: parallel::concat(pairs), blocks: blocks.concat(), diagonal: diagonal.concat() }
     }
 
-    /// The loads `∫ density × function` of the nodes. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.
+    /// The loads `∫ density × function` of the nodes, for `N` unknowns a node: `density` in N/m³ makes forces in N. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.
     pub fn loads<const N: usize>(&self, density: impl Fn(&At) -> [f64; N] + Sync) -> Vec<[f64; N]> {
         let shapes = shapes(self.degree);
         let prepare = |e: usize, own: &mut Vec<[f64; N]>| {

@@ -202,13 +202,14 @@ mod tests {
         Setting { name: "dt", about: "", kind: Kind::Number { default: 0.5, unit: "s", range: [0.0, 1.0] } },
         Setting { name: "method", about: "", kind: Kind::Choice(&["in-place", "explicit"]) },
         Setting { name: "over", about: "", kind: Kind::Mesh },
+        Setting { name: "fixed", about: "", kind: Kind::Text { default: "left", form: "SIDE, .." } },
     ];
 
     #[test]
     fn wrong_names_and_values_are_refused_with_a_way_out() {
         let mut settings = Settings::new(KNOWN);
         for (name, text, says) in [
-            ("dd", "1", "did you mean `dt`? there are dt, method, over"),
+            ("dd", "1", "did you mean `dt`? there are dt, method, over, fixed"),
             ("dt", "fast", "no number"),
             ("dt", "NaN", "out of range"),
             ("dt", "1.5", "0 to 1 s"),
@@ -226,6 +227,11 @@ mod tests {
             assert_eq!(settings.mesh("over"), mesh);
             let known = settings.iter().find(|setting| setting.0 == "over").unwrap().1;
             assert_eq!(known, mesh.unwrap_or("none"));
+        }
+        assert_eq!(settings.text("fixed"), "left");
+        for (text, said) in [(" xmin=xy, rest ", "xmin=xy, rest"), ("none", ""), ("", "")] {
+            settings.set(KNOWN, "fixed", text).unwrap();
+            assert_eq!(settings.text("fixed"), said);
         }
     }
 }

@@ -10,9 +10,9 @@ pub struct Iterations {
     pub times: u64,
     /// Its iterations, of all times together.
     pub total: u64,
-    /// Those of the last time, and the most of any.
+    /// Those of the last time.
     pub last: u32,
-    /// See there.
+    /// The most of any time.
     pub longest: u32,
     /// How often it ended at its limit: its test did not hold, or its last round may have changed something.
     pub ran_out: u64,

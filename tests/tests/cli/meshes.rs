@@ -81,13 +81,27 @@ fn states_have_the_fields_that_are_asked_for() {
     let out = folder.path().to_str().unwrap();
     let run =
         [&["run", "wave", "--mesh", "disk:6", "--steps", "2", "--no-pictures", "--quiet", "--out", out][..]].concat();
+    let left = |file: &str| {
+        let mesh = io::read(&folder.path().join(file)).unwrap();
+        mesh.point_fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>()
+    };
     let fields = |more: &[&str]| {
         good(&[&run[..], more].concat());
-        let mesh = io::read(&folder.path().join("wave_000002.vtu")).unwrap();
-        mesh.point_fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>()
+        left("wave_000002.vtu")
     };
     assert_eq!(fields(&["--fields", "velocity,displacement"]), ["displacement", "velocity"]);
     assert!(fields(&[]).len() > 2);
+    // A program may choose, and the user has all the same.
+    let solve =
+        ["run", "elasticity", "--mesh", "bar:5x3x3", "--set", "degree=1", "--no-pictures", "--quiet", "--out", out];
+    good(&solve);
+    assert_eq!(left("elasticity_000001.vtu"), ["displacement", "stress", "von_mises"]);
+    good(&[&solve[..], &["--fields", "all"]].concat());
+    let all = left("elasticity_000001.vtu");
+    assert!(
+        all.len() > 3 && ["displacement", "missing"].iter().all(|name| all.contains(&(*name).to_string())),
+        "{all:?}"
+    );
     let wrong = |more: &[&str], message: &str| bad(&[&run[..], more].concat(), message);
     wrong(&["--fields", "speed"], "unknown field \"speed\": there are displacement, velocity");
     wrong(&["--fields", "velocity", "--pieces"], "cannot be used with");
