@@ -57,12 +57,6 @@ impl<R: Real> Mul<Vector3<R>> for Rows<R> {
     }
 }
 
-impl From<[[f64; 3]; 3]> for Rows<f64> {
-    fn from([x, y, z]: [[f64; 3]; 3]) -> Rows<f64> {
-        Rows { x: Vector3::from(x), y: Vector3::from(y), z: Vector3::from(z) }
-    }
-}
-
 /// A block of a matrix of [`Multigrid`](meshweft_mesh::Multigrid) as kernels have it.
 pub trait Block<const N: usize> {
     /// The same.
@@ -76,8 +70,8 @@ impl Block<1> for f64 {
 }
 
 impl Block<3> for Rows<f64> {
-    fn of(block: [[f64; 3]; 3]) -> Rows<f64> {
-        Rows::from(block)
+    fn of([x, y, z]: [[f64; 3]; 3]) -> Rows<f64> {
+        Rows { x: Vector3::from(x), y: Vector3::from(y), z: Vector3::from(z) }
     }
 }
 
@@ -85,7 +79,8 @@ pub fn transposed<const N: usize>(block: &[[f64; N]; N]) -> [[f64; N]; N] {
     std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]))
 }
 
-/// Writes the records and kernels of a program that solves `A u = load` for the unknowns of its nodes, and the functions `links` and `solve`.
+/// Writes the records and kernels of a program that solves `A u = load` for the unknowns of its nodes, and the functions
+/// `add_levels` and `solve`.
 ///
 /// The equation is scaled to `A = 1 - E - L`, where `E` and `L` are what comes from neighbors that are earlier and later in the order. A V-cycle
 /// of multigrid is the preconditioner; its levels are parts beside the mesh. On each there is a sweep forward and one backward. The first

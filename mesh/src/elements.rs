@@ -201,35 +201,34 @@ impl Elements {
     }
 
     /// How the mean slope at a node depends on the values of the others: `Σ (value there - value here) × slope` over the pairs [there, here].
-    /// Shapes [pairs × 2] and [pairs × 3], slopes in 1/m. Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the volumes. Cost O(nodes of all cells).
+    /// Shapes [pairs × 2] and [pairs × 3], slopes in 1/m. Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the
+    /// volumes. Cost O(nodes of all cells).
     ///
     /// Source: Zienkiewicz and Zhu, A simple error estimator and adaptive procedure, 1987: means of what is constant by cell.
     pub fn mean_slopes(&self) -> (Vec<[u32; 2]>, Vec<[f64; 3]>) {
         let shapes = shapes(self.cells.degree);
-        let volumes: Vec<f64> = parallel::collect(self.cells.len(), |e| self.cells.measure(&shapes, e));
         let cells = &self.cells;
-        let prepare = |e, placed: &mut _| cells.place_all(&cells.shape(&shapes, e).at_nodes, e, placed);
-        let parts = cells.by_node(prepare, |here, touching, (pairs, around): &mut (Vec<[u32; 2]>, Vec<[f64; 3]>)| {
-            let all: f64 = touching.iter().map(|touching| volumes[touching.element]).sum();
-            let others = self.cells.others(touching, |there| there != here);
-            let mut slopes = vec![[0.0; 3]; others.len()];
-            for &Touching { element, node, prepared } in touching {
-                // Where slopes are the same everywhere there is one sample.
-                let placed = &prepared[node.min(prepared.len() - 1)];
-                for (j, there) in self.cells.nodes(element).iter().enumerate() {
-                    if *there == here {
-                        continue;
+        let volumes: Vec<f64> = parallel::collect(cells.len(), |e| cells.measure(&shapes, e));
+        // Placed anew for each node: what was kept of an element would not be in a cache any more.
+        let parts = cells.by_node(
+            |_, _: &mut Vec<()>| (),
+            |here, touching, (pairs, around): &mut (Vec<_>, Vec<_>)| {
+                let all: f64 = touching.iter().map(|touching| volumes[touching.element]).sum();
+                let others = cells.others(touching, |there| there != here);
+                let mut slopes = vec![[0.0; 3]; others.len()];
+                for &Touching { element, node, .. } in touching {
+                    let placed = cells.place(&cells.shape(&shapes, element).at_nodes[node], element);
+                    let weight = volumes[element] / all;
+                    for (j, &there) in cells.nodes(element).iter().enumerate().filter(|(_, there)| **there != here) {
+                        let (_, slope) = placed.function(j);
+                        let sum: &mut [f64; 3] = &mut slopes[rank(&others, there)];
+                        sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += weight * slope);
                     }
-                    let (_, slope) = placed.function(j);
-                    slopes[rank(&others, *there)]
-                        .iter_mut()
-                        .zip(slope)
-                        .for_each(|(sum, slope)| *sum += volumes[element] / all * slope);
                 }
-            }
-            pairs.extend(others.into_iter().map(|there| [there, here]));
-            around.extend(slopes);
-        });
+                pairs.extend(others.into_iter().map(|there| [there, here]));
+                around.extend(slopes);
+            },
+        );
         let (pairs, slopes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         (parallel::concat(pairs), parallel::concat(slopes))
     }
@@ -323,8 +322,8 @@ impl Patch {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
-    /// Calls `each` with every node of every element, element after element, and where that is: the place of the node, and of a face the way out in its
-    /// middle. Cost O(nodes of all elements).
+    /// Calls `each` with every node of every element, element after element, and where that is: the place of the node, and of a face the way out in
+    /// its middle. Cost O(nodes of all elements).
     pub fn each_node(&self, mut each: impl FnMut(u32, &At)) {
         let shapes = shapes(self.degree);
         for e in 0..self.len() {
@@ -356,10 +355,6 @@ impl Patch {
         }
         let (duals, stretch) = duals(axes, self.dimension);
         Placed { sample, place, axes, duals, stretch }
-    }
-
-    fn place_all<'a>(&self, samples: &'a [Sample], element: usize, placed: &mut Vec<Placed<'a>>) {
-        placed.extend(samples.iter().map(|sample| self.place(sample, element)));
     }
 
     /// Where a placed sample is.
@@ -470,7 +465,8 @@ impl Patch {
         self.assemble(|shape| &shape.slopes, |at, a, b| form(at, a.1, b.1))
     }
 
-    /// The matrix of `∫ form × function of one node × function of another`, for `N` unknowns a node: `form` in kg/m³ makes masses in kg. Cost as of [`stiffness`](Patch::stiffness).
+    /// The matrix of `∫ form × function of one node × function of another`, for `N` unknowns a node: `form` in kg/m³ makes masses in kg. Cost as
+    /// of [`stiffness`](Patch::stiffness).
     pub fn mass<const N: usize>(&self, form: impl Fn(&At) -> [[f64; N]; N] + Sync) -> Matrix<N> {
         self.assemble(|shape| &shape.values, |at, a, b| form(at).map(|row| row.map(|x| x * (a.0 * b.0))))
     }
@@ -484,8 +480,10 @@ impl Patch {
             sum.as_flattened_mut().iter_mut().zip(block.as_flattened()).for_each(|(sum, x)| *sum += weight * x);
         };
         let shapes = shapes(self.degree);
-        let prepare = |e, placed: &mut _| self.place_all(samples(self.shape(&shapes, e)), e, placed);
-        let parts = self.by_node(prepare, |here, touching, (pairs, blocks, diagonals): &mut Rows<N>| {
+        let place = |e, placed: &mut Vec<_>| {
+            placed.extend(samples(self.shape(&shapes, e)).iter().map(|sample| self.place(sample, e)))
+        };
+        let parts = self.by_node(place, |here, touching, (pairs, blocks, diagonals): &mut Rows<N>| {
             let others = self.others(touching, |there| there > here);
             let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
             for &Touching { element, node, prepared } in touching {
@@ -503,16 +501,12 @@ impl Patch {
             blocks.extend(row);
             diagonals.push(diagonal);
         });
-        let (mut pairs, mut blocks, mut diagonal) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            pairs.push(part.0);
-            blocks.push(part.1);
-            diagonal.push(part.2);
-        }
+        let (pairs, blocks, diagonal): (Vec<_>, Vec<_>, Vec<_>) = parts.into_iter().collect();
         Matrix { pairs: parallel::concat(pairs), blocks: blocks.concat(), diagonal: diagonal.concat() }
     }
 
-    /// The loads `∫ density × function` of the nodes, for `N` unknowns a node: `density` in N/m³ makes forces in N. Shape [nodes × N]. Cost O(nodes of all elements), in parallel.
+    /// The loads `∫ density × function` of the nodes, for `N` unknowns a node: `density` in N/m³ makes forces in N. Shape [nodes × N]. Cost
+    /// O(nodes of all elements), in parallel.
     pub fn loads<const N: usize>(&self, density: impl Fn(&At) -> [f64; N] + Sync) -> Vec<[f64; N]> {
         let shapes = shapes(self.degree);
         let prepare = |e: usize, own: &mut Vec<[f64; N]>| {

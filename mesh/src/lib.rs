@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod block;
 mod cell;
 mod coloring;
 pub mod contact;

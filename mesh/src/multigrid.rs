@@ -8,13 +8,12 @@
 //! weights: Baker, Falgout, Kolev and Yang, "Multigrid smoothers for ultraparallel computing", 2011. What was chosen, and why, is in
 //! `docs/perf/decisions/multigrid.md`.
 
-mod block;
 mod dense;
 mod rows;
 
+use crate::block::{self, Block};
 use crate::elements::Matrix;
 use crate::order::Curve;
-use block::Block;
 use dense::Dense;
 use rows::{NONE, Rows};
 use std::sync::Arc;
@@ -96,6 +95,21 @@ impl Multigrid<3> {
     /// dimensions the third is coupled to no other.
     ///
     /// A coarse vertex in a plane moves along both axes and turns; in space there are two at each place, one that moves and one that turns.
+    ///
+    /// ```
+    /// use meshweft_mesh::{Multigrid, generate::generate};
+    /// let mesh = generate("box:9", 1)?;
+    /// let elements = mesh.elements(1)?;
+    /// // Solids whose Poisson's ratio is zero.
+    /// let matrix = elements.cells().stiffness(|_, a, b| {
+    ///     let dot = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    ///     std::array::from_fn(|i| std::array::from_fn(|j| a[j] * b[i] + if i == j { dot } else { 0.0 }))
+    /// });
+    /// let levels = Multigrid::elastic(&matrix, mesh.points(), 3);
+    /// let coarse = &levels.points[0];
+    /// assert!(coarse.len() % 2 == 0 && coarse[0] == coarse[1] && coarse.len() < 9 * 9 * 9 / 5);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
     pub fn elastic(matrix: &Matrix<3>, points: &[[f64; 3]], dimension: usize) -> Multigrid<3> {
         if dimension < 3 {
             return Multigrid::of(matrix, points, WEAK_BELOW, |[x, y, _]| {
@@ -233,7 +247,6 @@ impl<const N: usize> Multigrid<N> {
     fn add(&mut self, matrix: &Matrix<N>) {
         let first = self.scales.len();
         for block in &matrix.diagonal {
-            // A node of no element has no equation.
             let [lower, inverse] = block::roots(block);
             self.scales.push(block::transposed(&inverse));
             self.roots.push(block::transposed(&lower));
@@ -443,6 +456,19 @@ mod tests {
         let on_mesh = || down.iter().filter(|[v, _]| (*v as usize) < points.len());
         assert!(on_mesh().count() > 0 && on_mesh().all(|[v, _]| points[*v as usize][2] > 1e-9));
         assert!(pairs.is_sorted_by(|a, b| a < b) && pairs.iter().all(|[a, b]| a < b && level_of(*a) == level_of(*b)));
+    }
+
+    #[test]
+    fn a_vertex_of_a_high_degree_does_not_couple_all_that_it_touches() {
+        let rim = 4000;
+        let matrix = Matrix {
+            pairs: (1..=rim).map(|v| [0, v]).chain((1..rim).map(|v| [v, v + 1])).collect(),
+            blocks: vec![[[-1.0]]; 2 * rim as usize - 1],
+            diagonal: std::iter::once([[f64::from(rim)]]).chain((0..rim).map(|_| [[3.0]])).collect(),
+        };
+        let points: Vec<_> = (0..=rim).map(|v| [f64::from(v), 0.0, 0.0]).collect();
+        let levels = Multigrid::scalar(&matrix, &points, 2);
+        assert!(levels.points.len() > 2 && levels.pairs.len() < 2 * matrix.pairs.len());
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! - `physics`: the acceptance tests of the examples.
 //! - `touching`: nothing passes through anything.
 //! - `embed`: a program of one's own in a loop of one's own.
+//! - `live`: settings that are changed while a run goes on.
 //! - `ensembles`: copies of every example beside each other.
 //! - `cli`: the command.
 //! - `release`: what is handed out beside the sources.
@@ -30,6 +31,7 @@ mod gpu;
 mod graphs;
 mod hosts;
 mod lanes;
+mod live;
 mod methods;
 mod physics;
 mod release;

@@ -1,5 +1,7 @@
 //! Symmetric matrices between the nodes of a mesh.
 
+use crate::block::transposed;
+
 /// A symmetric matrix of blocks of `N` by `N` numbers: one on the diagonal for each node, one for each pair of nodes that share an element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix<const N: usize> {
@@ -9,10 +11,6 @@ pub struct Matrix<const N: usize> {
     pub blocks: Vec<[[f64; N]; N]>,
     /// Shape [nodes × N × N].
     pub diagonal: Vec<[[f64; N]; N]>,
-}
-
-fn transposed<const N: usize>(block: [[f64; N]; N]) -> [[f64; N]; N] {
-    std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]))
 }
 
 /// Adds the product of a block and a vector.
@@ -34,7 +32,7 @@ impl<const N: usize> Matrix<N> {
         for (&[i, j], block) in self.pairs.iter().zip(&self.blocks) {
             let [i, j] = [i as usize, j as usize];
             add_product(&mut y[i], block, &x[j]);
-            add_product(&mut y[j], &transposed(*block), &x[i]);
+            add_product(&mut y[j], &transposed(block), &x[i]);
         }
         y
     }

@@ -1,6 +1,6 @@
 //! Sparse matrices of blocks, and what makes them coarser.
 
-use super::block::{self, Block};
+use crate::block::{self, Block};
 use crate::elements::Matrix;
 use crate::parallel;
 use crate::sort::group;
@@ -10,6 +10,8 @@ use std::ops::Range;
 const BLOCK: usize = 1 << 12;
 /// How far errors are smoothed that aggregates share.
 const SMOOTHED: f64 = 1.6;
+/// A row that is coupled to more is not smoothed: it would couple the aggregates of all of them with each other.
+const CROWDED: usize = 1 << 10;
 
 /// No aggregate.
 pub(super) const NONE: u32 = u32::MAX;
@@ -21,7 +23,7 @@ pub(super) struct Rows<const A: usize, const B: usize> {
     columns: Vec<u32>,
     values: Vec<Block<A, B>>,
     /// Of a square one, the diagonal, which rows do not repeat.
-    pub(super) diagonal: Vec<Block<A, A>>,
+    diagonal: Vec<Block<A, A>>,
 }
 
 /// Rows that follow each other, and their diagonal.
@@ -81,11 +83,11 @@ impl<const A: usize, const B: usize> Rows<A, B> {
         Rows { starts, columns: parallel::concat(columns), values: values.concat(), diagonal: diagonal.concat() }
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    pub(super) fn row(&self, i: usize) -> impl Iterator<Item = (u32, Block<A, B>)> + Clone {
+    fn row(&self, i: usize) -> impl Iterator<Item = (u32, Block<A, B>)> + Clone {
         let row = self.starts[i] as usize..self.starts[i + 1] as usize;
         self.columns[row.clone()].iter().copied().zip(self.values[row].iter().copied())
     }
@@ -217,7 +219,8 @@ impl<const A: usize> Rows<A, A> {
     }
 
     /// What each row takes of `count` aggregates: as they `move` it, smoothed by a step of Jacobi iteration in the l1 norm of rows.
-    /// `moved`: the aggregate of a row, and how much it takes of that. An unknown that is coupled to no other takes nothing.
+    /// `moved`: the aggregate of a row, and how much it takes of that. An unknown that is coupled to no other takes nothing; a row that is
+    /// crowded stays as it is moved.
     pub(super) fn smoothed<const B: usize>(
         &self,
         count: usize,
@@ -233,21 +236,22 @@ impl<const A: usize> Rows<A, A> {
                         .for_each(|(norm, row)| *norm += row.iter().map(|x| x.abs()).sum::<f64>());
                 }
                 let is_alone: [bool; A] = std::array::from_fn(|k| norms[k] == self.diagonal[i][k][k]);
-                let own = moved(i);
+                let is_crowded = (self.starts[i + 1] - self.starts[i]) as usize > CROWDED;
+                let smoothed = if is_crowded { 0.0 } else { SMOOTHED };
                 let mut add = |(of, share): (u32, Block<A, B>), block: &Block<A, A>, is_own: bool| {
                     let image = block::product(block, &share);
                     let smooth = |k: usize, l: usize| {
                         if is_own {
-                            share[k][l] - SMOOTHED / norms[k] * image[k][l]
+                            share[k][l] - smoothed / norms[k] * image[k][l]
                         } else {
-                            -(SMOOTHED / norms[k]) * image[k][l]
+                            -(smoothed / norms[k]) * image[k][l]
                         }
                     };
                     let row = |k: usize| std::array::from_fn(|l| if is_alone[k] { 0.0 } else { smooth(k, l) });
                     sums.add(of, &std::array::from_fn(row));
                 };
-                own.into_iter().for_each(|own| add(own, &self.diagonal[i], true));
-                for (j, block) in self.row(i) {
+                moved(i).into_iter().for_each(|own| add(own, &self.diagonal[i], true));
+                for (j, block) in self.row(i).filter(|_| !is_crowded) {
                     moved(j as usize).into_iter().for_each(|other| add(other, &block, false));
                 }
                 sums.drain(|column, value| piece.push(column, value));

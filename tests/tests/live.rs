@@ -1,10 +1,10 @@
 //! Settings that are changed while a run goes on, of every example that has such.
 
-use crate::EXAMPLES;
 use meshweft::conformance::gpu_or_skip;
 use meshweft::{Backend, Cluster, Order};
 use meshweft_command::{Entry, Kind, Options, Run, Settings};
 use meshweft_mesh::generate::generate;
+use meshweft_tests::example;
 
 /// Settings by name.
 type Set = &'static [(&'static str, &'static str)];
@@ -26,7 +26,7 @@ const CASES: [(&str, &str, Set); 11] = [
 
 /// An example, and its settings before and after a change of all that can be changed.
 fn case(name: &str, set: Set, live: &[&str]) -> (&'static Entry, [Settings; 2]) {
-    let entry = EXAMPLES.iter().find(|entry| entry.info.name == name).unwrap();
+    let entry = example(name);
     let mut before = Settings::new(entry.info.settings);
     set.iter().for_each(|(name, value)| before.set(entry.info.settings, name, value).unwrap());
     let mut after = before.clone();

@@ -1,21 +1,21 @@
 //! Small matrices, row by row.
 
 /// `A` rows of `B` numbers.
-pub(super) type Block<const A: usize, const B: usize> = [[f64; B]; A];
+pub(crate) type Block<const A: usize, const B: usize> = [[f64; B]; A];
 
 /// Pivots that are so small beside the diagonal are of unknowns that depend on those before.
 const DEPENDENT: f64 = 1e-10;
 
-pub(super) fn zero<const A: usize, const B: usize>() -> Block<A, B> {
+pub(crate) fn zero<const A: usize, const B: usize>() -> Block<A, B> {
     [[0.0; B]; A]
 }
 
-pub(super) fn transposed<const A: usize, const B: usize>(block: &Block<A, B>) -> Block<B, A> {
+pub(crate) fn transposed<const A: usize, const B: usize>(block: &Block<A, B>) -> Block<B, A> {
     std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]))
 }
 
 /// Adds the product `left × right`.
-pub(super) fn add_product<const A: usize, const B: usize, const C: usize>(
+pub(crate) fn add_product<const A: usize, const B: usize, const C: usize>(
     sum: &mut Block<A, C>,
     left: &Block<A, B>,
     right: &Block<B, C>,
@@ -27,7 +27,7 @@ pub(super) fn add_product<const A: usize, const B: usize, const C: usize>(
     }
 }
 
-pub(super) fn product<const A: usize, const B: usize, const C: usize>(
+pub(crate) fn product<const A: usize, const B: usize, const C: usize>(
     left: &Block<A, B>,
     right: &Block<B, C>,
 ) -> Block<A, C> {
@@ -36,14 +36,14 @@ pub(super) fn product<const A: usize, const B: usize, const C: usize>(
     sum
 }
 
-pub(super) fn is_zero<const A: usize, const B: usize>(block: &Block<A, B>) -> bool {
+pub(crate) fn is_zero<const A: usize, const B: usize>(block: &Block<A, B>) -> bool {
     block.as_flattened().iter().all(|&x| x == 0.0)
 }
 
 /// The lower triangle `L` of `block = L Lᵀ`, and its inverse; rows and columns of dependent unknowns are zero in both.
 ///
 /// Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 10.3.
-pub(super) fn roots<const N: usize>(block: &Block<N, N>) -> [Block<N, N>; 2] {
+pub(crate) fn roots<const N: usize>(block: &Block<N, N>) -> [Block<N, N>; 2] {
     let (mut lower, mut inverse) = (zero(), zero());
     for j in 0..N {
         let rest = block[j][j] - (0..j).map(|k| lower[j][k] * lower[j][k]).sum::<f64>();
