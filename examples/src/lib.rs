@@ -15,11 +15,13 @@ pub mod graphs;
 pub mod heat;
 #[cfg(test)]
 mod live;
+mod multigrid;
 pub mod poisson;
 pub mod shallow_water;
 mod sides;
 pub mod softbody;
 pub mod spring;
+pub mod vibration;
 pub mod wave;
 pub mod xpbd;
 
@@ -33,6 +35,7 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<wave::Wave>(),
     Entry::of::<poisson::Poisson>(),
     Entry::of::<elasticity::Elasticity>(),
+    Entry::of::<vibration::Vibration>(),
     Entry::of::<shallow_water::ShallowWater>(),
     Entry::of::<airfoil::Airfoil>(),
     Entry::of::<spring::Spring>(),

@@ -6,7 +6,8 @@
 
 mod checks;
 
-use crate::gradients::{Rows, conjugate_gradients, transposed};
+use crate::gradients::conjugate_gradients;
+use crate::multigrid::{Block, Rows, transposed};
 use crate::sides::{Said, faces, said};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
@@ -196,13 +197,10 @@ impl Elasticity {
         }
         let mut weight = [0.0; 3];
         weight[dimension - 1] = -options.density * options.gravity;
-        let mut equation = elasticity(elements, options.material, |_| weight, support);
+        let equation = elasticity(elements, options.material, |_| weight, support);
         if (0..dimension).any(|axis| equation.held.iter().all(|node| node[axis].is_none())) {
             bail!("it is not held along every axis: hold a side, as in fixed=left");
         }
-        // A node of no element has no equation.
-        let lone = equation.matrix.diagonal.iter_mut().filter(|block| (0..3).any(|k| block[k][k] <= 0.0));
-        lone.for_each(|block| *block = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         let (around, slopes) = elements.mean_slopes();
         Ok(Elasticity {
             levels: Arc::new(Multigrid::elastic(&equation.matrix, mesh.points(), dimension)),
@@ -257,9 +255,9 @@ impl Program for Elasticity {
             let Equation { loads, held, .. } = &*self.equation;
             (node.rest, node.drawn) = (Vector3::from(place), Vector3::from(place));
             node.displacement = Vector3::from(held[v].map(|held| held.unwrap_or(0.0)));
-            node.scale = Rows::from(self.levels.scales[v]);
-            node.load = Rows::from(transposed(&self.levels.scales[v])) * Vector3::from(loads[v]);
-            node.solved = Rows::from(self.levels.roots[v]) * node.displacement;
+            node.scale = Rows::of(self.levels.scales[v]);
+            node.load = Rows::of(transposed(&self.levels.scales[v])) * Vector3::from(loads[v]);
+            node.solved = Rows::of(self.levels.roots[v]) * node.displacement;
         }
         node
     }
