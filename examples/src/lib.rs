@@ -7,7 +7,7 @@
 
 mod acceptance;
 pub mod airfoil;
-#[cfg_attr(test, allow(dead_code))]
+#[cfg_attr(test, allow(dead_code, unused_imports))]
 mod bench;
 pub mod cloth;
 pub mod elasticity;
@@ -17,11 +17,13 @@ pub mod heat;
 // A static is compiled whether it is used or not, with all programs behind it, and unit tests have no use for it.
 #[cfg(not(test))]
 mod list;
+mod multigrid;
 pub mod poisson;
 pub mod shallow_water;
 mod sides;
 pub mod softbody;
 pub mod spring;
+pub mod vibration;
 pub mod wave;
 pub mod xpbd;
 

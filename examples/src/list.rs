@@ -1,6 +1,8 @@
 //! What the command is made of.
 
-use crate::{airfoil, bench, cloth, elasticity, graphs, heat, poisson, shallow_water, softbody, spring, wave, xpbd};
+use crate::{
+    airfoil, bench, cloth, elasticity, graphs, heat, poisson, shallow_water, softbody, spring, vibration, wave, xpbd,
+};
 use meshweft_command::Entry;
 use meshweft_command::cli::{Programs, Trial};
 
@@ -11,6 +13,7 @@ pub static EXAMPLES: &[Entry] = &[
     Entry::of::<wave::Wave>(),
     Entry::of::<poisson::Poisson>(),
     Entry::of::<elasticity::Elasticity>(),
+    Entry::of::<vibration::Vibration>(),
     Entry::of::<shallow_water::ShallowWater>(),
     Entry::of::<airfoil::Airfoil>(),
     Entry::of::<spring::Spring>(),

@@ -1,5 +1,6 @@
 //! The dual of a mesh: its cells become vertices and the faces between them edges, as finite volumes need it.
 
+mod periodic;
 mod shown;
 
 use crate::cell::{CellKind, Cells};
@@ -30,7 +31,8 @@ pub struct Dual {
     pub cells: Vec<u32>,
     /// Volume of each cell in 3D (m³), area in 2D (m²), length in 1D (m). Shape `[c]`.
     pub volumes: Vec<f64>,
-    /// The faces between two cells, by their first cell and then in the order of [`CellKind::facets`].
+    /// The faces between two cells, by their first cell and then in the order of [`CellKind::facets`]; after them those of [sides that are
+    /// one](Dual::periodic).
     pub faces: Vec<Face>,
     /// The faces that only one cell has, in the same order.
     pub boundary_faces: Vec<BoundaryFace>,
@@ -48,8 +50,10 @@ pub struct Face {
     pub normal: [f64; 3],
     /// Area in 3D (m²), length of the edge in 2D (m), 1 in 1D.
     pub area: f64,
-    /// Its centroid, m.
+    /// Its centroid as the first cell sees it, m.
     pub centroid: [f64; 3],
+    /// How far the second cell is moved to where it touches the first, m: 0 but where two sides are [one](Dual::periodic).
+    pub shift: [f64; 3],
 }
 
 /// A face that only one cell has.
@@ -128,7 +132,7 @@ impl Mesh {
                         if shapes.dimension < 3 {
                             normal = unit(sub(normal, shapes.twin_normal(i, f, other as usize))).1;
                         }
-                        faces.push(Face { cells: [own, other], normal, area, centroid });
+                        faces.push(Face { cells: [own, other], normal, area, centroid, shift: [0.0; 3] });
                     }
                 }
             }

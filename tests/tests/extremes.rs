@@ -57,7 +57,7 @@ pub(crate) fn suited(example: &str, mesh: &Mesh) -> Mesh {
 
 /// Whether an example takes the mesh: flows and finite elements run on cells that have an area, some in one plane. They refuse the others.
 pub(crate) fn is_taken(example: &str, what: &str) -> bool {
-    let is_flat = ["airfoil", "elasticity"].contains(&example);
+    let is_flat = ["airfoil", "elasticity", "vibration"].contains(&example);
     match what {
         "empty" | "one vertex" | "triangles of no area" | "all points in one place" => {
             !is_flat && !["shallow-water", "poisson"].contains(&example)
@@ -73,6 +73,7 @@ pub(crate) fn settings(example: &str, what: &str) -> &'static [(&'static str, &'
         // Ten thousand springs at one mass are stiff: the step must be short.
         ("spring", _) => &[("dt", "0.001")],
         ("poisson", _) => &[("rounds", "1")],
+        ("vibration", _) => &[("rounds", "1"), ("fixed", "rest")],
         ("elasticity", _) => &[("rounds", "1"), ("fixed", "rest"), ("pull", "none"), ("gravity", "9.81")],
         // What touches itself at rest cannot be kept apart.
         ("cloth", "coincident triangles") => &[("touching", "off")],

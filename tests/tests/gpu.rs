@@ -22,6 +22,7 @@ const CASES: &[Case] = &[
     ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
     ("poisson", "quads:9x8", SOLVED),
     ("elasticity", "bar:7x3x3", SOLVED),
+    ("vibration", "bar:7x3x3", SOLVED),
     ("wave", "disk:10", &[]),
     ("spring", "box:9", &[]),
     ("spring", "random:600", &[]),

@@ -13,6 +13,7 @@ use meshweft_examples::poisson::Poisson;
 use meshweft_examples::shallow_water::ShallowWater;
 use meshweft_examples::softbody::Softbody;
 use meshweft_examples::spring::Spring;
+use meshweft_examples::vibration::Vibration;
 use meshweft_examples::wave::Wave;
 use meshweft_examples::xpbd::Xpbd;
 use meshweft_tests::random;
@@ -177,6 +178,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Airfoil>(9);
     check::<Poisson>(20);
     check::<Elasticity>(20);
+    check::<Vibration>(30);
 }
 
 #[test]

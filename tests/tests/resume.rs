@@ -9,7 +9,7 @@ use meshweft_tests::{digest_after, start};
 use std::path::Path;
 
 /// Every program of every example, on a mesh and with settings of its own. Graphs have few steps.
-const CASES: [Case; 20] = [
+const CASES: [Case; 21] = [
     ("heat", "torus:24x14", &[]),
     ("heat", "box:7", &[("method", "explicit")]),
     ("heat", "torus:22x14", CONJUGATE_GRADIENTS),
@@ -18,6 +18,7 @@ const CASES: [Case; 20] = [
     ("airfoil", "airfoil:24x12", &[("rounds", "2")]),
     ("poisson", "quads:9x8", SOLVED),
     ("elasticity", "bar:7x3x3", SOLVED),
+    ("vibration", "bar:7x3x3", SOLVED),
     ("wave", "disk:10", &[]),
     ("spring", "random:600", &[]),
     ("cloth", "sheet:18x22", &[("wind", "3")]),

@@ -6,7 +6,8 @@
 
 mod checks;
 
-use crate::gradients::{Block, Rows, conjugate_gradients, transposed};
+use crate::gradients::conjugate_gradients;
+use crate::multigrid::{Block, Rows, transposed};
 use crate::sides::{Said, faces, said};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;

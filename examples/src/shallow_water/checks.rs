@@ -62,6 +62,12 @@ pub(super) fn run() -> Result<Vec<Check>> {
             0.02,
             "Thacker, J. Fluid Mech. 107, 1981",
         ),
+        share(
+            "periodic=x: difference between the dam in the middle and that where both ends meet, after 4 s, m",
+            twins()?,
+            1e-11,
+            "symmetry",
+        ),
     ])
 }
 
@@ -123,6 +129,19 @@ fn dam(low: f64) -> Result<[(f64, f64); 2]> {
         Ok((off / all, there))
     };
     Ok([one("quads:151x3")?, one("quads:301x3")?])
+}
+
+/// Where both ends are one, a dam breaks there as it does in the middle: how far depths in mirrored places differ.
+fn twins() -> Result<f64> {
+    let options = WaterOptions { scene: Scene::Dam, low: 0.4, periodic: [true, false], ..WaterOptions::default() };
+    let mut water = build("quads:81x3", &options)?;
+    while water.time() < 4.0 {
+        water.step_until(4.0)?;
+    }
+    let depths = water.field("depth")?.values;
+    // Cells follow each other along x, then along y.
+    let row = &depths[..80];
+    Ok((0..40).fold(0.0, |most: f64, i| most.max((row[i] - row[39 - i]).abs()).max((row[40 + i] - row[79 - i]).abs())))
 }
 
 /// The fastest water in a lake whose hills look out of it, and by which share the water of a broken dam changes.

@@ -109,6 +109,8 @@ pub struct WaterOptions {
     pub second_order: bool,
     /// Whether water leaves through the boundary.
     pub is_open: bool,
+    /// Whether both ends along x, and along y, are one.
+    pub periodic: [bool; 2],
     /// Acceleration by gravity, m/s².
     pub gravity: f64,
     /// Drag of the bed over density and speed squared.
@@ -127,6 +129,7 @@ impl From<&Settings> for WaterOptions {
             low: settings.number("low"),
             second_order: settings.choice("accuracy") == "second",
             is_open: settings.choice("boundary") == "open",
+            periodic: ["x", "y"].map(|axis| [axis, "both"].contains(&settings.choice("periodic"))),
             gravity: settings.number("gravity"),
             drag: settings.number("drag"),
             courant: settings.number("courant"),
@@ -145,7 +148,7 @@ impl ShallowWater {
     /// Water on a mesh, which becomes the [dual](Mesh::dual) of the basin: scaled to the size of the scene, and flat, with its height as the bed.
     ///
     /// # Errors
-    /// A mesh that is no surface, or stands upright.
+    /// A mesh that is no surface, or stands upright; ends that are to be one, and have not the same [faces](meshweft_mesh::Dual::periodic).
     pub fn with(mesh: &mut Mesh, options: &WaterOptions) -> Result<ShallowWater> {
         let basin = Basin::new(mesh, options)?;
         let mut water = ShallowWater { basin, options: options.clone(), longest: 0.0 };
@@ -362,6 +365,11 @@ impl Example for ShallowWater {
                 name: "boundary",
                 about: "whether walls are around the water, or more of the same",
                 kind: Kind::Choice(&["wall", "open"]),
+            },
+            Setting {
+                name: "periodic",
+                about: "along which axes both ends of the mesh are one: what leaves at one comes in at the other",
+                kind: Kind::Choice(&["none", "x", "y", "both"]),
             },
             Setting::number("gravity", "acceleration by gravity", 9.81, "m/s²", [1e-9, 1e3]),
             Setting::number("drag", "drag of the bed over density and speed squared", 0.003, "", [0.0, 1e3]),

@@ -2,7 +2,7 @@
 
 use super::WaterOptions;
 use anyhow::{Context, Result, bail};
-use meshweft_mesh::Mesh;
+use meshweft_mesh::{BoundaryFace, Mesh};
 use meshweft_physics::{Face, Rim, faces, rim};
 use std::sync::Arc;
 
@@ -80,9 +80,16 @@ impl Basin {
         let heights: Vec<f64> = places.iter().map(|p| p[2]).collect();
         mesh.set_points(places.iter().map(|p| [p[0], p[1], 0.0]).collect())?;
         let width = scale * (high[1] - low[1]);
-        let dual = mesh.dual().context("shallow water runs on what the mesh looks like from above")?;
+        let mut dual = mesh.dual().context("shallow water runs on what the mesh looks like from above")?;
         if dual.volumes.is_empty() {
             bail!("the mesh has no cells");
+        }
+        let [low, high] = mesh.bounds();
+        for axis in (0..2).filter(|&axis| options.periodic[axis]) {
+            let near = 1e-9 * (high[axis] - low[axis]);
+            let at = |end: f64| move |face: &BoundaryFace| (face.centroid[axis] - end).abs() <= near;
+            let joined = dual.periodic(at(low[axis]), at(high[axis]));
+            joined.with_context(|| format!("both ends along {} cannot be one", ["x", "y"][axis]))?;
         }
         // The mean of the corners; of a hill the height in the middle.
         let bed = |c: usize| match options.scene {

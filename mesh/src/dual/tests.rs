@@ -266,3 +266,47 @@ fn meshes_without_a_dual_are_refused() {
     assert!(Mesh::default().dual().is_err());
     assert!(message(&fan, CellKind::Edge, &[0, 1, 0, 2, 0, 3]).contains("vertices [0]"));
 }
+
+#[test]
+fn sides_that_are_one_close_the_boundary() {
+    for (spec, axes) in [("quads:4x3", 2), ("sheet:5", 2), ("hexes:4x3x5", 3), ("box:4", 3)] {
+        let mesh = generate(spec, 1).unwrap();
+        let mut dual = mesh.dual().unwrap();
+        let inner = dual.faces.len();
+        for k in 0..axes {
+            dual.periodic(|face| face.normal[k] < -0.5, |face| face.normal[k] > 0.5).unwrap();
+        }
+        assert!(
+            dual.boundary_faces.is_empty() && dual.faces[..inner].iter().all(|face| face.shift == [0.0; 3]),
+            "{spec}"
+        );
+        assert_eq!((dual.mesh.cells().len(), dual.mesh.primal().is_some()), (dual.faces.len(), true));
+        let mut sums = vec![[0.0; 3]; dual.volumes.len()];
+        for face in &dual.faces {
+            let [a, b] = face.cells.map(|c| c as usize);
+            assert!(a < b);
+            // The second lies where the normal points.
+            let way = sub(add(dual.mesh.points()[b], face.shift), dual.mesh.points()[a]);
+            assert!(dot(way, face.normal) > 0.0, "{spec} {face:?}");
+            sums[a] = add(sums[a], scaled(face.area, face.normal));
+            sums[b] = sub(sums[b], scaled(face.area, face.normal));
+        }
+        assert!(sums.iter().all(|&sum| size(sum) < 1e-12), "{spec}");
+    }
+}
+
+#[test]
+fn sides_that_are_not_the_same_are_refused() {
+    let said = |dual: &mut Dual, axes: [usize; 2]| {
+        let [k, l] = axes;
+        let before = dual.clone();
+        let error = dual.periodic(|face| face.normal[k] < -0.5, |face| face.normal[l] > 0.5).unwrap_err();
+        assert_eq!(*dual, before);
+        error.to_string()
+    };
+    let dual = |spec: &str| generate(spec, 1).unwrap().dual().unwrap();
+    assert!(said(&mut dual("quads:4x3"), [0, 1]).contains("these have 2 and 3"));
+    assert!(said(&mut dual("quads:4x4"), [0, 1]).contains("there is none at"));
+    assert!(said(&mut dual("quads:2x4"), [0, 0]).contains("cell 0 is on both"));
+    assert!(said(&mut dual("torus:8x6"), [2, 2]).contains("these have 0 and 0"));
+}

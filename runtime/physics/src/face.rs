@@ -61,11 +61,16 @@ fn plane([x, y, _]: [f64; 3]) -> Vector2<f64> {
 /// ```
 pub fn faces(dual: &Dual) -> Vec<[Face<f64>; 2]> {
     let middle = |c: u32| plane(dual.mesh.points()[c as usize]);
-    let across = |k: usize, cells: [u32; 2]| middle(cells[1 - k]) - middle(cells[k]);
+    // Of both cells, as the first sees them.
+    let places = |face: &meshweft::mesh::Face| {
+        let [first, second] = face.cells.map(middle);
+        [first, second + plane(face.shift)]
+    };
     let mut squares = vec![(Matrix2::zeros(), 0); dual.volumes.len()];
-    for cells in dual.faces.iter().map(|face| face.cells) {
-        let way = across(0, cells);
-        for c in cells {
+    for face in &dual.faces {
+        let [first, second] = places(face);
+        let way = second - first;
+        for c in face.cells {
             let (square, neighbors) = &mut squares[c as usize];
             (*square, *neighbors) = (*square + way * way.transpose() / way.norm_squared(), *neighbors + 1);
         }
@@ -74,13 +79,13 @@ pub fn faces(dual: &Dual) -> Vec<[Face<f64>; 2]> {
     let is_sound = |(square, neighbors): &(Matrix2<f64>, usize)| *neighbors > 2 && square.determinant() > 1e-9;
     let inverse = |c: u32| Some(squares[c as usize]).filter(is_sound).and_then(|(square, _)| square.try_inverse());
     let side = |k: usize, face: &meshweft::mesh::Face| {
-        let way = across(k, face.cells);
-        let at = plane(face.centroid);
+        let (places, at) = (places(face), plane(face.centroid));
+        let way = places[1 - k] - places[k];
         Face {
             normal: plane(face.normal) * [1.0, -1.0][k],
             length: face.area,
-            reach: at - middle(face.cells[k]),
-            beyond: at - middle(face.cells[1 - k]),
+            reach: at - places[k],
+            beyond: at - places[1 - k],
             slope: inverse(face.cells[k]).unwrap_or_default() * way / way.norm_squared(),
         }
     };
