@@ -178,7 +178,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Airfoil>(9);
     check::<Poisson>(20);
     check::<Elasticity>(20);
-    check::<Vibration>(30);
+    check::<Vibration>(26);
 }
 
 #[test]
