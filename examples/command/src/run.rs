@@ -143,6 +143,20 @@ impl Run {
         Ok(self.scene.simulation.resume(from)?)
     }
 
+    /// Writes one part of the state, here and in the oracle beside it.
+    ///
+    /// # Errors
+    /// As [`AnySimulation::set_field`].
+    pub fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
+        Ok(self.all().try_for_each(|simulation| simulation.set_field(name, values))?)
+    }
+
+    /// The simulation, and then its oracles.
+    fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn AnySimulation>> {
+        let oracles = self.oracle.iter_mut().flat_map(|oracle| [Some(&mut oracle.serial), oracle.exact.as_mut()]);
+        std::iter::once(&mut self.scene.simulation).chain(oracles.flatten())
+    }
+
     /// The settings that [`Run::change`] takes over.
     pub fn live(&self) -> &'static [&'static str] {
         self.scene.live
@@ -153,10 +167,9 @@ impl Run {
     /// # Errors
     /// A value that the program cannot go on with: all is then as it was.
     pub fn change(&mut self, settings: &Settings) -> Result<()> {
-        let oracle = self.oracle.iter_mut().flat_map(|oracle| [Some(&mut oracle.serial), oracle.exact.as_mut()]);
-        let mut all = std::iter::once(&mut self.scene.simulation).chain(oracle.flatten());
+        let (change, order) = (self.scene.change, self.order);
         // All have the same program, so that what is refused is refused by the first.
-        all.try_for_each(|simulation| (self.scene.change)(simulation.program_mut(), settings, self.order))
+        self.all().try_for_each(|simulation| change(simulation.program_mut(), settings, order))
     }
 
     /// The mesh that is drawn: that of the run, or of cells what [shows](Mesh::shown) them, smooth if it is raised.

@@ -5,6 +5,7 @@ mod cells;
 mod copies;
 mod meshes;
 mod plan;
+mod state;
 mod told;
 
 use meshweft::conformance::gpu_or_skip;

@@ -51,6 +51,7 @@ mod resume;
 mod run;
 mod shader;
 mod signals;
+mod state;
 pub mod system;
 pub mod text;
 mod vary;

@@ -12,8 +12,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Options of `run` that say what is run and what its files are: those of the checkpoint.
-const ITS_OWN: [&str; 12] =
-    ["name", "example", "case", "order", "precision", "set", "seed", "out", "fields", "pieces", "copies", "vary"];
+const ITS_OWN: [&str; 13] = [
+    "name",
+    "example",
+    "case",
+    "order",
+    "precision",
+    "set",
+    "seed",
+    "out",
+    "from",
+    "fields",
+    "pieces",
+    "copies",
+    "vary",
+];
 /// Those that say where it runs: any of the first four replaces them all.
 const WHERE: [&str; 4] = ["backend", "processes", "hosts", "workers"];
 const WHERE_TOO: [&str; 9] =

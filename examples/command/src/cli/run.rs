@@ -13,7 +13,7 @@ use super::programs::Programs;
 use super::progress::Progress;
 use super::report::{End, Report};
 use super::watch::Watch;
-use super::{meshes, text, verify, watch};
+use super::{meshes, state, text, verify, watch};
 use crate::names::unknown;
 use crate::output::{self, Config, Files, Output};
 use crate::{Check, Kind, Run, Setting};
@@ -51,6 +51,10 @@ pub(super) struct Arguments {
     /// Fields that saved states have, as in --fields position,velocity, or all [default: those that the example is about]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "pieces")]
     fields: Option<Vec<String>>,
+    /// State of an earlier run, as out/heat/heat_0100.vtu: the run starts from its fields, and says which. Mesh and settings of the shape
+    /// must be those of that run; `meshweft resume` goes on with every bit instead
+    #[arg(long, value_name = "STATE")]
+    from: Option<PathBuf>,
     #[command(flatten)]
     copies: Copies,
     #[command(flatten)]
@@ -90,7 +94,7 @@ pub(super) struct Arguments {
 }
 
 /// Arguments that are no part of what a run is.
-pub(super) const NOT_NOTED: [&str; 6] = ["case", "out", "trace", "view", "json", "quiet"];
+pub(super) const NOT_NOTED: [&str; 7] = ["case", "out", "from", "trace", "view", "json", "quiet"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +107,7 @@ Examples:
   meshweft run EXAMPLE --mesh ball:40 --section half --camera front  a solid, cut open toward the camera
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
   meshweft run EXAMPLE --view                                      in a page of the browser, while it goes on
+  meshweft run EXAMPLE --from out/EXAMPLE/EXAMPLE_0100.vtu         from a state of an earlier run on the same mesh
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
   meshweft run EXAMPLE --set dt=1e-4..1e-2:20:log                  a sweep of a parameter: a copy for each of 20 values
   meshweft run EXAMPLE --copies 1000 --vary dt=1e-4:1e-2:log       a thousand copies, each with a time step of its own
@@ -177,6 +182,9 @@ pub(super) fn resume(
 
 fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, console: &mut Console) -> Result<Outcome> {
     if arguments.copies.is_asked_for() {
+        if arguments.from.is_some() {
+            bail!("--from is of one run: leave it out, or --copies, --vary and ranges of --set");
+        }
         return ensemble::run(&arguments.wanted()?, programs, console);
     }
     #[cfg(feature = "cluster")]
@@ -196,6 +204,9 @@ fn go(arguments: &Arguments, programs: &Programs, resumed: Option<Resumed>, cons
         run.resume(from).with_context(|| format!("cannot go on with the run in {}", folder.display()))?;
         let (step, time) = (from.steps(), text::quantity(from.time(), "s"));
         writeln!(console.err, "going on from step {step}, t = {time}")?;
+    } else if let Some(path) = &arguments.from {
+        let said = state::take(&mut run, path).with_context(|| format!("cannot start from {}", path.display()))?;
+        writeln!(console.err, "{said}")?;
     }
     let steps = arguments.steps.unwrap_or(plan.entry.info.steps as u64);
     let goal = Goal::new(steps, arguments.until, arguments.stop.clone(), &mut run)?;
@@ -243,6 +254,9 @@ fn start(arguments: &Arguments, plan: &mut Plan, console: &mut Console) -> Resul
         writeln!(console.err, "{}: {note}", plan.entry.info.name)?;
     }
     if let Some(note) = meshes::unit_note(&plan.mesh, run.mesh()) {
+        writeln!(console.err, "note: {note}")?;
+    }
+    if let Some(note) = state::note(&plan.mesh, &run).filter(|_| arguments.from.is_none()) {
         writeln!(console.err, "note: {note}")?;
     }
     #[cfg(feature = "cluster")]

@@ -74,7 +74,7 @@ impl Config {
         let bytes =
             real * (3 * mesh.points().len() + numbers * vertices) + 4 * cells.all_corners().len() + 5 * cells.len();
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
-        let state_every = every * FRAMES.div_ceil(states);
+        let state_every = every * steps.div_ceil(every).div_ceil(states).max(1);
         let folder = folder.to_owned();
         Config {
             folder,
@@ -113,16 +113,18 @@ mod tests {
 
     #[test]
     fn large_meshes_are_saved_less_often() {
-        let plan = |spec: &str| {
+        let plan = |spec: &str, steps| {
             let entry = crate::Entry::of::<crate::template::Diffusion>();
             let settings = crate::Settings::new(entry.info.settings);
             let mesh = meshweft_mesh::generate::generate(spec, 1).unwrap();
             let run = entry.start(mesh, &settings, &crate::Options::default()).unwrap();
-            let config = Config::new(Path::new("out"), entry.info.name, 600, &run);
+            let config = Config::new(Path::new("out"), entry.info.name, steps, &run);
             (config.every, config.state_every)
         };
-        assert_eq!(plan("torus:8"), (10, 10));
-        let (every, state_every) = plan("torus:256x256");
+        assert_eq!(plan("torus:8", 600), (10, 10));
+        let (every, state_every) = plan("torus:256x256", 600);
         assert!(every == 10 && state_every > every && state_every % every == 0, "{state_every}");
+        // All of a few.
+        assert_eq!(plan("torus:256x256", 6), (1, 1));
     }
 }

@@ -1,0 +1,77 @@
+//! States of earlier runs that a run starts from.
+
+use crate::Run;
+use anyhow::{Result, bail};
+use meshweft_mesh::{Field, Mesh, generate, io};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// The fields of a file that stand for those of a run: of its points, or of its cells where these are what the run computes.
+fn fields<'a>(file: &'a Mesh, run: &Run) -> (&'static str, usize, &'a [Field]) {
+    match run.mesh().primal() {
+        Some(_) => ("cells", file.cells().len(), file.cell_fields()),
+        None => ("points", file.points().len(), file.point_fields()),
+    }
+}
+
+/// Starts the run from the fields of a state that the file holds; says which these are, and which are as always.
+///
+/// # Errors
+/// What is no mesh file, holds no field of the run, or is the state of a run of another size.
+pub(super) fn take(run: &mut Run, path: &Path) -> Result<String> {
+    let file = io::read(path)?;
+    let (entities, count, given) = fields(&file, run);
+    let expected = run.mesh().points().len();
+    if count != expected {
+        bail!(
+            "it has {count} {entities}, and the run {expected}: give the --mesh and the settings of the run that it is of"
+        );
+    }
+    let (mut taken, mut others) = (Vec::new(), Vec::new());
+    let positions = run.look().positions;
+    for part in run.fields() {
+        let values = match given.iter().find(|field| field.name == part.name) {
+            Some(field) => &field.values[..],
+            // Where vertices are is where the points of the file are.
+            None if positions == Some(&*part.name) => file.points().as_flattened(),
+            None => {
+                others.push(part.name.to_string());
+                continue;
+            }
+        };
+        if values.len() != expected * part.components {
+            let (name, has, wants) = (&part.name, values.len() / expected.max(1), part.components);
+            bail!("{name} has {has} numbers each there, and {wants} in this run: it is of another example");
+        }
+        run.set_field(&part.name, values)?;
+        taken.push(part.name.to_string());
+    }
+    if taken.is_empty() {
+        let has: Vec<&str> = given.iter().map(|field| &*field.name).collect();
+        let has = if has.is_empty() { "none".into() } else { has.join(", ") };
+        bail!("it has no field of this run, which are {}; those of its {entities}: {has}", others.join(", "));
+    }
+    let rest = if others.is_empty() { String::new() } else { format!("; as at every start: {}", others.join(", ")) };
+    Ok(format!("starting from {} of {}{rest}", taken.join(", "), path.display()))
+}
+
+/// What to say where a run has the shape of a state for its mesh, and not what is in it.
+pub(super) fn note(name: &OsStr, run: &Run) -> Option<String> {
+    let name = name.to_string_lossy();
+    if generate::find(&name).is_some() {
+        return None;
+    }
+    let mesh = run.mesh().primal().unwrap_or(run.mesh());
+    let given = if run.mesh().primal().is_some() { mesh.cell_fields() } else { mesh.point_fields() };
+    let known: Vec<&str> = given
+        .iter()
+        .map(|field| &*field.name)
+        .filter(|name| run.fields().iter().any(|part| part.name == *name))
+        .collect();
+    (!known.is_empty()).then(|| {
+        let known = known.join(", ");
+        format!(
+            "{name} is a state, with {known}: the run starts anew on its shape; `--from {name}` starts from its fields"
+        )
+    })
+}
