@@ -139,7 +139,7 @@ def by_scipy(_points, matrix, load, _moves):
 
 def by_meshweft(command, threads, equation, n):
     """Seconds of the solution, and of all that comes before it but the mesh: assembly, too. And iterations."""
-    words = [command, "run", equation, "--mesh", f"box:{n}", "--set", "degree=1", "--threads", str(threads)]
+    words = [command, "run", equation, "--mesh", f"bar:{n}x{n}x{n}", "--set", "degree=1", "--threads", str(threads)]
     words += ["--set", f"tolerance={TOLERANCE}", "--precision", "f64", "--quiet", "--no-pictures", "--json", "--checkpoint-every", "never"]
     with tempfile.TemporaryDirectory() as out:
         said = json.loads(subprocess.run([*words, "--out", out], check=True, capture_output=True, text=True).stdout)

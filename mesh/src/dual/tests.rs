@@ -269,7 +269,7 @@ fn meshes_without_a_dual_are_refused() {
 
 #[test]
 fn sides_that_are_one_close_the_boundary() {
-    for (spec, axes) in [("quads:4x3", 2), ("sheet:5", 2), ("hexes:4x3x5", 3), ("box:4", 3)] {
+    for (spec, axes) in [("quads:4x3", 2), ("sheet:5", 2), ("hexes:4x3x5", 3), ("bar:5x3x3", 3)] {
         let mesh = generate(spec, 1).unwrap();
         let mut dual = mesh.dual().unwrap();
         let inner = dual.faces.len();
@@ -307,6 +307,8 @@ fn sides_that_are_not_the_same_are_refused() {
     let dual = |spec: &str| generate(spec, 1).unwrap().dual().unwrap();
     assert!(said(&mut dual("quads:4x3"), [0, 1]).contains("these have 2 and 3"));
     assert!(said(&mut dual("quads:4x4"), [0, 1]).contains("there is none at"));
+    // Its points are moved at random.
+    assert!(said(&mut dual("box:4"), [0, 0]).contains("there is none at"));
     assert!(said(&mut dual("quads:2x4"), [0, 0]).contains("cell 0 is on both"));
     assert!(said(&mut dual("torus:8x6"), [2, 2]).contains("these have 0 and 0"));
 }
