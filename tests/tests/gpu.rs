@@ -109,7 +109,8 @@ fn measures_on_a_gpu_are_those_of_the_oracle() {
 fn extreme_meshes_run_on_a_gpu() {
     let Some(backend) = gpu_or_skip() else { return };
     // An iteration that is not finished, with sums of 10,000 terms in f32: where they are added up in another order it goes elsewhere.
-    let is_rounding = |name: &str, what: &str| what == "degree 10,000" && ["poisson", "elasticity"].contains(&name);
+    let is_rounding =
+        |name: &str, what: &str| what == "degree 10,000" && ["poisson", "elasticity", "vibration"].contains(&name);
     for (i, (what, mesh)) in extremes().into_iter().enumerate() {
         let taken = |name: &str| is_taken(name, what) && !is_rounding(name, what);
         for (j, example) in EXAMPLES.iter().enumerate().filter(|(_, example)| taken(example.info.name)) {

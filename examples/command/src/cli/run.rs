@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     /// Fields that saved states have, as in --fields position,velocity, or all [default: those that the example is about]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "pieces")]
     fields: Option<Vec<String>>,
-    /// State of an earlier run, as out/heat/heat_0100.vtu: the run starts from its fields, and says which. Mesh and settings of the shape
+    /// State of an earlier run, as out/EXAMPLE/EXAMPLE_000100.vtu: the run starts from its fields, and says which. Mesh and settings of the shape
     /// must be those of that run; `meshweft resume` goes on with every bit instead
     #[arg(long, value_name = "STATE")]
     from: Option<PathBuf>,
@@ -107,7 +107,7 @@ Examples:
   meshweft run EXAMPLE --mesh ball:40 --section half --camera front  a solid, cut open toward the camera
   meshweft run EXAMPLE --color none --film-size 320x240            a small film, in one color
   meshweft run EXAMPLE --view                                      in a page of the browser, while it goes on
-  meshweft run EXAMPLE --from out/EXAMPLE/EXAMPLE_0100.vtu         from a state of an earlier run on the same mesh
+  meshweft run EXAMPLE --from out/EXAMPLE/EXAMPLE_000100.vtu       from a state of an earlier run on the same mesh
   meshweft run EXAMPLE --until 60 --every 10                       a minute, with a state every ten steps
   meshweft run EXAMPLE --set dt=1e-4..1e-2:20:log                  a sweep of a parameter: a copy for each of 20 values
   meshweft run EXAMPLE --copies 1000 --vary dt=1e-4:1e-2:log       a thousand copies, each with a time step of its own
