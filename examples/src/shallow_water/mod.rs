@@ -321,7 +321,9 @@ impl Program for ShallowWater {
     fn step(&self, stages: &mut Stages<Self>) {
         stages.reduce(Rate, |g| &mut g.rate);
         stages.scalar(Choose);
-        stages.map(Remember);
+        if self.options.second_order {
+            stages.map(Remember);
+        }
         for _ in 0..if self.options.second_order { 2 } else { 1 } {
             if self.options.second_order {
                 stages.sweep(Slope, 1);
