@@ -123,16 +123,18 @@ fn extreme_meshes_run_on_a_gpu() {
                 let mesh = suited(name, &mesh);
                 let fields = |backend| {
                     let options = Options { order, backend, ..Options::default() };
-                    let mut run = start(name, &mesh, settings(name, what), &options)
-                        .unwrap_or_else(|e| panic!("{name}, {what}: {e:#}"));
+                    let set = match (name, what) {
+                        // A thousand slivers touch each other around one vertex: which of them hold it is a matter of rounding.
+                        ("cloth", "degree 10,000") => &[("touching", "off")],
+                        _ => settings(name, what),
+                    };
+                    let mut run = start(name, &mesh, set, &options).unwrap_or_else(|e| panic!("{name}, {what}: {e:#}"));
                     (0..2).for_each(|_| run.step().unwrap_or_else(|e| panic!("{name}, {what}, {order}: {e:#}")));
                     run.state().unwrap()
                 };
                 for (gpu, oracle) in fields(backend.clone()).iter().zip(fields(Backend::Serial)) {
                     // The last bit of a place, over a time step, is a velocity of 4e-5: a few of them, more where 10,000 terms are added up.
                     let least = match (&*gpu.name, what) {
-                        // A thousand slivers touch each other around one vertex.
-                        ("velocity", "degree 10,000") if name == "cloth" => 30.0,
                         ("velocity", "degree 10,000") => 5.0,
                         ("velocity", _) => 0.3,
                         // A change of velocity over a time step and gravity.
