@@ -12,17 +12,15 @@ const DEPENDENT: f64 = 1e-13;
 ///
 /// Cholesky of the mass, then Jacobi's rotations: Golub and Van Loan, Matrix Computations, 2013, sections 8.5 and 8.7.
 #[allow(clippy::needless_range_loop)]
-pub(super) fn least<R: Real>(stiff: [[R; 3]; 3], heavy: [[R; 3]; 3]) -> (R, [R; 3]) {
+pub(super) fn least<R: Real>(mut stiff: [[R; 3]; 3], mut heavy: [[R; 3]; 3]) -> (R, [R; 3]) {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
     let inverse = |x: R, least: f64| R::select(R::lit(least).less(x), one / x, zero);
     // To a mass of 1 each.
     let scale = [0, 1, 2].map(|k| inverse(heavy[k][k].max(zero).sqrt(), 0.0));
-    let mut heavy = heavy;
-    let mut stiff = stiff;
     for i in 0..3 {
         for j in 0..3 {
-            heavy[i][j] = heavy[i][j] * (scale[i] * scale[j]);
-            stiff[i][j] = stiff[i][j] * (scale[i] * scale[j]);
+            heavy[i][j] *= scale[i] * scale[j];
+            stiff[i][j] *= scale[i] * scale[j];
         }
     }
     // Columns of `turn` are vectors of mass 1 without each other: Gram and Schmidt.
