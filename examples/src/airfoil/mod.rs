@@ -14,7 +14,6 @@ use meshweft_command::{Check, Example, Info, Kind, Look, Precision, Setting, Set
 use meshweft_mesh::Mesh;
 use meshweft_physics::{AIR, Content, Face, Gas, Rim, Trend};
 use scene::Plane;
-use std::array;
 
 record! {
     /// Numbers that all cells read.
@@ -148,11 +147,10 @@ impl Airfoil {
 /// The gas at a place, so far from the middle of its cell.
 #[inline(always)]
 fn at<R: Real>(cell: Gas<R>, slopes: [Vector2<R>; 4], reach: Vector2<R>) -> Gas<R> {
-    let [density, x, y, pressure] = slopes.map(|slope| slope.dot(&reach));
     Gas {
-        density: cell.density + density,
-        velocity: cell.velocity + Vector2::new(x, y),
-        pressure: cell.pressure + pressure,
+        density: cell.density + slopes[0].dot(&reach),
+        velocity: cell.velocity + Vector2::new(slopes[1].dot(&reach), slopes[2].dot(&reach)),
+        pressure: cell.pressure + slopes[3].dot(&reach),
     }
 }
 
@@ -192,14 +190,18 @@ kernels! {
     /// Gradients, limited.
     update Slope |p, own, around| {
         let values = [own.density, own.velocity.x, own.velocity.y, own.pressure];
-        let trends = around.fold(Faces, [Trend::flat(); 4], |trends: [Trend<R>; 4], [other], face| {
+        let trends = around.fold(Faces, [Trend::flat(); 4], |mut trends: [Trend<R>; 4], [other], face| {
             let others = [other.density, other.velocity.x, other.velocity.y, other.pressure];
-            array::from_fn(|k| trends[k].with(others[k] - values[k], &face))
+            (0..4).for_each(|k| trends[k] = trends[k].with(others[k] - values[k], &face));
+            trends
         });
-        let shares = around.fold(Faces, [p.slopes; 4], |shares: [R; 4], [_], face| {
-            array::from_fn(|k| shares[k].min(trends[k].share(face.reach, own.smooth)))
+        let shares = around.fold(Faces, [p.slopes; 4], |mut shares: [R; 4], [_], face| {
+            (0..4).for_each(|k| shares[k] = shares[k].min(trends[k].share(face.reach, own.smooth)));
+            shares
         });
-        Cell { slopes: array::from_fn(|k| own.slopes[k] + (trends[k].gradient * shares[k] - own.slopes[k]) * p.blend), ..own }
+        let mut slopes = own.slopes;
+        (0..4).for_each(|k| slopes[k] += (trends[k].gradient * shares[k] - own.slopes[k]) * p.blend);
+        Cell { slopes, ..own }
     };
 
     /// Moves a cell by what leaves it over the waves that cross it.

@@ -14,7 +14,6 @@ use meshweft_mesh::Mesh;
 use meshweft_physics::{Face, Rim, Trend, Water};
 use scene::Basin;
 pub use scene::Scene;
-use std::array;
 
 record! {
     /// Numbers that all cells read.
@@ -204,17 +203,19 @@ kernels! {
     update Slope |p, own, around| {
         let values = [own.depth, own.bed + own.depth, own.velocity.x, own.velocity.y];
         let start = ([Trend::flat(); 4], own.depth);
-        let (trends, least) = around.fold(Faces, start, |(trends, least), [other], face| {
+        let (trends, least) = around.fold(Faces, start, |(mut trends, least), [other], face| {
             let others = [other.depth, other.bed + other.depth, other.velocity.x, other.velocity.y];
-            (array::from_fn(|k| trends[k].with(others[k] - values[k], &face)), least.min(other.depth))
+            (0..4).for_each(|k| trends[k] = trends[k].with(others[k] - values[k], &face));
+            (trends, least.min(other.depth))
         });
         let shallow = p.film.max(R::lit(0.2) * own.depth);
         let full = R::select(least.greater(shallow), p.slopes, R::lit(0.0));
-        let shares = around.fold(Faces, [full; 4], |shares: [R; 4], [_], face| {
-            array::from_fn(|k| shares[k].min(trends[k].share(face.reach, R::lit(0.0))))
+        let shares = around.fold(Faces, [full; 4], |mut shares: [R; 4], [_], face| {
+            (0..4).for_each(|k| shares[k] = shares[k].min(trends[k].share(face.reach, R::lit(0.0))));
+            shares
         });
-        let [depth, surface, x, y] = array::from_fn(|k| trends[k].gradient * shares[k]);
-        Cell { slopes: Slopes { depth, surface, velocity: [x, y] }, ..own }
+        let slope = |k: usize| trends[k].gradient * shares[k];
+        Cell { slopes: Slopes { depth: slope(0), surface: slope(1), velocity: [slope(2), slope(3)] }, ..own }
     };
 
     /// A step of explicit Euler; drag is implicit, so that it stops water and does not turn it back.

@@ -149,12 +149,16 @@ impl Xpbd {
 
 #[inline(always)]
 fn places<R: Real, const N: usize>(corners: &[SharedOf<Xpbd, R>; N]) -> [Vector3<R>; N] {
-    std::array::from_fn(|k| corners[k].position)
+    let mut places = [corners[0].position; N];
+    (1..N).for_each(|k| places[k] = corners[k].position);
+    places
 }
 
 #[inline(always)]
 fn inverse_masses<R: Real, const N: usize>(corners: &[SharedOf<Xpbd, R>; N]) -> [R; N] {
-    std::array::from_fn(|k| corners[k].inverse_mass)
+    let mut masses = [corners[0].inverse_mass; N];
+    (1..N).for_each(|k| masses[k] = corners[k].inverse_mass);
+    masses
 }
 
 #[inline(always)]
@@ -197,7 +201,7 @@ kernels! {
     /// Brings a tet back to its shape and volume.
     project Deform[keep](Tets) |p, corners, own, tet| {
         let (constraints, compliances) = tet.neo_hookean(&p.solid, places(&corners));
-        let compliances = compliances.map(|compliance| compliance * p.per_square);
+        let compliances = [compliances[0] * p.per_square, compliances[1] * p.per_square];
         let multipliers = [own.shear * keep, own.volume * keep];
         let (moves, [shear, volume]) =
             Constraint::step_both(&constraints, inverse_masses(&corners), compliances, multipliers);

@@ -79,7 +79,7 @@ impl<R: Real> Gas<R> {
     #[inline(always)]
     pub fn flux(&self, other: &Gas<R>, normal: Vector2<R>) -> Content<R> {
         let (zero, half) = (R::lit(0.0), R::lit(0.5));
-        let [u, v] = [self, other].map(|side| side.velocity.dot(&normal));
+        let (u, v) = (self.velocity.dot(&normal), other.velocity.dot(&normal));
         let [sound_a, sound_b] = [self.sound(), other.sound()];
         let (mean, wave) = (half * (u + v), half * (sound_a + sound_b));
         let slow = (u - sound_a).min(mean - wave);

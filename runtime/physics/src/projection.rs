@@ -70,7 +70,8 @@ impl<R: Real, const N: usize> Constraint<R, N> {
     pub fn step(&self, inverse_masses: [R; N], compliance: R, multiplier: R) -> ([Vector3<R>; N], R) {
         let weight = self.product(self, inverse_masses) + compliance;
         let more = -(self.value + compliance * multiplier) / weight.max(R::lit(TINY));
-        let moves = std::array::from_fn(|k| self.gradients[k] * (more * inverse_masses[k]));
+        let mut moves = self.gradients;
+        (0..N).for_each(|k| moves[k] *= more * inverse_masses[k]);
         (moves, multiplier + more)
     }
 
@@ -108,7 +109,7 @@ impl<R: Real, const N: usize> Constraint<R, N> {
     ) -> ([Vector3<R>; N], [R; 2]) {
         let own = first.product(first, inverse_masses);
         let softer = first.softer(inverse_masses, compliances[0]);
-        let compliances = compliances.map(|compliance| compliance * softer);
+        let compliances = [compliances[0] * softer, compliances[1] * softer];
         let due = |c: &Self, k: usize| -(c.value + compliances[k] * multipliers[k]);
         let (one, two) = (due(first, 0), due(second, 1));
         let pivot = own + compliances[0];
@@ -120,9 +121,8 @@ impl<R: Real, const N: usize> Constraint<R, N> {
         let rest = (whole - share * common).max(whole * R::lit(1e-6)) + compliances[1];
         let more_two = (two - share * one) / rest.max(R::lit(TINY));
         let more_one = (one - common * more_two) / pivot.max(R::lit(TINY));
-        let moves = std::array::from_fn(|k| {
-            (first.gradients[k] * more_one + second.gradients[k] * more_two) * inverse_masses[k]
-        });
+        let mut moves = first.gradients;
+        (0..N).for_each(|k| moves[k] = (moves[k] * more_one + second.gradients[k] * more_two) * inverse_masses[k]);
         (moves, [multipliers[0] + more_one, multipliers[1] + more_two])
     }
 
@@ -177,8 +177,9 @@ impl<R: Real> Tet<R> {
         // ∂√(F : F) / ∂F = F / √(F : F), and F is the edges times `shape`.
         let slopes = deformation * self.shape.transpose() * (R::lit(1.0) / shear);
         let of = |value: R, [b, c, d]: [Vector3<R>; 3]| Constraint { value, gradients: [-(b + c + d), b, c, d] };
-        let shear = of(shear, [0, 1, 2].map(|k| slopes.column(k).into_owned()));
-        let facets = [c.cross(&d), d.cross(&b), b.cross(&c)].map(|facet| facet * self.inverse);
+        let shear =
+            of(shear, [slopes.column(0).into_owned(), slopes.column(1).into_owned(), slopes.column(2).into_owned()]);
+        let facets = [c.cross(&d) * self.inverse, d.cross(&b) * self.inverse, b.cross(&c) * self.inverse];
         let volume = of(b.dot(&facets[0]) - solid.free_ratio(), facets);
         let sixfold = self.inverse * R::lit(6.0);
         ([shear, volume], [sixfold / solid.mu, sixfold / solid.lambda])
@@ -228,7 +229,8 @@ impl<R: Real> Crease<R> {
         let of = |i: usize| k[i] * k[i] * inverse_masses[i];
         let weight = of(0) + of(1) + of(2) + of(3) + compliance;
         let more = (value + multiplier * compliance) * (R::lit(-1.0) / weight.max(R::lit(TINY)));
-        (std::array::from_fn(|i| more * (k[i] * inverse_masses[i])), multiplier + more)
+        let push = |i: usize| more * (k[i] * inverse_masses[i]);
+        ([push(0), push(1), push(2), push(3)], multiplier + more)
     }
 }
 

@@ -51,10 +51,11 @@ impl<R: Real> Water<R> {
         let (zero, half) = (R::lit(0.0), R::lit(0.5));
         // Columns on the higher of both beds.
         let sill = here.bed.max(there.bed);
-        let [a, b] = [here, there].map(|side| (side.surface() - sill).max(zero));
+        let above = |side: &Water<R>| (side.surface() - sill).max(zero);
+        let (a, b) = (above(&here), above(&there));
         let along = Vector2::new(-normal.y, normal.x);
-        let [u, v] = [here, there].map(|side| side.velocity.dot(&normal));
-        let [across_a, across_b] = [here, there].map(|side| side.velocity.dot(&along));
+        let (u, v) = (here.velocity.dot(&normal), there.velocity.dot(&normal));
+        let (across_a, across_b) = (here.velocity.dot(&along), there.velocity.dot(&along));
         let [slow_a, slow_b] = waves(a, b, u, v, gravity);
         let [low, high] = [slow_a.min(zero), slow_b.max(zero)];
         // Of two dry columns nothing leaves.
