@@ -277,7 +277,7 @@ def test_examples_have_the_digest_of_the_oracle(name):
     example = getattr(meshweft.examples, name)
     meshes = {"heat": "torus:12x8", "wave": "disk:8", "spring": "box:6", "cloth": "sheet:10"}
     meshes |= {"softbody": "bar:5x3x3", "xpbd": "bar:5x3x3", "shallow_water": "sheet:9", "airfoil": "airfoil:16x8"}
-    meshes |= {"poisson": "bar:5x3x3", "elasticity": "bar:5x3x3"}
+    meshes |= {"poisson": "bar:5x3x3", "elasticity": "bar:5x3x3", "vibration": "bar:5x3x3"}
     small = meshes.get(name, "uniform:8x6")
     digests = set()
     for backend, threads in (("serial", None), ("cpu", 1), ("cpu", 3)):
