@@ -3,6 +3,7 @@
 edge. Needs numpy, scipy and pyamg; petsc4py where there is one. Solvers take turns; nothing else should run."""
 
 import argparse
+import inspect
 import itertools
 import json
 import os
@@ -133,7 +134,9 @@ def by_scipy(_points, matrix, load, _moves):
     over = 1.0 / matrix.diagonal()
     count = []
     jacobi = linalg.LinearOperator(matrix.shape, lambda x: over * x)
-    linalg.cg(matrix, load, rtol=TOLERANCE, maxiter=20000, M=jacobi, callback=lambda _: count.append(1))
+    # The name before SciPy 1.12.
+    bound = {"rtol" if "rtol" in inspect.signature(linalg.cg).parameters else "tol": TOLERANCE}
+    linalg.cg(matrix, load, **bound, maxiter=20000, M=jacobi, callback=lambda _: count.append(1))
     return time.perf_counter() - start, len(count)
 
 
