@@ -22,6 +22,7 @@ pub mod poisson;
 pub mod shallow_water;
 mod sides;
 pub mod softbody;
+mod solid;
 pub mod spring;
 pub mod vibration;
 pub mod wave;

@@ -1,7 +1,8 @@
 //! Linear elasticity: how far a part gives under loads, and the stresses in it, by finite elements.
 //!
 //! Elements of degree 1 or 2 give a symmetric matrix of 3×3 blocks. Conjugate gradients solve it, with a V-cycle of multigrid as preconditioner:
-//! the coarse [levels](Multigrid::elastic) are parts beside the mesh, whose vertices move and turn. The equation is that of [`elasticity`], where
+//! the coarse [levels](Multigrid::elastic) are parts beside the mesh, whose vertices move and turn. The equation is that of
+//! [`elasticity`](meshweft_physics::elasticity), where
 //! displacements that are known are no unknowns.
 
 mod checks;
@@ -9,12 +10,13 @@ mod checks;
 use crate::gradients::conjugate_gradients;
 use crate::multigrid::{Block, Rows, transposed};
 use crate::sides::{Said, faces, said};
+use crate::solid;
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
 use meshweft_mesh::{At, Elements, Mesh, Multigrid};
-use meshweft_physics::{Elastic, Equation, Support, elasticity};
+use meshweft_physics::{Elastic, Equation, Support};
 use std::sync::Arc;
 
 /// How far the drawn displacement of the largest is, over the extent of the part.
@@ -126,11 +128,7 @@ impl From<&Settings> for ElasticityOptions {
     fn from(settings: &Settings) -> ElasticityOptions {
         ElasticityOptions {
             degree: if settings.choice("degree") == "1" { 1 } else { 2 },
-            material: Elastic {
-                young: settings.number("young"),
-                poisson: settings.number("poisson"),
-                is_thin: settings.choice("plane") == "stress",
-            },
+            material: solid::material(settings),
             density: settings.number("density"),
             gravity: settings.number("gravity"),
             tolerance: settings.number("tolerance"),
@@ -192,15 +190,8 @@ impl Elasticity {
     ) -> Result<Elasticity> {
         let mesh = elements.mesh();
         let (dimension, [low, high]) = (mesh.dimension(), mesh.bounds());
-        if dimension < 2 || (dimension == 2 && low[2] != high[2]) {
-            bail!("elasticity runs on solids and in the xy plane: this mesh is no solid and no flat surface there");
-        }
-        let mut weight = [0.0; 3];
-        weight[dimension - 1] = -options.density * options.gravity;
-        let equation = elasticity(elements, options.material, |_| weight, support);
-        if (0..dimension).any(|axis| equation.held.iter().all(|node| node[axis].is_none())) {
-            bail!("it is not held along every axis: hold a side, as in fixed=left");
-        }
+        let weight = options.density * options.gravity;
+        let equation = solid::equation("elasticity", elements, options.material, weight, support)?;
         let (around, slopes) = elements.mean_slopes();
         Ok(Elasticity {
             levels: Arc::new(Multigrid::elastic(&equation.matrix, mesh.points(), dimension)),
@@ -277,18 +268,10 @@ impl Example for Elasticity {
         steps: 1,
         settings: &[
             Setting { name: "degree", about: "degree of the elements", kind: Kind::Choice(&["2", "1"]) },
-            Setting::number("young", "Young's modulus; 210e9 is steel", 210e9, "Pa", [1e-6, 1e15]),
-            Setting::number("poisson", "Poisson's ratio", 0.3, "", [-0.99, 0.499_999]),
-            Setting {
-                name: "plane",
-                about: "of what lies in a plane: thin, so that nothing pushes across it, or thick, so that nothing moves across it",
-                kind: Kind::Choice(&["stress", "strain"]),
-            },
-            Setting {
-                name: "fixed",
-                about: "sides that are held, along some axes: groups of the mesh file, xmin to zmax, or rest",
-                kind: Kind::Text { default: "left", form: "SIDE=xyz, .." },
-            },
+            solid::YOUNG,
+            solid::POISSON,
+            solid::PLANE,
+            solid::FIXED,
             Setting {
                 name: "moved",
                 about: "sides that are moved so far, m",

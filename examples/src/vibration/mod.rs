@@ -11,12 +11,13 @@ mod ritz;
 
 use crate::multigrid::{Block, Rows, Unknowns, multigrid, transposed};
 use crate::sides::{Said, faces, said};
+use crate::solid;
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
 use meshweft_mesh::{At, Elements, Matrix, Mesh, Multigrid};
-use meshweft_physics::{Elastic, Support, elasticity};
+use meshweft_physics::{Elastic, Support};
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -137,7 +138,8 @@ multigrid! {
         /// Keeps the mode.
         map Keep |p, own| {
             let Search { take: [x, w, b], count, .. } = p.globals;
-            let [mode, weighed] = [0, 2].map(|k| own.found[k] * x + own.way[k] * w + own.before[k] * b);
+            let found = |k: usize| own.found[k] * x + own.way[k] * w + own.before[k] * b;
+            let (mode, weighed) = (found(0), found(2));
             let (mut modes, mut all) = (own.modes, own.weighed);
             for j in 0..MOST {
                 let is_new = count.equals(R::lit(j as f64));
@@ -267,11 +269,7 @@ impl From<&Settings> for VibrationOptions {
     fn from(settings: &Settings) -> VibrationOptions {
         VibrationOptions {
             degree: if settings.choice("degree") == "1" { 1 } else { 2 },
-            material: Elastic {
-                young: settings.number("young"),
-                poisson: settings.number("poisson"),
-                is_thin: settings.choice("plane") == "stress",
-            },
+            material: solid::material(settings),
             density: settings.number("density"),
             tolerance: settings.number("tolerance"),
             rounds: settings.count("rounds"),
@@ -325,17 +323,11 @@ impl Vibration {
     ) -> Result<Vibration> {
         let mesh = elements.mesh();
         let (dimension, [low, high]) = (mesh.dimension(), mesh.bounds());
-        if dimension < 2 || (dimension == 2 && low[2] != high[2]) {
-            bail!("vibration runs on solids and in the xy plane: this mesh is no solid and no flat surface there");
-        }
         let support = |group: Option<&str>, at: &At| Support {
             held: held(group, at).map(|is_held| is_held.then_some(0.0)),
             ..Support::default()
         };
-        let equation = elasticity(elements, options.material, |_| [0.0; 3], support);
-        if (0..dimension).any(|axis| equation.held.iter().all(|node| node[axis].is_none())) {
-            bail!("it is not held along every axis: hold a side, as in fixed=left");
-        }
+        let equation = solid::equation("vibration", elements, options.material, 0.0, support)?;
         let one = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let levels = Multigrid::elastic(&equation.matrix, mesh.points(), dimension);
         let mut mass = elements.cells().mass(|_| one.map(|row| row.map(|x| x * options.density)));
@@ -484,18 +476,10 @@ impl Example for Vibration {
         steps: 6,
         settings: &[
             Setting { name: "degree", about: "degree of the elements", kind: Kind::Choice(&["2", "1"]) },
-            Setting::number("young", "Young's modulus; 210e9 is steel", 210e9, "Pa", [1e-6, 1e15]),
-            Setting::number("poisson", "Poisson's ratio", 0.3, "", [-0.99, 0.499_999]),
-            Setting {
-                name: "plane",
-                about: "of what lies in a plane: thin, so that nothing pushes across it, or thick, so that nothing moves across it",
-                kind: Kind::Choice(&["stress", "strain"]),
-            },
-            Setting {
-                name: "fixed",
-                about: "sides that are held, along some axes: groups of the mesh file, xmin to zmax, or rest",
-                kind: Kind::Text { default: "left", form: "SIDE=xyz, .." },
-            },
+            solid::YOUNG,
+            solid::POISSON,
+            solid::PLANE,
+            solid::FIXED,
             Setting::number("density", "7850 is steel", 7850.0, "kg/m³", [1e-9, 1e9]),
             Setting::number("tolerance", "residual at which a mode is found, over its energy", 1e-5, "", [0.0, 0.1]),
             Setting::number("rounds", "the most iterations of a step", 1e3, "", [1.0, 1e9]),

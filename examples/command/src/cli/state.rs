@@ -1,5 +1,6 @@
 //! States of earlier runs that a run starts from.
 
+use super::memory::MESH;
 use crate::Run;
 use anyhow::{Result, bail};
 use meshweft_mesh::{Field, Mesh, generate, io};
@@ -19,6 +20,7 @@ fn fields<'a>(file: &'a Mesh, run: &Run) -> (&'static str, usize, &'a [Field]) {
 /// # Errors
 /// What is no mesh file, holds no field of the run, or is the state of a run of another size.
 pub(super) fn take(run: &mut Run, path: &Path) -> Result<String> {
+    MESH.check_file(&path.to_string_lossy(), path.metadata().map_or(0, |file| file.len()))?;
     let file = io::read(path)?;
     let (entities, count, given) = fields(&file, run);
     let expected = run.mesh().points().len();
@@ -61,8 +63,7 @@ pub(super) fn note(name: &OsStr, run: &Run) -> Option<String> {
     if generate::find(&name).is_some() {
         return None;
     }
-    let mesh = run.mesh().primal().unwrap_or(run.mesh());
-    let given = if run.mesh().primal().is_some() { mesh.cell_fields() } else { mesh.point_fields() };
+    let (_, _, given) = fields(run.mesh().primal().unwrap_or(run.mesh()), run);
     let known: Vec<&str> = given
         .iter()
         .map(|field| &*field.name)
