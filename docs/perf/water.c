@@ -12,10 +12,10 @@ static void flux(double ha, double ua, double ta, double za, double hb, double u
     double mean = 0.5 * (ua + ub) + (ca - cb), wave = most(0.5 * (ca + cb) + 0.25 * (ua - ub), 0.0);
     double slow = a > 0.0 ? least(ua - ca, mean - wave) : ub - 2.0 * cb;
     double fast = b > 0.0 ? most(ub + cb, mean + wave) : ua + 2.0 * ca;
-    double low = least(slow, 0.0), high = most(fast, 0.0), width = most(high - low, 1e-12);
-    double volume = (high * a * ua - low * b * ub + low * high * (b - a)) / width;
+    double low = least(slow, 0.0), high = most(fast, 0.0), share = 1.0 / most(high - low, 1e-12);
+    double volume = (high * a * ua - low * b * ub + low * high * (b - a)) * share;
     double wa = 0.5 * g * a * a, wb = 0.5 * g * b * b;
-    double push = (high * (a * ua * ua + wa) - low * (b * ub * ub + wb) + low * high * (b * ub - a * ua)) / width;
+    double push = (high * (a * ua * ua + wa) - low * (b * ub * ub + wb) + low * high * (b * ub - a * ua)) * share;
     out[0] = volume;
     out[1] = push;
     out[2] = volume * (volume > 0.0 ? ta : tb);

@@ -9,7 +9,7 @@ mod scene;
 
 use anyhow::Result;
 use meshweft::nalgebra::Vector2;
-use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{Given, Neighbors, Program, Real, Stages, Stars, Update, kernels, record, stars, vertex};
 use meshweft_command::{Check, Example, Info, Kind, Look, Precision, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::{AIR, Content, Face, Gas, Rim, Trend};
@@ -142,6 +142,31 @@ impl Airfoil {
     pub fn with(mesh: &mut Mesh, options: &AirOptions) -> Result<Airfoil> {
         Ok(Airfoil { plane: Plane::new(mesh)?, options: options.clone() })
     }
+
+    /// Gradients, where there are any, and pairs of sweeps or stages.
+    fn round(&self, stages: &mut Stages<Self>, step: impl Update<Self> + Copy) {
+        let slopes = |stages: &mut Stages<Self>| {
+            if self.options.second_order {
+                stages.sweep(Slope, 1);
+            }
+        };
+        slopes(stages);
+        match self.options.method {
+            Method::Sweeps => {
+                for _ in 0..self.options.inner {
+                    stages.sweep(step, 1);
+                    stages.sweep_backward(step, 1);
+                }
+            }
+            Method::Explicit => {
+                stages.map(Remember);
+                stages.jacobi(step, 1);
+                slopes(stages);
+                stages.jacobi(step, 1);
+                stages.map(Average);
+            }
+        }
+    }
 }
 
 /// The gas at a place, so far from the middle of its cell.
@@ -178,6 +203,57 @@ fn across<R: Real>(here: Gas<R>, far: Gas<R>, rim: Rim<R>, is_far: R) -> Flow<R>
     (Content { mass: pick(free.mass, zero), momentum, energy: pick(free.energy, zero) }, wave)
 }
 
+/// What leaves a cell through all its faces, and half their lengths times the speeds of the quickest waves through them: with gradients, or
+/// without a look at them.
+#[inline(always)]
+fn leaving<R: Real, const SLOPES: bool>(
+    p: &Given<Airfoil, R>,
+    own: &Cell<R>,
+    around: &impl Neighbors<Airfoil, R>,
+) -> Flow<R> {
+    let cell = own.gas();
+    let at = |gas, slopes, reach| if SLOPES { at(gas, slopes, reach) } else { gas };
+    let (out, waves) = around.sum(Faces, |[other], face| {
+        let there = Gas { density: other.density, velocity: other.velocity, pressure: other.pressure };
+        let [here, there] = [at(cell, own.slopes, face.reach), at(there, other.slopes, face.beyond)];
+        through(here, there, face.normal, face.length)
+    });
+    let (more, besides) =
+        around.sum(Bounds, |[], (rim, is_far)| across(at(cell, own.slopes, rim.reach), p.far, rim, is_far));
+    let out = Content {
+        mass: out.mass + more.mass,
+        momentum: out.momentum + more.momentum,
+        energy: out.energy + more.energy,
+    };
+    (out, waves + besides)
+}
+
+impl<R: Real> Cell<R> {
+    /// What is in it.
+    #[inline(always)]
+    fn gas(&self) -> Gas<R> {
+        Gas { density: self.density, velocity: self.velocity, pressure: self.pressure }
+    }
+
+    /// The cell with another gas in it.
+    #[inline(always)]
+    fn with(self, gas: Gas<R>) -> Cell<R> {
+        Cell { density: gas.density, velocity: gas.velocity, pressure: gas.pressure, ..self }
+    }
+
+    /// The cell after its own time step, with what leaves it.
+    #[inline(always)]
+    fn moved(self, p: &Given<Airfoil, R>, (out, waves): Flow<R>) -> Cell<R> {
+        let step = p.courant / waves;
+        let now = self.gas().content();
+        self.with(Gas::of(Content {
+            mass: now.mass - step * out.mass,
+            momentum: now.momentum - out.momentum * step,
+            energy: now.energy - step * out.energy,
+        }))
+    }
+}
+
 /// What a pressure pushes a wall with.
 #[inline(always)]
 fn pushed<R: Real>(pressure: R, rim: Rim<R>, is_far: R) -> Vector2<R> {
@@ -205,64 +281,39 @@ kernels! {
     };
 
     /// Moves a cell by what leaves it over the waves that cross it.
-    update Move |p, own, around| {
-        let cell = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure };
-        let (out, waves) = around.sum(Faces, |[other], face| {
-            let there = Gas { density: other.density, velocity: other.velocity, pressure: other.pressure };
-            let [here, there] = [at(cell, own.slopes, face.reach), at(there, other.slopes, face.beyond)];
-            through(here, there, face.normal, face.length)
-        });
-        let (more, besides) = around.sum(Bounds, |[], (rim, is_far)| {
-            across(at(cell, own.slopes, rim.reach), p.far, rim, is_far)
-        });
-        let step = p.courant / (waves + besides);
-        let now = cell.content();
-        let moved = Gas::of(Content {
-            mass: now.mass - step * (out.mass + more.mass),
-            momentum: now.momentum - (out.momentum + more.momentum) * step,
-            energy: now.energy - step * (out.energy + more.energy),
-        });
-        Cell { density: moved.density, velocity: moved.velocity, pressure: moved.pressure, ..own }
-    };
+    update Move |p, own, around| own.moved(p, leaving::<R, true>(p, &own, around));
+
+    /// The same to first order, which reads no gradients.
+    update MoveFlat |p, own, around| own.moved(p, leaving::<R, false>(p, &own, around));
 
     /// Keeps what an explicit step begins with.
     map Remember |_, own| {
-        let before = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure };
+        let before = own.gas();
         Cell { before, ..own }
     };
 
     /// The mean of that and of two steps from there (Heun).
     map Average |_, own| {
-        let now = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure }.content();
+        let now = own.gas().content();
         let (old, half) = (own.before.content(), R::lit(0.5));
-        let Gas { density, velocity, pressure } = Gas::of(Content {
+        own.with(Gas::of(Content {
             mass: half * (old.mass + now.mass),
             momentum: (old.momentum + now.momentum) * half,
             energy: half * (old.energy + now.energy),
-        });
-        Cell { density, velocity, pressure, ..own }
+        }))
     };
 
     /// What is shown.
     map Show |p, own| {
-        let cell = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure };
         let stopped = R::lit(0.5) * p.far.density * p.far.velocity.dot(&p.far.velocity);
-        let mach = own.velocity.dot(&own.velocity).sqrt() / cell.sound();
+        let mach = own.velocity.dot(&own.velocity).sqrt() / own.gas().sound();
         Cell { mach, pressure_coefficient: (own.pressure - p.far.pressure) / stopped, ..own }
     };
 
     /// By how much an update changes the density anywhere: 0 in a steady flow.
     max Unsteady("residual", "") |p, own, around| {
-        let cell = Gas { density: own.density, velocity: own.velocity, pressure: own.pressure };
-        let (out, waves) = around.sum(Faces, |[other], face| {
-            let there = Gas { density: other.density, velocity: other.velocity, pressure: other.pressure };
-            let [here, there] = [at(cell, own.slopes, face.reach), at(there, other.slopes, face.beyond)];
-            through(here, there, face.normal, face.length)
-        });
-        let (more, besides) = around.sum(Bounds, |[], (rim, is_far)| {
-            across(at(cell, own.slopes, rim.reach), p.far, rim, is_far)
-        });
-        ((out.mass + more.mass) / (waves + besides)).abs()
+        let (out, waves) = leaving::<R, true>(p, &own, around);
+        (out.mass / waves).abs()
     };
 
     /// What pushes the walls across the flow, over `½ ρ v²` and a meter.
@@ -313,27 +364,10 @@ impl Program for Airfoil {
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        let slopes = |stages: &mut Stages<Self>| {
-            if self.options.second_order {
-                stages.sweep(Slope, 1);
-            }
-        };
         for _ in 0..self.options.rounds {
-            slopes(stages);
-            match self.options.method {
-                Method::Sweeps => {
-                    for _ in 0..self.options.inner {
-                        stages.sweep(Move, 1);
-                        stages.sweep_backward(Move, 1);
-                    }
-                }
-                Method::Explicit => {
-                    stages.map(Remember);
-                    stages.jacobi(Move, 1);
-                    slopes(stages);
-                    stages.jacobi(Move, 1);
-                    stages.map(Average);
-                }
+            match self.options.second_order {
+                true => self.round(stages, Move),
+                false => self.round(stages, MoveFlat),
             }
         }
         stages.map(Show);

@@ -99,6 +99,8 @@ vertex! {
         velocity: Vector3<R>,
         /// Share of gravity that the last step's acceleration had: 1 falling freely, 0 at rest.
         falling: R,
+        /// How far the last sweep moved the vertex, m: about what further sweeps would.
+        correction: R,
         /// Mass, kg.
         mass: R,
         /// 1, or 0 where the vertex is pinned.
@@ -347,6 +349,9 @@ kernels! {
         Node { velocity, falling: p.air.falling(own.velocity, velocity, p.dt), ..own }
     };
 
+    /// How far the last sweep of a step moved any vertex.
+    max Correction("last correction", "m") |_, own, _| own.correction;
+
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
@@ -494,6 +499,7 @@ impl Program for Cloth {
             before: position,
             velocity,
             falling: free,
+            correction: 0.0,
             mass,
             free,
             guess: position,

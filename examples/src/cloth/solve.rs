@@ -1,7 +1,7 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Bends, Cloth, Folds, Gaps, Hinges, Node, Pieces, Ties, Triangles};
-use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
+use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::bending::{self, Crease};
 use meshweft_physics::{Corridor, Panel, System};
 
@@ -62,9 +62,10 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
                 let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Cloth, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, p.relaxation * own.free);
-                return Node { position, ..own };
+                return Node { position, correction: (position - at).length(), ..own };
             }
         }
-        Node { position: at + system.solve() * (p.relaxation * own.free), ..own }
+        let step = system.solve() * (p.relaxation * own.free);
+        Node { position: at + step, correction: step.length(), ..own }
     }
 }

@@ -1,6 +1,6 @@
 //! Acceptance: solutions that are known, and how fast errors fall as cells get smaller.
 
-use super::{Poisson, PoissonOptions};
+use super::{Course, Poisson, PoissonOptions};
 use anyhow::Result;
 use meshweft::Simulation;
 use meshweft_command::{Check, Tolerance};
@@ -45,7 +45,60 @@ pub(super) fn run() -> Result<Vec<Check>> {
         unit: "",
         source: "(R² - r²) / 4",
     });
+    let [coarse, fine] = [cooled(0.02)?, cooled(0.01)?];
+    checks.push(Check {
+        name: "order of the error in time of sin πx sin πy that cools for 0.1 s, quads:33x33".into(),
+        measured: (coarse / fine).log2(),
+        expected: 2.0,
+        tolerance: Tolerance::Absolute(0.2),
+        unit: "",
+        source: "Alexander, Diagonally implicit Runge–Kutta methods for stiff O.D.E.s, SIAM J. Numer. Anal. 14, 1977: dt²",
+    });
+    let [value, rate] = swung()?;
+    checks.push(Check {
+        name: "a membrane of sin πx sin πy after a whole swing of 500 steps, quads:33x33: value".into(),
+        measured: value,
+        expected: 1.0,
+        tolerance: Tolerance::Relative(1e-4),
+        unit: "",
+        source: "cos √2 π t",
+    });
+    checks.push(Check {
+        name: "the same after a quarter: rate".into(),
+        measured: rate,
+        expected: -std::f64::consts::SQRT_2 * PI,
+        tolerance: Tolerance::Relative(1e-4),
+        unit: "1/s",
+        source: "-√2 π sin √2 π t",
+    });
     Ok(checks)
+}
+
+/// What is to change in time, from `sin πx sin πy` on: a run of it, and the vertex in the middle.
+fn in_time(course: Course, dt: f64) -> Result<(Simulation<Poisson, f64>, usize)> {
+    let mut mesh = generate("quads:33x33", 1)?;
+    let wave = |p: [f64; 3]| libm::sin(PI * p[0]) * libm::sin(PI * p[1]);
+    let options = PoissonOptions { source: 0.0, course, dt, tolerance: 1e-11, ..PoissonOptions::default() };
+    let poisson = Poisson::with(&mut mesh, &options, |_| 0.0, |_, _| Condition::Value(0.0))?.starting(&mesh, wave);
+    let far = |p: &[f64; 3]| (p[0] - 0.5).abs() + (p[1] - 0.5).abs();
+    let middle = mesh.points().iter().position(|p| far(p) < 1e-9).expect("a node in the middle");
+    Ok((Simulation::builder(mesh, poisson).precision::<f64>().build()?, middle))
+}
+
+/// What the middle is off by after 0.1 s.
+fn cooled(dt: f64) -> Result<f64> {
+    let (mut run, middle) = in_time(Course::Heat, dt)?;
+    (0..(0.1 / dt).round() as usize).try_for_each(|_| run.step())?;
+    Ok((run.field("value")?.values[middle] - libm::exp(-2.0 * PI * PI * 0.1)).abs())
+}
+
+/// The value in the middle after a swing, and how quickly it rose after a quarter.
+fn swung() -> Result<[f64; 2]> {
+    let (mut run, middle) = in_time(Course::Wave, std::f64::consts::SQRT_2 / 500.0)?;
+    (0..125).try_for_each(|_| run.step())?;
+    let rate = run.field("rate")?.values[middle];
+    (125..500).try_for_each(|_| run.step())?;
+    Ok([run.field("value")?.values[middle], rate])
 }
 
 /// The L2 norm of what `sin πx sin πy` is off by.

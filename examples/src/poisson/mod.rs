@@ -1,7 +1,11 @@
-//! Poisson's equation: the steady state of what diffuses, by finite elements.
+//! Poisson's equation: the steady state of what diffuses, and the way there, by finite elements; or waves.
 //!
 //! Elements of degree 1 or 2 give a symmetric matrix. Conjugate gradients solve it, with a V-cycle of multigrid as preconditioner: the coarse
 //! [levels](Multigrid) are parts beside the mesh. The equation is that of [`diffusion`], where values that are known are no unknowns.
+//!
+//! In time there is `capacity ∂u/∂t` or `capacity ∂²u/∂t²` besides, whose mass matrix is added to that of the equation. What diffuses takes two
+//! stages of an L-stable Runge–Kutta method of second order (Alexander, SIAM J. Numer. Anal. 14, 1977), whose equations have one matrix; waves
+//! take the implicit midpoint rule, which keeps their energy.
 
 mod checks;
 
@@ -9,9 +13,9 @@ use crate::gradients::conjugate_gradients;
 use crate::sides::{Said, faces, said};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
-use meshweft::{Key, Order, Program, Stages, Stars, record};
+use meshweft::{Incidence, Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
-use meshweft_mesh::{At, Elements, Mesh, Multigrid};
+use meshweft_mesh::{At, Elements, Matrix, Mesh, Multigrid};
 use meshweft_physics::{Condition, Equation, diffusion};
 use std::sync::Arc;
 
@@ -20,8 +24,13 @@ record! {
     pub struct Parameters<R> {
         /// What flows for a slope of 1.
         conductivity: R,
+        /// Time step, s.
+        dt: R,
     }
 }
+
+/// The share of the time step that each of two stages is implicit in: `1 - 1/√2`.
+const STAGE: f64 = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
 
 conjugate_gradients! {
     for Poisson, Parameters: value: R, R, 1;
@@ -30,9 +39,19 @@ conjugate_gradients! {
         shared value: R,
         /// What flows through a square meter.
         flux: Vector3<R>,
+        /// The right-hand side without what is there before a step, scaled.
+        source: R,
+        /// What of the present value there is in the right-hand side: mass over time step, scaled.
+        heavy: R,
+        /// The value at the start of a step.
+        before: R,
+        /// Of waves how quickly it rises, 1/s.
+        rate: R,
     }
     globals {}
     stars {
+        /// Nodes that share an element, and what of their values there is in the right-hand side.
+        pub Mass[1]: R;
         /// Nodes that share an element, and how the mean slope depends on the difference.
         pub Slopes[1]: Vector3<R>;
     }
@@ -41,6 +60,27 @@ conjugate_gradients! {
         update Flow |p, own, around| {
             let slope = around.sum(Slopes, |[other], slope| slope * (other.value - own.value));
             Node { flux: slope * (R::lit(0.0) - p.conductivity), ..own }
+        };
+
+        /// The start of a step; waves look at where they are half a step later.
+        map Remember |p, own| Node { before: own.value, value: own.value + own.rate * (p.dt * R::lit(0.5)), ..own };
+
+        /// The right-hand side of a stage that goes on from there.
+        update Load |_, own, around| {
+            let others = around.sum(Mass, |[other], mass| mass * other.value);
+            Node { load: own.source + (own.heavy * own.value + others), ..own }
+        };
+
+        /// What the second stage goes on from.
+        map Between |_, own| {
+            let ahead = (own.value - own.before) * R::lit((1.0 - STAGE) / STAGE);
+            Node { value: own.before + ahead, ..own }
+        };
+
+        /// As far again as to the middle of the step.
+        map Beyond |p, own| {
+            let way = own.value - own.before;
+            Node { value: own.value + way, rate: way * (R::lit(4.0) / p.dt) - own.rate, ..own }
         };
 
         /// The smallest value.
@@ -61,7 +101,22 @@ pub struct Poisson {
     levels: Arc<Multigrid<1>>,
     around: Arc<Vec<[u32; 2]>>,
     slopes: Arc<Vec<[f64; 3]>>,
+    /// What of values before a step there is in its right-hand side.
+    mass: Option<Arc<Matrix<1>>>,
+    /// Values at the start.
+    starts: Arc<Vec<f64>>,
     options: PoissonOptions,
+}
+
+/// What the value does in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It has found its balance: each step solves for it.
+    Steady,
+    /// `capacity ∂u/∂t = ∇·(conductivity ∇u) + source`.
+    Heat,
+    /// `capacity ∂²u/∂t² = ∇·(conductivity ∇u) + source`.
+    Wave,
 }
 
 /// Settings of Poisson's equation; `PoissonOptions::default()` is what the command takes.
@@ -73,6 +128,14 @@ pub struct PoissonOptions {
     pub conductivity: f64,
     /// What comes up in a cubic meter.
     pub source: f64,
+    /// What the value does in time.
+    pub course: Course,
+    /// What a cubic meter takes up for a value, or a rate, higher by 1, if it is not steady.
+    pub capacity: f64,
+    /// The value at the start, where none is held.
+    pub start: f64,
+    /// Time step, s, if it is not steady.
+    pub dt: f64,
     /// The residual over the first at which a step ends.
     pub tolerance: f64,
     /// The most iterations of a step.
@@ -85,6 +148,14 @@ impl From<&Settings> for PoissonOptions {
             degree: if settings.choice("degree") == "1" { 1 } else { 2 },
             conductivity: settings.number("conductivity"),
             source: settings.number("source"),
+            course: match settings.choice("course") {
+                "heat" => Course::Heat,
+                "wave" => Course::Wave,
+                _ => Course::Steady,
+            },
+            capacity: settings.number("capacity"),
+            start: settings.number("start"),
+            dt: settings.number("dt"),
             tolerance: settings.number("tolerance"),
             rounds: settings.count("rounds"),
         }
@@ -102,7 +173,7 @@ impl Poisson {
     /// place. `condition`: what holds at a face of the boundary, by the name of its group, if it has one, and by place.
     ///
     /// # Errors
-    /// A mesh without [`Elements`], or no value that is held anywhere.
+    /// A mesh without [`Elements`], no value that is held anywhere in what is steady, or no time step for what is not.
     ///
     /// ```
     /// use meshweft::{Simulation, mesh::generate::generate};
@@ -137,17 +208,26 @@ impl Poisson {
         condition: impl Fn(Option<&str>, &At) -> Condition + Sync,
     ) -> Result<Poisson> {
         let own = options.source;
-        let equation = diffusion(elements, |_| options.conductivity, |at| own + source(at), condition);
+        let mut equation = diffusion(elements, |_| options.conductivity, |at| own + source(at), condition);
+        let mass = Poisson::mass(elements, options, &equation)?;
+        if let Some(mass) = &mass {
+            equation.matrix.add(mass);
+        }
         let rows = equation.matrix.times(&vec![[1.0]; equation.loads.len()]);
         let is_held = equation.held.iter().any(|held| held[0].is_some());
         let scale = equation.matrix.diagonal.iter().fold(0.0, |most: f64, d| most.max(d[0][0]));
         if !is_held && rows.iter().all(|row| row[0].abs() <= 1e-12 * scale) {
-            bail!("nothing is held: hold a value somewhere, as in values=xmin=0, or exchange with what is outside");
+            bail!(
+                "a steady value, and nothing that holds it: hold a value somewhere, as in values=xmin=0, or exchange with what is outside"
+            );
         }
         let (around, slopes) = elements.mean_slopes();
         let mesh = elements.mesh();
         let levels = Multigrid::scalar(&equation.matrix, mesh.points(), mesh.dimension());
+        let starts = equation.held.iter().map(|held| held[0].unwrap_or(options.start)).collect();
         Ok(Poisson {
+            mass: mass.map(Arc::new),
+            starts: Arc::new(starts),
             equation: Arc::new(equation),
             levels: Arc::new(levels),
             around: Arc::new(around),
@@ -155,11 +235,44 @@ impl Poisson {
             options: options.clone(),
         })
     }
+
+    /// What of values before a step there is in its right-hand side, and in the matrix: the mass over the time step. What is held has none.
+    ///
+    /// # Errors
+    /// No time step.
+    fn mass(elements: &Elements, options: &PoissonOptions, equation: &Equation<1>) -> Result<Option<Matrix<1>>> {
+        let PoissonOptions { course, capacity, dt, .. } = *options;
+        let over = match course {
+            Course::Steady => return Ok(None),
+            _ if dt <= 0.0 => bail!("what changes in time needs a time step: set dt"),
+            Course::Heat => capacity / (STAGE * dt),
+            Course::Wave => 4.0 * capacity / (dt * dt),
+        };
+        let mut mass = elements.cells().mass(|_| [[over]]);
+        // What is held stays: its share in what comes and in what is solved for is the same.
+        mass.hold(&equation.held, &mut vec![[0.0]; equation.held.len()]);
+        let held = mass.diagonal.iter_mut().zip(&equation.held).filter(|(_, held)| held[0].is_some());
+        held.for_each(|(block, _)| *block = [[0.0]]);
+        Ok(Some(mass))
+    }
+
+    /// The same with these values at the start, by place, where none is held.
+    #[must_use]
+    pub fn starting(mut self, elements: &Mesh, value: impl Fn([f64; 3]) -> f64) -> Poisson {
+        let held = &self.equation.held;
+        let starts = elements.points().iter().zip(held).map(|(place, held)| held[0].unwrap_or_else(|| value(*place)));
+        self.starts = Arc::new(starts.collect());
+        self
+    }
 }
 
 impl Program for Poisson {
+    fn time_step(&self) -> f64 {
+        if self.mass.is_some() { self.options.dt } else { 1.0 }
+    }
+
     fn parameters(&self, _time: f64) -> Parameters<f64> {
-        Parameters { conductivity: self.options.conductivity }
+        Parameters { conductivity: self.options.conductivity, dt: self.options.dt }
     }
 
     fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
@@ -168,6 +281,15 @@ impl Program for Poisson {
 
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         add_levels(&self.levels, stars);
+        if let Some(mass) = &self.mass {
+            let (mass, levels) = (mass.clone(), self.levels.clone());
+            stars.add(Mass, mass.pairs.clone(), move |i: Incidence<2>| {
+                let [[scale]] = levels.scales[mass.pairs[i.element][i.corner] as usize];
+                scale * mass.blocks[i.element][0][0]
+            });
+        } else {
+            stars.add(Mass, Vec::new(), |_: Incidence<2>| unreachable!("there are none"));
+        }
         let slopes = self.slopes.clone();
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
         Ok(())
@@ -185,18 +307,39 @@ impl Program for Poisson {
             direction: zero,
             image: zero,
             kept: zero,
+            source: zero,
+            heavy: zero,
+            before: zero,
+            rate: zero,
         };
-        let Equation { loads, held, .. } = &*self.equation;
-        if let (Some(load), Some(held)) = (loads.get(v as usize), held.get(v as usize)) {
+        if let (Some(load), Some(&start)) = (self.equation.loads.get(v as usize), self.starts.get(v as usize)) {
             let ([[scale]], [[root]]) = (self.levels.scales[v as usize], self.levels.roots[v as usize]);
-            node.value = held[0].unwrap_or(0.0);
-            (node.load, node.scale, node.solved) = (scale * load[0], scale, root * node.value);
+            let heavy = self.mass.as_ref().map_or(0.0, |mass| mass.diagonal[v as usize][0][0]);
+            (node.value, node.before, node.solved) = (start, start, root * start);
+            (node.load, node.source, node.scale, node.heavy) = (scale * load[0], scale * load[0], scale, scale * heavy);
         }
         node
     }
 
     fn step(&self, stages: &mut Stages<Self>) {
-        solve(&self.levels, self.options.tolerance, self.options.rounds, stages);
+        let solve = |stages: &mut Stages<Self>| {
+            if self.mass.is_some() {
+                stages.on(0, |stages| stages.sweep(Load, 1));
+            }
+            solve(&self.levels, self.options.tolerance, self.options.rounds, stages);
+        };
+        if self.mass.is_some() {
+            stages.on(0, |stages| stages.map(Remember));
+        }
+        solve(stages);
+        match self.options.course {
+            Course::Steady => {}
+            Course::Heat => {
+                stages.on(0, |stages| stages.map(Between));
+                solve(stages);
+            }
+            Course::Wave => stages.on(0, |stages| stages.map(Beyond)),
+        }
         stages.on(0, |stages| stages.sweep(Flow, 1));
     }
 }
@@ -232,6 +375,20 @@ impl Example for Poisson {
                 about: "sides through which so much flows in for a difference of 1 to a value outside",
                 kind: Kind::Text { default: "", form: "SIDE=FLUX:OUTSIDE, .." },
             },
+            Setting {
+                name: "course",
+                about: "what the value does in time: it has found its balance, or flows there, or swings",
+                kind: Kind::Choice(&["steady", "heat", "wave"]),
+            },
+            Setting::number("dt", "time step of heat and waves", 0.0, "s", [0.0, 1e300]),
+            Setting::number(
+                "capacity",
+                "what a cubic meter takes up for a value, or a rate, higher by 1",
+                1.0,
+                "",
+                [1e-300, 1e300],
+            ),
+            Setting::number("start", "value that heat and waves start from", 0.0, "", [-1e300, 1e300]),
             Setting::number("tolerance", "residual at which a step ends, over the first", 1e-8, "", [0.0, 1.0]),
             Setting::number("rounds", "the most iterations of a step", 1e4, "", [1.0, 1e9]),
         ],
@@ -273,7 +430,7 @@ impl Example for Poisson {
             color: Some("value"),
             label: "value",
             map: ColorMap::Inferno,
-            is_steady: true,
+            is_steady: self.mass.is_none(),
             ..Look::default()
         }
     }

@@ -8,7 +8,7 @@ mod scene;
 
 use anyhow::Result;
 use meshweft::nalgebra::Vector2;
-use meshweft::{Program, Real, Stages, Stars, kernels, record, stars, vertex};
+use meshweft::{Given, Neighbors, Program, Real, Stages, Stars, kernels, record, stars, vertex};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Setting, Settings};
 use meshweft_mesh::Mesh;
 use meshweft_physics::{Face, Rim, Trend, Water};
@@ -178,6 +178,43 @@ fn at<R: Real>(cell: Water<R>, slopes: Slopes<R>, reach: Vector2<R>) -> Water<R>
     }
 }
 
+impl<R: Real> Cell<R> {
+    /// The cell after a step, with gradients or without a look at them.
+    #[inline(always)]
+    fn advanced<const SLOPES: bool>(
+        self,
+        p: &Given<ShallowWater, R>,
+        around: &impl Neighbors<ShallowWater, R>,
+    ) -> Cell<R> {
+        let (dt, film) = (p.globals.dt, p.film);
+        let cell = Water { depth: self.depth, velocity: self.velocity, bed: self.bed };
+        let at = |water, slopes, reach| if SLOPES { at(water, slopes, reach) } else { water };
+        let (through, pushed) = around.sum(Faces, |[other], face| {
+            let there = Water { depth: other.depth, velocity: other.velocity, bed: other.bed };
+            let [here, there] = [at(cell, self.slopes, face.reach), at(there, other.slopes, face.beyond)];
+            let (volume, momentum) = cell.outflow(here, there, face.normal, p.gravity);
+            (volume * face.length, momentum * face.length)
+        });
+        let (out, back) = around.sum(Banks, |[], (bank, is_open)| {
+            let here = at(cell, self.slopes, bank.reach);
+            let wall = cell.wall(here, bank.normal, p.gravity);
+            let open = cell.outflow(here, here, bank.normal, p.gravity);
+            let is_open = is_open.greater(R::lit(0.5));
+            let pick = |open: R, wall: R| bank.length * R::select(is_open, open, wall);
+            (pick(open.0, wall.0), Vector2::new(pick(open.1.x, wall.1.x), pick(open.1.y, wall.1.y)))
+        });
+        let share = dt / self.area;
+        let depth = (self.depth - share * (through + out)).max(R::lit(0.0));
+        let momentum = self.velocity * self.depth - (pushed + back) * share;
+        let is_wet = depth.greater(film);
+        let safe = R::select(is_wet, depth, R::lit(1.0));
+        let speed = momentum.dot(&momentum).sqrt() / safe;
+        let slowed = safe * (R::lit(1.0) + dt * p.drag * speed / safe);
+        let pick = |x: R| R::select(is_wet, x / slowed, R::lit(0.0));
+        Cell { depth, velocity: Vector2::new(pick(momentum.x), pick(momentum.y)), ..self }
+    }
+}
+
 kernels! {
     for ShallowWater: Cell, Parameters, Chosen;
 
@@ -219,33 +256,10 @@ kernels! {
     };
 
     /// A step of explicit Euler; drag is implicit, so that it stops water and does not turn it back.
-    update Advance |p, own, around| {
-        let (dt, film) = (p.globals.dt, p.film);
-        let cell = Water { depth: own.depth, velocity: own.velocity, bed: own.bed };
-        let (through, pushed) = around.sum(Faces, |[other], face| {
-            let there = Water { depth: other.depth, velocity: other.velocity, bed: other.bed };
-            let [here, there] = [at(cell, own.slopes, face.reach), at(there, other.slopes, face.beyond)];
-            let (volume, momentum) = cell.outflow(here, there, face.normal, p.gravity);
-            (volume * face.length, momentum * face.length)
-        });
-        let (out, back) = around.sum(Banks, |[], (bank, is_open)| {
-            let here = at(cell, own.slopes, bank.reach);
-            let wall = cell.wall(here, bank.normal, p.gravity);
-            let open = cell.outflow(here, here, bank.normal, p.gravity);
-            let is_open = is_open.greater(R::lit(0.5));
-            let pick = |open: R, wall: R| bank.length * R::select(is_open, open, wall);
-            (pick(open.0, wall.0), Vector2::new(pick(open.1.x, wall.1.x), pick(open.1.y, wall.1.y)))
-        });
-        let share = dt / own.area;
-        let depth = (own.depth - share * (through + out)).max(R::lit(0.0));
-        let momentum = own.velocity * own.depth - (pushed + back) * share;
-        let is_wet = depth.greater(film);
-        let safe = R::select(is_wet, depth, R::lit(1.0));
-        let speed = momentum.dot(&momentum).sqrt() / safe;
-        let slowed = safe * (R::lit(1.0) + dt * p.drag * speed / safe);
-        let pick = |x: R| R::select(is_wet, x / slowed, R::lit(0.0));
-        Cell { depth, velocity: Vector2::new(pick(momentum.x), pick(momentum.y)), ..own }
-    };
+    update Advance |p, own, around| own.advanced::<true>(p, around);
+
+    /// The same to first order, which reads no gradients.
+    update AdvanceFlat |p, own, around| own.advanced::<false>(p, around);
 
     /// The mean of the start of the step and of two steps from there: second order in time.
     map Average |p, own| {
@@ -329,7 +343,10 @@ impl Program for ShallowWater {
             if self.options.second_order {
                 stages.sweep(Slope, 1);
             }
-            stages.jacobi(Advance, 1);
+            match self.options.second_order {
+                true => stages.jacobi(Advance, 1),
+                false => stages.jacobi(AdvanceFlat, 1),
+            }
         }
         if self.options.second_order {
             stages.map(Average);

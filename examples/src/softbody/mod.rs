@@ -70,6 +70,8 @@ vertex! {
         velocity: Vector3<R>,
         /// Share of gravity that the last step's acceleration had: 1 falling freely, 0 at rest.
         falling: R,
+        /// How far the last sweep moved the vertex, m: about what further sweeps would.
+        correction: R,
         /// Mass, kg.
         mass: R,
         /// 1, or 0 where the vertex is held.
@@ -194,6 +196,9 @@ kernels! {
         Node { velocity, falling, stretch, ..own }
     };
 
+    /// How far the last sweep of a step moved any vertex.
+    max Correction("last correction", "m") |_, own, _| own.correction;
+
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
@@ -310,6 +315,7 @@ impl Program for Softbody {
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
+            correction: 0.0,
             mass,
             free,
             stretch: 0.0,

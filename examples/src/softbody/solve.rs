@@ -1,7 +1,7 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Edge, Edges, Gaps, Links, Node, Parts, Softbody, Tets};
-use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
+use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::{Corridor, NeoHookean, System};
 
 /// One Newton step of one vertex: of the solid alone, with obstacles (`CONTACT`), with gaps that stay open besides (`TOUCHING`), or of what
@@ -52,10 +52,10 @@ impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Update<Soft
                 let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Softbody, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, relaxation * own.free);
-                return Node { position, ..own };
+                return Node { position, correction: (position - at).length(), ..own };
             }
         }
         let step = system.solve_robustly() * (relaxation * own.free);
-        Node { position: at + step, ..own }
+        Node { position: at + step, correction: step.length(), ..own }
     }
 }

@@ -91,18 +91,22 @@ impl<R: Real> Gas<R> {
         let pick = |own: R, other: R| R::select(is_own, own, other);
         let (density, pressure) = (pick(self.density, other.density), pick(self.pressure, other.pressure));
         let velocity = Vector2::new(pick(self.velocity.x, other.velocity.x), pick(self.velocity.y, other.velocity.y));
-        let (speed, drop, edge) = (pick(u, v), pick(drop_a, drop_b), pick(slow, fast));
+        let (speed, edge) = (pick(u, v), pick(slow, fast));
         let outer = pick(slow.min(zero), fast.max(zero));
-        let energy = Gas { density, velocity, pressure }.content().energy;
-        // What there is between the outer wave and the contact.
-        let dense = drop / (edge - contact);
+        let sound = pick(sound_a, sound_b);
+        // Of a kilogram.
+        let energy = sound * sound * R::lit(1.0 / (AIR * (AIR - 1.0))) + half * velocity.dot(&velocity);
+        // What the wave adds, all over how much quicker the contact is: nothing where nothing changes, to the last bit.
         let faster = contact - speed;
-        let inner = dense * (energy / density + faster * (contact + pressure / drop));
+        let squeezed = faster / (edge - contact);
+        let more = density * squeezed;
+        let push = (density + more) * faster;
+        let mass = density * speed + outer * more;
         Content {
-            mass: density * speed + outer * (dense - density),
-            momentum: velocity * (density * speed + outer * (dense - density))
-                + normal * (pressure + outer * dense * faster),
-            energy: (energy + pressure) * speed + outer * (inner - energy),
+            mass,
+            momentum: velocity * mass + normal * (pressure + outer * push),
+            energy: (density * energy + pressure) * speed
+                + outer * (more * energy + push * contact + squeezed * pressure),
         }
     }
 }

@@ -59,14 +59,15 @@ impl<R: Real> Water<R> {
         let [slow_a, slow_b] = waves(a, b, u, v, gravity);
         let [low, high] = [slow_a.min(zero), slow_b.max(zero)];
         // Of two dry columns nothing leaves.
-        let width = (high - low).max(R::lit(1e-12));
-        let through = |from: R, to: R, less: R, more: R| (high * from - low * to + low * high * (more - less)) / width;
+        let share = R::lit(1.0) / (high - low).max(R::lit(1e-12));
+        let through = |from: R, to: R, less: R, more: R| (high * from - low * to + low * high * (more - less)) * share;
         let volume = through(a * u, b * v, a, b);
         let weight = |depth: R| half * gravity * depth * depth;
-        let push = through(a * u * u + weight(a), b * v * v + weight(b), a * u, b * v);
+        // Without the weight of this side, which a lake at rest has on both.
+        let push = through(a * u * u, b * v * v + (weight(b) - weight(a)), a * u, b * v);
         let drag = volume * R::select(volume.greater(zero), across_a, across_b);
         let rest = half * gravity * (self.depth + here.depth) * (here.surface() - self.surface());
-        (volume, normal * (push - weight(a) + rest) + along * drag)
+        (volume, normal * (push + rest) + along * drag)
     }
 
     /// The same through a face behind which there is a wall: it pushes back.
