@@ -22,7 +22,8 @@ use crate::softbody::options::{TEAR, UP, spares};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{
-    Incidence, Int, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
+    Incidence, Int, Length, Order, Program, Real, Renewal, SharedOf, Stages, Stars, Update, kernels, record, stars,
+    vertex,
 };
 use meshweft_command::{CellsNow, Check, Example, Info, Kind, Look, Prop, Setting, Settings};
 use meshweft_mesh::{CellKind, Mesh};
@@ -99,8 +100,6 @@ vertex! {
         velocity: Vector3<R>,
         /// Share of gravity that the last step's acceleration had: 1 falling freely, 0 at rest.
         falling: R,
-        /// How far the last sweep moved the vertex, m: about what further sweeps would.
-        correction: R,
         /// Mass, kg.
         mass: R,
         /// 1, or 0 where the vertex is pinned.
@@ -349,8 +348,12 @@ kernels! {
         Node { velocity, falling: p.air.falling(own.velocity, velocity, p.dt), ..own }
     };
 
-    /// How far the last sweep of a step moved any vertex.
-    max Correction("last correction", "m") |_, own, _| own.correction;
+    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
+    max Residual("residual", "m") |p, own, around| {
+        // Of what tears, all else has no elements.
+        let moved = solve::Solve::<true, true, true, true>::update(p, own, around);
+        (moved.position - own.position).length()
+    };
 
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
@@ -499,7 +502,6 @@ impl Program for Cloth {
             before: position,
             velocity,
             falling: free,
-            correction: 0.0,
             mass,
             free,
             guess: position,

@@ -1,12 +1,12 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Bends, Cloth, Folds, Gaps, Hinges, Node, Pieces, Ties, Triangles};
-use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
+use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::bending::{self, Crease};
 use meshweft_physics::{Corridor, Panel, System};
 
 /// One Newton step of one vertex: of the membrane alone, `WHOLE` with bending and obstacles, with `PRESSURE` besides, or with gaps that
-/// stay open (`TOUCHING`), of what may tear (`TEARING`).
+/// stay open (`TOUCHING`), with what may tear besides (`TEARING`).
 pub struct Solve<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARING: bool>;
 
 impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARING: bool> Kernel
@@ -33,13 +33,16 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
         let stretch = |system, [b, c]: [SharedOf<Cloth, R>; 2], rest: Panel<R>| {
             p.membrane.add(system, at, [b.position, c.position], rest)
         };
-        system = match TEARING {
-            true => around.fold(Pieces, system, stretch),
-            false => around.fold(Triangles, system, stretch),
-        };
+        system = around.fold(Triangles, system, stretch);
+        if TEARING {
+            system = around.fold(Pieces, system, stretch);
+        }
         if PRESSURE {
             let area = |[b, c]: [SharedOf<Cloth, R>; 2], _| (b.position - at).cross(&(c.position - at));
-            let push = if TEARING { around.sum(Pieces, area) } else { around.sum(Triangles, area) };
+            let mut push = around.sum(Triangles, area);
+            if TEARING {
+                push += around.sum(Pieces, area);
+            }
             // The volume grows by a sixth of this sum for each meter that the vertex moves along it.
             system.force += push * (p.pressure * R::lit(1.0 / 6.0));
         }
@@ -48,12 +51,16 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
                 crease.add(p.bend, system, at, [b.position, c.position, d.position])
             };
             let tie = |[other]: [SharedOf<Cloth, R>; 1], weight| ((other.position - at) * weight, weight);
-            let (pull, weight) = if TEARING { around.sum(Ties, tie) } else { around.sum(Bends, tie) };
+            let (mut pull, mut weight) = around.sum(Bends, tie);
+            if TEARING {
+                let (more, besides) = around.sum(Ties, tie);
+                (pull, weight) = (pull + more, weight + besides);
+            }
             system = bending::add_flat(p.bend, system, pull, weight);
-            system = match TEARING {
-                true => around.fold(Folds, system, fold),
-                false => around.fold(Hinges, system, fold),
-            };
+            system = around.fold(Hinges, system, fold);
+            if TEARING {
+                system = around.fold(Folds, system, fold);
+            }
             let contact = p.obstacles.contact(own.mass, p.dt);
             let moved = at - own.before;
             let [ball, ground] = p.obstacles.touch(at);
@@ -62,10 +69,9 @@ impl<const WHOLE: bool, const PRESSURE: bool, const TOUCHING: bool, const TEARIN
                 let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Cloth, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, p.relaxation * own.free);
-                return Node { position, correction: (position - at).length(), ..own };
+                return Node { position, ..own };
             }
         }
-        let step = system.solve() * (p.relaxation * own.free);
-        Node { position: at + step, correction: step.length(), ..own }
+        Node { position: at + system.solve() * (p.relaxation * own.free), ..own }
     }
 }

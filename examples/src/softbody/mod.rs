@@ -22,7 +22,8 @@ use anyhow::Result;
 pub use load::{Grip, Obstacles};
 use meshweft::nalgebra::Vector3;
 use meshweft::{
-    Incidence, Int, Length, Order, Program, Real, Renewal, SharedOf, Stages, Stars, kernels, record, stars, vertex,
+    Incidence, Int, Length, Order, Program, Real, Renewal, SharedOf, Stages, Stars, Update, kernels, record, stars,
+    vertex,
 };
 use meshweft_command::{CellsNow, Check, ColorMap, Example, Info, Look, Prop, Section, Settings};
 use meshweft_mesh::Mesh;
@@ -70,8 +71,6 @@ vertex! {
         velocity: Vector3<R>,
         /// Share of gravity that the last step's acceleration had: 1 falling freely, 0 at rest.
         falling: R,
-        /// How far the last sweep moved the vertex, m: about what further sweeps would.
-        correction: R,
         /// Mass, kg.
         mass: R,
         /// 1, or 0 where the vertex is held.
@@ -196,8 +195,12 @@ kernels! {
         Node { velocity, falling, stretch, ..own }
     };
 
-    /// How far the last sweep of a step moved any vertex.
-    max Correction("last correction", "m") |_, own, _| own.correction;
+    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
+    max Residual("residual", "m") |p, own, around| {
+        // Of what tears, all else has no elements.
+        let moved = solve::Solve::<true, true, true>::update(p, own, around);
+        (moved.position - own.position).length()
+    };
 
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
@@ -315,7 +318,6 @@ impl Program for Softbody {
             before: position,
             velocity: Vector3::zeros(),
             falling: free,
-            correction: 0.0,
             mass,
             free,
             stretch: 0.0,

@@ -1,11 +1,11 @@
 //! The vertex's own 3×3 system: gradient and Hessian of every energy it takes part in.
 
 use super::{Edge, Edges, Gaps, Links, Node, Parts, Softbody, Tets};
-use meshweft::{Given, Kernel, Length, Neighbors, Real, SharedOf, Update};
+use meshweft::{Given, Kernel, Neighbors, Real, SharedOf, Update};
 use meshweft_physics::{Corridor, NeoHookean, System};
 
-/// One Newton step of one vertex: of the solid alone, with obstacles (`CONTACT`), with gaps that stay open besides (`TOUCHING`), or of what
-/// may tear (`TEARING`).
+/// One Newton step of one vertex: of the solid alone, with obstacles (`CONTACT`), with gaps that stay open besides (`TOUCHING`), or with what
+/// may tear besides (`TEARING`).
 pub struct Solve<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool>;
 
 impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Kernel for Solve<CONTACT, TOUCHING, TEARING> {
@@ -27,15 +27,19 @@ impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Update<Soft
         let (at, mut relaxation) = (own.position, p.relaxation);
         let pull =
             |[other]: [SharedOf<Softbody, R>; 1], edge: Edge<R>| ((other.position - at) * edge.weight, edge.weight);
-        let shear = if TEARING { around.sum(Links, pull) } else { around.sum(Edges, pull) };
+        let mut shear = around.sum(Edges, pull);
+        if TEARING {
+            let (more, besides) = around.sum(Links, pull);
+            shear = (shear.0 + more, shear.1 + besides);
+        }
         let free_ratio = p.solid.free_ratio();
         let gather = |sums, [b, c, d]: [SharedOf<Softbody, R>; 3], inverse| {
             NeoHookean::gather(sums, free_ratio, at, [b.position, c.position, d.position], inverse)
         };
-        let tets = match TEARING {
-            true => around.fold(Parts, System::at_rest(R::lit(0.0)), gather),
-            false => around.fold(Tets, System::at_rest(R::lit(0.0)), gather),
-        };
+        let mut tets = around.fold(Tets, System::at_rest(R::lit(0.0)), gather);
+        if TEARING {
+            tets = around.fold(Parts, tets, gather);
+        }
         let moved = at - own.before;
         let solid = p.solid.system(shear, tets).damped(p.damping / p.dt, moved);
         let mut system = System { force: (own.target - at) * resistance, ..System::at_rest(resistance) }.plus(solid);
@@ -52,10 +56,10 @@ impl<const CONTACT: bool, const TOUCHING: bool, const TEARING: bool> Update<Soft
                 let corridor = Corridor { before: own.before, guess: own.guess, open: own.open, freedom: p.freedom };
                 let place = |other: SharedOf<Softbody, R>| other.position;
                 let position = corridor.step((around, Gaps), place, &contact, system, at, relaxation * own.free);
-                return Node { position, correction: (position - at).length(), ..own };
+                return Node { position, ..own };
             }
         }
         let step = system.solve_robustly() * (relaxation * own.free);
-        Node { position: at + step, correction: step.length(), ..own }
+        Node { position: at + step, ..own }
     }
 }
