@@ -171,12 +171,12 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Implicit>(13);
     check::<Wave>(5);
     check::<Spring>(3);
-    check::<Cloth>(13);
-    check::<Softbody>(12);
+    check::<Cloth>(14);
+    check::<Softbody>(13);
     check::<Xpbd>(11);
-    check::<ShallowWater>(10);
-    check::<Airfoil>(9);
-    check::<Poisson>(20);
+    check::<ShallowWater>(11);
+    check::<Airfoil>(10);
+    check::<Poisson>(24);
     check::<Elasticity>(20);
     check::<Vibration>(26);
 }
