@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow, bail};
 use meshweft_mesh::Elements;
+use std::collections::BTreeSet;
 
 /// Ends of the box around a mesh.
 const ENDS: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
@@ -77,7 +78,8 @@ pub(crate) fn faces(elements: &Elements, all: &[Said]) -> Result<Vec<Vec<usize>>
             (Some(group), _) => (0..rim.len()).filter(|&e| rim.group(e) == Some(group)).collect(),
             (None, Some(end)) => (0..rim.len()).filter(|&e| is_at(e, end)).collect(),
             (None, None) => {
-                let groups = mesh.groups().iter().map(|group| &*group.name);
+                let of_faces: BTreeSet<usize> = (0..rim.len()).filter_map(|e| rim.group(e)).collect();
+                let groups = of_faces.into_iter().map(|g| &*mesh.groups()[g].name);
                 let known: Vec<&str> = groups.chain(ENDS).chain([REST]).collect();
                 let Said { setting, side, .. } = said;
                 bail!("setting {setting}: this mesh has no side {side}: name one of {}", known.join(", "));

@@ -46,8 +46,10 @@ pub(crate) fn equation(
     let mut pulled = [0.0; 3];
     pulled[dimension - 1] = -weight;
     let equation = elasticity(elements, material, |_| pulled, support);
-    if (0..dimension).any(|axis| equation.held.iter().all(|node| node[axis].is_none())) {
-        bail!("it is not held along every axis: hold a side, as in fixed=left");
+    let is_free = |axis: &usize| equation.held.iter().all(|node| node[*axis].is_none());
+    let free: Vec<&str> = (0..dimension).filter(is_free).map(|axis| ["x", "y", "z"][axis]).collect();
+    if !free.is_empty() {
+        bail!("it is not held along {}: hold a side, as in fixed=xmin, or fixed=xmin=xyz", free.join(", "));
     }
     Ok(equation)
 }

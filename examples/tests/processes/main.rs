@@ -406,6 +406,43 @@ fn workers_come_late_and_leave_early_and_change_no_bit() {
     assert_eq!(told["digest"], expected["digest"]);
 }
 
+#[test]
+fn a_worker_without_the_program_of_the_driver_ends_the_run_with_its_name() {
+    use meshweft::{Backend, Cluster, Mesh, Program, Simulation, Stages, kernels, vertex};
+    vertex! {
+        pub struct Counter<R> { shared x: R }
+    }
+    struct Elsewhere;
+    kernels! {
+        for Elsewhere: Counter;
+        map Count |_, own| Counter { x: own.x + R::lit(1.0) };
+    }
+    impl Program for Elsewhere {
+        fn initial(&self, _: &Mesh, _: u32) -> Counter<f64> {
+            Counter { x: 0.0 }
+        }
+        fn step(&self, stages: &mut Stages<Self>) {
+            stages.map(Count)
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.token");
+    let mut gathering = Cluster::gather(1, (std::net::Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    gathering.write_token(&path).unwrap();
+    let mut worker = meshweft();
+    worker.args(["worker", "--listen", "127.0.0.1:0", "--join"]).arg(&path);
+    let worker = worker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).started();
+    let cluster = gathering.wait(Duration::from_secs(60), |_| {}).unwrap();
+    let mesh = Mesh::from_graph(3, vec![[0, 1], [1, 2]]).unwrap();
+    let built = Simulation::builder(mesh, Elsewhere).backend(Backend::Cluster(cluster)).build();
+    let error = built.and_then(|mut run| run.step()).unwrap_err().to_string();
+    let expected = "Elsewhere, which the program of this host does not have: start the same binary everywhere";
+    assert!(error.contains("host 1 cannot go on: the driver runs ") && error.contains(expected), "{error}");
+    let output = worker.output();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(expected));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {

@@ -27,7 +27,7 @@ from . import _levels
 _levels.load()
 
 from ._meshweft import DivergedError, Error, MeshError, ProgramError, __version__
-from ._mesh import Dual, Mesh
+from ._mesh import Dual, Laplacian, Mesh
 from ._program import (
     Program,
     Stages,
@@ -49,7 +49,7 @@ from ._program import (
     update,
     wedges,
 )
-from ._simulation import Hosts, Metric, Simulation, adapters, work
+from ._simulation import Hosts, Loop, Metric, Simulation, adapters, work
 from ._symbol import (
     acos,
     atan2,

@@ -25,6 +25,17 @@ _OF_MESHIO = {
 _OF_VTK = {1: "vertex", 3: "edge", 5: "triangle", 9: "quad", 10: "tet", 14: "pyramid", 13: "wedge", 12: "hex"}
 
 
+class Laplacian(NamedTuple):
+    """Linear finite elements: the row of a vertex is `sum(weights * (other - own)) / mass`; boundaries are insulated."""
+
+    edges: Any
+    """The two vertices of each edge, the smaller first, shape (edges, 2)."""
+    weights: Any
+    """Of each edge: cotangents on triangles, one over the length on edges. Obtuse cells can make one negative."""
+    masses: Any
+    """Of each vertex: its share of the length, area or volume of its cells."""
+
+
 class Dual(NamedTuple):
     """The cells of a mesh as vertices, for finite volumes."""
 
@@ -183,6 +194,10 @@ class Mesh:
         """Its cells as vertices, with volumes, and the faces between them."""
         mesh, *rest = self._mesh.dual()
         return Dual(Mesh._of(mesh), *rest)
+
+    def laplacian(self) -> Laplacian:
+        """Weights of its edges and masses of its vertices, for what diffuses or swings."""
+        return Laplacian(*self._mesh.laplacian())
 
     @property
     def bounds(self) -> Any:

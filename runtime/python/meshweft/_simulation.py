@@ -26,6 +26,23 @@ class Metric(NamedTuple):
     unit: str
 
 
+class Loop(NamedTuple):
+    """How often an `until`, or a `fixpoint`, went round."""
+
+    times: int
+    """How often it was begun."""
+    total: int
+    """Its iterations, of all times together."""
+    last: int
+    """Those of the last time."""
+    longest: int
+    """The most of any time."""
+    ran_out: int
+    """How often it ended at its limit."""
+    limit: int
+    """The limit at which it ended so last."""
+
+
 class Hosts:
     """Workers on other hosts, which join with the token: `meshweft worker --join FILE`, or `meshweft.work(token)` in Python.
 
@@ -272,6 +289,11 @@ class Simulation:
         """Measures all quantities that the program labels."""
         self._tell_parameters()
         return {name: Metric(value, unit) for name, unit, value in self._core.metrics()}
+
+    @property
+    def loops(self) -> dict[str, Loop]:
+        """How often each loop of the program went round, by the name of its test or kernel."""
+        return {name: Loop(*found) for name, found in self._core.loops()}
 
     def digest(self) -> str:
         """BLAKE3 of the whole state in the order of the mesh's vertices: the same bits on every engine, and from a program in Rust."""

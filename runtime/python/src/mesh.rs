@@ -31,6 +31,8 @@ where
     Array2::from_shape_vec((count, K), flat).expect("rows are full").into_pyarray(python)
 }
 
+type LaplacianOf<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
 type DualOf<'py> = (
     Mesh,
     Bound<'py, PyArray1<f64>>,
@@ -166,6 +168,12 @@ impl Mesh {
             faces().map(|face| face.area).collect::<Vec<f64>>().into_pyarray(python),
             rows(python, faces().map(|face| face.centroid).collect()),
         ))
+    }
+
+    /// Of linear finite elements: edges, their weights, and masses of the vertices.
+    fn laplacian<'py>(&self, python: Python<'py>) -> PyResult<LaplacianOf<'py>> {
+        let made = python.detach(|| mesh::Laplacian::of(&self.mesh)).map_err(error::mesh)?;
+        Ok((rows(python, made.edges), made.weights.into_pyarray(python), made.masses.into_pyarray(python)))
     }
 
     fn bounds(&self) -> [[f64; 3]; 2] {

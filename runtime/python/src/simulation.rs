@@ -291,6 +291,15 @@ impl Simulation {
         Ok(metrics.into_iter().map(|metric| (metric.name, metric.unit, metric.value)).collect())
     }
 
+    /// Of each loop its name, and times, total, last, longest, ran_out and limit of its iterations.
+    fn loops(&self, python: Python<'_>) -> PyResult<Vec<(&'static str, [u64; 6])>> {
+        let found = self.with(python, |simulation| Ok(simulation.loops())).map_err(raised)?;
+        let row = |of: meshweft::Iterations| {
+            [of.times, of.total, of.last.into(), of.longest.into(), of.ran_out, of.limit.into()]
+        };
+        Ok(found.into_iter().map(|(name, of)| (name, row(of))).collect())
+    }
+
     fn digest(&self, python: Python<'_>) -> PyResult<String> {
         self.with(python, |simulation| simulation.digest()).map_err(raised)
     }

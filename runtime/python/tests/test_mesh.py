@@ -143,6 +143,20 @@ def test_groups_and_duals():
     assert dual.areas.shape == (8,) and dual.centroids.shape == (8, 3)
 
 
+def test_the_laplacian_of_a_sheet():
+    mesh = meshweft.Mesh.generate("sheet:5")
+    edges, weights, masses = mesh.laplacian()
+    assert edges.shape == mesh.edges.shape and (edges == mesh.edges).all()
+    assert np.isclose(masses.sum(), 1)
+    # Of what grows evenly nothing flows together but at the rim.
+    x = mesh.points[:, 0]
+    sums = np.zeros(len(mesh))
+    flow = weights * (x[edges[:, 1]] - x[edges[:, 0]])
+    np.add.at(sums, edges[:, 0], flow)
+    np.add.at(sums, edges[:, 1], -flow)
+    assert np.abs(sums[~mesh.boundary]).max() < 1e-12
+
+
 def test_groups_of_a_file(tmp_path):
     (tmp_path / "mesh.msh").write_text(
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n1 7 \"rim\"\n2 8 \"plate\"\n$EndPhysicalNames\n"

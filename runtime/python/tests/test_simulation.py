@@ -73,6 +73,39 @@ def test_parameters_change_between_steps():
         changed.step()
 
 
+def test_loops_tell_how_often_they_went_round():
+    class Halves(meshweft.Program):
+        x = meshweft.shared()
+        largest = meshweft.globals_()
+
+        @meshweft.map
+        def halve(p, own):
+            return own.replace(x=own.x * 0.5)
+
+        @meshweft.measure("maximum")
+        def most(p, own, around):
+            return own.x
+
+        @meshweft.test
+        def small(p):
+            return p.globals.largest < 0.2
+
+        def initial(self, mesh):
+            return {"x": 1.0}
+
+        def step(self, stages):
+            stages.reduce(self.most, "largest")
+            with stages.until(self.small, 2):
+                stages.map(self.halve)
+                stages.reduce(self.most, "largest")
+
+    sim = meshweft.Simulation("chain:3", Halves())
+    sim.step(3)
+    (found,) = sim.loops.values()
+    assert list(sim.loops) == ["small"]
+    assert found == (3, 3, 0, 2, 1, 2)  # 0.25 at the limit of the first step, 0.125 after the second
+
+
 def test_measured_quantities_and_globals():
     sim = heat()
     assert sim.metrics["hottest"] == (1.0, "K")

@@ -123,6 +123,17 @@ impl Worker {
         self
     }
 
+    /// Leaves the run, because this host does not have the program that the driver runs; the driver ends it with that reason.
+    pub fn refuse(self) -> Error {
+        let program = self.program();
+        let error = Error::Cluster(format!(
+            "the driver runs {program}, which the program of this host does not have: start the same binary everywhere"
+        ));
+        self.exchange.send(DRIVER, Control::failed(&error).encode());
+        self.exchange.transport().close();
+        error
+    }
+
     /// Works until the run is over. A worker that has lost the run, or its driver, looks for it for ten minutes.
     ///
     /// # Errors
@@ -142,10 +153,7 @@ impl Worker {
     /// A program that is compiled, and that this worker does not know; otherwise those of [`Worker::run`].
     pub fn run_data(self) -> Result<()> {
         if !self.is_data() {
-            let program = self.program();
-            return Err(Error::Cluster(format!(
-                "the driver runs {program}, which is compiled: a worker that has it can work"
-            )));
+            return Err(self.refuse());
         }
         self.work(|begin| tapes::read(&begin.data)?.table(), |begin| tapes::read(&begin.data)?.table())
     }

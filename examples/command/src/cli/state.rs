@@ -64,11 +64,9 @@ pub(super) fn note(name: &OsStr, run: &Run) -> Option<String> {
         return None;
     }
     let (_, _, given) = fields(run.mesh().primal().unwrap_or(run.mesh()), run);
-    let known: Vec<&str> = given
-        .iter()
-        .map(|field| &*field.name)
-        .filter(|name| run.fields().iter().any(|part| part.name == *name))
-        .collect();
+    // What the reader of a graph itself has numbered says nothing of a run.
+    let is_told = |name: &&str| *name != "id" && run.fields().iter().any(|part| part.name == *name);
+    let known: Vec<&str> = given.iter().map(|field| &*field.name).filter(is_told).collect();
     (!known.is_empty()).then(|| {
         let known = known.join(", ");
         format!(

@@ -114,7 +114,7 @@ fn serve(worker: Worker, programs: &Programs) -> Result<()> {
     }
     match programs.entries.iter().find_map(|entry| entry.work(worker.program())) {
         Some(work) => work(worker),
-        None => bail!("the driver runs {}, which this program does not have", worker.program()),
+        None => Err(worker.refuse().into()),
     }
 }
 

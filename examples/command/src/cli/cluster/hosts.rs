@@ -138,10 +138,15 @@ fn lack(output: &Output, program: &str) -> Option<String> {
     }
 }
 
+/// The name of this program, as it was called.
+pub(super) fn own_name() -> String {
+    let called = std::env::args_os().next().unwrap_or_default();
+    Path::new(&called).file_name().map_or("meshweft".into(), |name| name.to_string_lossy().into_owned())
+}
+
 /// How this program was called: by its whole path, or else by its name alone.
 fn own_program() -> String {
-    let called = std::env::args_os().next().unwrap_or_default();
-    let name = Path::new(&called).file_name().map_or("meshweft".into(), |name| name.to_string_lossy().into_owned());
+    let (called, name) = (std::env::args_os().next().unwrap_or_default(), own_name());
     if Path::new(&called).components().count() < 2 {
         return name;
     }

@@ -169,13 +169,14 @@ impl Launch {
 
     /// Says how to join.
     fn tell(&self, gathering: &mut Gathering) -> Result<()> {
+        let own = hosts::own_name();
         match &self.token {
             _ if self.key().is_some() => eprintln!("waiting for workers that have the token of this key"),
-            None => eprintln!("on each worker: meshweft worker --join {}", gathering.token()),
+            None => eprintln!("on each worker: {own} worker --join {}", gathering.token()),
             Some(path) => {
                 gathering.write_token(path)?;
                 note_secret(path);
-                eprintln!("on each worker: meshweft worker --join {}, with that file copied there", path.display());
+                eprintln!("on each worker: {own} worker --join {}, with that file copied there", path.display());
             }
         }
         Ok(())
