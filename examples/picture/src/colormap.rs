@@ -10,8 +10,8 @@ pub enum ColorMap {
     /// Dark blue over green to yellow, of even perceptual steps: any quantity.
     #[default]
     Viridis,
-    /// Black over red to pale yellow, of even perceptual steps: heat, energy, density.
-    Inferno,
+    /// Dark blue over red to yellow, of even perceptual steps: heat, energy, density. Nowhere so dark that shapes vanish.
+    Plasma,
     /// Blue over gray to red: signed quantities, gray at the middle of the range.
     Coolwarm,
     /// Sand at the lower end, then light to dark blue: depths of water, 0 where it is dry.
@@ -32,14 +32,14 @@ const VIRIDIS: [[f32; 3]; 7] = [
     [4.776_385, -13.745_145, -65.353_035],
     [-5.435_456, 4.645_852_6, 26.312_435],
 ];
-const INFERNO: [[f32; 3]; 7] = [
-    [0.000_218_94, 0.001_651_005, -0.019_480_898],
-    [0.106_513_42, 0.563_956_44, 3.932_712_3],
-    [11.602_493, -3.972_854, -15.942_394],
-    [-41.703_995, 17.436_4, 44.354_145],
-    [77.162_94, -33.402_36, -81.807_31],
-    [-71.319_43, 32.626_064, 73.209_52],
-    [25.131_126, -12.242_669, -23.070_326],
+const PLASMA: [[f32; 3]; 7] = [
+    [0.058_732_344, 0.023_336_709, 0.543_340_2],
+    [2.176_514_6, 0.238_383_42, 0.753_960_46],
+    [-2.689_460_5, -7.455_851, 3.110_8],
+    [6.130_348_3, 42.346_188, -28.518_855],
+    [-11.107_436, -82.666_31, 60.139_848],
+    [10.023_066, 71.413_62, -54.072_187],
+    [-3.658_713_8, -22.931_535, 18.191_908],
 ];
 /// Every other entry of the 33 in K. Moreland, Diverging Color Maps for Scientific Visualization, 2009.
 const COOLWARM: [[u8; 3]; 17] = [
@@ -77,7 +77,7 @@ const WATER: [[u8; 3]; 9] = [
 
 impl ColorMap {
     /// All maps, in the order of their numbers.
-    pub const ALL: [ColorMap; 4] = [ColorMap::Viridis, ColorMap::Inferno, ColorMap::Coolwarm, ColorMap::Water];
+    pub const ALL: [ColorMap; 4] = [ColorMap::Viridis, ColorMap::Plasma, ColorMap::Coolwarm, ColorMap::Water];
 
     /// The sRGB color, 0 to 1 a channel, at `t`, which is clamped to 0 to 1. NaN is gray.
     pub fn color(self, t: f32) -> [f32; 3] {
@@ -88,7 +88,7 @@ impl ColorMap {
         let fit = |c: &[[f32; 3]; 7], k: usize| c.iter().rev().fold(0.0, |sum, c| sum * t + c[k]).clamp(0.0, 1.0);
         match self {
             ColorMap::Viridis => std::array::from_fn(|k| fit(&VIRIDIS, k)),
-            ColorMap::Inferno => std::array::from_fn(|k| fit(&INFERNO, k)),
+            ColorMap::Plasma => std::array::from_fn(|k| fit(&PLASMA, k)),
             ColorMap::Coolwarm => between(&COOLWARM, t),
             ColorMap::Water => between(&WATER, t),
         }
@@ -177,9 +177,9 @@ mod tests {
             (ColorMap::Viridis, 0.0, [68, 1, 84]),
             (ColorMap::Viridis, 0.5, [33, 145, 140]),
             (ColorMap::Viridis, 1.0, [253, 231, 37]),
-            (ColorMap::Inferno, 0.0, [0, 0, 4]),
-            (ColorMap::Inferno, 0.5, [188, 55, 84]),
-            (ColorMap::Inferno, 1.0, [252, 255, 164]),
+            (ColorMap::Plasma, 0.0, [13, 8, 135]),
+            (ColorMap::Plasma, 0.5, [204, 71, 120]),
+            (ColorMap::Plasma, 1.0, [240, 249, 33]),
             (ColorMap::Coolwarm, 0.0, [59, 76, 192]),
             (ColorMap::Coolwarm, 0.53125, [229, 216, 209]),
             (ColorMap::Coolwarm, 1.0, [180, 4, 38]),
@@ -200,7 +200,7 @@ mod tests {
     fn ranges_ignore_what_is_not_finite() {
         assert_eq!(ColorMap::Viridis.range_of(&[f64::NAN, 2.0, f64::INFINITY, -1.0]), [-1.0, 2.0]);
         assert_eq!(ColorMap::Coolwarm.range_of(&[1.0, -3.0]), [-3.0, 3.0]);
-        assert_eq!(ColorMap::Inferno.range_of(&[]), [0.0, 1.0]);
+        assert_eq!(ColorMap::Plasma.range_of(&[]), [0.0, 1.0]);
         assert!(place_in([0.0, 1.0], f64::NAN).is_nan());
         assert_eq!(place_in([2.0, 2.0], 7.0), 0.5);
     }

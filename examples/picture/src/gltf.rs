@@ -353,7 +353,7 @@ mod tests {
         let edges = mesh.edges();
         let key = |value: f64| Key { points: mesh.points().to_vec(), values: vec![value; 3], ..Key::default() };
         let keys = vec![key(0.0), key(1.0)];
-        let model = Model { edges: &edges, keys, colors: Some((ColorMap::Inferno, [0.0, 1.0])), ..Model::default() };
+        let model = Model { edges: &edges, keys, colors: Some((ColorMap::Plasma, [0.0, 1.0])), ..Model::default() };
         let (head, body) = model.parts();
         let primitive = &head["meshes"][0]["primitives"][0];
         assert_eq!(primitive["mode"], 1);

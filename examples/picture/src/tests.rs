@@ -270,7 +270,7 @@ fn degenerate_scenes_are_drawn_without_panic() {
     for points in points {
         for bounds in boxes {
             for (range, map) in
-                [([0.0, 1.0], ColorMap::Inferno), ([1.0, 1.0], ColorMap::Coolwarm), ([nan, 0.0], ColorMap::Viridis)]
+                [([0.0, 1.0], ColorMap::Plasma), ([1.0, 1.0], ColorMap::Coolwarm), ([nan, 0.0], ColorMap::Viridis)]
             {
                 let scene = Scene {
                     points,

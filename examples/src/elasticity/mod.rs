@@ -345,7 +345,7 @@ impl Example for Elasticity {
             states: Some(&["displacement", "stress", "von_mises"]),
             color: Some("von_mises"),
             label: "von Mises stress (Pa)",
-            map: ColorMap::Inferno,
+            map: ColorMap::Plasma,
             is_steady: true,
             ..Look::default()
         }

@@ -214,7 +214,7 @@ impl Program for Heat {
 
 /// How temperatures are drawn.
 fn look() -> Look {
-    Look { color: Some("temperature"), label: "temperature (K)", map: ColorMap::Inferno, ..Look::default() }
+    Look { color: Some("temperature"), label: "temperature (K)", map: ColorMap::Plasma, ..Look::default() }
 }
 
 impl Example for Heat {

@@ -429,7 +429,7 @@ impl Example for Poisson {
             states: Some(&["value", "flux"]),
             color: Some("value"),
             label: "value",
-            map: ColorMap::Inferno,
+            map: ColorMap::Plasma,
             is_steady: self.mass.is_none(),
             ..Look::default()
         }

@@ -12,7 +12,7 @@ mod checks;
 use anyhow::Result;
 use meshweft::nalgebra::Vector3;
 use meshweft::{Length, Program, Stages, Stars, kernels, record, stars, vertex};
-use meshweft_command::{Check, Example, Info, Look, Setting, Settings};
+use meshweft_command::{Check, ColorMap, Example, Info, Look, Setting, Settings};
 use meshweft_mesh::{Mesh, mean_edge_length};
 use std::sync::Arc;
 
@@ -171,7 +171,14 @@ impl Example for Spring {
     }
 
     fn look(&self) -> Look {
-        Look { positions: Some("position"), color: Some("velocity"), label: "speed (m/s)", ..Look::default() }
+        // Light where it is at rest, as most of it soon is.
+        Look {
+            positions: Some("position"),
+            color: Some("velocity"),
+            label: "speed (m/s)",
+            map: ColorMap::Water,
+            ..Look::default()
+        }
     }
 
     fn checks() -> Result<Vec<Check>> {

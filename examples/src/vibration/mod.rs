@@ -510,7 +510,7 @@ impl Example for Vibration {
             states: Some(&["displacement"]),
             color: Some("displacement"),
             label: "amplitude",
-            map: ColorMap::Inferno,
+            map: ColorMap::Plasma,
             is_steady: true,
             ..Look::default()
         }

@@ -162,7 +162,7 @@ fn name(map: ColorMap) -> &'static str {
     match map {
         ColorMap::Viridis => "viridis",
         ColorMap::Coolwarm => "coolwarm",
-        ColorMap::Inferno => "inferno",
+        ColorMap::Plasma => "plasma",
         ColorMap::Water => "water",
     }
 }

@@ -179,7 +179,7 @@ async function test() {
 
   run = await serve("run", "heat", "--view", "--mesh", "ball:16", "--steps", "100000", "--no-pictures", "--quiet", "--out", join(scratch, "heat"));
   await page.go(run.url);
-  await page.set("map", "inferno");
+  await page.set("map", "plasma");
   await page.set("cut", "1");
   await page.set("pace", "5");
   await sleep(1500);
