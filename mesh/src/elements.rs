@@ -217,10 +217,10 @@ impl Elements {
                 let others = cells.others(touching, |there| there != here);
                 let mut slopes = vec![[0.0; 3]; others.len()];
                 for &Touching { element, node, .. } in touching {
-                    let placed = cells.place(&cells.shape(&shapes, element).at_nodes[node], element);
+                    let sloped = cells.sloped(&cells.shape(&shapes, element).at_nodes[node], element);
                     let weight = volumes[element] / all;
                     for (j, &there) in cells.nodes(element).iter().enumerate().filter(|(_, there)| **there != here) {
-                        let (_, slope) = placed.function(j);
+                        let (_, slope) = sloped.function(j);
                         let sum: &mut [f64; 3] = &mut slopes[rank(&others, there)];
                         sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += weight * slope);
                     }
@@ -257,38 +257,52 @@ struct Touching<'a, T> {
 struct Placed<'a> {
     sample: &'a Sample,
     place: [f64; 3],
-    /// The axes of the element, and the vectors that take slopes along them to those in space.
+    /// The axes of the element.
     axes: [[f64; 3]; 3],
-    duals: [[f64; 3]; 3],
     /// Volume, area or length for 1 of the element.
     stretch: f64,
 }
 
-impl Placed<'_> {
+/// The same, with the vectors that take slopes along the axes to those in space.
+struct Sloped<'a> {
+    placed: Placed<'a>,
+    duals: [[f64; 3]; 3],
+}
+
+impl Sloped<'_> {
     /// A node's function there: its slope is in space, 1/m.
     fn function(&self, node: usize) -> Function {
-        let (value, along) = self.sample.nodes[node];
+        let (value, along) = self.placed.sample.nodes[node];
         let [a, b, c] = self.duals;
         (value, [0, 1, 2].map(|k| along[0] * a[k] + along[1] * b[k] + along[2] * c[k]))
     }
 }
 
-/// The vectors dual to the first `dimension` axes, and what these span.
-fn duals(axes: [[f64; 3]; 3], dimension: usize) -> ([[f64; 3]; 3], f64) {
-    let [a, b, c] = axes;
+/// What the first `dimension` axes span.
+fn span([a, b, c]: [[f64; 3]; 3], dimension: usize) -> f64 {
+    match dimension {
+        0 => 1.0,
+        1 => dot(a, a).sqrt(),
+        2 => dot(cross(a, b), cross(a, b)).sqrt(),
+        _ => dot(a, cross(b, c)),
+    }
+}
+
+/// The vectors dual to them.
+fn duals([a, b, c]: [[f64; 3]; 3], dimension: usize) -> [[f64; 3]; 3] {
     let over = |v: [f64; 3], by: f64| v.map(|x| x / by);
     let none = [0.0; 3];
     match dimension {
-        0 => ([none; 3], 1.0),
-        1 => ([over(a, dot(a, a)), none, none], dot(a, a).sqrt()),
+        0 => [none; 3],
+        1 => [over(a, dot(a, a)), none, none],
         2 => {
             let normal = cross(a, b);
             let square = dot(normal, normal);
-            ([over(cross(b, normal), square), over(cross(normal, a), square), none], square.sqrt())
+            [over(cross(b, normal), square), over(cross(normal, a), square), none]
         }
         _ => {
             let volume = dot(a, cross(b, c));
-            ([over(cross(b, c), volume), over(cross(c, a), volume), over(cross(a, b), volume)], volume)
+            [over(cross(b, c), volume), over(cross(c, a), volume), over(cross(a, b), volume)]
         }
     }
 }
@@ -353,8 +367,13 @@ impl Patch {
                 (0..self.dimension).for_each(|axis| axes[axis][k] += along[axis] * point[k]);
             }
         }
-        let (duals, stretch) = duals(axes, self.dimension);
-        Placed { sample, place, axes, duals, stretch }
+        Placed { sample, place, axes, stretch: span(axes, self.dimension) }
+    }
+
+    fn sloped<'a>(&self, sample: &'a Sample, element: usize) -> Sloped<'a> {
+        let placed = self.place(sample, element);
+        let duals = duals(placed.axes, self.dimension);
+        Sloped { placed, duals }
     }
 
     /// Where a placed sample is.
@@ -481,17 +500,18 @@ impl Patch {
         };
         let shapes = shapes(self.degree);
         let place = |e, placed: &mut Vec<_>| {
-            placed.extend(samples(self.shape(&shapes, e)).iter().map(|sample| self.place(sample, e)))
+            placed.extend(samples(self.shape(&shapes, e)).iter().map(|sample| self.sloped(sample, e)))
         };
         let parts = self.by_node(place, |here, touching, (pairs, blocks, diagonals): &mut Rows<N>| {
             let others = self.others(touching, |there| there > here);
             let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
             for &Touching { element, node, prepared } in touching {
-                for placed in prepared {
+                for sloped in prepared {
+                    let placed = &sloped.placed;
                     let (at, weight) = (self.at(element, placed), placed.sample.weight * placed.stretch.abs());
-                    let own = placed.function(node);
+                    let own = sloped.function(node);
                     for (j, &there) in self.nodes(element).iter().enumerate().filter(|(_, there)| **there >= here) {
-                        let block = block(&at, &own, &placed.function(j));
+                        let block = block(&at, &own, &sloped.function(j));
                         let sum = if there == here { &mut diagonal } else { &mut row[rank(&others, there)] };
                         add(sum, weight, block);
                     }

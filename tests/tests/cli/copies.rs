@@ -107,6 +107,33 @@ fn each_copy_has_its_own_end_and_one_that_diverges_leaves_the_others_be() {
 }
 
 #[test]
+fn parts_on_several_hosts_have_the_rows_of_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let sweep = |more: &[&str]| {
+        let scene =
+            ["run", "heat", "--mesh", "sheet:9", "--steps", "3", "--set", "diffusivity=1e-5..1e-3:5", "--no-pictures"];
+        good(&[&scene[..], &["--out", out.to_str().unwrap()], more].concat())
+    };
+    // What differs between two runs is how long they took.
+    let rows = |path: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(out.join(path)).unwrap();
+        let without = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            [&cells[..cells.len() - 3], &cells[cells.len() - 2..]].concat().join(",")
+        };
+        text.lines().skip(1).map(without).collect()
+    };
+    sweep(&[]);
+    let whole = rows("heat.csv");
+    assert_eq!(whole.len(), 5);
+    assert!(sweep(&["--part", "1/2"]).contains("copies   2"));
+    sweep(&["--part", "2/2"]);
+    let parts = ["1", "2"].map(|part| rows(&format!("part-{part}-of-2/heat.csv"))).concat();
+    assert_eq!(parts, whole);
+}
+
+#[test]
 fn pictures_show_copies_side_by_side() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
@@ -151,7 +178,9 @@ fn copies_that_cannot_be_are_refused_before_anything_is_written() {
     let out = folder.path().join("out");
     let fresh = ["--out", out.to_str().unwrap()];
     for (more, says) in [
-        (&["--copies", "0"][..], "0 is not in 1..=4294967295"),
+        (&["--copies", "3", "--part", "0/3"][..], "write I/N, as in 2/5"),
+        (&["--copies", "3", "--part", "1/4"], "of 3 copies there are none in it"),
+        (&["--copies", "0"], "0 is not in 1..=4294967295"),
         (&["--copies", "5000000000"], "5000000000 is not in 1..=4294967295"),
         (&["--copies", "2", "--vary", "dtt=1,2"], "unknown setting \"dtt\": did you mean `dt`?"),
         (&["--vary", "dt=1:2"], "add --copies N, or write LOW..HIGH:COUNT"),

@@ -23,7 +23,9 @@ use clap::Args;
 use meshweft::{Backend, Error, Plans, sweep};
 use meshweft_mesh::{Mesh, generate};
 use report::{Report, Sum};
+use std::ops::Range;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// The heading of these options in the help.
@@ -45,12 +47,45 @@ pub(super) struct Copies {
     /// values are combined, each value with each; those of the last --vary change first. May be repeated
     #[arg(long, value_name = "NAME=VALUES|FILE.csv", conflicts_with_all = NOT_OF_COPIES, help_heading = HEADING)]
     vary: Vec<Axis>,
+    /// Of all copies those of one host: as in 2/5, the second fifth of them, into the folder part-2-of-5. Their rows are those of one run, and
+    /// keep their numbers
+    #[arg(long, value_name = "I/N", conflicts_with_all = NOT_OF_COPIES, help_heading = HEADING)]
+    part: Option<Part>,
+}
+
+/// One of so many parts of all copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    /// From 1 on.
+    number: u32,
+    of: u32,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Part, String> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Part { number, of }),
+            _ => Err("write I/N, as in 2/5: the second of five parts".into()),
+        }
+    }
+}
+
+impl Part {
+    /// Which copies of so many.
+    fn range(self, copies: usize) -> Range<usize> {
+        let [number, of, all] = [self.number, self.of, copies as u32].map(u64::from);
+        let until = |number: u64| (number * all / of) as usize;
+        until(number - 1)..until(number)
+    }
 }
 
 impl Copies {
     /// Whether there are to be some.
     pub(super) fn is_asked_for(&self) -> bool {
-        self.copies.is_some() || !self.vary.is_empty()
+        self.copies.is_some() || !self.vary.is_empty() || self.part.is_some()
     }
 }
 
@@ -74,6 +109,8 @@ struct Scene<'a> {
     wanted: &'a Wanted<'a>,
     plan: Plan,
     variation: Variation,
+    /// Those of all copies that are run here.
+    own: Range<usize>,
     /// Unless each copy has its own.
     mesh: Option<Mesh>,
     config: Config,
@@ -93,27 +130,27 @@ struct Done {
 /// Runs all copies.
 pub(super) fn run(wanted: &Wanted, programs: &Programs, console: &mut Console) -> Result<Outcome> {
     wanted.problem.check_here()?;
-    let folder = &wanted.folder;
-    output::check(folder)?;
     let scene = Scene::new(wanted, programs, console)?;
+    let folder = &scene.config.folder;
+    output::check(folder)?;
     // What is wrong with all copies is found before anything of another run is touched.
-    let (first, _) = scene.start(0, &Plans::default()).with_context(|| scene.name(0))?;
+    let (first, _) = scene.start(scene.own.start, &Plans::default()).with_context(|| scene.name(scene.own.start))?;
     if let Some(note) = first.note() {
         writeln!(console.err, "{}: {note}", scene.config.name)?;
     }
     drop(first);
     let names = scene.variation.names().map(str::to_string).collect();
-    let mut output = copies::Copies::create(scene.config.clone(), names)?;
+    let mut output = copies::Copies::create(scene.config.clone(), names, scene.own.start)?;
     console.signals.make_stoppable();
-    let (copies, signals) = (scene.variation.copies, console.signals.clone());
+    let (copies, signals) = (scene.own.len(), console.signals.clone());
     let mut progress = Progress::new(0..copies as u64, u64::MAX, "copy", wanted.quiet, console);
     let (mut sum, mut stopped, clock) = (Sum::default(), false, Instant::now());
     let outcome = sweep(
         copies,
         wanted.problem.threads(),
-        |copy, plans| scene.run(copy, plans, &signals),
+        |copy, plans| scene.run(scene.own.start + copy, plans, &signals),
         |copy, done| {
-            let Some(done) = done.with_context(|| scene.name(copy))? else {
+            let Some(done) = done.with_context(|| scene.name(scene.own.start + copy))? else {
                 stopped = true;
                 bail!("stopped");
             };
@@ -163,8 +200,12 @@ pub(super) fn run(wanted: &Wanted, programs: &Programs, console: &mut Console) -
 impl<'a> Scene<'a> {
     fn new(wanted: &'a Wanted<'a>, programs: &Programs, console: &mut Console) -> Result<Scene<'a>> {
         let plan = wanted.problem.plan(programs, wanted.verify)?;
-        let Copies { copies, vary } = wanted.copies;
+        let Copies { copies, vary, part } = wanted.copies;
         let variation = Variation::new(vary, *copies, plan.seed, plan.entry.info.settings)?;
+        let own = part.map_or(0..variation.copies, |part| part.range(variation.copies));
+        if own.is_empty() {
+            bail!("--part: of {} copies there are none in it: take fewer parts", variation.copies);
+        }
         let name = plan.mesh.to_string_lossy();
         let mut mesh = None;
         let size = if variation.names().any(|name| name == SEED) {
@@ -184,10 +225,13 @@ impl<'a> Scene<'a> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let at_once = threads.min(variation.copies);
+        let at_once = threads.min(own.len());
         SET_UP.check_times(&format!("{name}, {at_once} at a time"), size, at_once)?;
         let config = Config {
-            folder: wanted.folder.clone(),
+            folder: match part {
+                Some(Part { number, of }) => wanted.folder.join(format!("part-{number}-of-{of}")),
+                None => wanted.folder.clone(),
+            },
             name: plan.entry.info.name,
             steps: 0,
             every: 1,
@@ -200,7 +244,7 @@ impl<'a> Scene<'a> {
             resumable: false,
         };
         let (vertices, steps) = (size.vertices, wanted.steps.unwrap_or(plan.entry.info.steps as u64));
-        Ok(Scene { wanted, plan, variation, mesh, config, vertices, steps })
+        Ok(Scene { wanted, plan, variation, own, mesh, config, vertices, steps })
     }
 
     /// What a copy is called in messages.
@@ -242,7 +286,7 @@ impl<'a> Scene<'a> {
         let (mut run, goal) = self.start(copy, plans)?;
         let built_s = clock.elapsed().as_secs_f64();
         let config = Config { steps: goal.steps, ..self.config.clone() };
-        let shown = is_shown(copy, variation.copies, self.vertices);
+        let shown = is_shown(copy - self.own.start, self.own.len(), self.vertices);
         let mut record = Record::new(&config, &run, shown, wanted.every)?;
         let mut metrics = run.metrics()?;
         record.look(&mut run, false)?;

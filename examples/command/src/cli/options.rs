@@ -161,7 +161,7 @@ impl Problem {
         #[cfg(feature = "cluster")]
         if self.launch.is_asked_for() || Cluster::rank()?.is_some() {
             bail!(
-                "copies run on the cores of this machine: leave out --processes, --hosts and --workers, and start no ranks"
+                "copies run on the cores of this machine: leave out --processes, --hosts and --workers, and start no ranks; of several hosts each may take a --part"
             );
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Options of `run` that say what is run and what its files are: those of the checkpoint.
-const ITS_OWN: [&str; 13] = [
+const ITS_OWN: [&str; 14] = [
     "name",
     "example",
     "case",
@@ -26,6 +26,7 @@ const ITS_OWN: [&str; 13] = [
     "pieces",
     "copies",
     "vary",
+    "part",
 ];
 /// Those that say where it runs: any of the first four replaces them all.
 const WHERE: [&str; 4] = ["backend", "processes", "hosts", "workers"];

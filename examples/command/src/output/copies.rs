@@ -108,23 +108,25 @@ pub(crate) struct Copies {
     /// What the first copy measures: the columns of the table.
     metrics: Vec<Metric>,
     films: Vec<Film>,
+    /// The number of the first, and how many are done.
+    first: usize,
     count: usize,
     /// Until all is written.
     _lock: Lock,
 }
 
 impl Copies {
-    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it.
+    /// Makes the folder, locks it, and removes what an earlier run of the same name left in it. `first`: the number of the first copy.
     ///
     /// # Errors
     /// A folder that cannot be made or written to, or belongs to another run.
-    pub(crate) fn create(config: Config, names: Vec<String>) -> Result<Copies> {
+    pub(crate) fn create(config: Config, names: Vec<String>, first: usize) -> Result<Copies> {
         let folder = &config.folder;
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let lock = Lock::take(folder)?;
         clear(&config, &lock, false, |_| false)?;
         let (metrics, films) = (Vec::new(), Vec::new());
-        Ok(Copies { config, names, table: None, history: None, metrics, films, count: 0, _lock: lock })
+        Ok(Copies { config, names, table: None, history: None, metrics, films, first, count: 0, _lock: lock })
     }
 
     fn path(&self, end: &str) -> PathBuf {
@@ -137,7 +139,7 @@ impl Copies {
     /// A file that cannot be written. The rows before stay.
     pub(crate) fn push(&mut self, ended: Ended) -> Result<()> {
         let Ended { values, steps, time, metrics, stepped_s, digest, error, record } = ended;
-        let copy = self.count;
+        let copy = self.first + self.count;
         if self.table.is_none() {
             self.metrics = metrics.clone();
             let names: String = self.names.iter().map(|name| format!(",{}", quoted(name))).collect();

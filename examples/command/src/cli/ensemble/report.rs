@@ -71,7 +71,7 @@ impl Report<'_> {
     fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let wanted = self.scene.wanted.problem.threads();
-        if wanted == 0 { cores() } else { wanted }.min(self.scene.variation.copies)
+        if wanted == 0 { cores() } else { wanted }.min(self.scene.own.len())
     }
 
     /// Settings that are the same in all copies.
@@ -93,7 +93,7 @@ impl Report<'_> {
             "mesh": plan.mesh.to_string_lossy(),
             "vertices": vertices,
             "copies": sum.copies,
-            "of_copies": variation.copies,
+            "of_copies": self.scene.own.len(),
             "varied": variation.names().collect::<Vec<_>>(),
             "settings": self.fixed().map(|(name, value)| (name.to_string(), as_value(&value))).collect::<Map<String, Value>>(),
             "order": plan.options.order.resolved(plan.options.backend.grain(*vertices)).to_string(),
@@ -120,7 +120,7 @@ impl Report<'_> {
     pub(super) fn print(&self, console: &mut Console) -> Result<()> {
         let Report { scene: Scene { plan, variation, vertices, .. }, sum, wall, drawing, files, stopped_by } = self;
         let of = match stopped_by {
-            Some(_) => format!(" of {}: stopped", text::count(variation.copies)),
+            Some(_) => format!(" of {}: stopped", text::count(self.scene.own.len())),
             None => String::new(),
         };
         let varied = match variation.names().collect::<Vec<_>>().join(", ") {
