@@ -348,13 +348,6 @@ kernels! {
         Node { velocity, falling: p.air.falling(own.velocity, velocity, p.dt), ..own }
     };
 
-    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
-    max Residual("residual", "m") |p, own, around| {
-        // Of what tears, all else has no elements.
-        let moved = solve::Solve::<true, true, true, true>::update(p, own, around);
-        (moved.position - own.position).length()
-    };
-
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
@@ -384,6 +377,13 @@ kernels! {
         let contact = p.obstacles.contact(own.mass, p.dt);
         let [ball, ground] = p.obstacles.touch(own.position).map(|touch| contact.energy(touch));
         gaps * R::lit(0.25) + ball + ground
+    };
+
+    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
+    max Residual("residual", "m") |p, own, around| {
+        // Of what tears, all else has no elements.
+        let moved = solve::Solve::<true, true, true, true>::update(p, own, around);
+        (moved.position - own.position).length()
     };
 }
 

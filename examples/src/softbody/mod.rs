@@ -195,13 +195,6 @@ kernels! {
         Node { velocity, falling, stretch, ..own }
     };
 
-    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
-    max Residual("residual", "m") |p, own, around| {
-        // Of what tears, all else has no elements.
-        let moved = solve::Solve::<true, true, true>::update(p, own, around);
-        (moved.position - own.position).length()
-    };
-
     /// `½ m v²`.
     sum Kinetic("kinetic energy", "J") |_, own, _| R::lit(0.5) * own.mass * own.velocity.dot(&own.velocity);
 
@@ -236,6 +229,13 @@ kernels! {
             (b.position - own.position).dot(&(c.position - b.position).cross(&(d.position - b.position)))
         };
         (around.sum(Tets, sixfold) + around.sum(Parts, sixfold)) * R::lit(1.0 / 24.0)
+    };
+
+    /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
+    max Residual("residual", "m") |p, own, around| {
+        // Of what tears, all else has no elements.
+        let moved = solve::Solve::<true, true, true>::update(p, own, around);
+        (moved.position - own.position).length()
     };
 }
 

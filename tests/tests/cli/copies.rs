@@ -43,7 +43,9 @@ fn the_row_of_a_copy_is_what_a_run_alone_with_its_settings_comes_to() {
             let single = json(&[&cloth[..], &[alone.path().to_str().unwrap()], &set].concat());
             assert_eq!(single["digest"], digests[k], "copy {k}");
             for (name, metric) in single["metrics"].as_object().unwrap() {
-                let value = column(&table, &format!("{name} (J)"))[k].parse::<f64>().unwrap();
+                let value = column(&table, &format!("{name} ({})", metric["unit"].as_str().unwrap()))[k]
+                    .parse::<f64>()
+                    .unwrap();
                 assert_eq!(Some(value), metric["value"].as_f64(), "copy {k}: {name}");
             }
             assert_eq!(column(&table, "time_s")[k].parse::<f64>().ok(), single["time_s"].as_f64());
