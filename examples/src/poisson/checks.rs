@@ -96,7 +96,7 @@ fn cooled(dt: f64) -> Result<f64> {
 fn swung() -> Result<[f64; 2]> {
     let (mut run, middle) = in_time(Course::Wave, std::f64::consts::SQRT_2 / 500.0)?;
     (0..125).try_for_each(|_| run.step())?;
-    let rate = run.field("rate")?.values[middle];
+    let rate = run.field("kept")?.values[middle];
     (125..500).try_for_each(|_| run.step())?;
     Ok([run.field("value")?.values[middle], rate])
 }

@@ -24,8 +24,8 @@ record! {
     pub struct Parameters<R> {
         /// What flows for a slope of 1.
         conductivity: R,
-        /// Time step, s.
-        dt: R,
+        /// How far waves look ahead: half a time step, s.
+        ahead: R,
     }
 }
 
@@ -37,21 +37,15 @@ conjugate_gradients! {
     vertex {
         /// The solution; within a step what sweeps solve for.
         shared value: R,
-        /// What flows through a square meter.
+        /// What flows through a square meter. While a step in time is solved, the value that it starts from, and how quickly that rises.
         flux: Vector3<R>,
-        /// The right-hand side without what is there before a step, scaled.
-        source: R,
-        /// What of the present value there is in the right-hand side: mass over time step, scaled.
-        heavy: R,
-        /// The value at the start of a step.
-        before: R,
-        /// Of waves how quickly it rises, 1/s.
-        rate: R,
     }
     globals {}
     stars {
         /// Nodes that share an element, and what of their values there is in the right-hand side.
         pub Mass[1]: R;
+        /// Of each node in time the right-hand side without what is there before a step, and what of its own value there is in it.
+        pub Own[0]: (R, R);
         /// Nodes that share an element, and how the mean slope depends on the difference.
         pub Slopes[1]: Vector3<R>;
     }
@@ -62,25 +56,29 @@ conjugate_gradients! {
             Node { flux: slope * (R::lit(0.0) - p.conductivity), ..own }
         };
 
-        /// The start of a step; waves look at where they are half a step later.
-        map Remember |p, own| Node { before: own.value, value: own.value + own.rate * (p.dt * R::lit(0.5)), ..own };
+        /// The start of a step in time. Waves look ahead by their rates, which lie between steps in the place of what a V-cycle keeps.
+        map Remember |p, own| {
+            let rate = own.kept;
+            Node { flux: Vector3::new(own.value, rate, R::lit(0.0)), value: own.value + rate * p.ahead, ..own }
+        };
 
         /// The right-hand side of a stage that goes on from there.
         update Load |_, own, around| {
             let others = around.sum(Mass, |[other], mass| mass * other.value);
-            Node { load: own.source + (own.heavy * own.value + others), ..own }
+            Node { load: others + around.sum(Own, |[], (source, mass)| source + mass * own.value), ..own }
         };
 
         /// What the second stage goes on from.
         map Between |_, own| {
-            let ahead = (own.value - own.before) * R::lit((1.0 - STAGE) / STAGE);
-            Node { value: own.before + ahead, ..own }
+            let (before, ratio) = (own.flux.x, R::lit((1.0 - STAGE) / STAGE));
+            Node { value: before + (own.value - before) * ratio, ..own }
         };
 
         /// As far again as to the middle of the step.
         map Beyond |p, own| {
-            let way = own.value - own.before;
-            Node { value: own.value + way, rate: way * (R::lit(4.0) / p.dt) - own.rate, ..own }
+            let (before, rate) = (own.flux.x, own.flux.y);
+            let way = own.value - before;
+            Node { value: own.value + way, kept: way * (R::lit(2.0) / p.ahead) - rate, ..own }
         };
 
         /// The smallest value.
@@ -272,7 +270,8 @@ impl Program for Poisson {
     }
 
     fn parameters(&self, _time: f64) -> Parameters<f64> {
-        Parameters { conductivity: self.options.conductivity, dt: self.options.dt }
+        let ahead = if self.options.course == Course::Wave { 0.5 * self.options.dt } else { 0.0 };
+        Parameters { conductivity: self.options.conductivity, ahead }
     }
 
     fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
@@ -287,8 +286,16 @@ impl Program for Poisson {
                 let [[scale]] = levels.scales[mass.pairs[i.element][i.corner] as usize];
                 scale * mass.blocks[i.element][0][0]
             });
+            let (mass, levels, equation) = (self.mass.clone(), self.levels.clone(), self.equation.clone());
+            let nodes = (0..equation.loads.len() as u32).map(|v| [v]).collect();
+            stars.add(Own, nodes, move |i: Incidence<1>| {
+                let [[scale]] = levels.scales[i.element];
+                let mass = mass.as_ref().map_or(0.0, |mass| mass.diagonal[i.element][0][0]);
+                (scale * equation.loads[i.element][0], scale * mass)
+            });
         } else {
             stars.add(Mass, Vec::new(), |_: Incidence<2>| unreachable!("there are none"));
+            stars.add(Own, Vec::new(), |_: Incidence<1>| unreachable!("there are none"));
         }
         let slopes = self.slopes.clone();
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
@@ -307,16 +314,11 @@ impl Program for Poisson {
             direction: zero,
             image: zero,
             kept: zero,
-            source: zero,
-            heavy: zero,
-            before: zero,
-            rate: zero,
         };
         if let (Some(load), Some(&start)) = (self.equation.loads.get(v as usize), self.starts.get(v as usize)) {
             let ([[scale]], [[root]]) = (self.levels.scales[v as usize], self.levels.roots[v as usize]);
-            let heavy = self.mass.as_ref().map_or(0.0, |mass| mass.diagonal[v as usize][0][0]);
-            (node.value, node.before, node.solved) = (start, start, root * start);
-            (node.load, node.source, node.scale, node.heavy) = (scale * load[0], scale * load[0], scale, scale * heavy);
+            node.value = start;
+            (node.load, node.scale, node.solved) = (scale * load[0], scale, root * start);
         }
         node
     }
