@@ -102,7 +102,7 @@ fn what_some_hosts_wrote_others_go_on_with_whatever_their_number() {
     }
 }
 
-/// `meshweft run cloth --mesh sheet:12 --order blocked:16 --steps 20 --checkpoint-every 20` wrote it, on a Zen 5. A new version of the
+/// `meshweft run cloth --mesh sheet:12 --order blocked:16 --steps 20 --checkpoint-every 20` wrote it, on a Zen 3. A new version of the
 /// crate needs another one: copy the newest folder of its `checkpoint`.
 #[test]
 fn what_another_machine_wrote_is_gone_on_with() {
