@@ -54,9 +54,25 @@ pub(super) fn run() -> Result<Vec<Check>> {
         unit: "",
         source: "Alexander, Diagonally implicit Runge–Kutta methods for stiff O.D.E.s, SIAM J. Numer. Anal. 14, 1977: dt²",
     });
-    let [value, rate] = swung()?;
     checks.push(Check {
-        name: "a membrane of sin πx sin πy after a whole swing of 500 steps, quads:33x33: value".into(),
+        name: "heat of capacity 3 with a source and a wall at 7, degree 1, after 20 steps of 100 s: highest".into(),
+        measured: settled(Course::Heat, 100.0, 20)?,
+        expected: settled(Course::Steady, 0.0, 1)?,
+        tolerance: Tolerance::Relative(1e-7),
+        unit: "",
+        source: "the steady state",
+    });
+    let [quarter, value, rate] = swung()?;
+    checks.push(Check {
+        name: "a membrane of sin πx sin πy after a quarter of a swing of 500 steps, quads:33x33: value".into(),
+        measured: quarter,
+        expected: 0.0,
+        tolerance: Tolerance::Absolute(1e-4),
+        unit: "",
+        source: "cos √2 π t",
+    });
+    checks.push(Check {
+        name: "the same after a whole swing: value".into(),
         measured: value,
         expected: 1.0,
         tolerance: Tolerance::Relative(1e-4),
@@ -64,7 +80,7 @@ pub(super) fn run() -> Result<Vec<Check>> {
         source: "cos √2 π t",
     });
     checks.push(Check {
-        name: "the same after a quarter: rate".into(),
+        name: "the same after a quarter of it: rate".into(),
         measured: rate,
         expected: -std::f64::consts::SQRT_2 * PI,
         tolerance: Tolerance::Relative(1e-4),
@@ -92,13 +108,27 @@ fn cooled(dt: f64) -> Result<f64> {
     Ok((run.field("value")?.values[middle] - libm::exp(-2.0 * PI * PI * 0.1)).abs())
 }
 
-/// The value in the middle after a swing, and how quickly it rose after a quarter.
-fn swung() -> Result<[f64; 2]> {
+/// The highest value after some steps between a wall and what is insulated.
+fn settled(course: Course, dt: f64, steps: usize) -> Result<f64> {
+    let mut mesh = generate("sheet:9", 1)?;
+    let options = PoissonOptions { degree: 1, course, dt, capacity: 3.0, start: -2.0, ..PoissonOptions::default() };
+    let wall = |_: Option<&str>, at: &meshweft_mesh::At| match at.place[0] < 1e-9 {
+        true => Condition::Value(7.0),
+        false => Condition::Flux(0.0),
+    };
+    let poisson = Poisson::with(&mut mesh, &options, |_| 0.0, wall)?;
+    let mut run = Simulation::builder(mesh, poisson).precision::<f64>().build()?;
+    (0..steps).try_for_each(|_| run.step())?;
+    Ok(run.metric("largest value")?)
+}
+
+/// The value in the middle after a quarter of a swing and after all of it, and how quickly it rose after the quarter.
+fn swung() -> Result<[f64; 3]> {
     let (mut run, middle) = in_time(Course::Wave, std::f64::consts::SQRT_2 / 500.0)?;
     (0..125).try_for_each(|_| run.step())?;
-    let rate = run.field("kept")?.values[middle];
+    let (quarter, rate) = (run.field("value")?.values[middle], run.field("kept")?.values[middle]);
     (125..500).try_for_each(|_| run.step())?;
-    Ok([run.field("value")?.values[middle], rate])
+    Ok([quarter, run.field("value")?.values[middle], rate])
 }
 
 /// The L2 norm of what `sin πx sin πy` is off by.

@@ -58,8 +58,11 @@ conjugate_gradients! {
 
         /// The start of a step in time. Waves look ahead by their rates, which lie between steps in the place of what a V-cycle keeps.
         map Remember |p, own| {
-            let rate = own.kept;
-            Node { flux: Vector3::new(own.value, rate, R::lit(0.0)), value: own.value + rate * p.ahead, ..own }
+            let (rate, zero) = (own.kept, R::lit(0.0));
+            let value = own.value + rate * p.ahead;
+            // The search begins there, too; a node without elements has no scale.
+            let solved = R::select(zero.less(own.scale), value / own.scale, own.solved);
+            Node { flux: Vector3::new(own.value, rate, zero), value, solved, ..own }
         };
 
         /// The right-hand side of a stage that goes on from there.
@@ -128,7 +131,7 @@ pub struct PoissonOptions {
     pub source: f64,
     /// What the value does in time.
     pub course: Course,
-    /// What a cubic meter takes up for a value, or a rate, higher by 1, if it is not steady.
+    /// Heat capacity, or mass of a wave, of a cubic meter.
     pub capacity: f64,
     /// The value at the start, where none is held.
     pub start: f64,
@@ -215,9 +218,7 @@ impl Poisson {
         let is_held = equation.held.iter().any(|held| held[0].is_some());
         let scale = equation.matrix.diagonal.iter().fold(0.0, |most: f64, d| most.max(d[0][0]));
         if !is_held && rows.iter().all(|row| row[0].abs() <= 1e-12 * scale) {
-            bail!(
-                "a steady value, and nothing that holds it: hold a value somewhere, as in values=xmin=0, or exchange with what is outside"
-            );
+            bail!("nothing is held: hold a value somewhere, as in values=xmin=0, or exchange with what is outside");
         }
         let (around, slopes) = elements.mean_slopes();
         let mesh = elements.mesh();
@@ -241,11 +242,15 @@ impl Poisson {
     fn mass(elements: &Elements, options: &PoissonOptions, equation: &Equation<1>) -> Result<Option<Matrix<1>>> {
         let PoissonOptions { course, capacity, dt, .. } = *options;
         let over = match course {
+            Course::Steady if dt != 0.0 => bail!("dt is for what changes in time: set course to heat or wave, too"),
             Course::Steady => return Ok(None),
-            _ if dt <= 0.0 => bail!("what changes in time needs a time step: set dt"),
+            _ if dt.is_nan() || dt <= 0.0 => bail!("what changes in time needs a time step: set dt"),
             Course::Heat => capacity / (STAGE * dt),
             Course::Wave => 4.0 * capacity / (dt * dt),
         };
+        if !over.is_finite() {
+            bail!("a time step of {dt} s is too short for numbers of 64 bits");
+        }
         let mut mass = elements.cells().mass(|_| [[over]]);
         // What is held stays: its share in what comes and in what is solved for is the same.
         mass.hold(&equation.held, &mut vec![[0.0]; equation.held.len()]);
@@ -379,17 +384,11 @@ impl Example for Poisson {
             },
             Setting {
                 name: "course",
-                about: "what the value does in time: it has found its balance, or flows there, or swings",
+                about: "what the value is: a balance, or on its way there (heat), or what swings around it (wave)",
                 kind: Kind::Choice(&["steady", "heat", "wave"]),
             },
             Setting::number("dt", "time step of heat and waves", 0.0, "s", [0.0, 1e300]),
-            Setting::number(
-                "capacity",
-                "what a cubic meter takes up for a value, or a rate, higher by 1",
-                1.0,
-                "",
-                [1e-300, 1e300],
-            ),
+            Setting::number("capacity", "heat capacity, or mass of a wave, of a cubic meter", 1.0, "", [1e-300, 1e300]),
             Setting::number("start", "value that heat and waves start from", 0.0, "", [-1e300, 1e300]),
             Setting::number("tolerance", "residual at which a step ends, over the first", 1e-8, "", [0.0, 1.0]),
             Setting::number("rounds", "the most iterations of a step", 1e4, "", [1.0, 1e9]),
@@ -428,7 +427,12 @@ impl Example for Poisson {
 
     fn look(&self) -> Look {
         Look {
-            states: Some(&["value", "flux"]),
+            // Between steps of waves `kept` is how quickly the value rises.
+            states: Some(if self.options.course == Course::Wave {
+                &["value", "flux", "kept"]
+            } else {
+                &["value", "flux"]
+            }),
             color: Some("value"),
             label: "value",
             map: ColorMap::Plasma,

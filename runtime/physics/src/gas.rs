@@ -96,7 +96,7 @@ impl<R: Real> Gas<R> {
         let sound = pick(sound_a, sound_b);
         // Of a kilogram.
         let energy = sound * sound * R::lit(1.0 / (AIR * (AIR - 1.0))) + half * velocity.dot(&velocity);
-        // What the wave adds, all over how much quicker the contact is: nothing where nothing changes, to the last bit.
+        // All that the wave adds is a multiple of this, so that it is exactly zero in a gas that is the same everywhere.
         let faster = contact - speed;
         let squeezed = faster / (edge - contact);
         let more = density * squeezed;

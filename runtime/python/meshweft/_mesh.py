@@ -29,9 +29,9 @@ class Laplacian(NamedTuple):
     """Linear finite elements: the row of a vertex is `sum(weights * (other - own)) / mass`; boundaries are insulated."""
 
     edges: Any
-    """The two vertices of each edge, the smaller first, shape (edges, 2)."""
+    """The two vertices of each edge, the smaller first, shape (edges, 2): of quads and solids also edges that `mesh.edges` does not have."""
     weights: Any
-    """Of each edge: cotangents on triangles, one over the length on edges. Obtuse cells can make one negative."""
+    """Of each edge: cotangents on triangles, those of tets in solids, one over the length on lines. Obtuse cells can make one negative."""
     masses: Any
     """Of each vertex: its share of the length, area or volume of its cells."""
 

@@ -182,6 +182,7 @@ fn copies_that_cannot_be_are_refused_before_anything_is_written() {
     for (more, says) in [
         (&["--copies", "3", "--part", "0/3"][..], "write I/N, as in 2/5"),
         (&["--copies", "3", "--part", "1/4"], "of 3 copies there are none in it"),
+        (&["--part", "1/4"], "--part is of many copies: add --copies N"),
         (&["--copies", "0"], "0 is not in 1..=4294967295"),
         (&["--copies", "5000000000"], "5000000000 is not in 1..=4294967295"),
         (&["--copies", "2", "--vary", "dtt=1,2"], "unknown setting \"dtt\": did you mean `dt`?"),

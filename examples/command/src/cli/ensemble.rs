@@ -24,7 +24,7 @@ use meshweft::{Backend, Error, Plans, sweep};
 use meshweft_mesh::{Mesh, generate};
 use report::{Report, Sum};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -83,6 +83,14 @@ impl Part {
 }
 
 impl Copies {
+    /// Where those go that are run here. `folder`: that of all.
+    fn folder(&self, folder: &Path) -> PathBuf {
+        match self.part {
+            Some(Part { number, of }) => folder.join(format!("part-{number}-of-{of}")),
+            None => folder.to_owned(),
+        }
+    }
+
     /// Whether there are to be some.
     pub(super) fn is_asked_for(&self) -> bool {
         self.copies.is_some() || !self.vary.is_empty() || self.part.is_some()
@@ -130,9 +138,9 @@ struct Done {
 /// Runs all copies.
 pub(super) fn run(wanted: &Wanted, programs: &Programs, console: &mut Console) -> Result<Outcome> {
     wanted.problem.check_here()?;
-    let scene = Scene::new(wanted, programs, console)?;
-    let folder = &scene.config.folder;
+    let folder = &wanted.copies.folder(&wanted.folder);
     output::check(folder)?;
+    let scene = Scene::new(wanted, programs, console)?;
     // What is wrong with all copies is found before anything of another run is touched.
     let (first, _) = scene.start(scene.own.start, &Plans::default()).with_context(|| scene.name(scene.own.start))?;
     if let Some(note) = first.note() {
@@ -201,6 +209,9 @@ impl<'a> Scene<'a> {
     fn new(wanted: &'a Wanted<'a>, programs: &Programs, console: &mut Console) -> Result<Scene<'a>> {
         let plan = wanted.problem.plan(programs, wanted.verify)?;
         let Copies { copies, vary, part } = wanted.copies;
+        if part.is_some() && copies.is_none() && vary.is_empty() {
+            bail!("--part is of many copies: add --copies N, or --vary NAME=VALUES");
+        }
         let variation = Variation::new(vary, *copies, plan.seed, plan.entry.info.settings)?;
         let own = part.map_or(0..variation.copies, |part| part.range(variation.copies));
         if own.is_empty() {
@@ -228,10 +239,7 @@ impl<'a> Scene<'a> {
         let at_once = threads.min(own.len());
         SET_UP.check_times(&format!("{name}, {at_once} at a time"), size, at_once)?;
         let config = Config {
-            folder: match part {
-                Some(Part { number, of }) => wanted.folder.join(format!("part-{number}-of-{of}")),
-                None => wanted.folder.clone(),
-            },
+            folder: wanted.copies.folder(&wanted.folder),
             name: plan.entry.info.name,
             steps: 0,
             every: 1,

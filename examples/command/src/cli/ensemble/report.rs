@@ -94,6 +94,7 @@ impl Report<'_> {
             "vertices": vertices,
             "copies": sum.copies,
             "of_copies": self.scene.own.len(),
+            "first_copy": self.scene.own.start,
             "varied": variation.names().collect::<Vec<_>>(),
             "settings": self.fixed().map(|(name, value)| (name.to_string(), as_value(&value))).collect::<Map<String, Value>>(),
             "order": plan.options.order.resolved(plan.options.backend.grain(*vertices)).to_string(),
