@@ -1,6 +1,6 @@
 //! Acceptance: solutions that are known, and how fast errors fall as cells get smaller.
 
-use super::{Course, Poisson, PoissonOptions};
+use super::{EquationKind, Poisson, PoissonOptions};
 use anyhow::Result;
 use meshweft::Simulation;
 use meshweft_command::{Check, Tolerance};
@@ -56,8 +56,8 @@ pub(super) fn run() -> Result<Vec<Check>> {
     });
     checks.push(Check {
         name: "heat of capacity 3 with a source and a wall at 7, degree 1, after 20 steps of 100 s: highest".into(),
-        measured: settled(Course::Heat, 100.0, 20)?,
-        expected: settled(Course::Steady, 0.0, 1)?,
+        measured: settled(EquationKind::Heat, 100.0, 20)?,
+        expected: settled(EquationKind::Poisson, 0.0, 1)?,
         tolerance: Tolerance::Relative(1e-7),
         unit: "",
         source: "the steady state",
@@ -91,10 +91,10 @@ pub(super) fn run() -> Result<Vec<Check>> {
 }
 
 /// What is to change in time, from `sin πx sin πy` on: a run of it, and the vertex in the middle.
-fn in_time(course: Course, dt: f64) -> Result<(Simulation<Poisson, f64>, usize)> {
+fn in_time(equation: EquationKind, dt: f64) -> Result<(Simulation<Poisson, f64>, usize)> {
     let mut mesh = generate("quads:33x33", 1)?;
     let wave = |p: [f64; 3]| libm::sin(PI * p[0]) * libm::sin(PI * p[1]);
-    let options = PoissonOptions { source: 0.0, course, dt, tolerance: 1e-11, ..PoissonOptions::default() };
+    let options = PoissonOptions { source: 0.0, equation, dt, tolerance: 1e-11, ..PoissonOptions::default() };
     let poisson = Poisson::with(&mut mesh, &options, |_| 0.0, |_, _| Condition::Value(0.0))?.starting(&mesh, wave);
     let far = |p: &[f64; 3]| (p[0] - 0.5).abs() + (p[1] - 0.5).abs();
     let middle = mesh.points().iter().position(|p| far(p) < 1e-9).expect("a node in the middle");
@@ -103,15 +103,15 @@ fn in_time(course: Course, dt: f64) -> Result<(Simulation<Poisson, f64>, usize)>
 
 /// What the middle is off by after 0.1 s.
 fn cooled(dt: f64) -> Result<f64> {
-    let (mut run, middle) = in_time(Course::Heat, dt)?;
+    let (mut run, middle) = in_time(EquationKind::Heat, dt)?;
     (0..(0.1 / dt).round() as usize).try_for_each(|_| run.step())?;
     Ok((run.field("value")?.values[middle] - libm::exp(-2.0 * PI * PI * 0.1)).abs())
 }
 
 /// The highest value after some steps between a wall and what is insulated.
-fn settled(course: Course, dt: f64, steps: usize) -> Result<f64> {
+fn settled(equation: EquationKind, dt: f64, steps: usize) -> Result<f64> {
     let mut mesh = generate("sheet:9", 1)?;
-    let options = PoissonOptions { degree: 1, course, dt, capacity: 3.0, start: -2.0, ..PoissonOptions::default() };
+    let options = PoissonOptions { degree: 1, equation, dt, capacity: 3.0, start: -2.0, ..PoissonOptions::default() };
     let wall = |_: Option<&str>, at: &meshweft_mesh::At| match at.place[0] < 1e-9 {
         true => Condition::Value(7.0),
         false => Condition::Flux(0.0),
@@ -124,7 +124,7 @@ fn settled(course: Course, dt: f64, steps: usize) -> Result<f64> {
 
 /// The value in the middle after a quarter of a swing and after all of it, and how quickly it rose after the quarter.
 fn swung() -> Result<[f64; 3]> {
-    let (mut run, middle) = in_time(Course::Wave, std::f64::consts::SQRT_2 / 500.0)?;
+    let (mut run, middle) = in_time(EquationKind::Wave, std::f64::consts::SQRT_2 / 500.0)?;
     (0..125).try_for_each(|_| run.step())?;
     let (quarter, rate) = (run.field("value")?.values[middle], run.field("kept")?.values[middle]);
     (125..500).try_for_each(|_| run.step())?;

@@ -29,8 +29,8 @@ record! {
     }
 }
 
-/// The share of the time step that each of two stages is implicit in: `1 - 1/√2`.
-const STAGE: f64 = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
+/// γ of the Runge–Kutta method: the share of the time step that each of its two stages is implicit in.
+const GAMMA: f64 = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
 
 conjugate_gradients! {
     for Poisson, Parameters: value: R, R, 1;
@@ -73,7 +73,7 @@ conjugate_gradients! {
 
         /// What the second stage goes on from.
         map Between |_, own| {
-            let (before, ratio) = (own.flux.x, R::lit((1.0 - STAGE) / STAGE));
+            let (before, ratio) = (own.flux.x, R::lit((1.0 - GAMMA) / GAMMA));
             Node { value: before + (own.value - before) * ratio, ..own }
         };
 
@@ -109,11 +109,11 @@ pub struct Poisson {
     options: PoissonOptions,
 }
 
-/// What the value does in time.
+/// Which equation is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
-    /// It has found its balance: each step solves for it.
-    Steady,
+pub enum EquationKind {
+    /// Poisson's: each step solves for the steady state.
+    Poisson,
     /// `capacity ∂u/∂t = ∇·(conductivity ∇u) + source`.
     Heat,
     /// `capacity ∂²u/∂t² = ∇·(conductivity ∇u) + source`.
@@ -129,8 +129,8 @@ pub struct PoissonOptions {
     pub conductivity: f64,
     /// What comes up in a cubic meter.
     pub source: f64,
-    /// What the value does in time.
-    pub course: Course,
+    /// Which equation is solved.
+    pub equation: EquationKind,
     /// Heat capacity, or mass of a wave, of a cubic meter.
     pub capacity: f64,
     /// The value at the start, where none is held.
@@ -149,10 +149,10 @@ impl From<&Settings> for PoissonOptions {
             degree: if settings.choice("degree") == "1" { 1 } else { 2 },
             conductivity: settings.number("conductivity"),
             source: settings.number("source"),
-            course: match settings.choice("course") {
-                "heat" => Course::Heat,
-                "wave" => Course::Wave,
-                _ => Course::Steady,
+            equation: match settings.choice("equation") {
+                "heat" => EquationKind::Heat,
+                "wave" => EquationKind::Wave,
+                _ => EquationKind::Poisson,
             },
             capacity: settings.number("capacity"),
             start: settings.number("start"),
@@ -240,13 +240,15 @@ impl Poisson {
     /// # Errors
     /// No time step.
     fn mass(elements: &Elements, options: &PoissonOptions, equation: &Equation<1>) -> Result<Option<Matrix<1>>> {
-        let PoissonOptions { course, capacity, dt, .. } = *options;
-        let over = match course {
-            Course::Steady if dt != 0.0 => bail!("dt is for what changes in time: set course to heat or wave, too"),
-            Course::Steady => return Ok(None),
+        let PoissonOptions { equation: kind, capacity, dt, .. } = *options;
+        let over = match kind {
+            EquationKind::Poisson if dt != 0.0 => {
+                bail!("dt is for what changes in time: set equation to heat or wave, too")
+            }
+            EquationKind::Poisson => return Ok(None),
             _ if dt.is_nan() || dt <= 0.0 => bail!("what changes in time needs a time step: set dt"),
-            Course::Heat => capacity / (STAGE * dt),
-            Course::Wave => 4.0 * capacity / (dt * dt),
+            EquationKind::Heat => capacity / (GAMMA * dt),
+            EquationKind::Wave => 4.0 * capacity / (dt * dt),
         };
         if !over.is_finite() {
             bail!("a time step of {dt} s is too short for numbers of 64 bits");
@@ -259,11 +261,15 @@ impl Poisson {
         Ok(Some(mass))
     }
 
-    /// The same with these values at the start, by place, where none is held.
+    /// The same with these values at the start, by place, where none is held. `nodes`: the mesh that [`with`](Poisson::with) has left. Cost O(nodes).
+    ///
+    /// # Panics
+    /// Another mesh, of another number of points.
     #[must_use]
-    pub fn starting(mut self, elements: &Mesh, value: impl Fn([f64; 3]) -> f64) -> Poisson {
+    pub fn starting(mut self, nodes: &Mesh, value: impl Fn([f64; 3]) -> f64) -> Poisson {
         let held = &self.equation.held;
-        let starts = elements.points().iter().zip(held).map(|(place, held)| held[0].unwrap_or_else(|| value(*place)));
+        assert_eq!(nodes.points().len(), held.len(), "the mesh of the nodes");
+        let starts = nodes.points().iter().zip(held).map(|(place, held)| held[0].unwrap_or_else(|| value(*place)));
         self.starts = Arc::new(starts.collect());
         self
     }
@@ -275,7 +281,7 @@ impl Program for Poisson {
     }
 
     fn parameters(&self, _time: f64) -> Parameters<f64> {
-        let ahead = if self.options.course == Course::Wave { 0.5 * self.options.dt } else { 0.0 };
+        let ahead = if self.options.equation == EquationKind::Wave { 0.5 * self.options.dt } else { 0.0 };
         Parameters { conductivity: self.options.conductivity, ahead }
     }
 
@@ -286,17 +292,16 @@ impl Program for Poisson {
     fn stars(&self, _mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
         add_levels(&self.levels, stars);
         if let Some(mass) = &self.mass {
-            let (mass, levels) = (mass.clone(), self.levels.clone());
+            let (own, levels) = (mass.clone(), self.levels.clone());
             stars.add(Mass, mass.pairs.clone(), move |i: Incidence<2>| {
-                let [[scale]] = levels.scales[mass.pairs[i.element][i.corner] as usize];
-                scale * mass.blocks[i.element][0][0]
+                let [[scale]] = levels.scales[own.pairs[i.element][i.corner] as usize];
+                scale * own.blocks[i.element][0][0]
             });
-            let (mass, levels, equation) = (self.mass.clone(), self.levels.clone(), self.equation.clone());
+            let (own, levels, equation) = (mass.clone(), self.levels.clone(), self.equation.clone());
             let nodes = (0..equation.loads.len() as u32).map(|v| [v]).collect();
             stars.add(Own, nodes, move |i: Incidence<1>| {
                 let [[scale]] = levels.scales[i.element];
-                let mass = mass.as_ref().map_or(0.0, |mass| mass.diagonal[i.element][0][0]);
-                (scale * equation.loads[i.element][0], scale * mass)
+                (scale * equation.loads[i.element][0], scale * own.diagonal[i.element][0][0])
             });
         } else {
             stars.add(Mass, Vec::new(), |_: Incidence<2>| unreachable!("there are none"));
@@ -339,13 +344,13 @@ impl Program for Poisson {
             stages.on(0, |stages| stages.map(Remember));
         }
         solve(stages);
-        match self.options.course {
-            Course::Steady => {}
-            Course::Heat => {
+        match self.options.equation {
+            EquationKind::Poisson => {}
+            EquationKind::Heat => {
                 stages.on(0, |stages| stages.map(Between));
                 solve(stages);
             }
-            Course::Wave => stages.on(0, |stages| stages.map(Beyond)),
+            EquationKind::Wave => stages.on(0, |stages| stages.map(Beyond)),
         }
         stages.on(0, |stages| stages.sweep(Flow, 1));
     }
@@ -383,9 +388,9 @@ impl Example for Poisson {
                 kind: Kind::Text { default: "", form: "SIDE=FLUX:OUTSIDE, .." },
             },
             Setting {
-                name: "course",
-                about: "what the value is: a balance, or on its way there (heat), or what swings around it (wave)",
-                kind: Kind::Choice(&["steady", "heat", "wave"]),
+                name: "equation",
+                about: "which equation is solved: the steady one, or one in time",
+                kind: Kind::Choice(&["poisson", "heat", "wave"]),
             },
             Setting::number("dt", "time step of heat and waves", 0.0, "s", [0.0, 1e300]),
             Setting::number("capacity", "heat capacity, or mass of a wave, of a cubic meter", 1.0, "", [1e-300, 1e300]),
@@ -428,7 +433,7 @@ impl Example for Poisson {
     fn look(&self) -> Look {
         Look {
             // Between steps of waves `kept` is how quickly the value rises.
-            states: Some(if self.options.course == Course::Wave {
+            states: Some(if self.options.equation == EquationKind::Wave {
                 &["value", "flux", "kept"]
             } else {
                 &["value", "flux"]
