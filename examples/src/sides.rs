@@ -100,6 +100,7 @@ pub(crate) fn faces(elements: &Elements, all: &[Said]) -> Result<Vec<Vec<usize>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use meshweft_mesh::Group;
     use meshweft_mesh::generate::generate;
 
     #[test]
@@ -124,6 +125,10 @@ mod tests {
             error("top=1:2:3"),
             "setting pull: this mesh has no side top: name one of left, right, xmin, xmax, ymin, ymax, zmin, zmax, rest"
         );
+        let mut mesh = generate("bar:5x3x3", 1).unwrap();
+        mesh.add_group(Group { name: "steel".into(), dimension: 3, cells: vec![0] }).unwrap();
+        let of_cells = faces(&mesh.elements(1).unwrap(), &said("pull", "top").collect::<Vec<_>>()).unwrap_err();
+        assert!(!of_cells.to_string().contains("steel"), "{of_cells}");
         assert_eq!(error("left=1:x:3"), "setting pull: left=1:x:3 is not of the form left=A:B:C, in numbers");
         assert_eq!(error("left"), "setting pull: left is not of the form left=A:B:C, in numbers");
     }

@@ -381,7 +381,7 @@ kernels! {
 
     /// How far another sweep would move any vertex: 0 where sweeps have solved the step.
     max Residual("residual", "m") |p, own, around| {
-        // Of what tears, all else has no elements.
+        // The kernel of everything: stars that a scene does without are empty.
         let moved = solve::Solve::<true, true, true, true>::update(p, own, around);
         (moved.position - own.position).length()
     };

@@ -342,10 +342,9 @@ impl Program for ShallowWater {
         for _ in 0..if self.options.second_order { 2 } else { 1 } {
             if self.options.second_order {
                 stages.sweep(Slope, 1);
-            }
-            match self.options.second_order {
-                true => stages.jacobi(Advance, 1),
-                false => stages.jacobi(AdvanceFlat, 1),
+                stages.jacobi(Advance, 1);
+            } else {
+                stages.jacobi(AdvanceFlat, 1);
             }
         }
         if self.options.second_order {

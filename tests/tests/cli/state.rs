@@ -37,6 +37,11 @@ fn a_run_says_what_it_takes_of_a_state_and_what_it_does_not() {
     let ended = run("cloth", &["--mesh", "sheet:8", "--from", kept]);
     assert!(ended.code == 0 && ended.err.contains("starting from position, velocity of "), "{}", ended.err);
     assert!(ended.err.contains("; as at every start: "), "{}", ended.err);
+    // What a reader of graphs has numbered itself is no state.
+    let graph =
+        write(&folder, "ring.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n2 1 1\n3 2 1\n3 1 1\n");
+    let ended = run("sssp", &["--mesh", &graph]);
+    assert!(ended.code == 0 && !ended.err.contains("is a state"), "{}", ended.err);
     let ended = run("cloth", &["--mesh", kept]);
     assert!(
         ended.code == 0 && ended.err.contains("is a state, with velocity: the run starts anew on its shape"),
