@@ -468,7 +468,11 @@ fn a_late_worker_that_cannot_take_part_ends_and_the_run_goes_on() {
     let output = driver.output();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(report(output)["digest"], report(run(&[]).ended())["digest"], "{said}");
-    assert!(said.contains("host 2 cannot go on") && said.contains("going on with 1 worker"), "{said}");
+    // Whoever is back first is host 1.
+    assert!(
+        said.contains(" cannot go on: GPU: there is no adapter 99") && said.contains("going on with 1 worker"),
+        "{said}"
+    );
     assert_eq!(good.wait().code(), Some(0));
 }
 
