@@ -1,7 +1,7 @@
 //! Sides of a body in words: groups of its mesh file, or where it ends along an axis.
 
-use anyhow::{Result, anyhow, bail};
-use meshweft_mesh::Elements;
+use anyhow::{Context, Result, anyhow, bail};
+use meshweft_mesh::{At, Elements};
 use std::collections::BTreeSet;
 
 /// Ends of the box around a mesh.
@@ -47,15 +47,37 @@ impl Said<'_> {
     /// Other words.
     pub(crate) fn axes(&self) -> Result<[bool; 3]> {
         let Some(words) = self.words else { return Ok([true; 3]) };
-        let mut axes = [false; 3];
-        for letter in words.chars() {
-            let axis = ['x', 'y', 'z'].iter().position(|axis| *axis == letter);
-            let Said { setting, side, .. } = self;
-            axes[axis.ok_or_else(|| anyhow!("setting {setting}: {side}={words} names no axes: some of x, y, z"))?] =
-                true;
-        }
-        Ok(axes)
+        axes(self.setting, words).with_context(|| format!("side {}", self.side))
     }
+}
+
+/// The axes that a setting names, as in `xz`.
+///
+/// # Errors
+/// Other letters.
+pub(crate) fn axes(setting: &str, letters: &str) -> Result<[bool; 3]> {
+    let mut axes = [false; 3];
+    for letter in letters.chars() {
+        let axis = ['x', 'y', 'z'].iter().position(|axis| *axis == letter);
+        axes[axis.ok_or_else(|| anyhow!("setting {setting}: {letters} names no axes: some of x, y, z, as in xz"))?] =
+            true;
+    }
+    Ok(axes)
+}
+
+/// Makes both ends of a mesh one along some axes.
+///
+/// # Errors
+/// Ends that are not the same.
+pub(crate) fn join(elements: &mut Elements, axes: [bool; 3]) -> Result<()> {
+    let [low, high] = elements.mesh().bounds();
+    for axis in (0..3).filter(|&axis| axes[axis]) {
+        let near = 1e-9 * (high[axis] - low[axis]);
+        let at = |end: f64| move |face: &At| (face.place[axis] - end).abs() <= near;
+        let joined = elements.periodic(at(low[axis]), at(high[axis]));
+        joined.with_context(|| format!("both ends along {} cannot be one", ["x", "y", "z"][axis]))?;
+    }
+    Ok(())
 }
 
 /// For each face of the boundary which of these apply to it.

@@ -10,6 +10,7 @@ use crate::incidence::Incidence;
 use crate::measure::{cross, dot};
 use crate::mesh::{Group, Mesh};
 use crate::parallel;
+use crate::partners::Partners;
 pub use matrix::Matrix;
 use shape::{Function, Sample, Shape};
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Elements {
     mesh: Mesh,
     cells: Patch,
     rim: Patch,
+    /// The node that each takes its values from, if two sides are one.
+    leads: Option<Vec<u32>>,
 }
 
 /// Elements of one dimension: the cells of a mesh, or the faces of its boundary.
@@ -50,6 +53,8 @@ pub struct Patch {
     kinds: Vec<CellKind>,
     ends: Vec<u32>,
     nodes: Vec<u32>,
+    /// The same with those that others take their values from in their places, if two sides are one.
+    unknowns: Option<Vec<u32>>,
     /// Of a face the middle of the cell behind it.
     inside: Vec<[f64; 3]>,
     groups: Vec<Option<usize>>,
@@ -125,7 +130,7 @@ impl Mesh {
         let points = Arc::new(mesh.points().to_vec());
         [&mut cells, &mut rim].into_iter().for_each(|patch| patch.points = points.clone());
         cells.check()?;
-        Ok(Elements { mesh, cells, rim })
+        Ok(Elements { mesh, cells, rim, leads: None })
     }
 }
 
@@ -200,6 +205,82 @@ impl Elements {
         &self.rim
     }
 
+    /// Makes two sides of the boundary one: nodes of the second *follow* those of the first, each where it is but for the way between the sides. In
+    /// matrices and loads a node that follows has nothing, as one without elements; the other has what is around both. `first` and `second`: whether
+    /// a face of the boundary is on that side, by its middle. Other sides may be one already. Cost O(nodes of all elements).
+    ///
+    /// # Errors
+    /// Sides that are not the same but for a way between them, or have no face; a node that is on both.
+    ///
+    /// ```
+    /// use meshweft_mesh::generate::generate;
+    /// let mut elements = generate("quads:4x3", 1)?.elements(1)?;
+    /// let [low, high] = elements.mesh().bounds();
+    /// elements.periodic(|face| face.place[0] == low[0], |face| face.place[0] == high[0])?;
+    /// assert_eq!(elements.followers().len(), 3);
+    /// assert_eq!(elements.rim().len(), 6);
+    /// // The area around a node on the sides is that around any other of its row.
+    /// let areas = elements.cells().loads(|_| [1.0]);
+    /// let [lead, follower] = elements.followers()[1];
+    /// assert_eq!(areas[follower as usize], [0.0]);
+    /// assert!((areas[lead as usize][0] - areas.iter().map(|own| own[0]).fold(0.0, f64::max)).abs() < 1e-15);
+    /// # Ok::<(), meshweft_mesh::Error>(())
+    /// ```
+    pub fn periodic(&mut self, first: impl Fn(&At) -> bool, second: impl Fn(&At) -> bool) -> Result<()> {
+        let (shapes, rim, points) = (shapes(self.rim.degree), &self.rim, self.mesh.points());
+        let middles: Vec<At> = (0..rim.len()).map(|e| rim.middle(&shapes, e)).collect();
+        let (bounds, dimension) = (self.mesh.bounds(), rim.dimension as f64);
+        let size = |e: usize| match rim.dimension {
+            0 => (0..3).map(|k| bounds[1][k] - bounds[0][k]).fold(0.0, f64::max),
+            _ => rim.measure(&shapes, e).powf(1.0 / dimension),
+        };
+        // Nodes, and the size of a face that has each.
+        let side = |is_there: &dyn Fn(&At) -> bool| -> BTreeMap<u32, f64> {
+            let faces = (0..rim.len()).filter(|&e| is_there(&middles[e]));
+            faces.flat_map(|e| rim.nodes(e).iter().map(move |&v| (v, size(e)))).collect()
+        };
+        let (near, far) = (side(&first), side(&second));
+        if let Some(v) = near.keys().find(|v| far.contains_key(v)) {
+            return Err(Error::Invalid(format!(
+                "node {v} at {:?} is on both of two sides that are one",
+                points[*v as usize]
+            )));
+        }
+        let places = |side: &BTreeMap<u32, f64>| side.keys().map(|&v| points[v as usize]).collect::<Vec<_>>();
+        let sizes: Vec<f64> = near.values().copied().collect();
+        let Partners { of_first, .. } = Partners::of(&places(&near), &places(&far), &sizes, "nodes")?;
+        let far: Vec<u32> = far.into_keys().collect();
+        let mut leads = self.leads.take().unwrap_or_else(|| (0..points.len() as u32).collect());
+        let root = |leads: &[u32], mut v: u32| {
+            while leads[v as usize] != v {
+                v = leads[v as usize];
+            }
+            v
+        };
+        for (&v, partner) in near.keys().zip(of_first) {
+            let [lead, follower] = [v, far[partner]].map(|v| root(&leads, v));
+            leads[follower as usize] = lead;
+        }
+        leads = (0..points.len() as u32).map(|v| root(&leads, v)).collect();
+        let mut left = Patch { points: rim.points.clone(), ..Patch::empty(rim.dimension, rim.degree) };
+        for e in (0..rim.len()).filter(|&e| !first(&middles[e]) && !second(&middles[e])) {
+            left.push(rim.kinds[e], rim.nodes(e), rim.groups[e], Some(rim.inside[e]));
+        }
+        self.rim = left;
+        for patch in [&mut self.cells, &mut self.rim] {
+            patch.unknowns = Some(patch.nodes.iter().map(|&v| leads[v as usize]).collect());
+        }
+        self.leads = Some(leads);
+        Ok(())
+    }
+
+    /// Pairs of a node and one that [follows](Elements::periodic) it: where that is done, it is to have its values. None unless sides are one. Cost
+    /// O(nodes).
+    pub fn followers(&self) -> Vec<[u32; 2]> {
+        let pairs = self.leads.iter().flat_map(|leads| leads.iter().copied().zip(0..));
+        pairs.filter(|(lead, v)| lead != v).map(|(lead, v)| [lead, v]).collect()
+    }
+
     /// How the mean slope at a node depends on the values of the others: `Σ (value there - value here) × slope` over the pairs [there, here].
     /// Shapes [pairs × 2] and [pairs × 3], slopes in 1/m. Of degree 1 the slopes of cells in their middle, of degree 2 at the node, weighted by the
     /// volumes. Cost O(nodes of all cells).
@@ -219,7 +300,7 @@ impl Elements {
                 for &Touching { element, node, .. } in touching {
                     let sloped = cells.sloped(&cells.shape(&shapes, element).at_nodes[node], element);
                     let weight = volumes[element] / all;
-                    for (j, &there) in cells.nodes(element).iter().enumerate().filter(|(_, there)| **there != here) {
+                    for (j, &there) in cells.unknowns(element).iter().enumerate().filter(|(_, there)| **there != here) {
                         let (_, slope) = sloped.function(j);
                         let sum: &mut [f64; 3] = &mut slopes[rank(&others, there)];
                         sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += weight * slope);
@@ -230,7 +311,17 @@ impl Elements {
             },
         );
         let (pairs, slopes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        (parallel::concat(pairs), parallel::concat(slopes))
+        let (mut pairs, mut slopes) = (parallel::concat(pairs), parallel::concat(slopes));
+        let own = pairs.len();
+        for [lead, follower] in self.followers() {
+            // Those of nodes that lead ascend by the node here.
+            let first = pairs[..own].partition_point(|pair| pair[1] < lead);
+            let own = first..pairs[..own].partition_point(|pair| pair[1] <= lead);
+            slopes.extend_from_within(own.clone());
+            let there: Vec<u32> = pairs[own].iter().map(|pair| pair[0]).collect();
+            pairs.extend(there.into_iter().map(|there| [there, follower]));
+        }
+        (pairs, slopes)
     }
 }
 
@@ -309,8 +400,8 @@ fn duals([a, b, c]: [[f64; 3]; 3], dimension: usize) -> [[f64; 3]; 3] {
 
 impl Patch {
     fn empty(dimension: usize, degree: usize) -> Patch {
-        let (kinds, nodes, inside, groups) = Default::default();
-        Patch { points: Arc::default(), dimension, degree, kinds, ends: vec![0], nodes, inside, groups }
+        let (kinds, nodes, unknowns, inside, groups) = Default::default();
+        Patch { points: Arc::default(), dimension, degree, kinds, ends: vec![0], nodes, unknowns, inside, groups }
     }
 
     fn push(&mut self, kind: CellKind, nodes: &[u32], group: Option<usize>, inside: Option<[f64; 3]>) {
@@ -336,16 +427,26 @@ impl Patch {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
+    /// The nodes that those of an element take their values from: themselves, unless two sides [are one](Elements::periodic).
+    pub fn unknowns(&self, element: usize) -> &[u32] {
+        &self.unknowns.as_ref().unwrap_or(&self.nodes)[self.ends[element] as usize..self.ends[element + 1] as usize]
+    }
+
     /// Calls `each` with every node of every element, element after element, and where that is: the place of the node, and of a face the way out in
-    /// its middle. Cost O(nodes of all elements).
+    /// its middle. Of a node that [follows](Elements::periodic) another it is called with that one. Cost O(nodes of all elements).
     pub fn each_node(&self, mut each: impl FnMut(u32, &At)) {
         let shapes = shapes(self.degree);
         for e in 0..self.len() {
-            // The way out of a face is that in its middle: at a corner a face has no other.
-            let samples = &self.shape(&shapes, e).slopes;
-            let middle = self.at(e, &self.place(&samples[samples.len() / 2], e));
-            self.nodes(e).iter().for_each(|&v| each(v, &At { place: self.points[v as usize], ..middle }));
+            let middle = self.middle(&shapes, e);
+            let nodes = self.unknowns(e).iter().zip(self.nodes(e));
+            nodes.for_each(|(&unknown, &v)| each(unknown, &At { place: self.points[v as usize], ..middle }));
         }
+    }
+
+    /// The middle of an element. The way out of a face is that there: at a corner a face has no other.
+    fn middle(&self, shapes: &[Option<Shape>], element: usize) -> At {
+        let samples = &self.shape(shapes, element).slopes;
+        self.at(element, &self.place(&samples[samples.len() / 2], element))
     }
 
     /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`].
@@ -426,7 +527,7 @@ impl Patch {
         prepare: impl Fn(usize, &mut Vec<T>) + Sync,
         each: impl Fn(u32, &[Touching<T>], &mut R) + Sync,
     ) -> Vec<R> {
-        let incidence = Incidence::with_width(WIDTH, self.points.len(), self.len(), |e| self.nodes(e));
+        let incidence = Incidence::with_width(WIDTH, self.points.len(), self.len(), |e| self.unknowns(e));
         let scratch = || (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         incidence.by_range(scratch, |(here, prepared, starts, places), range: Range<u32>, elements| {
             here.clear();
@@ -435,7 +536,7 @@ impl Patch {
             starts.clear();
             starts.resize(range.len() + 2, 0);
             let own = |e: usize| {
-                let numbered = self.nodes(e).iter().enumerate().filter(|(_, v)| range.contains(v));
+                let numbered = self.unknowns(e).iter().enumerate().filter(|(_, v)| range.contains(v));
                 numbered.map(|(node, v)| (node, (v - range.start) as usize))
             };
             elements.for_each(|e| {
@@ -468,8 +569,12 @@ impl Patch {
 
     /// Nodes of elements, ascending.
     fn others<T>(&self, elements: &[Touching<T>], is_one: impl Fn(u32) -> bool) -> Vec<u32> {
-        let mut others: Vec<u32> =
-            elements.iter().flat_map(|touching| self.nodes(touching.element)).copied().filter(|&v| is_one(v)).collect();
+        let mut others: Vec<u32> = elements
+            .iter()
+            .flat_map(|touching| self.unknowns(touching.element))
+            .copied()
+            .filter(|&v| is_one(v))
+            .collect();
         others.sort_unstable();
         others.dedup();
         others
@@ -510,7 +615,7 @@ impl Patch {
                     let placed = &sloped.placed;
                     let (at, weight) = (self.at(element, placed), placed.sample.weight * placed.stretch.abs());
                     let own = sloped.function(node);
-                    for (j, &there) in self.nodes(element).iter().enumerate().filter(|(_, there)| **there >= here) {
+                    for (j, &there) in self.unknowns(element).iter().enumerate().filter(|(_, there)| **there >= here) {
                         let block = block(&at, &own, &sloped.function(j));
                         let sum = if there == here { &mut diagonal } else { &mut row[rank(&others, there)] };
                         add(sum, weight, block);
@@ -557,7 +662,7 @@ impl Patch {
             let sum = |sample: &Sample| {
                 let placed = self.place(sample, e);
                 let mut mean = [0.0; N];
-                for (&v, (value, _)) in self.nodes(e).iter().zip(&sample.nodes) {
+                for (&v, (value, _)) in self.unknowns(e).iter().zip(&sample.nodes) {
                     mean.iter_mut().zip(values[v as usize]).for_each(|(mean, x)| *mean += value * x);
                 }
                 sample.weight * placed.stretch.abs() * of(&self.at(e, &placed), mean)

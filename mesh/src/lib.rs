@@ -26,6 +26,7 @@ mod multigrid;
 mod order;
 pub mod parallel;
 mod partition;
+mod partners;
 mod sort;
 mod stats;
 mod sums;

@@ -75,7 +75,11 @@ pub struct TapeProgram {
     pub stars: Vec<TapeStar>,
     /// Its kernels, by the numbers that stages have for them.
     pub kernels: Vec<TapeKernel>,
-    /// State at the start: shape [vertices × reals], shared ones first.
+    /// Where the vertices are that it has beside those of the mesh, see [`Program::parts`](crate::Program::parts).
+    pub parts: Vec<Vec<[f64; 3]>>,
+    /// Names of the fields that are of cells, see [`Program::of_cells`](crate::Program::of_cells).
+    pub of_cells: Vec<String>,
+    /// State at the start: shape [vertices × reals], shared ones first; vertices of all parts.
     pub initial: Vec<f64>,
     /// Whether each vertex keeps its state; none does if this is empty.
     pub fixed: Vec<bool>,
@@ -83,8 +87,11 @@ pub struct TapeProgram {
     pub start: Vec<f64>,
     /// Values of the parameters.
     pub values: Vec<f64>,
-    /// The time that a step advances, in seconds.
+    /// The time that a step advances, in seconds; the longest that it may, where it [lasts](TapeStage::Lasts) as long as a global says.
     pub time_step: f64,
+    /// Which real of the parameters is the time step as kernels read it: [`AnySimulation::step_until`](crate::AnySimulation::step_until)
+    /// shortens a step by it. Without one it shortens none.
+    pub time_parameter: Option<usize>,
     /// What a step does.
     pub step: Vec<TapeStage>,
 }
@@ -101,7 +108,7 @@ pub struct TapeStar {
     pub shape: CellKind,
     /// Whether an element is around its last vertex alone: of edges.
     pub is_directed: bool,
-    /// Vertices of the mesh, corner by corner.
+    /// Vertices, corner by corner.
     pub elements: Arc<[u32]>,
     /// What the data of an element consists of.
     pub parts: Vec<Part>,
@@ -163,6 +170,10 @@ pub enum TapeStage {
     Scalar { kernel: usize, settings: Vec<f64> },
     /// See [`Stages::until`](crate::Stages::until).
     Until { kernel: usize, settings: Vec<f64>, most: usize, repeat: Vec<TapeStage> },
+    /// See [`Stages::on`](crate::Stages::on).
+    On { part: usize, stages: Vec<TapeStage> },
+    /// See [`Stages::lasts`](crate::Stages::lasts); which real of the globals says so.
+    Lasts { global: usize },
 }
 
 impl Default for TapeProgram {
@@ -175,11 +186,14 @@ impl Default for TapeProgram {
             globals: Vec::new(),
             stars: Vec::new(),
             kernels: Vec::new(),
+            parts: Vec::new(),
+            of_cells: Vec::new(),
             initial: Vec::new(),
             fixed: Vec::new(),
             start: Vec::new(),
             values: Vec::new(),
             time_step: 1.0,
+            time_parameter: None,
             step: Vec::new(),
         }
     }
@@ -327,7 +341,7 @@ impl TapeProgram {
     /// # Errors
     /// What there are too many or too few of.
     pub(crate) fn check_values(&self, mesh: &Mesh) -> Result<()> {
-        let vertices = mesh.points().len();
+        let vertices = mesh.points().len() + self.parts.iter().map(Vec::len).sum::<usize>();
         let count = |parts: &[Part]| parts.iter().map(|part| part.components).sum::<usize>();
         let lengths = [
             ("values of the initial state", self.initial.len(), vertices * self.reals()),
@@ -397,9 +411,11 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
         self.time_step
     }
 
-    fn set_time_step(&mut self, _dt: f64) -> bool {
-        // What kernels know of it is in parameters that look like all others.
-        false
+    fn set_time_step(&mut self, dt: f64) -> bool {
+        // What kernels know of it is in parameters, which else look like all others.
+        let Some(value) = self.time_parameter.and_then(|place| self.values.get_mut(place)) else { return false };
+        (*value, self.time_step) = (dt, dt);
+        true
     }
 
     fn parameters(&self, _time: f64) -> Vec<T> {
@@ -414,7 +430,11 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
     }
 
     fn parts(&self, _: &Mesh) -> Vec<Vec<[f64; 3]>> {
-        Vec::new()
+        self.parts.clone()
+    }
+
+    fn of_cells(&self) -> Vec<String> {
+        self.of_cells.clone()
     }
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {
@@ -445,31 +465,51 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
 }
 
 impl TapeProgram {
+    /// That real of the globals, if there is one.
+    fn global(&self, place: usize) -> Option<usize> {
+        Some(place).filter(|&place| place < Fields(self.globals.clone()).len())
+    }
+
     fn tell(&self, stages: &[TapeStage], list: &mut StageList) {
+        /// Whether a kernel is for what a stage does with it.
+        type Fits = fn(&Purpose) -> bool;
         let named = |kernel: usize, settings: &[f64]| Named {
             name: self.kernels.get(kernel).map_or("?", |kernel| lasting(&kernel.name)),
             id: KernelId::At(kernel),
             settings: settings.to_vec(),
         };
         for stage in stages {
-            let (kernel, fits): (usize, fn(&Purpose) -> bool) = match stage {
-                TapeStage::Map { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Map),
+            let wanted: Option<(usize, Fits)> = match stage {
+                TapeStage::Map { kernel, .. } => Some((*kernel, |purpose| *purpose == Purpose::Map)),
                 TapeStage::Sweep { kernel, .. }
                 | TapeStage::SweepBackward { kernel, .. }
                 | TapeStage::Jacobi { kernel, .. }
-                | TapeStage::Fixpoint { kernel, .. } => (*kernel, |purpose| matches!(purpose, Purpose::Update { .. })),
-                TapeStage::Reduce { kernel, .. } => (*kernel, |purpose| matches!(purpose, Purpose::Measure { .. })),
-                TapeStage::Scalar { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Scalar),
-                TapeStage::Until { kernel, .. } => (*kernel, |purpose| *purpose == Purpose::Test),
+                | TapeStage::Fixpoint { kernel, .. } => {
+                    Some((*kernel, |purpose| matches!(purpose, Purpose::Update { .. })))
+                }
+                TapeStage::Reduce { kernel, .. } => {
+                    Some((*kernel, |purpose| matches!(purpose, Purpose::Measure { .. })))
+                }
+                TapeStage::Scalar { kernel, .. } => Some((*kernel, |purpose| *purpose == Purpose::Scalar)),
+                TapeStage::Until { kernel, .. } => Some((*kernel, |purpose| *purpose == Purpose::Test)),
+                TapeStage::On { .. } | TapeStage::Lasts { .. } => None,
             };
-            let Some(of) = self.kernels.get(kernel) else {
-                return list
-                    .refuse(format!("a step uses kernel number {kernel}, of which there are {}", self.kernels.len()));
-            };
-            if !fits(&of.purpose) {
-                return list.refuse(format!("a step uses kernel {}, which is for something else", of.name));
+            if let Some((kernel, fits)) = wanted {
+                let Some(of) = self.kernels.get(kernel) else {
+                    let count = self.kernels.len();
+                    return list.refuse(format!("a step uses kernel number {kernel}, of which there are {count}"));
+                };
+                if !fits(&of.purpose) {
+                    return list.refuse(format!("a step uses kernel {}, which is for something else", of.name));
+                }
             }
             match stage {
+                TapeStage::On { part, stages } => {
+                    let before = list.turn_to(*part);
+                    self.tell(stages, list);
+                    list.part = before;
+                }
+                TapeStage::Lasts { global } => list.lasts(self.global(*global)),
                 TapeStage::Map { kernel, settings } => list.update(named(*kernel, settings), Rule::Alone, 1),
                 TapeStage::Sweep { kernel, settings, rounds } => {
                     list.update(named(*kernel, settings), Rule::InOrder, *rounds);
@@ -486,8 +526,7 @@ impl TapeProgram {
                     list.fixpoint(named(*kernel, settings), is_quiet, *most);
                 }
                 TapeStage::Reduce { kernel, settings, into } => {
-                    let into = Some(*into).filter(|&into| into < Fields(self.globals.clone()).len());
-                    list.reduce(named(*kernel, settings), into);
+                    list.reduce(named(*kernel, settings), self.global(*into));
                 }
                 TapeStage::Scalar { kernel, settings } => list.scalar(named(*kernel, settings)),
                 TapeStage::Until { kernel, settings, most, repeat } => {

@@ -5,7 +5,7 @@ use crate::oracle::Oracle;
 use crate::settings::Settings;
 use anyhow::{Result, bail};
 use meshweft::{AnySimulation, Backend, Builder, Checkpoint, Order, Placement, Plans, Simd, Simulation};
-use meshweft_mesh::{Field, Mesh, Shown};
+use meshweft_mesh::{Field, Means, Mesh, Shown};
 use std::any::Any;
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
@@ -41,6 +41,8 @@ pub struct Run {
     order: Order,
     /// What shows its cells, once that is asked for.
     shown: OnceCell<Option<Shown>>,
+    /// What shows fields of cells at points, once it is needed.
+    means: OnceCell<Means>,
 }
 
 /// A simulation of some example, with what is known of it beyond that.
@@ -105,7 +107,13 @@ impl Run {
                 Some(Oracle { serial: serial?, exact: Some(exact?), worst: 0.0, from: 0 })
             }
         };
-        Ok(Run { scene: make(mesh, settings, &options)?, oracle, order, shown: OnceCell::new() })
+        Ok(Run {
+            scene: make(mesh, settings, &options)?,
+            oracle,
+            order,
+            shown: OnceCell::new(),
+            means: OnceCell::new(),
+        })
     }
 
     /// Advances one step; with the oracle beside it, compares both.
@@ -189,12 +197,26 @@ impl Run {
         self.shown().map_or_else(|| number(point as u32), |shown| shown.means.mean(point, &number))
     }
 
-    /// A field over the points that are drawn, given one over the vertices.
+    /// The magnitude of a field of the state at each point that is drawn.
+    pub fn drawn_magnitude(&self, field: &Field) -> impl Fn(usize) -> f64 {
+        let means = self.is_of_cells(&field.name).then(|| self.means());
+        move |point| {
+            let number = |of: u32| magnitude(field, of as usize);
+            means.map_or_else(|| self.drawn_number(point, number), |means| means.mean(point, number))
+        }
+    }
+
+    /// A field over the points that are drawn, given one of the state, or another over the vertices.
     pub fn at_drawn(&self, field: Field) -> Field {
         match self.shown() {
             Some(shown) => shown.means.of(&field),
+            None if self.is_of_cells(&field.name) => self.means().of(&field),
             None => field,
         }
+    }
+
+    fn means(&self) -> &Means {
+        self.means.get_or_init(|| Means::at_points(self.mesh()))
     }
 
     /// Where the points that are drawn are when the state has these fields, shape [n × 3], meters.
@@ -209,7 +231,7 @@ impl Run {
         };
         if let Some((name, by)) = look.raised {
             let field = find(fields, name)?;
-            let height = |i| self.drawn_number(i, |v| magnitude(field, v as usize));
+            let height = self.drawn_magnitude(field);
             points.iter_mut().enumerate().for_each(|(i, p)| p[2] += by * height(i));
         }
         Ok(points)

@@ -10,7 +10,7 @@
 mod checks;
 
 use crate::gradients::conjugate_gradients;
-use crate::sides::{Said, faces, said};
+use crate::sides::{Said, axes, faces, join, said};
 use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Incidence, Key, Order, Program, Stages, Stars, record};
@@ -48,8 +48,13 @@ conjugate_gradients! {
         pub Own[0]: (R, R);
         /// Nodes that share an element, and how the mean slope depends on the difference.
         pub Slopes[1]: Vector3<R>;
+        /// The node whose values a node has, where two sides are one.
+        pub Lead[1];
     }
     kernels {
+        /// The value of the other side, where two are one.
+        update Follow |_, own, around| Node { value: around.fold(Lead, own.value, |_, [lead], ()| lead.value), ..own };
+
         /// What flows.
         update Flow |p, own, around| {
             let slope = around.sum(Slopes, |[other], slope| slope * (other.value - own.value));
@@ -102,6 +107,8 @@ pub struct Poisson {
     levels: Arc<Multigrid<1>>,
     around: Arc<Vec<[u32; 2]>>,
     slopes: Arc<Vec<[f64; 3]>>,
+    /// Pairs of a node and one that has its values.
+    followers: Arc<Vec<[u32; 2]>>,
     /// What of values before a step there is in its right-hand side.
     mass: Option<Arc<Matrix<1>>>,
     /// Values at the start.
@@ -135,6 +142,8 @@ pub struct PoissonOptions {
     pub capacity: f64,
     /// The value at the start, where none is held.
     pub start: f64,
+    /// Along which axes both ends of the mesh are one.
+    pub periodic: [bool; 3],
     /// Time step, s, if it is not steady.
     pub dt: f64,
     /// The residual over the first at which a step ends.
@@ -143,9 +152,9 @@ pub struct PoissonOptions {
     pub rounds: usize,
 }
 
-impl From<&Settings> for PoissonOptions {
-    fn from(settings: &Settings) -> PoissonOptions {
-        PoissonOptions {
+impl PoissonOptions {
+    fn of(settings: &Settings) -> Result<PoissonOptions> {
+        Ok(PoissonOptions {
             degree: if settings.choice("degree") == "1" { 1 } else { 2 },
             conductivity: settings.number("conductivity"),
             source: settings.number("source"),
@@ -156,16 +165,17 @@ impl From<&Settings> for PoissonOptions {
             },
             capacity: settings.number("capacity"),
             start: settings.number("start"),
+            periodic: axes("periodic", settings.text("periodic"))?,
             dt: settings.number("dt"),
             tolerance: settings.number("tolerance"),
             rounds: settings.count("rounds"),
-        }
+        })
     }
 }
 
 impl Default for PoissonOptions {
     fn default() -> PoissonOptions {
-        PoissonOptions::from(&Settings::new(Poisson::INFO.settings))
+        PoissonOptions::of(&Settings::new(Poisson::INFO.settings)).expect("no axis is named")
     }
 }
 
@@ -174,7 +184,7 @@ impl Poisson {
     /// place. `condition`: what holds at a face of the boundary, by the name of its group, if it has one, and by place.
     ///
     /// # Errors
-    /// A mesh without [`Elements`], no value that is held anywhere in what is steady, or no time step for what is not.
+    /// A mesh without [`Elements`], or with ends that [cannot be one](Elements::periodic); no value that is held anywhere in what is steady, or no time step for what is not.
     ///
     /// ```
     /// use meshweft::{Simulation, mesh::generate::generate};
@@ -196,7 +206,8 @@ impl Poisson {
         source: impl Fn(&At) -> f64 + Sync,
         condition: impl Fn(Option<&str>, &At) -> Condition + Sync,
     ) -> Result<Poisson> {
-        let elements = mesh.elements(options.degree)?;
+        let mut elements = mesh.elements(options.degree)?;
+        join(&mut elements, options.periodic)?;
         let made = Poisson::of(&elements, options, source, condition)?;
         *mesh = elements.mesh().clone();
         Ok(made)
@@ -231,6 +242,7 @@ impl Poisson {
             levels: Arc::new(levels),
             around: Arc::new(around),
             slopes: Arc::new(slopes),
+            followers: Arc::new(elements.followers()),
             options: options.clone(),
         })
     }
@@ -309,6 +321,7 @@ impl Program for Poisson {
         }
         let slopes = self.slopes.clone();
         stars.add_directed(Slopes, self.around.clone(), move |i| Vector3::from(slopes[i.element]));
+        stars.add_directed(Lead, self.followers.clone(), |_| ());
         Ok(())
     }
 
@@ -352,7 +365,12 @@ impl Program for Poisson {
             }
             EquationKind::Wave => stages.on(0, |stages| stages.map(Beyond)),
         }
-        stages.on(0, |stages| stages.sweep(Flow, 1));
+        stages.on(0, |stages| {
+            if !self.followers.is_empty() {
+                stages.sweep(Follow, 1);
+            }
+            stages.sweep(Flow, 1);
+        });
     }
 }
 
@@ -388,6 +406,11 @@ impl Example for Poisson {
                 kind: Kind::Text { default: "", form: "SIDE=FLUX:OUTSIDE, .." },
             },
             Setting {
+                name: "periodic",
+                about: "axes along which both ends of the mesh are one, as in xy: what leaves at one comes in at the other",
+                kind: Kind::Text { default: "", form: "AXES" },
+            },
+            Setting {
                 name: "equation",
                 about: "which equation is solved: the steady one, or one in time",
                 kind: Kind::Choice(&["poisson", "heat", "wave"]),
@@ -406,8 +429,9 @@ impl Example for Poisson {
         if order.key == Key::Jacobi {
             bail!("poisson solves by sweeps in place, which order jacobi has not: take another order");
         }
-        let options = PoissonOptions::from(settings);
-        let elements = mesh.elements(options.degree)?;
+        let options = PoissonOptions::of(settings)?;
+        let mut elements = mesh.elements(options.degree)?;
+        join(&mut elements, options.periodic)?;
         let all: Vec<Said> = ["values", "fluxes", "exchange"]
             .into_iter()
             .flat_map(|setting| said(setting, settings.text(setting)))

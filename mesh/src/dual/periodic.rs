@@ -2,10 +2,11 @@
 
 use super::{BoundaryFace, Dual, Face};
 use crate::error::{Error, Result};
-use crate::measure::{add, scaled, sub};
+use crate::measure::scaled;
 use crate::mesh::Mesh;
+use crate::partners::Partners;
 
-/// How far two faces may be from the same place, over the root of their area, or of their own size.
+/// How far the areas of two faces may be apart, over their size.
 const APART: f64 = 1e-6;
 
 impl Dual {
@@ -37,49 +38,23 @@ impl Dual {
         let side = |is_there: &dyn Fn(&BoundaryFace) -> bool| -> Vec<BoundaryFace> {
             self.boundary_faces.iter().filter(|face| is_there(face)).copied().collect()
         };
-        let (near, mut far) = (side(&first), side(&second));
-        if near.is_empty() || near.len() != far.len() {
-            return Err(Error::Invalid(format!(
-                "sides that are one have as many faces, of which these have {} and {}",
-                near.len(),
-                far.len()
-            )));
-        }
-        let middle = |faces: &[BoundaryFace]| {
-            scaled(1.0 / faces.len() as f64, faces.iter().fold([0.0; 3], |sum, face| add(sum, face.centroid)))
-        };
-        let shift = sub(middle(&near), middle(&far));
-        // Along the axis on which they are farthest apart few are in the same place.
-        let extent = |k: usize| {
-            let places = || far.iter().map(|face| face.centroid[k]);
-            places().fold(f64::MIN, f64::max) - places().fold(f64::MAX, f64::min)
-        };
-        let axis = (1..3).fold(0, |most, k| if extent(k) > extent(most) { k } else { most });
-        far.sort_by(|a, b| a.centroid[axis].total_cmp(&b.centroid[axis]));
-        let mut is_met = vec![false; far.len()];
+        let (near, far) = (side(&first), side(&second));
+        // A length in 2D; nothing has a size in 1D.
+        let size = |face: &BoundaryFace| if self.is_solid() { face.area.sqrt() } else { face.area };
+        let places = |side: &[BoundaryFace]| side.iter().map(|face| face.centroid).collect::<Vec<_>>();
+        let sizes: Vec<f64> = near.iter().map(size).collect();
+        let Partners { of_first, shift } = Partners::of(&places(&near), &places(&far), &sizes, "faces")?;
         let mut joined = Vec::with_capacity(near.len());
-        for face in &near {
-            let place = sub(face.centroid, shift);
-            // A length in 2D; nothing has a size in 1D.
-            let size = if self.is_solid() { face.area.sqrt() } else { face.area };
-            let is_same = |other: &BoundaryFace| {
-                (0..3).all(|k| (other.centroid[k] - place[k]).abs() <= APART * size)
-                    && (other.area - face.area).abs() <= APART * face.area
-            };
-            let start = far.partition_point(|other| other.centroid[axis] < place[axis] - APART * size);
-            let mut candidates =
-                (start..far.len()).take_while(|&k| far[k].centroid[axis] <= place[axis] + APART * size);
-            let Some(k) = candidates.find(|&k| !is_met[k] && is_same(&far[k])) else {
+        for (face, other) in near.iter().zip(of_first.iter().map(|&k| &far[k])) {
+            if (other.area - face.area).abs() > APART * face.area {
                 return Err(Error::Invalid(format!(
-                    "sides that are one have the same faces: there is none at {place:?} for that at {:?} of cell {}",
-                    face.centroid, self.cells[face.cell as usize]
+                    "sides that are one have the same faces: those at {:?} and {:?} have areas of {:?} and {:?}",
+                    face.centroid, other.centroid, face.area, other.area
                 )));
-            };
-            is_met[k] = true;
-            let other = far[k];
+            }
             joined.push(match face.cell.cmp(&other.cell) {
-                std::cmp::Ordering::Less => across(face, &other, shift),
-                std::cmp::Ordering::Greater => across(&other, face, scaled(-1.0, shift)),
+                std::cmp::Ordering::Less => across(face, other, shift),
+                std::cmp::Ordering::Greater => across(other, face, scaled(-1.0, shift)),
                 std::cmp::Ordering::Equal => {
                     let cell = self.cells[face.cell as usize];
                     return Err(Error::Invalid(format!("cell {cell} is on both of two sides that are one")));

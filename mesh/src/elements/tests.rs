@@ -1,5 +1,6 @@
 use super::*;
 use crate::generate::generate;
+use crate::measure::{add, scaled};
 
 fn scalar(a: [f64; 3], b: [f64; 3]) -> [[f64; 1]; 1] {
     [[dot(a, b)]]
@@ -158,4 +159,81 @@ fn names_change_no_number() {
             assert_eq!(b.blocks[b.pairs.binary_search(&pair).unwrap()], *block);
         }
     }
+}
+
+#[test]
+fn sides_that_are_one_are_as_any_place_inside() {
+    for (spec, degree, axes) in [
+        ("quads:5x4", 1, vec![0]),
+        ("quads:5x4", 2, vec![0, 1]),
+        ("quads:2x4", 2, vec![0]), // one cell from side to side
+        ("hexes:4", 1, vec![0, 1, 2]),
+        ("hexes:3", 2, vec![2, 0]),
+        ("chain:6", 2, vec![0]),
+    ] {
+        let mut elements = generate(spec, 1).unwrap().elements(degree).unwrap();
+        let ([low, high], nodes) = (elements.mesh().bounds(), elements.mesh().points().to_vec());
+        let slopes_before = elements.mean_slopes();
+        for &k in &axes {
+            elements.periodic(|face| face.place[k] - low[k] < 1e-9, |face| high[k] - face.place[k] < 1e-9).unwrap();
+        }
+        // What follows is at one of the upper ends, and what it follows at none.
+        let followers = elements.followers();
+        let is_up = |v: u32| axes.iter().any(|&k| high[k] - nodes[v as usize][k] < 1e-9);
+        assert_eq!(followers.len(), (0..nodes.len() as u32).filter(|&v| is_up(v)).count(), "{spec}");
+        let is_rim = |e: usize| {
+            let rim = elements.rim().nodes(e).iter().map(|&v| nodes[v as usize]);
+            axes.iter().any(|&k| rim.clone().all(|p| p[k] - low[k] < 1e-9 || high[k] - p[k] < 1e-9))
+        };
+        assert!((0..elements.rim().len()).all(|e| !is_rim(e)), "{spec}");
+        let matrix = elements.cells().stiffness(|_, a, b| [[dot(a, b)]]);
+        let loads = elements.cells().loads(|_| [1.0]);
+        for &[lead, follower] in &followers {
+            let [a, b] = [lead, follower].map(|v| nodes[v as usize]);
+            for k in 0..3 {
+                let way = b[k] - a[k];
+                assert!(
+                    way.abs() < 1e-9 || axes.contains(&k) && (way - high[k] + low[k]).abs() < 1e-9,
+                    "{spec} {a:?} {b:?}"
+                );
+            }
+            assert!(is_up(follower) && !is_up(lead));
+            assert_eq!((loads[follower as usize], matrix.diagonal[follower as usize]), ([0.0], [[0.0]]));
+            assert!(matrix.pairs.as_flattened().iter().all(|&v| v != follower));
+        }
+        // All equal nodes have equal loads and diagonals: those of degree 1, if every axis is one with its end.
+        if degree == 1 && axes.len() == elements.mesh().dimension() {
+            let (load, diagonal) = (loads[0][0], matrix.diagonal[0][0][0]);
+            for v in (0..nodes.len()).filter(|&v| !is_up(v as u32)) {
+                assert!((loads[v][0] - load).abs() < 1e-12 && (matrix.diagonal[v][0][0] - diagonal).abs() < 1e-12);
+            }
+        }
+        // Nothing resists what is the same everywhere.
+        let rows = matrix.times(&vec![[1.0]; nodes.len()]);
+        assert!(rows.iter().all(|row| row[0].abs() < 1e-12), "{spec}");
+        // Along an axis of which the ends are apart, slopes are those of before.
+        let Some(free) = (0..elements.mesh().dimension()).find(|k| !axes.contains(k)) else { continue };
+        let slope = |(pairs, slopes): &(Vec<[u32; 2]>, Vec<[f64; 3]>), here: u32| {
+            let own = pairs.iter().zip(slopes).filter(|(pair, _)| pair[1] == here);
+            own.fold([0.0; 3], |sum, (&[there, here], slope)| {
+                let way = nodes[there as usize][free] - nodes[here as usize][free];
+                add(sum, scaled(way, *slope))
+            })
+        };
+        let slopes = elements.mean_slopes();
+        for v in 0..nodes.len() as u32 {
+            let [now, before] = [&slopes, &slopes_before].map(|of| slope(of, v));
+            assert!((0..3).all(|k| (now[k] - before[k]).abs() < 1e-9), "{spec} {v}: {now:?} {before:?}");
+        }
+    }
+    let refused = |spec: &str, axes: [usize; 2]| {
+        let mut elements = generate(spec, 1).unwrap().elements(1).unwrap();
+        let [low, high] = elements.mesh().bounds();
+        let at = |k: usize, end: [f64; 3]| move |face: &At| (face.place[k] - end[k]).abs() < 1e-9;
+        let error = elements.periodic(at(axes[0], low), at(axes[1], high)).unwrap_err().to_string();
+        assert!(elements.followers().is_empty());
+        error
+    };
+    assert!(refused("quads:5x4", [0, 1]).contains("is on both of two sides that are one"));
+    assert!(refused("torus:8x6", [0, 0]).contains("these have 0 and 0"));
 }

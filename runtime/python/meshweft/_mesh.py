@@ -172,6 +172,11 @@ class Mesh:
         """Corners of the cells of each kind."""
         return dict(self._mesh.cells())
 
+    @property
+    def cell_numbers(self) -> dict[str, Any]:
+        """Which cells of the mesh those of each kind are: 0, 1, 2 and so on, unless a file has several kinds among each other."""
+        return dict(self._mesh.cell_numbers())
+
     def elements(self, shape: str) -> Any:
         """Elements for a star: `edge`, `triangle` and `tet` as above, others the cells of that kind."""
         if shape in ("edge", "triangle", "tet"):
@@ -207,20 +212,25 @@ class Mesh:
     @property
     def fields(self) -> dict[str, Any]:
         """Fields over the points, by name: shape (n,) or (n, components)."""
-        return {name: self.field(name) for name in self._mesh.field_names()}
+        return {name: self.field(name) for name in self._mesh.field_names(False)}
 
-    def field(self, name: str) -> Any:
+    @property
+    def cell_fields(self) -> dict[str, Any]:
+        """Fields over the cells, by name: shape (cells,) or (cells, components)."""
+        return {name: self.field(name, of_cells=True) for name in self._mesh.field_names(True)}
+
+    def field(self, name: str, *, of_cells: bool = False) -> Any:
         """One of them."""
-        components, values = self._mesh.field(name)
+        components, values = self._mesh.field(name, of_cells)
         return values if components == 1 else values.reshape(-1, components)
 
-    def with_field(self, name: str, values: Any) -> "Mesh":
-        """The same mesh with a field over its points, shape (n,) or (n, components)."""
+    def with_field(self, name: str, values: Any, *, of_cells: bool = False) -> "Mesh":
+        """The same mesh with a field over its points, shape (n,) or (n, components); `of_cells`: over its cells."""
         values = numbers(values, name, MeshError)
         if values.ndim not in (1, 2):
             raise MeshError(f"{name} has shape (n,) or (n, components), not {values.shape}")
         components = 1 if values.ndim == 1 else values.shape[1]
-        return Mesh._of(self._mesh.with_field(name, components, np.ascontiguousarray(values).reshape(-1)))
+        return Mesh._of(self._mesh.with_field(name, components, np.ascontiguousarray(values).reshape(-1), of_cells))
 
     def write(self, path: "str | os.PathLike[str]") -> None:
         """Writes it: VTU, PLY or OBJ by the ending of the name."""
@@ -234,26 +244,35 @@ class Mesh:
         return meshio.Mesh(self.points, cells, point_data=self.fields)
 
     def to_pyvista(self, **fields: Any) -> Any:
-        """As a grid of PyVista, with the fields over its points and those given."""
+        """As a grid of PyVista, with the fields over its points and those given, and the fields over its cells."""
         pyvista = _package("pyvista")
         of = {ours: theirs for theirs, ours in _OF_VTK.items()}
         grid = pyvista.UnstructuredGrid({of[kind]: corners for kind, corners in self.cells.items()}, self.points)
         for name, values in {**self.fields, **fields}.items():
             grid.point_data[name] = values
+        numbers_of = self.cell_numbers
+        order = np.concatenate([numbers_of[kind] for kind in self.cells] or [np.zeros(0, int)])
+        for name, values in self.cell_fields.items():
+            grid.cell_data[name] = values[order]
         return grid
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self.points, self.cells, self.fields)
+        # Cells come back kind by kind.
+        order = np.concatenate([*self.cell_numbers.values()] or [np.zeros(0, int)])
+        of_cells = {name: values[order] for name, values in self.cell_fields.items()}
+        return _unpickled, (self.points, self.cells, self.fields, of_cells)
 
     def __repr__(self) -> str:
         cells = ", ".join(f"{len(corners)} {kind}" for kind, corners in self.cells.items())
         return f"<Mesh of {len(self)} vertices, {cells or 'no cells'}>"
 
 
-def _unpickled(points: Any, cells: dict[str, Any], fields: dict[str, Any]) -> Mesh:
+def _unpickled(points: Any, cells: dict[str, Any], fields: dict[str, Any], of_cells: dict[str, Any]) -> Mesh:
     mesh = Mesh(points, **cells)
     for name, values in fields.items():
         mesh = mesh.with_field(name, values)
+    for name, values in of_cells.items():
+        mesh = mesh.with_field(name, values, of_cells=True)
     return mesh
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ._mesh import Mesh, numbers
+from ._mesh import Mesh, numbers, whole
 from ._meshweft import ProgramError
 from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, vector
 
@@ -18,14 +18,14 @@ from ._symbol import Integer, Matrix, Real, Trace, Truth, Vector, at, refuse, ve
 class Declaration:
     """A number, vector or matrix that a program declares: of a vertex, a parameter, a global, or of an element."""
 
-    def __init__(self, group: str, shape: Any = (), integer: bool = False, default: Any = 0.0) -> None:
+    def __init__(self, group: str, shape: Any = (), integer: bool = False, default: Any = 0.0, of_cells: bool = False) -> None:
         if isinstance(shape, int):
             shape = () if shape == 1 else (shape,)
         try:
             shape = tuple(operator.index(n) for n in shape)
         except TypeError:
             raise refuse(f"shape {shape!r}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4") from None
-        self.group, self.shape, self.is_integer, self.default = group, shape, integer, default
+        self.group, self.shape, self.is_integer, self.default, self.is_of_cells = group, shape, integer, default, of_cells
         if len(self.shape) > 2 or any(not 1 <= n <= 4 for n in self.shape) or len(set(self.shape)) > 1:
             raise refuse(f"shape {self.shape}: a number (), a vector (n,) or a square matrix (n, n) with n from 1 to 4")
         if integer and self.shape:
@@ -85,14 +85,18 @@ class Declaration:
         return [real._seen_by(trace)._value for real in value._reals]
 
 
-def shared(shape: Any = (), *, integer: bool = False) -> Any:
-    """Declares a field that neighbors read, such as a position: a number, a vector `shared(3)` or a matrix `shared((3, 3))`."""
-    return Declaration("shared", shape, integer)
+def shared(shape: Any = (), *, integer: bool = False, of_cells: bool = False) -> Any:
+    """Declares a field that neighbors read, such as a position: a number, a vector `shared(3)` or a matrix `shared((3, 3))`.
+
+    `of_cells`: it is of the cells of the mesh, and not of its points: its values are those of the first of the program's `parts`, which has a vertex
+    for each cell.
+    """
+    return Declaration("shared", shape, integer, of_cells=of_cells)
 
 
-def private(shape: Any = (), *, integer: bool = False) -> Any:
-    """Declares a field that only its vertex reads, such as a mass."""
-    return Declaration("private", shape, integer)
+def private(shape: Any = (), *, integer: bool = False, of_cells: bool = False) -> Any:
+    """Declares a field that only its vertex reads, such as a mass. `of_cells`: as for `shared`."""
+    return Declaration("private", shape, integer, of_cells=of_cells)
 
 
 def parameter(default: Any = 0.0, shape: Any = None, *, integer: bool = False) -> Any:
@@ -526,19 +530,31 @@ class Stages:
 
     def reduce(self, kernel: Any, into: str, **settings: float) -> None:
         """Measures every vertex, and writes the combination into a global."""
+        self._add("reduce", kernel, ["sum", "minimum", "maximum"], self._place(into), settings)
+
+    def _place(self, of: str) -> int:
         first = 0
         for part in self._globals:
-            if part.name == into:
+            if part.name == of:
                 if part.components != 1:
-                    raise refuse(f"global {into} is not a number")
-                self._add("reduce", kernel, ["sum", "minimum", "maximum"], first, settings)
-                return
+                    raise refuse(f"global {of} is not a number")
+                return first
             first += part.components
-        raise refuse(f"the program has no global {into}, but {', '.join(part.name for part in self._globals) or 'none'}")
+        raise refuse(f"the program has no global {of}, but {', '.join(part.name for part in self._globals) or 'none'}")
 
     def scalar(self, kernel: Any, **settings: float) -> None:
         """Computes new globals."""
         self._add("scalar", kernel, ["scalar"], 0, settings)
+
+    def lasts(self, global_: str) -> None:
+        """The step lasts as long as a global says when it is over, in seconds, which must be above 0. `time_step` is then the longest that it may."""
+        self._list.append({"what": "lasts", "kernel": 0, "settings": [], "count": self._place(global_), "repeat": []})
+
+    def on(self, part: int) -> ContextManager[None]:
+        """The stages that are told inside of the `with` update the vertices of one part alone: 0 those of the mesh, then those of `parts`."""
+        part = whole(part, 0, 2**32 - 1, f"on part {part!r}", ProgramError)
+        self._list.append({"what": "on", "kernel": 0, "settings": [], "count": part, "repeat": []})
+        return self._inside(self._list[-1]["repeat"])
 
     def until(self, test: Any, most: int, **settings: float) -> ContextManager[None]:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
@@ -584,7 +600,7 @@ class Declared:
         self.stars: list[Star] = of(Star)
         self.kernels: list[Kernel] = of(Kernel)
         # What stands in a class and means something else already.
-        for name in ("initial", "fixed", "stars", "step", "time_step"):
+        for name in ("initial", "fixed", "parts", "stars", "step", "time_step"):
             if isinstance(members.get(name), (Declaration, Star, Kernel)):
                 raise refuse(f"{name} is a word of programs: give it another name")
         for what, all, words in (
@@ -604,8 +620,8 @@ class Program:
     Parameters are arguments of the class, by name, and attributes of its instances that may change between steps.
     """
 
-    time_step: float = 1.0
-    """The time that a step advances, in seconds."""
+    time_step: "float | str" = 1.0
+    """The time that a step advances, in seconds; or the name of the parameter that says so, which `Simulation.step_until` shortens."""
 
     _declared: Declared
 
@@ -621,12 +637,20 @@ class Program:
             setattr(self, name, value)
 
     def initial(self, mesh: Mesh) -> Mapping[str, Any]:
-        """The state at the start: arrays over the vertices by the names of fields, or one value for all. Zero where nothing is said."""
+        """The state at the start: arrays by the names of fields, or one value for all. Zero where nothing is said.
+
+        Arrays are over the vertices of the mesh, of a field of cells over these, or over the vertices of all parts.
+        """
         return {}
 
     def fixed(self, mesh: Mesh) -> Any:
         """Which vertices keep their state, whatever the kernels say: an array of truths, or None."""
         return None
+
+    def parts(self, mesh: Mesh) -> Sequence[Any]:
+        """Where the vertices are that the program has beside those of the mesh, part by part: arrays of shape (vertices, 3). They are numbered
+        behind those of the mesh, one part after the other, and `stages.on(1)` updates the first part alone."""
+        return []
 
     def stars(self, mesh: Mesh) -> Mapping[str, Any]:
         """Elements of the stars by name, shape (elements, corners), where they are not those of the mesh; with data, `(elements, {name: values})`.
@@ -643,7 +667,21 @@ class Program:
     def _values(self) -> list[float]:
         return [x for parameter in self._declared.parameters for x in parameter.flat(getattr(self, parameter.name))]
 
+    def _time_parameter(self) -> int | None:
+        """Which number of the parameters is the time step."""
+        if not isinstance(self.time_step, str):
+            return None
+        first = 0
+        for parameter in self._declared.parameters:
+            if parameter.name == self.time_step and parameter.components == 1:
+                return first
+            first += parameter.components
+        raise ProgramError(f"time_step is {self.time_step!r}, which is no parameter of {type(self).__name__} that is a number")
+
     def _time_step(self) -> float:
+        if isinstance(self.time_step, str):
+            place = self._time_parameter()
+            return self._values()[0 if place is None else place]
         if type(self.time_step) is float and math.isfinite(self.time_step):
             return self.time_step  # most are: quick
         step = numbers(self.time_step, "time_step", ProgramError)
@@ -669,9 +707,14 @@ class Program:
                     "formula": kernel.trace(declared).formula,
                 }
             )
+        parts = [_places(points, f"part {number} of {type(self).__name__}") for number, points in enumerate(self.parts(mesh), 1)]
+        total = len(mesh) + sum(len(points) // 3 for points in parts)
         try:
             fixed = self.fixed(mesh)
-            fixed = np.zeros(0, bool) if fixed is None else np.ascontiguousarray(np.broadcast_to(np.asarray(fixed), len(mesh)), bool)
+            fixed = np.zeros(0, bool) if fixed is None else np.asarray(fixed, bool)
+            if fixed.shape == (len(mesh),) != (total,):
+                fixed = np.concatenate([fixed, np.zeros(total - len(mesh), bool)])
+            fixed = fixed if fixed.shape == (0,) else np.ascontiguousarray(np.broadcast_to(fixed, total))
         except ValueError:
             raise ProgramError(f"fixed has shape ({len(mesh)},), a truth for each vertex, not {np.shape(fixed)}") from None
         return {
@@ -680,26 +723,39 @@ class Program:
             "private": [part.part() for part in declared.private],
             "parameters": [part.part() for part in declared.parameters],
             "globals": [part.part() for part in declared.globals],
-            "stars": self._star_data(mesh),
+            "stars": self._star_data(mesh, total),
             "kernels": kernels,
-            "initial": self._initial(mesh),
+            "parts": parts,
+            "of_cells": [part.name for part in [*declared.shared, *declared.private] if part.is_of_cells],
+            "initial": self._initial(mesh, parts),
             "fixed": fixed,
             "start": [x for part in declared.globals for x in part.flat(part.default)],
             "values": self._values(),
             "time_step": self._time_step(),
+            "time_parameter": self._time_parameter(),
             "step": stages._list,
         }
 
-    def _initial(self, mesh: Mesh) -> Any:
+    def _initial(self, mesh: Mesh, beside: Sequence[Any]) -> Any:
         parts = [*self._declared.shared, *self._declared.private]
         given = _mapping(self.initial(mesh), f"{type(self).__name__}.initial")
         unknown = [name for name in given if name not in [part.name for part in parts]]
         if unknown:
             raise ProgramError(f"{type(self).__name__} has no field {unknown[0]}, but {', '.join(part.name for part in parts)}")
-        columns = [rows(part, given.get(part.name, 0.0), len(mesh), "vertices") for part in parts]
-        return np.ascontiguousarray(np.concatenate([np.zeros((len(mesh), 0)), *columns], axis=1)).reshape(-1)
+        total = len(mesh) + sum(len(points) // 3 for points in beside)
 
-    def _star_data(self, mesh: Mesh) -> list[dict[str, Any]]:
+        def column(part: Declaration) -> Any:
+            first, count = (len(mesh), len(beside[0]) // 3) if part.is_of_cells and beside else (0, len(mesh))
+            value = given.get(part.name, 0.0)
+            if np.shape(value) in ((), part.shape, (total, *part.shape)):
+                return rows(part, value, total, "vertices")
+            own = rows(part, value, count, "cells" if first else "vertices")
+            return np.concatenate([np.zeros((first, own.shape[1])), own, np.zeros((total - first - count, own.shape[1]))])
+
+        columns = [column(part) for part in parts]
+        return np.ascontiguousarray(np.concatenate([np.zeros((total, 0)), *columns], axis=1)).reshape(-1)
+
+    def _star_data(self, mesh: Mesh, total: int) -> list[dict[str, Any]]:
         given, stars = _mapping(self.stars(mesh), f"{type(self).__name__}.stars"), []
         for star in self._declared.stars:
             of = given.pop(star.name, None)
@@ -716,9 +772,9 @@ class Program:
                 raise ProgramError(
                     f"elements of star {star.name} are integers of shape (elements, {star.corners}), not {elements.dtype} of {elements.shape}"
                 )
-            if elements.size and not 0 <= elements.min() <= elements.max() < len(mesh):
+            if elements.size and not 0 <= elements.min() <= elements.max() < total:
                 raise ProgramError(
-                    f"elements of star {star.name} have corners from {elements.min()} to {elements.max()}, but there are {len(mesh)} vertices"
+                    f"elements of star {star.name} have corners from {elements.min()} to {elements.max()}, but there are {total} vertices"
                 )
             elements = np.ascontiguousarray(elements, dtype=np.uint32)
             stars.append(
@@ -734,6 +790,13 @@ class Program:
         if given:
             raise ProgramError(f"{type(self).__name__} has no star {next(iter(given))}, but {', '.join(star.name for star in self._declared.stars)}")
         return stars
+
+
+def _places(points: Any, what: str) -> Any:
+    array = numbers(points, what, ProgramError)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ProgramError(f"{what} has points of shape (vertices, 3), not {array.shape}")
+    return np.ascontiguousarray(array).reshape(-1)
 
 
 def _mapping(of: Any, what: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import numpy as np
 from . import _meshweft
 from ._mesh import Mesh, numbers, whole
 from ._meshweft import Error, ProgramError
-from ._program import Program
+from ._program import Declaration, Program
 
 
 class Metric(NamedTuple):
@@ -187,6 +188,17 @@ class Simulation:
             show.end(None)
             raise
 
+    def step_until(self, time: float) -> None:
+        """Takes as many steps as it takes to be at that time, in seconds: the last is shorter where the program names the parameter that is its
+        `time_step`, and ends exactly there."""
+        time = float(time)
+        if not math.isfinite(time):
+            raise Error(f"a time is finite, not {time}")
+        self._tell_parameters()
+        if self._core.time_step() <= 0.0 and self.time < time:
+            raise Error("steps of no time come to no other: time_step must be above 0")
+        self._core.step(2**63 - 1, None, time)
+
     def wait(self) -> None:
         """Waits for all steps that were asked for: a GPU works on while Python does. Reading a field waits, too."""
         self._core.wait()
@@ -242,15 +254,22 @@ class Simulation:
         """Names of the fields of the state."""
         return [name for name, _, _ in self._core.fields()]
 
-    def _shape(self, name: str, components: int) -> tuple[int, ...]:
+    def _declared(self, name: str) -> Declaration | None:
         declared = [] if self.program is None else [*self.program._declared.shared, *self.program._declared.private]
-        for part in declared:
-            if part.name == name:
-                return part.shape
+        return next((part for part in declared if part.name == name), None)
+
+    def _shape(self, name: str, components: int) -> tuple[int, ...]:
+        part = self._declared(name)
+        if part is not None:
+            return part.shape
         return () if components == 1 else (components,)
 
+    def _is_of_cells(self, name: str) -> bool:
+        part = self._declared(name)
+        return part is not None and part.is_of_cells
+
     def __getitem__(self, name: str) -> Any:
-        """A field, shape (vertices, ...), in the order of the mesh's vertices. A copy."""
+        """A field, shape (vertices, ...), in the order of the mesh's vertices; (cells, ...) of a field of cells. A copy."""
         if not isinstance(name, str):
             raise Error(f"unknown field {name!r}: one of {', '.join(self.fields)}")
         components, values = self._core.field(name)
@@ -265,10 +284,11 @@ class Simulation:
         shape = self._shape(name, components)
         is_integer = {part: is_integer for part, _, is_integer in self._core.fields()}[name]
         array = numbers(values, name, Error)
+        count = self.mesh._mesh.cell_count() if self._is_of_cells(name) else len(self.mesh)
         try:
-            array = np.broadcast_to(array, (len(self.mesh), *shape))
+            array = np.broadcast_to(array, (count, *shape))
         except ValueError:
-            raise Error(f"{name} has shape {(len(self.mesh), *shape)}, not {array.shape}") from None
+            raise Error(f"{name} has shape {(count, *shape)}, not {array.shape}") from None
         if is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
             raise Error(f"{name} is made of integers of 32 bits, and some of these are none")
         if len(shape) == 2:
@@ -325,20 +345,27 @@ class Simulation:
         if positions is not None:
             if positions not in fields:
                 raise Error(f"unknown field {positions!r}: one of {', '.join(fields)}")
-            mesh = Mesh(np.asarray(fields[positions], dtype=float), **mesh.cells)
-        return mesh, {name: values.reshape(len(values), -1) for name, values in fields.items()}
+            points = np.asarray(fields[positions], dtype=float)
+            if points.shape != (len(mesh), 3):
+                raise Error(f"{positions} has shape {points.shape}, and positions have {(len(mesh), 3)}")
+            mesh = Mesh._of(mesh._mesh.with_points(np.ascontiguousarray(points).reshape(-1)))
+        flat = {name: values.reshape(len(values), -1) for name, values in fields.items()}
+        flat = {name: values[:, 0] if values.shape[1] == 1 else values for name, values in flat.items()}
+        for name in [name for name in flat if self._is_of_cells(name)]:
+            mesh = mesh.with_field(name, flat.pop(name), of_cells=True)
+        return mesh, flat
 
     def write(self, path: "str | os.PathLike[str]", positions: str | None = None) -> None:
         """Writes the mesh with all fields: `.vtu` for ParaView, `.ply`, `.obj`. `positions`: the field that moves it; `position` if there is one."""
         mesh, fields = self._moved(positions)
         for name, values in fields.items():
-            mesh = mesh.with_field(name, values[:, 0] if values.shape[1] == 1 else values)
+            mesh = mesh.with_field(name, values)
         mesh.write(path)
 
     def to_pyvista(self, positions: str | None = None) -> Any:
         """The mesh with all fields, as a grid of PyVista."""
         mesh, fields = self._moved(positions)
-        return mesh.to_pyvista(**{name: values[:, 0] if values.shape[1] == 1 else values for name, values in fields.items()})
+        return mesh.to_pyvista(**fields)
 
     def plot(self, color: str | None = None, positions: str | None = None, **more: Any) -> Any:
         """Draws it with PyVista. `color`: a field; the first scalar one unless said. `more`: as PyVista's `plot` takes it."""

@@ -117,14 +117,27 @@ impl Mesh {
         cells.counts().into_iter().map(|(kind, _)| of(kind)).collect()
     }
 
-    fn field_names(&self) -> Vec<String> {
-        self.mesh.point_fields().iter().map(|field| field.name.clone()).collect()
+    /// Numbers of the cells of each kind that there are.
+    fn cell_numbers<'py>(&self, python: Python<'py>) -> Vec<(&'static str, Bound<'py, PyArray1<u32>>)> {
+        let cells = self.mesh.cells();
+        let of = |kind| (0..cells.len()).filter(|&c| cells.kind(c) == kind).map(|c| c as u32).collect::<Vec<_>>();
+        cells.counts().into_iter().map(|(kind, _)| (kind.name(), of(kind).into_pyarray(python))).collect()
     }
 
-    fn field<'py>(&self, python: Python<'py>, name: &str) -> PyResult<(usize, Bound<'py, PyArray1<f64>>)> {
-        let field = self.mesh.point_field(name);
+    fn field_names(&self, of_cells: bool) -> Vec<String> {
+        let fields = if of_cells { self.mesh.cell_fields() } else { self.mesh.point_fields() };
+        fields.iter().map(|field| field.name.clone()).collect()
+    }
+
+    fn field<'py>(
+        &self,
+        python: Python<'py>,
+        name: &str,
+        of_cells: bool,
+    ) -> PyResult<(usize, Bound<'py, PyArray1<f64>>)> {
+        let field = if of_cells { self.mesh.cell_field(name) } else { self.mesh.point_field(name) };
         let field = field.ok_or_else(|| {
-            let known = self.field_names().join(", ");
+            let known = self.field_names(of_cells).join(", ");
             MeshError::new_err(format!(
                 "the mesh has no field {name:?}, but {}",
                 if known.is_empty() { "none" } else { &known }
@@ -134,11 +147,24 @@ impl Mesh {
     }
 
     /// The same mesh with a field more, or another one of that name.
-    fn with_field(&self, name: String, components: usize, values: PyReadonlyArray1<'_, f64>) -> PyResult<Mesh> {
+    fn with_field(
+        &self,
+        name: String,
+        components: usize,
+        values: PyReadonlyArray1<'_, f64>,
+        of_cells: bool,
+    ) -> PyResult<Mesh> {
         let mut mesh = (*self.mesh).clone();
-        let values = values.as_array().to_vec();
-        mesh.set_point_field(Field { name, components, values }).map_err(error::mesh)?;
+        let field = Field { name, components, values: values.as_array().to_vec() };
+        let set = if of_cells { mesh.set_cell_field(field) } else { mesh.set_point_field(field) };
+        set.map_err(error::mesh)?;
         Ok(Mesh { mesh: Arc::new(mesh) })
+    }
+
+    /// The same cells between points elsewhere, shape (n, 3).
+    fn with_points(&self, points: PyReadonlyArray1<'_, f64>) -> PyResult<Mesh> {
+        let points = points.as_array().to_vec().as_chunks().0.to_vec();
+        Ok(Mesh { mesh: Arc::new(mesh::Mesh::new(points, self.mesh.cells().clone()).map_err(error::mesh)?) })
     }
 
     fn boundary<'py>(&self, python: Python<'py>) -> Bound<'py, PyArray1<bool>> {

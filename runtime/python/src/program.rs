@@ -47,7 +47,7 @@ pub(crate) struct Stage {
     what: String,
     kernel: usize,
     settings: Vec<f64>,
-    /// Rounds, the most rounds, or the real that a measure goes into.
+    /// Rounds, the most rounds, the real that a measure goes into or that says how long a step lasts, or a part.
     count: usize,
     repeat: Vec<Stage>,
 }
@@ -62,11 +62,14 @@ pub(crate) struct Program<'py> {
     globals: Vec<PartOf>,
     stars: Vec<Star<'py>>,
     kernels: Vec<Kernel<'py>>,
+    parts: Vec<PyReadonlyArray1<'py, f64>>,
+    of_cells: Vec<String>,
     initial: PyReadonlyArray1<'py, f64>,
     fixed: PyReadonlyArray1<'py, bool>,
     start: Vec<f64>,
     values: Vec<f64>,
     time_step: f64,
+    time_parameter: Option<usize>,
     step: Vec<Stage>,
 }
 
@@ -97,6 +100,10 @@ fn kernel(kernel: &Kernel<'_>) -> PyResult<TapeKernel> {
     Ok(TapeKernel { name: kernel.name.clone(), purpose, formula: formula.into() })
 }
 
+fn stages(all: Vec<Stage>) -> PyResult<Vec<TapeStage>> {
+    all.into_iter().map(stage).collect()
+}
+
 fn stage(stage: Stage) -> PyResult<TapeStage> {
     let Stage { what, kernel, settings, count, repeat } = stage;
     Ok(match what.as_str() {
@@ -107,10 +114,9 @@ fn stage(stage: Stage) -> PyResult<TapeStage> {
         "fixpoint" => TapeStage::Fixpoint { kernel, settings, most: count },
         "reduce" => TapeStage::Reduce { kernel, settings, into: count },
         "scalar" => TapeStage::Scalar { kernel, settings },
-        "until" => {
-            let repeat = repeat.into_iter().map(self::stage).collect::<PyResult<_>>()?;
-            TapeStage::Until { kernel, settings, most: count, repeat }
-        }
+        "lasts" => TapeStage::Lasts { global: count },
+        "on" => TapeStage::On { part: count, stages: stages(repeat)? },
+        "until" => TapeStage::Until { kernel, settings, most: count, repeat: stages(repeat)? },
         other => return Err(ProgramError::new_err(format!("there is no stage {other}"))),
     })
 }
@@ -126,12 +132,15 @@ pub(crate) fn build(python: Python<'_>, program: Program<'_>, mesh: &Mesh, optio
         globals: parts(program.globals),
         stars: program.stars.into_iter().map(star).collect::<PyResult<_>>()?,
         kernels: program.kernels.iter().map(kernel).collect::<PyResult<_>>()?,
+        parts: program.parts.iter().map(|of| of.as_array().to_vec().as_chunks().0.to_vec()).collect(),
+        of_cells: program.of_cells,
         initial: program.initial.as_array().to_vec(),
         fixed: program.fixed.as_array().to_vec(),
         start: program.start,
         values: program.values,
         time_step: program.time_step,
-        step: program.step.into_iter().map(stage).collect::<PyResult<_>>()?,
+        time_parameter: program.time_parameter,
+        step: stages(program.step)?,
     };
     let mut builder = program.builder((*mesh.mesh).clone());
     if let Some(order) = options.order()? {

@@ -145,11 +145,11 @@ fn described(parts: Vec<Part>) -> Vec<(String, usize, bool)> {
 
 #[pymethods]
 impl Simulation {
-    /// Takes steps without the interpreter's lock. `tell`, if any, is called now and then with the number of those taken; interrupts raise in
-    /// between, and other threads get their turn.
-    #[pyo3(signature = (count, tell = None))]
-    fn step(&self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>) -> PyResult<()> {
-        let mut taken = 0;
+    /// Takes steps without the interpreter's lock: so many, or as many as it takes to be at time `until`, the last of which may be shorter.
+    /// `tell`, if any, is called now and then with the number of those taken; interrupts raise in between, and other threads get their turn.
+    #[pyo3(signature = (count, tell = None, until = None))]
+    fn step(&self, python: Python<'_>, count: u64, tell: Option<Py<PyAny>>, until: Option<f64>) -> PyResult<()> {
+        let (mut taken, mut is_there) = (0, false);
         let watch = self.watch.get();
         let _stepping = watch.map(|watch| watch.stepping());
         loop {
@@ -159,10 +159,17 @@ impl Simulation {
                     let mut simulation = self.simulation.lock();
                     let mut some = 0;
                     while taken + some < count && (some == 0 || begun.elapsed() < LOOK) {
+                        is_there = until.is_some_and(|time| simulation.time() >= time);
+                        if is_there {
+                            break;
+                        }
                         if watch.is_some_and(|watch| !watch.may_step(&mut **simulation)) {
                             break;
                         }
-                        simulation.step()?;
+                        match until {
+                            Some(time) => simulation.step_until(time)?,
+                            None => simulation.step()?,
+                        }
                         some += 1;
                     }
                     // To whoever waits for it: else the next turn of this loop would be first, again and again.
@@ -170,7 +177,7 @@ impl Simulation {
                     Ok::<u64, meshweft::Error>(some)
                 })
                 .map_err(raised)?;
-            if taken == count {
+            if taken == count || is_there {
                 return Ok(());
             }
             python.check_signals()?;
@@ -202,6 +209,10 @@ impl Simulation {
 
     fn time(&self, python: Python<'_>) -> f64 {
         self.with(python, |simulation| simulation.time())
+    }
+
+    fn time_step(&self, python: Python<'_>) -> f64 {
+        self.with(python, |simulation| simulation.time_step())
     }
 
     fn precision(&self, python: Python<'_>) -> &'static str {

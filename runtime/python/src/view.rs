@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use meshweft::AnySimulation;
-use meshweft_mesh::{Field, Shown};
+use meshweft_mesh::{Field, Means, Shown};
 use meshweft_picture::ColorMap;
 use meshweft_view::{Config, Frame, Metric, Model, Quantity, Shape, Turn, View, Wanted, fields_of};
 use parking_lot::Mutex;
@@ -30,8 +30,9 @@ pub(crate) struct Watch {
     positions: Option<String>,
     /// Of the fields that a page may choose, those of the mesh: they stay.
     still: Vec<Field>,
-    /// What shows the cells that vertices stand for.
+    /// What shows the cells that vertices stand for, and fields of cells.
     shown: Option<Shown>,
+    means: Option<Means>,
     /// Calls of `step` that are under way.
     stepping: AtomicUsize,
 }
@@ -61,6 +62,10 @@ impl Watch {
             color,
             positions: positions.map(|part| part.name.clone()),
             shown: if positions.is_some() { None } else { simulation.mesh().shown(false) },
+            means: state
+                .iter()
+                .any(|part| simulation.is_of_cells(&part.name))
+                .then(|| Means::at_points(simulation.mesh())),
             still: fields_of(simulation.mesh()).into_iter().filter(is_of_mesh).collect(),
             stepping: AtomicUsize::new(0),
         };
@@ -151,8 +156,11 @@ impl Watch {
                 Some(part) => Some(simulation.field(&part.name)?),
                 None => self.still.get(place - state.len()).cloned(),
             };
-            let drawn =
-                |field: Field| self.shown.as_ref().map_or(field.values.clone(), |shown| shown.means.of(&field).values);
+            let drawn = |field: Field| {
+                let of_cells = self.means.as_ref().filter(|_| simulation.is_of_cells(&field.name));
+                let means = self.shown.as_ref().map(|shown| &shown.means).or(of_cells);
+                means.map_or_else(|| field.values.clone(), |means| means.of(&field).values)
+            };
             fields.extend(field.map(|field| (place, drawn(field))));
         }
         let points = if self.positions.is_some() { self.points(simulation)? } else { Vec::new() };

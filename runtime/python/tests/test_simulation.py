@@ -322,6 +322,142 @@ def test_examples_have_the_digest_of_the_oracle(name):
     assert "Settings:" in example.__doc__ or "settings" in example.__doc__
 
 
+class Means(meshweft.Program):
+    """The mean height of each cell, and how often it was taken."""
+
+    height = meshweft.shared()
+    mean = meshweft.shared(of_cells=True)
+    taken = meshweft.private(integer=True, of_cells=True)
+    corners = meshweft.directed_edges()
+
+    def parts(self, mesh):
+        return [np.zeros((sum(map(len, mesh.cells.values())), 3)), np.ones((2, 3))]
+
+    def stars(self, mesh):
+        links = [
+            (v, len(mesh) + cell)
+            for kind, corners in mesh.cells.items()
+            for cell, of in zip(mesh.cell_numbers[kind].tolist(), corners.tolist())
+            for v in of
+        ]
+        return {"corners": np.array(links)}
+
+    def initial(self, mesh):
+        cells = sum(map(len, mesh.cells.values()))
+        return {"height": mesh.points[:, 0], "taken": np.arange(cells)}
+
+    @meshweft.update
+    def take(p, own, around):
+        total, count = around.sum(lambda corner: (corner.height, 1.0))
+        return own.replace(mean=total / count, taken=own.taken + 1)
+
+    def step(self, stages):
+        with stages.on(1):
+            stages.sweep(self.take)
+
+
+@pytest.mark.parametrize("backend", ["serial", "cpu"])
+def test_fields_of_cells_are_arrays_over_the_cells(tmp_path, backend):
+    # A file has its kinds of cells among each other.
+    points = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [2, 0, 0], [2, 1, 0], [3, 0, 0]]
+    rows = ["# vtk DataFile Version 3.0", "a", "ASCII", "DATASET UNSTRUCTURED_GRID", f"POINTS {len(points)} double"]
+    rows += [" ".join(map(str, point)) for point in points]
+    rows += ["CELLS 4 17", "3 0 1 2", "4 1 4 5 2", "3 0 2 3", "3 4 6 5", "CELL_TYPES 4", "5", "9", "5", "5"]
+    path = tmp_path / "mixed.vtk"
+    path.write_text("\n".join(rows) + "\n")
+    mesh = meshweft.Mesh.read(path)
+    expected = [2 / 3, 6 / 4, 1 / 3, 7 / 3]
+    assert {kind: list(numbers) for kind, numbers in mesh.cell_numbers.items()} == {"triangle": [0, 2, 3], "quad": [1]}
+    sim = meshweft.Simulation(mesh, Means(), precision="f64", backend=backend)
+    sim.step()
+    assert np.allclose(sim["mean"], expected)
+    assert sim["taken"].tolist() == [1, 2, 3, 4] and sim["height"].shape == (7,)
+    sim["mean"] = 2 * sim["mean"]
+    assert np.allclose(sim["mean"], 2 * np.array(expected))
+    with pytest.raises(meshweft.Error, match=r"mean has shape \(4,\), not \(7,\)"):
+        sim["mean"] = np.zeros(7)
+    sim.write(tmp_path / "means.vtu")
+    written = meshweft.Mesh.read(tmp_path / "means.vtu")
+    assert np.allclose(written.cell_fields["mean"], 2 * np.array(expected))
+    assert list(written.fields) == ["height"] and list(written.cell_fields) == ["mean", "taken"]
+    # Copies have their cells kind by kind, and the fields with them.
+    copy = pickle.loads(pickle.dumps(written))
+    assert np.allclose(copy.cell_fields["mean"], 2 * np.array(expected)[[0, 2, 3, 1]])
+
+
+def test_steps_end_at_a_time_and_last_as_long_as_they_say():
+    class Fall(meshweft.Program):
+        height = meshweft.private()
+        dt = meshweft.parameter(0.1)
+        lasts = meshweft.globals_()
+        time_step = "dt"
+
+        @meshweft.scalar
+        def choose(p):
+            return p.globals.replace(lasts=0.5 * p.dt)
+
+        @meshweft.map
+        def fall(p, own):
+            return own.replace(height=own.height - p.globals.lasts)
+
+        def step(self, stages):
+            stages.scalar(self.choose)
+            stages.map(self.fall)
+            stages.lasts("lasts")
+
+    sim = meshweft.Simulation("chain:3", Fall(), precision="f64")
+    sim.step()
+    assert sim.time == 0.05
+    sim.program.dt = 0.2
+    sim.step_until(0.3)
+    # Halves of what is left, until that is next to nothing.
+    assert abs(sim.time - 0.3) < 1e-12 and np.allclose(sim["height"], -0.3)
+    sim.step()
+    assert np.isclose(sim.time, 0.4)
+
+    class Whole(meshweft.Program):
+        height = meshweft.private()
+        dt = meshweft.parameter(0.1)
+        time_step = "dt"
+
+        @meshweft.map
+        def fall(p, own):
+            return own.replace(height=own.height - p.dt)
+
+        def step(self, stages):
+            stages.map(self.fall)
+
+    sim = meshweft.Simulation("chain:3", Whole(), precision="f64")
+    sim.step_until(0.25)
+    assert (sim.time, sim.steps) == (0.25, 3) and np.allclose(sim["height"], -0.25)
+    sim.step_until(0.2)
+    assert sim.steps == 3, "it is there"
+    for time in (float("nan"), float("inf")):
+        with pytest.raises(meshweft.Error, match="a time is finite"):
+            sim.step_until(time)
+
+
+def test_what_parts_say_is_checked():
+    def refused(**members):
+        program = type("Wrong", (Means,), members)()
+        with pytest.raises(meshweft.Error) as raised:
+            meshweft.Simulation("sheet:3", program)
+        return str(raised.value)
+
+    assert "part 1 of Wrong has points of shape (vertices, 3), not (3,)" in refused(parts=lambda self, mesh: [np.zeros(3)])
+    few = refused(parts=lambda self, mesh: [np.zeros((3, 3))], stars=lambda self, mesh: {}, initial=lambda self, mesh: {})
+    assert "field mean is of cells, of which the mesh has 8, and part 1 has 3 vertices" in few
+    assert "time_step is 'dt', which is no parameter of Wrong" in refused(time_step="dt")
+
+    def step(self, stages):
+        with stages.on(3):
+            stages.sweep(self.take)
+
+    assert "stages are told for part 3, but there are 3: 0 is the mesh" in refused(step=step)
+    assert "on part -1: a whole number" in refused(step=lambda self, stages: stages.on(-1))
+    assert "no global dt" in refused(step=lambda self, stages: stages.lasts("dt"))
+
+
 def test_examples_have_settings():
     soft, stiff = meshweft.examples.cloth("sheet:8"), meshweft.examples.cloth("sheet:8", gravity=1.6)
     soft.step(5), stiff.step(5)

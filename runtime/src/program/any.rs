@@ -24,6 +24,9 @@ pub(crate) trait AnyProgram<T: Number>: Any + Send + Sync {
     /// See [`Program::parts`].
     fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>>;
 
+    /// See [`Program::of_cells`].
+    fn of_cells(&self) -> Vec<String>;
+
     /// See [`Program::stars`].
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()>;
 
@@ -59,6 +62,10 @@ impl<P: Program, T: Number> AnyProgram<T> for P {
 
     fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
         Program::parts(self, mesh)
+    }
+
+    fn of_cells(&self) -> Vec<String> {
+        Program::of_cells(self).into_iter().map(str::to_owned).collect()
     }
 
     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> Result<()> {

@@ -97,9 +97,48 @@ pub trait Program: Kernels {
 
     /// Where the vertices are that the program has beside those of the mesh, part by part: coarse ones, for example. They are numbered behind
     /// those of the mesh, one part after the other, and come behind them in every order. [`Stages::on`] updates one part alone; fields,
-    /// files and measures are of the mesh, which is part 0. None unless overridden.
+    /// files and measures are of the mesh, which is part 0, but for [fields of cells](Program::of_cells). None unless overridden.
     fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
         let _ = mesh;
+        Vec::new()
+    }
+
+    /// Names of the fields that are of the cells of the mesh, and not of its points: their values are those of part 1, which has a vertex
+    /// for each cell, in the order of [`Mesh::cells`]. [`AnySimulation::field`](crate::AnySimulation::field) has shape
+    /// [cells × components] of them, and files have them as data of cells. None unless overridden. It must always return the same.
+    ///
+    /// ```
+    /// use meshweft::{Mesh, Program, Simulation, Stages, Stars, kernels, mesh::generate::generate, stars, vertex};
+    /// vertex! { pub struct Place<R> { shared height: R, shared mean: R } }
+    /// stars! { pub Corners[1]; }
+    /// struct Means;
+    /// kernels! {
+    ///     for Means: Place;
+    ///     update Take |_, own, around| {
+    ///         Place { mean: around.sum(Corners, |[corner], ()| corner.height) / R::lit(3.0), ..own }
+    ///     };
+    /// }
+    /// impl Program for Means {
+    ///     fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> { vec![vec![[0.0; 3]; mesh.cells().len()]] }
+    ///     fn of_cells(&self) -> Vec<&'static str> { vec!["mean"] }
+    ///     fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+    ///         let cells = (mesh.points().len() as u32..).zip(mesh.triangles());
+    ///         let links: Vec<[u32; 2]> = cells.flat_map(|(cell, corners)| corners.map(|v| [v, cell])).collect();
+    ///         stars.add_directed(Corners, links.into(), |_| ());
+    ///         Ok(())
+    ///     }
+    ///     fn initial(&self, _: &Mesh, v: u32) -> Place<f64> { Place { height: f64::from(v), mean: 0.0 } }
+    ///     fn step(&self, stages: &mut Stages<Self>) { stages.on(1, |stages| stages.sweep(Take, 1)) }
+    /// }
+    /// let mut means = Simulation::builder(generate("sheet:2", 1)?, Means).build()?;
+    /// means.step()?;
+    /// let of = |corners: [u32; 3]| f64::from(corners.iter().sum::<u32>() as f32 / 3.0);
+    /// let expected: Vec<f64> = means.mesh().triangles().into_iter().map(of).collect();
+    /// assert_eq!(means.field("mean")?.values, expected);
+    /// assert_eq!(means.field("height")?.values, [0.0, 1.0, 2.0, 3.0]);
+    /// # Ok::<(), meshweft::Error>(())
+    /// ```
+    fn of_cells(&self) -> Vec<&'static str> {
         Vec::new()
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct StageList {
     known: Vec<KernelId>,
     /// How many parts the data graph has, and the one that stages are told for, if not all.
     parts: u32,
-    part: Option<u32>,
+    pub(crate) part: Option<u32>,
     is_double_buffered: bool,
     precision: Precision,
     stages: Vec<Stage>,
@@ -271,7 +271,7 @@ impl StageList {
     }
 
     /// Tells stages for a part from here on. Returns the one before.
-    fn turn_to(&mut self, part: usize) -> Option<u32> {
+    pub(crate) fn turn_to(&mut self, part: usize) -> Option<u32> {
         if part >= self.parts as usize {
             self.refuse(format!("stages are told for part {part}, but there are {}: 0 is the mesh", self.parts));
         }

@@ -155,11 +155,15 @@ pub trait AnySimulation: Any + Send + Sync + Sealed {
     /// Names the parts of the state that can be read and written: shared ones first, then private ones.
     fn fields(&self) -> Vec<Part>;
 
-    /// Reads one part of the state, in the order of the mesh's vertices: shape [vertices × components].
+    /// Reads one part of the state, in the order of the mesh's vertices: shape [vertices × components]; [cells × components] of a field
+    /// [of cells](crate::Program::of_cells).
     ///
     /// # Errors
     /// An unknown name; the message lists those there are.
     fn field(&self, name: &str) -> Result<Field>;
+
+    /// Whether that is a field [of cells](crate::Program::of_cells).
+    fn is_of_cells(&self, name: &str) -> bool;
 
     /// Reads one part of the state of elements that are [projected](crate::Project), in the order in which the program added them to
     /// their star: shape [elements × components]. The example of [`Project`](crate::Project) does.

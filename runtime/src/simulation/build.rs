@@ -3,6 +3,7 @@
 use super::changing::Changing;
 use super::checkpoint::Identity;
 use super::core::{Clock, Core, Health, Typed};
+use super::fields::rows;
 use super::plans::{self, Laid, Plans, Traces};
 use super::{Backend, Simd};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
@@ -177,6 +178,8 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     program.step(StageList::new::<T>(table.ids(), vertices.parts(), false)).finish()?;
     let changing = Changing::new(stars.iter().any(|plan| plan.changes));
     check_projections(&table, &stars, order, &backend)?;
+    let fields = table.records.state();
+    let rows = rows(&program.of_cells(), &mesh, &fields.0, &vertices.starts)?;
     lap("stars", &mut setup);
     let numbers = vertices.number(&mesh, order, key.as_ref(), &stars)?;
     lap("number", &mut setup);
@@ -264,12 +267,13 @@ fn build<T: Number>(mut plan: Plan<T>) -> Result<Core<T>> {
     };
     lap("state", &mut setup);
     let audit = audit.filter(|_| matches!(backend, Backend::Cpu { .. }));
-    let (fields, clock, health) = (table.records.state(), Clock::default(), Health::Well);
+    let (clock, health) = (Clock::default(), Health::Well);
     let identity = Identity {
         program: table.program,
         kernels: table.fingerprint(),
         precision: T::NAME,
         fields: fields.0.clone().into(),
+        rows,
         mesh: mesh.clone(),
         layout: layout.clone(),
         facts: Arc::default(),

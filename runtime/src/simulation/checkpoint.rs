@@ -8,6 +8,7 @@ use meshweft_mesh::{Field, Mesh};
 use meshweft_schedule::{Key, Order};
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
@@ -158,6 +159,8 @@ pub(super) struct Identity {
     pub(super) kernels: String,
     pub(super) precision: &'static str,
     pub(super) fields: Arc<[Part]>,
+    /// Which vertices have the values of each field.
+    pub(super) rows: Arc<[Range<u32>]>,
     pub(super) mesh: Arc<Mesh>,
     pub(super) layout: Arc<Layout>,
     /// Worked out once.

@@ -31,6 +31,7 @@ use meshweft_model::Workload;
 use meshweft_schedule::Schedule;
 use std::any::Any;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,17 +111,19 @@ impl<T: Number> Core<T> {
         Vertices { star: None, state, layout: &self.layout, fields: &self.fields }
     }
 
-    /// The number of a part's first real, and the part.
-    fn locate(&self, name: &str) -> Result<(usize, &Part)> {
-        locate(&self.fields, "field", name)
+    /// The number of a part's first real, the part, and which vertices have its values.
+    fn locate(&self, name: &str) -> Result<(usize, &Part, Range<u32>)> {
+        let (first, part) = locate(&self.fields, "field", name)?;
+        let place = self.fields.0.iter().position(|other| other.name == name).expect("it was found");
+        Ok((first, part, self.identity.rows[place].clone()))
     }
 
     fn refuse(&self, name: &str, vertex: u32, value: f64) -> Error {
         Error::Invalid(format!("{name} of vertex {vertex} would be {value:?}, which is not a finite {}", T::NAME))
     }
 
-    fn check_len(&self, name: &str, part: &Part, given: usize) -> Result<()> {
-        let (n, components) = (self.mesh.points().len(), part.components);
+    fn check_len(&self, (part, rows): (&Part, &Range<u32>), given: usize) -> Result<()> {
+        let (n, Part { name, components, .. }) = (rows.len(), part);
         if given == n * components {
             return Ok(());
         }
@@ -197,40 +200,40 @@ impl<T: Number> Typed<T> for Core<T> {
     }
 
     fn view(&self, name: &str) -> Result<FieldView<'_, T>> {
-        let (first, part) = self.locate(name)?;
+        let (first, part, rows) = self.locate(name)?;
         if first >= self.layout.shape.shared || part.kind == Kind::Integer {
             return Err(Error::Invalid(format!(
                 "the values of {name} do not lie together: copy them with `read_into`"
             )));
         }
-        Ok(FieldView { state: self.reals()?, layout: &self.layout, first, components: part.components })
+        Ok(FieldView { state: self.reals()?, layout: &self.layout, first, components: part.components, rows })
     }
 
     fn read(&self, name: &str, len: usize, into: &mut dyn FnMut(usize, f64)) -> Result<()> {
-        let (first, part) = self.locate(name)?;
-        self.check_len(name, part, len)?;
+        let (first, part, rows) = self.locate(name)?;
+        self.check_len((part, &rows), len)?;
         let state = self.reals()?;
-        for v in 0..self.mesh.points().len() as u32 {
+        for (i, v) in rows.enumerate() {
             let slot = self.layout.slot(v);
             for k in 0..part.components {
-                into(v as usize * part.components + k, part.kind.decode(state.real(slot, first + k)));
+                into(i * part.components + k, part.kind.decode(state.real(slot, first + k)));
             }
         }
         Ok(())
     }
 
     fn write(&mut self, name: &str, len: usize, from: &dyn Fn(usize) -> f64) -> Result<()> {
-        let (first, part) = self.locate(name)?;
+        let (first, part, rows) = self.locate(name)?;
         let (components, kind) = (part.components, part.kind);
-        self.check_len(name, part, len)?;
+        self.check_len((part, &rows), len)?;
         if let Some(i) = (0..len).find(|&i| !T::from_f64(from(i)).finite()) {
             return Err(self.refuse(name, (i / components) as u32, from(i)));
         }
-        let (layout, vertices) = (self.layout.clone(), self.mesh.points().len());
+        let layout = self.layout.clone();
         self.edit(&mut |state| {
-            for v in 0..vertices {
-                for slot in layout.slots_of(v as u32) {
-                    (0..components).for_each(|k| state.set(slot, first + k, kind.encode(from(v * components + k))));
+            for (i, v) in rows.clone().enumerate() {
+                for slot in layout.slots_of(v) {
+                    (0..components).for_each(|k| state.set(slot, first + k, kind.encode(from(i * components + k))));
                 }
             }
         })
@@ -335,8 +338,12 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn field(&self, name: &str) -> Result<Field> {
-        let (first, part) = self.locate(name)?;
-        Ok(read_part(self.reals()?, (&self.layout, self.mesh.points().len()), first, part))
+        let (first, part, rows) = self.locate(name)?;
+        Ok(read_part(self.reals()?, (&self.layout, rows), first, part))
+    }
+
+    fn is_of_cells(&self, name: &str) -> bool {
+        self.locate(name).is_ok_and(|(.., rows)| rows.start > 0)
     }
 
     fn element_field(&self, star: &str, name: &str) -> Result<Field> {
@@ -344,7 +351,7 @@ impl<T: Number> AnySimulation for Core<T> {
     }
 
     fn state(&self) -> Result<Vec<Field>> {
-        Ok(read_parts(self.reals()?, (&self.layout, self.mesh.points().len()), &self.fields.0))
+        Ok(read_parts(self.reals()?, (&self.layout, &self.identity.rows), &self.fields.0))
     }
 
     fn set_field(&mut self, name: &str, values: &[f64]) -> Result<()> {
@@ -514,7 +521,7 @@ impl<T: Number> AnySimulation for Core<T> {
     #[cfg(feature = "gpu")]
     fn device_field(&mut self, name: &str) -> Result<DeviceField> {
         self.wait()?;
-        let (first, part) = self.locate(name)?;
+        let (first, part, rows) = self.locate(name)?;
         let components = part.components;
         if first >= self.layout.shape.shared {
             return Err(Error::Invalid(format!(
@@ -525,7 +532,7 @@ impl<T: Number> AnySimulation for Core<T> {
             return Err(Error::Invalid("this simulation runs on no GPU: give it `Backend::Gpu`".into()));
         };
         let stride = shared_stride(self.layout.shape.shared);
-        let slots = (0..self.mesh.points().len() as u32).map(|v| self.layout.slot(v) as u32).collect();
+        let slots = rows.map(|v| self.layout.slot(v) as u32).collect();
         Ok(DeviceField { device, queue, buffer, first, components, stride, slots })
     }
 

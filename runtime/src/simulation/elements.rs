@@ -90,6 +90,6 @@ impl<T: Number> Core<T> {
         self.reals()?;
         let (first, part) = locate(&self.table.projected[&index], "element field", name)?;
         let layout = &self.layout.elements[&index];
-        Ok(read_part(self.engine.elements(index)?, (layout, layout.places.len()), first, part))
+        Ok(read_part(self.engine.elements(index)?, (layout, 0..layout.places.len() as u32), first, part))
     }
 }

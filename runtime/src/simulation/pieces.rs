@@ -16,6 +16,12 @@ impl<T: Number> Core<T> {
         if self.mesh.primal().is_some() {
             return Err(Error::Invalid("a mesh of cells is written as a whole, not in pieces".into()));
         }
+        if let Some(part) = self.fields.0.iter().find(|part| self.is_of_cells(&part.name)) {
+            let name = &part.name;
+            return Err(Error::Invalid(format!(
+                "field {name} is of cells: such a state is written as a whole, not in pieces"
+            )));
+        }
         self.wait()?;
         // Workers may well have other working folders.
         let whole = std::path::absolute(folder).map_err(|error| meshweft_mesh::Error::io(folder, error))?;

@@ -26,7 +26,8 @@ struct Of<T> {
 impl<T: Number> Taken for Of<T> {
     fn fields(self: Box<Self>) -> Result<Vec<Field>> {
         let state = (self.state)()?;
-        Ok(read_parts(state.view(), (&self.identity.layout, self.identity.mesh.points().len()), &self.identity.fields))
+        let Identity { layout, rows, fields, .. } = &self.identity;
+        Ok(read_parts(state.view(), (layout, rows), fields))
     }
 
     fn write(self: Box<Self>, folder: &Path, note: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! An order probe in exact integers, and programs that break the contract.
 
+mod cells;
 pub(crate) mod changing;
 pub(crate) mod elements;
 mod graphs;

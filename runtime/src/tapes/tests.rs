@@ -574,3 +574,65 @@ fn a_long_chain_of_values_is_computed_and_a_longer_one_refused() {
     long.step().unwrap();
     assert!(chain(1 << 18).is_err());
 }
+
+/// As the example of `Stages::on`, and a step that lasts as long as a global says.
+#[test]
+fn data_has_parts_and_steps_that_last_and_are_shortened() {
+    let mut sum = Formula::default();
+    let zero = sum.real(0.0);
+    let along = Along::new(0, "Links", 1, 0);
+    let sums = sum.open(along, vec![Leaf { name: "sum".into(), kind: Kind::Real, start: zero }]).unwrap()[0];
+    let other = sum.other(0, 0).unwrap();
+    let sums = sum.binary(Binary::Add, sums, other).unwrap();
+    let sums = sum.close(vec![sums]).unwrap();
+    sum.finish(sums).unwrap();
+    // The time step as kernels know it, halved.
+    let mut choose = Formula::default();
+    let [dt, half] = [choose.input(Input::Parameters, 0), choose.real(0.5)];
+    let halved = choose.binary(Binary::Mul, dt, half).unwrap();
+    choose.finish(vec![halved]).unwrap();
+    let program = TapeProgram {
+        name: "Two".into(),
+        shared: vec![part("value", 1)],
+        parameters: vec![part("dt", 1)],
+        globals: vec![part("lasts", 1)],
+        stars: vec![TapeStar { name: "Links".into(), elements: vec![0, 2, 1, 2].into(), ..TapeStar::default() }],
+        kernels: vec![
+            TapeKernel { name: "Sum".into(), purpose: Purpose::Update { quiet: false }, formula: sum.into() },
+            TapeKernel { name: "Choose".into(), purpose: Purpose::Scalar, formula: choose.into() },
+        ],
+        parts: vec![vec![[0.5, 0.0, 0.0]]],
+        initial: vec![1.0, 10.0, 100.0],
+        values: vec![0.25],
+        time_step: 0.25,
+        time_parameter: Some(0),
+        step: vec![
+            TapeStage::On { part: 1, stages: vec![TapeStage::Sweep { kernel: 0, settings: vec![], rounds: 1 }] },
+            TapeStage::Scalar { kernel: 1, settings: vec![] },
+            TapeStage::Lasts { global: 0 },
+        ],
+        ..TapeProgram::default()
+    };
+    let mesh = || Mesh::from_graph(2, Vec::new()).unwrap();
+    for backend in [Backend::Serial, Backend::Cpu { threads: 2 }] {
+        let mut two = program.clone().builder(mesh()).backend(backend).precision::<f64>().start().unwrap();
+        two.step().unwrap();
+        assert_eq!((two.field("value").unwrap().values, two.time()), (vec![1.0, 10.0], 0.125));
+        // What is left is a step of half of what it might be.
+        two.step_until(0.2).unwrap();
+        assert_eq!(two.time(), 0.125 + 0.5 * (0.2 - 0.125));
+        two.step().unwrap();
+        assert_eq!(two.time(), 0.1625 + 0.125, "the step after a shortened one is whole again");
+    }
+    let refused = |change: fn(&mut TapeProgram)| {
+        let mut wrong = program.clone();
+        change(&mut wrong);
+        wrong.builder(mesh()).start().map(drop).unwrap_err().to_string()
+    };
+    let error = refused(|wrong| wrong.step = vec![TapeStage::On { part: 2, stages: vec![] }]);
+    assert!(error.contains("stages are told for part 2, but there are 2"), "{error}");
+    let error = refused(|wrong| wrong.step = vec![TapeStage::Lasts { global: 1 }]);
+    assert!(error.contains("lasts as long as something says that is no global"), "{error}");
+    let error = refused(|wrong| wrong.parts.clear());
+    assert!(error.contains("3 values of the initial state were given, 2 are needed"), "{error}");
+}

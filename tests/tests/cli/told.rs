@@ -105,6 +105,20 @@ fn an_energy_that_runs_away_is_told_of() {
 }
 
 #[test]
+fn sweeps_that_end_far_from_where_they_lead_to_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let soft = ["run", "softbody", "--mesh", "bar:9x3x3", "--quiet", "--no-pictures", "--out", out];
+    let run = |more: &[&str]| meshweft(&[&soft[..], more].concat());
+    let calm = run(&["--steps", "20"]);
+    assert!(calm.code == 0 && calm.err.is_empty(), "{}", calm.err);
+    let stiff = run(&["--steps", "40", "--set", "young=1e9", "--set", "rounds=1", "--set", "dt=0.02"]);
+    let words = " % of an edge: sweeps end far from where they lead to";
+    assert!(stiff.code == 0 && stiff.err.starts_with("warning: residual is "), "{}", stiff.err);
+    assert!(stiff.err.contains(words) && stiff.err.contains("more rounds"), "{}", stiff.err);
+}
+
+#[test]
 fn what_is_a_command_and_no_option_is_named() {
     bad(&["run", "heat", "--resume"], "tip: `meshweft resume FOLDER` goes on with a run");
     bad(&["run", "heat", "--threds", "2"], "'--threads'");

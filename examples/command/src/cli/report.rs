@@ -10,7 +10,7 @@ use super::plan::{Expected, Setup};
 use super::signals::Signal;
 use super::text;
 use crate::Run;
-use crate::output::Files;
+use crate::output::{Files, Trouble};
 use anyhow::{Context, Result};
 use meshweft::{Iterations, Metric};
 use serde::Serialize;
@@ -169,7 +169,7 @@ impl Report {
             resumed_from: end.resumed_from,
             state_every: end.files.state_every,
             files: end.files.paths.clone(),
-            warnings: warnings(&run.loops(), &end.files.growing),
+            warnings: warnings(&run.loops(), &end.files.troubles),
         })
     }
 
@@ -274,18 +274,34 @@ impl Report {
     }
 }
 
-/// What is not as it should be. `growing`: energies that grow without bound.
-fn warnings(found: &[(&'static str, Iterations)], growing: &[Metric]) -> Vec<String> {
+/// What is not as it should be.
+fn warnings(found: &[(&'static str, Iterations)], troubles: &[Trouble]) -> Vec<String> {
     let loops = found.iter().filter_map(|(name, found)| loops::advice(name, found));
-    let told = |Metric { name, unit, value }: &Metric| format!("{name} to {}", text::quantity(*value, unit));
-    let all = growing.iter().map(told).collect::<Vec<_>>().join("; ");
+    let advice = troubles.iter().filter_map(|trouble| match trouble {
+        Trouble::Grows(_) => None,
+        Trouble::Stalls(Metric { name, unit, value }) => Some(format!(
+            "{name} has stalled at {}: it fell no further in the last quarter of the run. Where it must, take shorter steps, or a lower order",
+            text::quantity(*value, unit)
+        )),
+        Trouble::Unsolved(Metric { name, unit, value }, share) => Some(format!(
+            "{name} is {}, {:.0} % of an edge: sweeps end far from where they lead to, so that what is moved looks softer than it is. Take more \
+             rounds, or a smaller time step",
+            text::quantity(*value, unit),
+            100.0 * share
+        )),
+    });
+    let growing = troubles.iter().filter_map(|trouble| match trouble {
+        Trouble::Grows(Metric { name, unit, value }) => Some(format!("{name} to {}", text::quantity(*value, unit))),
+        Trouble::Stalls(_) | Trouble::Unsolved(..) => None,
+    });
+    let all = growing.collect::<Vec<_>>().join("; ");
     let growing = (!all.is_empty()).then(|| {
         format!(
             "energy grows tenfold and more with each quarter of the run: {all}. Unless something drives it, the steps are not stable: take a smaller \
              time step, or more rounds"
         )
     });
-    loops.chain(growing).collect()
+    loops.chain(growing).chain(advice).collect()
 }
 
 /// A setting as a number if it is one.

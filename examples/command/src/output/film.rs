@@ -234,7 +234,8 @@ impl Film {
             Color::Plain => Vec::new(),
             Color::State(name) => {
                 let field = find(&frame.fields, name)?;
-                self.numbers(|i| run.drawn_number(i as usize, |v| magnitude(field, v as usize)))
+                let magnitude = run.drawn_magnitude(field);
+                self.numbers(|i| magnitude(i as usize))
             }
             Color::Still(_, numbers) => self.numbers(|i| run.drawn_number(i as usize, |v| numbers[v as usize])),
         };

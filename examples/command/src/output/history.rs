@@ -132,12 +132,25 @@ impl History {
         Ok(text.lines().map(numbers).filter(|row: &Vec<f64>| row[0].is_finite()).collect())
     }
 
-    /// Energies that grow without bound: see [`runs_away`].
-    pub(super) fn growing<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = Metric> + 'a {
-        let columns = self.metrics.iter().copied().zip(FIRST..).filter(|([name, _], _)| name.contains("energy"));
-        columns.filter_map(|([name, unit], k)| {
-            let value = runs_away(&rows.iter().map(|row| value(row, k)).collect::<Vec<_>>())?;
-            Some(Metric { name, unit, value })
+    /// What is not as it should be: energies that [run away](runs_away), residuals that [stall](stalls_at), or in meters are no small share of an
+    /// `edge`.
+    pub(super) fn troubles<'a>(
+        &'a self,
+        rows: &'a Rows,
+        edge: impl Fn() -> f64 + 'a,
+    ) -> impl Iterator<Item = Trouble> + 'a {
+        self.metrics.iter().copied().zip(FIRST..).filter_map(move |([name, unit], k)| {
+            let values: Vec<f64> = rows.iter().map(|row| value(row, k)).collect();
+            let of = |value| Metric { name, unit, value };
+            match (name, unit) {
+                ("residual", "m") => {
+                    let share = values.last()? / edge();
+                    (share > FAR).then_some(Trouble::Unsolved(of(*values.last()?), share))
+                }
+                ("residual", _) => stalls_at(&values).map(|value| Trouble::Stalls(of(value))),
+                _ if name.contains("energy") => runs_away(&values).map(|value| Trouble::Grows(of(value))),
+                _ => None,
+            }
         })
     }
 
@@ -172,6 +185,20 @@ impl History {
     }
 }
 
+/// What is not as it should be in what was measured, with its last value.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// An energy that grows without bound.
+    Grows(Metric),
+    /// A residual that falls no further.
+    Stalls(Metric),
+    /// A residual that is how far another sweep would move a vertex, and what share of an edge that is.
+    Unsolved(Metric, f64),
+}
+
+/// The share of an edge by which another sweep may move a vertex.
+const FAR: f64 = 0.01;
+
 /// Rows of the file as numbers.
 pub(super) type Rows = Vec<Vec<f64>>;
 
@@ -191,6 +218,17 @@ fn runs_away(values: &[f64]) -> Option<f64> {
     let quarters = [1, 2, 3, 4].map(|k| values[k * last / 4]);
     let grows = quarters.windows(2).all(|ends| ends[0] > 0.0 && ends[1] >= TENFOLD * ends[0]);
     grows.then_some(quarters[3])
+}
+
+/// The last of some residuals, of which none in the last quarter is a tenth below the least before, unless they have come down to rounding.
+fn stalls_at(values: &[f64]) -> Option<f64> {
+    const FEWEST: usize = 16;
+    /// Over the first that is not 0.
+    const SOLVED: f64 = 1e-10;
+    let (before, quarter) = values.split_at_checked(values.len() * 3 / 4).filter(|_| values.len() >= FEWEST)?;
+    let least = |values: &[f64]| values.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+    let first = values.iter().copied().find(|x| *x > 0.0)?;
+    (least(quarter) > 0.9 * least(before) && least(quarter) > SOLVED * first).then(|| values[values.len() - 1])
 }
 
 /// The unit of columns of loops.
@@ -247,5 +285,20 @@ mod tests {
         assert_eq!(of(&|t| if t == 60.0 { f64::NAN } else { 1.5f64.powf(t) }), None);
         assert_eq!(of(&|t| if t > 50.0 { f64::INFINITY } else { 1.5f64.powf(t) }), Some(f64::INFINITY));
         assert_eq!((runs_away(&[]), runs_away(&[1.0, 1e3, 1e6, 1e9])), (None, None));
+    }
+
+    #[test]
+    fn residuals_that_fall_no_further_stall_and_those_that_are_down_do_not() {
+        let of = |value: &dyn Fn(f64) -> f64| stalls_at(&(0..61).map(|i| value(f64::from(i))).collect::<Vec<_>>());
+        assert_eq!(of(&|i| (-0.1 * i).exp()), None);
+        // It swings about a value from a third of the run on.
+        let swings = |i: f64| (-0.3 * i.min(20.0)).exp() * (1.0 + 0.05 * i.sin());
+        assert_eq!(of(&swings), Some(swings(60.0)));
+        // Down to rounding; from nothing; slowly.
+        assert_eq!(of(&|i| (-i).exp().max(1e-16)), None);
+        assert_eq!(of(&|_| 0.0), None);
+        assert_eq!(of(&|i| 1.0 / (1.0 + i)), None);
+        assert_eq!(of(&|i| if i == 0.0 { 0.0 } else { 1.0 }), Some(1.0));
+        assert_eq!(stalls_at(&[1.0; 15]), None);
     }
 }

@@ -37,9 +37,10 @@ use film::Film;
 pub(crate) use film::scale;
 use frame::{Frame, Moment};
 use history::History;
+pub use history::Trouble;
 use lock::Lock;
 use meshweft::{Checkpoint, Metric};
-use meshweft_mesh::{Field, io};
+use meshweft_mesh::{Field, io, mean_edge_length};
 use serde::{Deserialize, Serialize};
 use series::Series;
 use std::path::{Path, PathBuf};
@@ -110,8 +111,8 @@ pub struct Files {
     pub saving_s: f64,
     /// Seconds spent on drawing, when it was over.
     pub drawing_s: f64,
-    /// Energies that grow without bound, and what they came to.
-    pub growing: Vec<Metric>,
+    /// What is not as it should be in what was measured.
+    pub troubles: Vec<Trouble>,
 }
 
 /// Checks that a folder can be made and written to, and that no other run writes to it. Leaves nothing behind.
@@ -368,10 +369,11 @@ impl Output {
         let mut paths = self.series.map(Series::into_files).unwrap_or_default();
         paths.extend(self.history.as_ref().map(|history| history.path().to_owned()));
         paths.extend(changes);
-        let mut growing = Vec::new();
+        let mut troubles = Vec::new();
         if let Some(history) = self.history {
             let rows = history.rows()?;
-            growing.extend(history.growing(&rows));
+            let edge = || mean_edge_length(run.mesh(), &run.mesh().edges());
+            troubles.extend(history.troubles(&rows, edge));
             if self.config.pictures && !self.config.pieces {
                 paths.extend(history.draw(self.config.name, &rows)?);
             }
@@ -402,7 +404,7 @@ impl Output {
             state_every: self.config.state_every,
             saving_s: self.spent.as_secs_f64(),
             drawing_s: clock.elapsed().as_secs_f64(),
-            growing,
+            troubles,
         })
     }
 }
@@ -465,6 +467,72 @@ fn remove_earlier(folder: &Path, name: &str, is_kept: impl Fn(&str) -> bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_of_cells_are_of_cells_in_the_series_and_color_pictures() {
+        use crate::{Entry, Example, Info, Look, Options, Settings};
+        use meshweft::{Mesh, Order, Program, Stages, Stars, kernels, stars, vertex};
+        vertex! { pub struct Place<R> { shared height: R, shared mean: R } }
+        stars! { pub Corners[1]; }
+        struct Means;
+        kernels! {
+            for Means: Place;
+            update Take |_, own, around| {
+                Place { mean: around.sum(Corners, |[corner], ()| corner.height) / R::lit(3.0), ..own }
+            };
+        }
+        impl Program for Means {
+            fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
+                vec![vec![[0.0; 3]; mesh.cells().len()]]
+            }
+            fn of_cells(&self) -> Vec<&'static str> {
+                vec!["mean"]
+            }
+            fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
+                let cells = (mesh.points().len() as u32..).zip(mesh.triangles());
+                let links: Vec<[u32; 2]> = cells.flat_map(|(cell, corners)| corners.map(|v| [v, cell])).collect();
+                stars.add_directed(Corners, links.into(), |_| ());
+                Ok(())
+            }
+            fn initial(&self, mesh: &Mesh, v: u32) -> Place<f64> {
+                Place { height: mesh.points().get(v as usize).map_or(0.0, |p| p[0]), mean: 0.0 }
+            }
+            fn step(&self, stages: &mut Stages<Self>) {
+                stages.on(1, |stages| stages.sweep(Take, 1));
+            }
+        }
+        impl Example for Means {
+            const INFO: Info = Info { name: "means", mesh: "sheet:5", steps: 1, ..Info::DEFAULT };
+            fn new(_: &mut Mesh, _: &Settings, _: Order) -> Result<Means> {
+                Ok(Means)
+            }
+            fn look(&self) -> Look {
+                Look { color: Some("mean"), raised: Some(("mean", 1.0)), ..Look::default() }
+            }
+            fn checks() -> Result<Vec<crate::Check>> {
+                Ok(Vec::new())
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (entry, options) =
+            (Entry::of::<Means>(), Options { precision: crate::Precision::F64, ..Options::default() });
+        let mesh = meshweft_mesh::generate::generate("sheet:5", 1).unwrap();
+        let mut run = entry.start(mesh, &Settings::new(&[]), &options).unwrap();
+        let mut output = Output::create(Config::new(folder.path(), "means", 1, &run), &mut run).unwrap();
+        run.step().unwrap();
+        output.save_now(&mut run).unwrap();
+        output.finish(&run, &mut || true).unwrap();
+        let written = io::read(&folder.path().join("means_000001.vtu")).unwrap();
+        let field = run.field("mean").unwrap();
+        assert_eq!((written.cell_field("mean"), written.point_field("mean")), (Some(&field), None));
+        assert!(written.point_field("height").is_some() && folder.path().join("means.png").is_file());
+        // Points are raised by the mean of the cells around them: of a slope, inside of the sheet, by the slope.
+        let center = run.mesh().points().iter().position(|p| p[0] == 0.5 && p[1] == 0.5).unwrap();
+        let raised = run.points(&run.state().unwrap()).unwrap()[center];
+        assert!((raised[2] - 0.5).abs() < 1e-12, "{raised:?}");
+        let drawn = run.at_drawn(field);
+        assert_eq!((drawn.values.len(), drawn.values[center]), (25, raised[2]));
+    }
 
     #[test]
     fn only_files_of_an_earlier_run_are_removed() {
