@@ -13,6 +13,7 @@ use crate::parallel;
 use crate::partners::Partners;
 pub use matrix::Matrix;
 use shape::{Function, Sample, Shape};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +87,8 @@ impl Mesh {
         }
         let shapes = shapes(degree);
         let mut nodes = Nodes { mesh: self, shapes: &shapes, middles: BTreeMap::new(), points: self.points().to_vec() };
-        let mut cut = Cells::new();
+        // Of degree 1 cells stay whole.
+        let mut cut = if degree == 1 { self.cells().clone() } else { Cells::new() };
         // Where the parts of each cell begin.
         let mut starts = Vec::with_capacity(self.cells().len() + 1);
         let mut cells = Patch::empty(dimension, degree);
@@ -95,9 +97,10 @@ impl Mesh {
             group.cells.iter().for_each(|&c| of_cells[c as usize] = Some(g));
         }
         for (c, (kind, corners)) in self.cells().iter().enumerate() {
-            starts.push(cut.len() as u32);
+            starts.push(if degree == 1 { c } else { cut.len() } as u32);
             let own = nodes.of(c, kind, corners)?;
-            for part in &nodes.shape(kind).expect("nodes were found").parts {
+            let parts = nodes.shape(kind).filter(|_| degree > 1).into_iter().flat_map(|shape| &shape.parts);
+            for part in parts {
                 cut.push(kind, &part.iter().map(|&k| own[k as usize]).collect::<Vec<u32>>());
             }
             if kind.dimension() == dimension {
@@ -166,11 +169,14 @@ impl<'a> Nodes<'a> {
     }
 
     /// Those of an element.
-    fn of(&mut self, cell: usize, kind: CellKind, corners: &[u32]) -> Result<Vec<u32>> {
+    fn of<'b>(&mut self, cell: usize, kind: CellKind, corners: &'b [u32]) -> Result<Cow<'b, [u32]>> {
         let Some(shape) = self.shape(kind) else {
             let way_out = "take degree 1, or a mesh without them";
             return Err(Error::Invalid(format!("cell {cell} is a {}, which has no degree 2: {way_out}", kind.name())));
         };
+        if shape.nodes.len() == corners.len() {
+            return Ok(Cow::Borrowed(corners));
+        }
         let mut nodes = corners.to_vec();
         for between in &shape.nodes[corners.len()..] {
             let next = self.points.len() as u32;
@@ -184,7 +190,7 @@ impl<'a> Nodes<'a> {
             }
             nodes.push(node);
         }
-        Ok(nodes)
+        Ok(Cow::Owned(nodes))
     }
 }
 
@@ -293,21 +299,21 @@ impl Elements {
         // Placed anew for each node: what was kept of an element would not be in a cache any more.
         let parts = cells.by_node(
             |_, _: &mut Vec<()>| (),
-            |here, touching, (pairs, around): &mut (Vec<_>, Vec<_>)| {
+            |here, touching, slopes: &mut Sums<[f64; 3]>, (pairs, around): &mut (Vec<_>, Vec<_>)| {
                 let all: f64 = touching.iter().map(|touching| volumes[touching.element]).sum();
-                let others = cells.others(touching, |there| there != here);
-                let mut slopes = vec![[0.0; 3]; others.len()];
                 for &Touching { element, node, .. } in touching {
                     let sloped = cells.sloped(&cells.shape(&shapes, element).at_nodes[node], element);
                     let weight = volumes[element] / all;
                     for (j, &there) in cells.unknowns(element).iter().enumerate().filter(|(_, there)| **there != here) {
                         let (_, slope) = sloped.function(j);
-                        let sum: &mut [f64; 3] = &mut slopes[rank(&others, there)];
-                        sum.iter_mut().zip(slope).for_each(|(sum, slope)| *sum += weight * slope);
+                        let place = slopes.place(there, [0.0; 3]);
+                        slopes.sums[place].iter_mut().zip(slope).for_each(|(sum, slope)| *sum += weight * slope);
                     }
                 }
-                pairs.extend(others.into_iter().map(|there| [there, here]));
-                around.extend(slopes);
+                slopes.drain(|there, slope| {
+                    pairs.push([there, here]);
+                    around.push(slope);
+                });
             },
         );
         let (pairs, slopes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -325,13 +331,49 @@ impl Elements {
     }
 }
 
-/// The place of a node among some that ascend: as many are before it. Unlike a search it has nothing to guess.
-fn rank(ascending: &[u32], node: u32) -> usize {
-    ascending.iter().map(|&other| u32::from(other < node)).sum::<u32>() as usize
+/// Sums by node, in the order in which nodes have come.
+struct Sums<T> {
+    nodes: Vec<u32>,
+    sums: Vec<T>,
+    /// Scratch space: places by ascending nodes.
+    order: Vec<u32>,
+}
+
+impl<T> Default for Sums<T> {
+    fn default() -> Sums<T> {
+        Sums { nodes: Vec::new(), sums: Vec::new(), order: Vec::new() }
+    }
+}
+
+impl<T: Copy> Sums<T> {
+    /// The place of the sum of a node, from zero if it is new.
+    fn place(&mut self, node: u32, zero: T) -> usize {
+        // Of few all are looked at: a search has to guess when it ends.
+        let found: u32 = self.nodes.iter().zip(1..).map(|(&other, place)| if other == node { place } else { 0 }).sum();
+        if found > 0 {
+            return found as usize - 1;
+        }
+        self.nodes.push(node);
+        self.sums.push(zero);
+        self.nodes.len() - 1
+    }
+
+    /// Calls `each` with nodes, ascending, and their sums, and forgets them.
+    fn drain(&mut self, mut each: impl FnMut(u32, T)) {
+        self.order.clear();
+        self.order.extend(0..self.nodes.len() as u32);
+        self.order.sort_unstable_by_key(|&k| self.nodes[k as usize]);
+        self.order.iter().for_each(|&k| each(self.nodes[k as usize], self.sums[k as usize]));
+        self.nodes.clear();
+        self.sums.clear();
+    }
 }
 
 /// So many nodes at least are worked on together, so that few elements are placed for two of their ranges.
 const WIDTH: usize = 1 << 12;
+
+/// The most nodes of an element: those of a hex of degree 2.
+const MOST_NODES: usize = 27;
 
 /// Rows of a matrix: pairs, their blocks, and blocks on the diagonal.
 type Rows<const N: usize> = (Vec<[u32; 2]>, Vec<[[f64; N]; N]>, Vec<[[f64; N]; N]>);
@@ -522,10 +564,10 @@ impl Patch {
 
     /// What `each` adds for a node and the elements that have it, ascending: for some nodes after the other. `prepare`: what it takes of an
     /// element, once for those.
-    fn by_node<T: Send, R: Default + Send>(
+    fn by_node<T: Send, S: Default, R: Default + Send>(
         &self,
         prepare: impl Fn(usize, &mut Vec<T>) + Sync,
-        each: impl Fn(u32, &[Touching<T>], &mut R) + Sync,
+        each: impl Fn(u32, &[Touching<T>], &mut S, &mut R) + Sync,
     ) -> Vec<R> {
         let incidence = Incidence::with_width(WIDTH, self.points.len(), self.len(), |e| self.unknowns(e));
         let scratch = || (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -554,30 +596,17 @@ impl Patch {
                 }
             }
             let mut touching = Vec::new();
-            let mut made = R::default();
+            let (mut sums, mut made) = (S::default(), R::default());
             for (v, place) in range.zip(0..) {
                 touching.clear();
                 touching.extend(places[starts[place]..starts[place + 1]].iter().map(|&(number, node)| {
                     let (element, own): &(usize, Range<usize>) = &here[number];
                     Touching { element: *element, node, prepared: &prepared[own.clone()] }
                 }));
-                each(v, &touching, &mut made);
+                each(v, &touching, &mut sums, &mut made);
             }
             made
         })
-    }
-
-    /// Nodes of elements, ascending.
-    fn others<T>(&self, elements: &[Touching<T>], is_one: impl Fn(u32) -> bool) -> Vec<u32> {
-        let mut others: Vec<u32> = elements
-            .iter()
-            .flat_map(|touching| self.unknowns(touching.element))
-            .copied()
-            .filter(|&v| is_one(v))
-            .collect();
-        others.sort_unstable();
-        others.dedup();
-        others
     }
 
     /// The matrix of `∫ form(slopes of one node, slopes of another)`, 1/m each. Swapping both must transpose what `form` returns, to the last bit
@@ -607,25 +636,32 @@ impl Patch {
         let place = |e, placed: &mut Vec<_>| {
             placed.extend(samples(self.shape(&shapes, e)).iter().map(|sample| self.sloped(sample, e)))
         };
-        let parts = self.by_node(place, |here, touching, (pairs, blocks, diagonals): &mut Rows<N>| {
-            let others = self.others(touching, |there| there > here);
-            let (mut diagonal, mut row) = ([[0.0; N]; N], vec![[[0.0; N]; N]; others.len()]);
-            for &Touching { element, node, prepared } in touching {
-                for sloped in prepared {
-                    let placed = &sloped.placed;
-                    let (at, weight) = (self.at(element, placed), placed.sample.weight * placed.stretch.abs());
-                    let own = sloped.function(node);
-                    for (j, &there) in self.unknowns(element).iter().enumerate().filter(|(_, there)| **there >= here) {
-                        let block = block(&at, &own, &sloped.function(j));
-                        let sum = if there == here { &mut diagonal } else { &mut row[rank(&others, there)] };
-                        add(sum, weight, block);
+        let parts =
+            self.by_node(place, |here, touching, row: &mut Sums<_>, (pairs, blocks, diagonals): &mut Rows<N>| {
+                let zero = [[0.0; N]; N];
+                let mut diagonal = zero;
+                let mut places = [0; MOST_NODES];
+                for &Touching { element, node, prepared } in touching {
+                    let nodes = self.unknowns(element);
+                    for (place, &there) in places.iter_mut().zip(nodes).filter(|(_, there)| **there > here) {
+                        *place = row.place(there, zero);
+                    }
+                    for sloped in prepared {
+                        let placed = &sloped.placed;
+                        let (at, weight) = (self.at(element, placed), placed.sample.weight * placed.stretch.abs());
+                        let own = sloped.function(node);
+                        for (j, &there) in nodes.iter().enumerate().filter(|(_, there)| **there >= here) {
+                            let block = block(&at, &own, &sloped.function(j));
+                            add(if there == here { &mut diagonal } else { &mut row.sums[places[j]] }, weight, block);
+                        }
                     }
                 }
-            }
-            pairs.extend(others.iter().map(|&there| [here, there]));
-            blocks.extend(row);
-            diagonals.push(diagonal);
-        });
+                row.drain(|there, block| {
+                    pairs.push([here, there]);
+                    blocks.push(block);
+                });
+                diagonals.push(diagonal);
+            });
         let (pairs, blocks, diagonal): (Vec<_>, Vec<_>, Vec<_>) = parts.into_iter().collect();
         Matrix { pairs: parallel::concat(pairs), blocks: blocks.concat(), diagonal: diagonal.concat() }
     }
@@ -645,7 +681,7 @@ impl Patch {
                 }
             }
         };
-        let parts = self.by_node(prepare, |_, touching, loads: &mut Vec<[f64; N]>| {
+        let parts = self.by_node(prepare, |_, touching, (): &mut (), loads: &mut Vec<[f64; N]>| {
             loads.push(touching.iter().fold([0.0; N], |mut load, Touching { node, prepared, .. }| {
                 load.iter_mut().zip(prepared[*node]).for_each(|(load, x)| *load += x);
                 load

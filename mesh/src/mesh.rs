@@ -3,8 +3,8 @@
 use crate::cell::{CellKind, Cells};
 use crate::edges;
 use crate::error::{Error, Result, shown_name};
+use crate::incidence::Incidence;
 use crate::parallel;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -381,11 +381,11 @@ impl Mesh {
         let owners: Vec<u32> = owners.into_iter().map(|(c, _)| c as u32).collect();
         let point_fields = self.point_fields.iter().map(|field| field.of(&kept)).collect();
         let cell_fields = self.cell_fields.iter().map(|field| field.of(&owners)).collect();
-        let mut known: Vec<([u32; 4], u32)> = facets.iter().map(|facet| key(facet)).zip(0..).collect();
+        let mut known: Vec<([u32; 4], u32)> = facets.iter().map(|facet| key(facet.iter().copied())).zip(0..).collect();
         known.sort_unstable();
         let group = |group: &Group| {
             let places = group.cells.iter().filter_map(|&c| {
-                let key = key(self.cells.corners(c as usize));
+                let key = key(self.cells.corners(c as usize).iter().copied());
                 known.binary_search_by_key(&key, |facet| facet.0).ok().map(|k| known[k].1)
             });
             let mut cells: Vec<u32> = places.collect();
@@ -436,21 +436,32 @@ impl Mesh {
 
     /// Facets that only one cell of the highest dimension has, as cell and number of the facet, by ascending corners.
     pub(crate) fn boundary_facets(&self) -> Vec<(usize, u8)> {
-        let dimension = self.dimension();
-        let mut facets: Vec<([u32; 4], usize, u8)> = Vec::new();
-        for (c, (kind, _)) in self.cells.iter().enumerate().filter(|(_, (k, _))| k.dimension() == dimension) {
-            let numbers = 0..kind.facets().len() as u8;
-            facets.extend(numbers.map(|f| (key(&self.facet((c, f))), c, f)));
-        }
-        facets.par_sort_unstable();
-        let single = facets.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 1);
-        single.map(|twins| (twins[0].1, twins[0].2)).collect()
+        let (dimension, cells) = (self.dimension(), &self.cells);
+        let incidence = Incidence::new(self.points.len(), cells.len(), |c| cells.corners(c));
+        // Those of a range are the facets of which the first corner is in it.
+        let parts = incidence.by_range(Vec::new, |facets: &mut Vec<([u32; 4], u32, u8)>, range, touching| {
+            facets.clear();
+            touching.for_each(|c| {
+                let kind = cells.kind(c);
+                let numbers = 0..if kind.dimension() == dimension { kind.facets().len() as u8 } else { 0 };
+                let own = numbers.map(|f| (key(self.corners((c, f))), c as u32, f));
+                facets.extend(own.filter(|(key, ..)| range.contains(&key[0])));
+            });
+            facets.sort_unstable();
+            let single = facets.chunk_by(|a, b| a.0 == b.0).filter(|twins| twins.len() == 1);
+            single.map(|twins| (twins[0].1 as usize, twins[0].2)).collect()
+        });
+        parallel::concat(parts)
     }
 
     /// The corners of a facet of a cell.
-    pub(crate) fn facet(&self, (c, f): (usize, u8)) -> Vec<u32> {
+    pub(crate) fn facet(&self, facet: (usize, u8)) -> Vec<u32> {
+        self.corners(facet).collect()
+    }
+
+    fn corners(&self, (c, f): (usize, u8)) -> impl Iterator<Item = u32> {
         let corners = self.cells.corners(c);
-        self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize]).collect()
+        self.cells.kind(c).facets()[f as usize].iter().map(|&k| corners[k as usize])
     }
 
     /// Unique edges of the cells, shape [edges × 2], the smaller id first, ascending. Cost O(points + cells), in parallel.
@@ -528,9 +539,9 @@ fn insert(fields: &mut Vec<Field>, field: Field, count: usize, what: &str) -> Re
 }
 
 /// The corners of a facet in ascending order, whatever the way round; `u32::MAX` pads.
-fn key(facet: &[u32]) -> [u32; 4] {
+fn key(facet: impl Iterator<Item = u32>) -> [u32; 4] {
     let mut key = [u32::MAX; 4];
-    key[..facet.len()].copy_from_slice(facet);
+    facet.zip(&mut key).for_each(|(v, slot)| *slot = v);
     key.sort_unstable();
     key
 }
