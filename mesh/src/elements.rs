@@ -14,7 +14,7 @@ use crate::partners::Partners;
 pub use matrix::Matrix;
 use shape::{Function, Sample, Shape};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -213,7 +213,8 @@ impl Elements {
 
     /// Makes two sides of the boundary one: nodes of the second *follow* those of the first, each where it is but for the way between the sides. In
     /// matrices and loads a node that follows has nothing, as one without elements; the other has what is around both. `first` and `second`: whether
-    /// a face of the boundary is on that side, by its middle. Other sides may be one already. Cost O(nodes of all elements).
+    /// a face of the boundary is on that side, by its middle. Other sides may be one already. Cost O(nodes of all elements), and for each node of a side
+    /// as many as are level with it.
     ///
     /// # Errors
     /// Sides that are not the same but for a way between them, or have no face; a node that is on both.
@@ -263,8 +264,23 @@ impl Elements {
             }
             v
         };
-        for (&v, partner) in near.keys().zip(of_first) {
-            let [lead, follower] = [v, far[partner]].map(|v| root(&leads, v));
+        let partners: BTreeMap<u32, u32> = near.keys().zip(of_first).map(|(&v, partner)| (far[partner], v)).collect();
+        let faces = |is_there: &dyn Fn(&At) -> bool| -> BTreeSet<Vec<u32>> {
+            let faces = (0..rim.len()).filter(|&e| is_there(&middles[e])).map(|e| {
+                let mut corners: Vec<u32> = rim.nodes(e)[..rim.kinds[e].corners()].to_vec();
+                corners.iter_mut().for_each(|v| *v = partners.get(v).copied().unwrap_or(*v));
+                corners.sort_unstable();
+                corners
+            });
+            faces.collect()
+        };
+        if let Some(face) = faces(&first).symmetric_difference(&faces(&second)).next() {
+            return Err(Error::Invalid(format!(
+                "sides that are one have the same faces: between the points {face:?} only one of them has one"
+            )));
+        }
+        for (far, &v) in &partners {
+            let [lead, follower] = [v, *far].map(|v| root(&leads, v));
             leads[follower as usize] = lead;
         }
         leads = (0..points.len() as u32).map(|v| root(&leads, v)).collect();
@@ -348,7 +364,7 @@ impl<T> Default for Sums<T> {
 impl<T: Copy> Sums<T> {
     /// The place of the sum of a node, from zero if it is new.
     fn place(&mut self, node: u32, zero: T) -> usize {
-        // Of few all are looked at: a search has to guess when it ends.
+        // There are few: to look at all is quicker than a search, whose end cannot be foreseen.
         let found: u32 = self.nodes.iter().zip(1..).map(|(&other, place)| if other == node { place } else { 0 }).sum();
         if found > 0 {
             return found as usize - 1;

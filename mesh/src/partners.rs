@@ -14,7 +14,8 @@ pub(crate) struct Partners {
 }
 
 impl Partners {
-    /// `sizes`: of what is at each place of the first side. Cost O(places × log).
+    /// `sizes`: of what is at each place of the first side. Cost O(places × log), and for each place as
+    /// many as are level with it.
     ///
     /// # Errors
     /// Sides that are not the same but for a way between them, or have no place.

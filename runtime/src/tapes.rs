@@ -47,7 +47,7 @@ mod wire;
 use crate::engine::Table;
 use crate::error::{Error, Result};
 use crate::names::lasting;
-use crate::number::{Kind, Number, Part};
+use crate::number::{Kind, Number, Part, Precision};
 use crate::program::{
     AnyProgram, Around, Combine, Fields, Found, KernelId, Named, Records, StageList, StarPlan, Stars,
 };
@@ -349,6 +349,13 @@ impl TapeProgram {
             ("marks of vertices that are fixed", self.fixed.len(), if self.fixed.is_empty() { 0 } else { vertices }),
             ("globals at the start", self.start.len(), if self.start.is_empty() { 0 } else { count(&self.globals) }),
         ];
+        let kinds = Fields(self.parameters.clone()).kinds();
+        if let Some(place) = self.time_parameter.filter(|&place| kinds.get(place) != Some(&Kind::Real)) {
+            let count = kinds.len();
+            return Err(Error::Invalid(format!(
+                "the time step is number {place} of the parameters, of which there are {count}, and that is no real"
+            )));
+        }
         if let Some((what, given, wanted)) = lengths.into_iter().find(|(_, given, wanted)| given != wanted) {
             return Err(Error::Invalid(format!("{given} {what} were given, {wanted} are needed")));
         }
@@ -413,7 +420,8 @@ impl<T: Number> AnyProgram<T> for TapeProgram {
 
     fn set_time_step(&mut self, dt: f64) -> bool {
         // What kernels know of it is in parameters, which else look like all others.
-        let Some(value) = self.time_parameter.and_then(|place| self.values.get_mut(place)) else { return false };
+        let place = self.time_parameter.filter(|_| T::PRECISION != Precision::I32);
+        let Some(value) = place.and_then(|place| self.values.get_mut(place)) else { return false };
         (*value, self.time_step) = (dt, dt);
         true
     }

@@ -51,8 +51,9 @@ impl Oracle {
             let Some(at) = (0..gpu.len()).max_by(|&i, &j| gpu[i].total_cmp(&gpu[j])) else { continue };
             ensure!(
                 gpu[at] <= bound,
-                "{} of vertex {} is off by {:e} after step {}: more than {bound:e}",
+                "{} of {} {} is off by {:e} after step {}: more than {bound:e}",
                 part.name,
+                if simulation.is_of_cells(&part.name) { "cell" } else { "vertex" },
                 at / part.components,
                 gpu[at],
                 simulation.steps()

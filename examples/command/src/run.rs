@@ -232,7 +232,9 @@ impl Run {
         if let Some((name, by)) = look.raised {
             let field = find(fields, name)?;
             let height = self.drawn_magnitude(field);
-            points.iter_mut().enumerate().for_each(|(i, p)| p[2] += by * height(i));
+            // A point without cells has no mean of theirs.
+            let heights = (0..points.len()).map(|i| Some(height(i)).filter(|height| !height.is_nan()).unwrap_or(0.0));
+            points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += by * height);
         }
         Ok(points)
     }

@@ -204,3 +204,36 @@ fn disk() -> Result<f64> {
     run.step()?;
     Ok(run.metric("largest value")?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_has_the_state_of_what_it_follows() {
+        for (equation, dt) in [(EquationKind::Poisson, 0.0), (EquationKind::Heat, 0.01), (EquationKind::Wave, 0.02)] {
+            let mut mesh = generate("quads:9x7", 1).unwrap();
+            let periodic = [true, false, false];
+            let options = PoissonOptions { equation, dt, periodic, ..PoissonOptions::default() };
+            let source = |at: &meshweft_mesh::At| 5.0 * libm::cos(2.0 * PI * at.place[0] - 1.0);
+            let made = Poisson::with(&mut mesh, &options, source, |_, _| Condition::Value(0.0)).unwrap();
+            // Not the same at both ends.
+            let made = made.starting(&mesh, |p| p[0] + p[1]);
+            let pairs = made.followers.clone();
+            assert_eq!(pairs.len(), 13);
+            let mut run = Simulation::builder(mesh, made).precision::<f64>().build().unwrap();
+            for _ in 0..4 {
+                for field in ["value", "flux", "kept"] {
+                    let meshweft_mesh::Field { components, values, .. } = run.field(field).unwrap();
+                    let of = |v: u32| &values[components * v as usize..][..components];
+                    // What a V-cycle keeps says nothing between steps.
+                    let is_told = field != "kept" || equation == EquationKind::Wave;
+                    let differs = pairs.iter().find(|pair| is_told && of(pair[0]) != of(pair[1]));
+                    assert_eq!(differs, None, "{equation:?} {field}");
+                }
+                run.step().unwrap();
+            }
+            assert!(run.metric("largest flux").unwrap() > 0.1);
+        }
+    }
+}

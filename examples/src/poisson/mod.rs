@@ -234,8 +234,8 @@ impl Poisson {
         let (around, slopes) = elements.mean_slopes();
         let mesh = elements.mesh();
         let levels = Multigrid::scalar(&equation.matrix, mesh.points(), mesh.dimension());
-        let starts = equation.held.iter().map(|held| held[0].unwrap_or(options.start)).collect();
-        Ok(Poisson {
+        let starts = vec![options.start; equation.held.len()];
+        let made = Poisson {
             mass: mass.map(Arc::new),
             starts: Arc::new(starts),
             equation: Arc::new(equation),
@@ -244,7 +244,16 @@ impl Poisson {
             slopes: Arc::new(slopes),
             followers: Arc::new(elements.followers()),
             options: options.clone(),
-        })
+        };
+        Ok(made.held())
+    }
+
+    /// What is held starts as it is held, and what follows as what it follows.
+    fn held(mut self) -> Poisson {
+        let starts = Arc::make_mut(&mut self.starts);
+        starts.iter_mut().zip(&self.equation.held).for_each(|(start, held)| *start = held[0].unwrap_or(*start));
+        self.followers.iter().for_each(|&[lead, follower]| starts[follower as usize] = starts[lead as usize]);
+        self
     }
 
     /// What of values before a step there is in its right-hand side, and in the matrix: the mass over the time step. What is held has none.
@@ -279,11 +288,9 @@ impl Poisson {
     /// Another mesh, of another number of points.
     #[must_use]
     pub fn starting(mut self, nodes: &Mesh, value: impl Fn([f64; 3]) -> f64) -> Poisson {
-        let held = &self.equation.held;
-        assert_eq!(nodes.points().len(), held.len(), "the mesh of the nodes");
-        let starts = nodes.points().iter().zip(held).map(|(place, held)| held[0].unwrap_or_else(|| value(*place)));
-        self.starts = Arc::new(starts.collect());
-        self
+        assert_eq!(nodes.points().len(), self.starts.len(), "the mesh of the nodes");
+        self.starts = Arc::new(nodes.points().iter().map(|place| value(*place)).collect());
+        self.held()
     }
 }
 
@@ -352,6 +359,9 @@ impl Program for Poisson {
                 stages.on(0, |stages| stages.sweep(Load, 1));
             }
             solve(&self.levels, self.options.tolerance, self.options.rounds, stages);
+            if !self.followers.is_empty() {
+                stages.on(0, |stages| stages.sweep(Follow, 1));
+            }
         };
         if self.mass.is_some() {
             stages.on(0, |stages| stages.map(Remember));
@@ -365,12 +375,7 @@ impl Program for Poisson {
             }
             EquationKind::Wave => stages.on(0, |stages| stages.map(Beyond)),
         }
-        stages.on(0, |stages| {
-            if !self.followers.is_empty() {
-                stages.sweep(Follow, 1);
-            }
-            stages.sweep(Flow, 1);
-        });
+        stages.on(0, |stages| stages.sweep(Flow, 1));
     }
 }
 

@@ -236,4 +236,13 @@ fn sides_that_are_one_are_as_any_place_inside() {
     };
     assert!(refused("quads:5x4", [0, 1]).contains("is on both of two sides that are one"));
     assert!(refused("torus:8x6", [0, 0]).contains("these have 0 and 0"));
+    // The same points, and another diagonal.
+    let corner = |v: u32| [f64::from(v & 1), f64::from(v >> 1 & 1), f64::from(v >> 2)];
+    let mut cells = Cells::new();
+    for t in [[0, 3, 5, 6], [0, 1, 3, 5], [0, 2, 3, 6], [0, 4, 5, 6], [3, 5, 6, 7]] {
+        cells.push(CellKind::Tet, &t);
+    }
+    let mut cube = Mesh::new((0..8).map(corner).collect(), cells).unwrap().elements(1).unwrap();
+    let error = cube.periodic(|face| face.place[0] == 0.0, |face| face.place[0] == 1.0).unwrap_err().to_string();
+    assert!(error.contains("sides that are one have the same faces"), "{error}");
 }

@@ -114,7 +114,7 @@ class Mesh:
 
     @classmethod
     def from_meshio(cls, mesh: Any) -> "Mesh":
-        """A mesh of meshio, with its fields over points. Cells of second order are an error."""
+        """A mesh of meshio, with its fields. Cells of second order are an error."""
         if not hasattr(mesh, "cells") or not hasattr(mesh, "point_data"):
             raise MeshError(f"this takes a mesh of meshio, not {type(mesh).__name__}")
         cells: dict[str, list[Any]] = {}
@@ -125,11 +125,15 @@ class Mesh:
         made = cls(mesh.points, **{kind: np.concatenate(all) for kind, all in cells.items()})
         for name, values in mesh.point_data.items():
             made = made.with_field(name, values)
+        for name, values in mesh.cell_data.items():
+            blocks = [(_OF_MESHIO[block.type], own) for block, own in zip(mesh.cells, values)]
+            own = [values for kind in cells for of, values in blocks if of == kind]
+            made = made.with_field(name, np.concatenate(own or [np.zeros(0)]), of_cells=True)
         return made
 
     @classmethod
     def from_pyvista(cls, mesh: Any) -> "Mesh":
-        """A mesh of PyVista, with its fields over points."""
+        """A mesh of PyVista, with its fields."""
         if not hasattr(mesh, "cast_to_unstructured_grid"):
             raise MeshError(f"this takes a mesh of PyVista, not {type(mesh).__name__}")
         mesh = mesh.cast_to_unstructured_grid()
@@ -141,6 +145,10 @@ class Mesh:
         made = cls(np.asarray(mesh.points, dtype=float), **cells)
         for name in mesh.point_data.keys():
             made = made.with_field(name, np.asarray(mesh.point_data[name]))
+        for name in mesh.cell_data.keys():
+            values = np.asarray(mesh.cell_data[name])
+            own = [values[mesh.celltypes == number] for number in mesh.cells_dict]
+            made = made.with_field(name, np.concatenate(own or [values]), of_cells=True)
         return made
 
     def __len__(self) -> int:
@@ -241,7 +249,9 @@ class Mesh:
         meshio = _package("meshio")
         of = {ours: theirs for theirs, ours in _OF_MESHIO.items()}
         cells = [(of[kind], corners) for kind, corners in self.cells.items()]
-        return meshio.Mesh(self.points, cells, point_data=self.fields)
+        numbers_of = self.cell_numbers
+        of_cells = {name: [values[numbers_of[kind]] for kind in self.cells] for name, values in self.cell_fields.items()}
+        return meshio.Mesh(self.points, cells, point_data=self.fields, cell_data=of_cells)
 
     def to_pyvista(self, **fields: Any) -> Any:
         """As a grid of PyVista, with the fields over its points and those given, and the fields over its cells."""

@@ -553,8 +553,9 @@ class Stages:
     def on(self, part: int) -> ContextManager[None]:
         """The stages that are told inside of the `with` update the vertices of one part alone: 0 those of the mesh, then those of `parts`."""
         part = whole(part, 0, 2**32 - 1, f"on part {part!r}", ProgramError)
-        self._list.append({"what": "on", "kernel": 0, "settings": [], "count": part, "repeat": []})
-        return self._inside(self._list[-1]["repeat"])
+        self._loops.append({"what": "on", "kernel": 0, "settings": [], "count": part, "repeat": []})
+        self._list.append(self._loops[-1])
+        return self._inside(self._loops[-1]["repeat"])
 
     def until(self, test: Any, most: int, **settings: float) -> ContextManager[None]:
         """Repeats the stages that are told inside of the `with` until a test holds, at most so many times. The test comes first."""
@@ -644,7 +645,7 @@ class Program:
         return {}
 
     def fixed(self, mesh: Mesh) -> Any:
-        """Which vertices keep their state, whatever the kernels say: an array of truths, or None."""
+        """Which vertices keep their state, whatever the kernels say: an array of truths over those of the mesh, or of all parts, or None."""
         return None
 
     def parts(self, mesh: Mesh) -> Sequence[Any]:
@@ -673,15 +674,15 @@ class Program:
             return None
         first = 0
         for parameter in self._declared.parameters:
-            if parameter.name == self.time_step and parameter.components == 1:
+            if parameter.name == self.time_step and not parameter.shape and not parameter.is_integer:
                 return first
             first += parameter.components
-        raise ProgramError(f"time_step is {self.time_step!r}, which is no parameter of {type(self).__name__} that is a number")
+        raise ProgramError(f"time_step is {self.time_step!r}, which is no parameter of {type(self).__name__} that is a real number")
 
     def _time_step(self) -> float:
-        if isinstance(self.time_step, str):
-            place = self._time_parameter()
-            return self._values()[0 if place is None else place]
+        place = self._time_parameter()
+        if place is not None:
+            return self._values()[place]
         if type(self.time_step) is float and math.isfinite(self.time_step):
             return self.time_step  # most are: quick
         step = numbers(self.time_step, "time_step", ProgramError)
@@ -694,8 +695,8 @@ class Program:
         declared = self._declared
         stages = Stages(self)
         self.step(stages)
-        if any(not loop["repeat"] for loop in stages._loops):
-            raise ProgramError(f"until repeats nothing in {type(self).__name__}.step: write `with stages.until(...):` and stages inside of it")
+        for what in [loop["what"] for loop in stages._loops if not loop["repeat"]]:
+            raise ProgramError(f"{what} has no stages in {type(self).__name__}.step: write `with stages.{what}(...):` and stages inside of it")
         kernels = []
         for kernel in declared.kernels:
             kernels.append(
@@ -710,13 +711,13 @@ class Program:
         parts = [_places(points, f"part {number} of {type(self).__name__}") for number, points in enumerate(self.parts(mesh), 1)]
         total = len(mesh) + sum(len(points) // 3 for points in parts)
         try:
-            fixed = self.fixed(mesh)
-            fixed = np.zeros(0, bool) if fixed is None else np.asarray(fixed, bool)
-            if fixed.shape == (len(mesh),) != (total,):
-                fixed = np.concatenate([fixed, np.zeros(total - len(mesh), bool)])
-            fixed = fixed if fixed.shape == (0,) else np.ascontiguousarray(np.broadcast_to(fixed, total))
+            given = self.fixed(mesh)
+            fixed = np.zeros(0 if given is None else total, bool)
+            if given is not None:
+                own = fixed if np.shape(given) == (total,) else fixed[: len(mesh)]
+                own[:] = np.broadcast_to(np.asarray(given), len(own))
         except ValueError:
-            raise ProgramError(f"fixed has shape ({len(mesh)},), a truth for each vertex, not {np.shape(fixed)}") from None
+            raise ProgramError(f"fixed has shape ({len(mesh)},), a truth for each vertex, not {np.shape(given)}") from None
         return {
             "name": f"{type(self).__module__}.{type(self).__qualname__}",
             "shared": [part.part() for part in declared.shared],
@@ -746,8 +747,8 @@ class Program:
 
         def column(part: Declaration) -> Any:
             first, count = (len(mesh), len(beside[0]) // 3) if part.is_of_cells and beside else (0, len(mesh))
-            value = given.get(part.name, 0.0)
-            if np.shape(value) in ((), part.shape, (total, *part.shape)):
+            value = numbers(given.get(part.name, 0.0), part.name, ProgramError)
+            if value.shape in ((), part.shape, (total, *part.shape)):
                 return rows(part, value, total, "vertices")
             own = rows(part, value, count, "cells" if first else "vertices")
             return np.concatenate([np.zeros((first, own.shape[1])), own, np.zeros((total - first - count, own.shape[1]))])

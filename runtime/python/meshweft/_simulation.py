@@ -17,7 +17,7 @@ import numpy as np
 from . import _meshweft
 from ._mesh import Mesh, numbers, whole
 from ._meshweft import Error, ProgramError
-from ._program import Declaration, Program
+from ._program import Program
 
 
 class Metric(NamedTuple):
@@ -152,6 +152,7 @@ class Simulation:
     def _start(self, core: Any, mesh: Mesh, program: Program | None, name: str) -> None:
         self._core, self.mesh, self.program, self._name = core, mesh, program, name
         self._known = self._parameters()
+        self._time_parameter = None if program is None else program._time_parameter()
 
     @classmethod
     def _of_example(cls, core: Any, name: str) -> "Simulation":
@@ -165,6 +166,8 @@ class Simulation:
     def _tell_parameters(self) -> None:
         parameters = self._parameters()
         if parameters != self._known:
+            if self.program is not None and self.program._time_parameter() != self._time_parameter:
+                raise ProgramError("time_step names the same parameter all along, or none: build another simulation")
             self._core.set_parameters(*parameters)
             self._known = parameters
 
@@ -254,19 +257,12 @@ class Simulation:
         """Names of the fields of the state."""
         return [name for name, _, _ in self._core.fields()]
 
-    def _declared(self, name: str) -> Declaration | None:
-        declared = [] if self.program is None else [*self.program._declared.shared, *self.program._declared.private]
-        return next((part for part in declared if part.name == name), None)
-
     def _shape(self, name: str, components: int) -> tuple[int, ...]:
-        part = self._declared(name)
-        if part is not None:
-            return part.shape
+        declared = [] if self.program is None else [*self.program._declared.shared, *self.program._declared.private]
+        for part in declared:
+            if part.name == name:
+                return part.shape
         return () if components == 1 else (components,)
-
-    def _is_of_cells(self, name: str) -> bool:
-        part = self._declared(name)
-        return part is not None and part.is_of_cells
 
     def __getitem__(self, name: str) -> Any:
         """A field, shape (vertices, ...), in the order of the mesh's vertices; (cells, ...) of a field of cells. A copy."""
@@ -284,7 +280,7 @@ class Simulation:
         shape = self._shape(name, components)
         is_integer = {part: is_integer for part, _, is_integer in self._core.fields()}[name]
         array = numbers(values, name, Error)
-        count = self.mesh._mesh.cell_count() if self._is_of_cells(name) else len(self.mesh)
+        count = self.mesh._mesh.cell_count() if self._core.is_of_cells(name) else len(self.mesh)
         try:
             array = np.broadcast_to(array, (count, *shape))
         except ValueError:
@@ -339,7 +335,7 @@ class Simulation:
 
     def _moved(self, positions: str | None) -> tuple[Mesh, dict[str, Any]]:
         fields = {name: self[name] for name in self.fields}
-        if positions is None and "position" in fields:
+        if positions is None and "position" in fields and not self._core.is_of_cells("position"):
             positions = "position"
         mesh = self.mesh
         if positions is not None:
@@ -351,7 +347,7 @@ class Simulation:
             mesh = Mesh._of(mesh._mesh.with_points(np.ascontiguousarray(points).reshape(-1)))
         flat = {name: values.reshape(len(values), -1) for name, values in fields.items()}
         flat = {name: values[:, 0] if values.shape[1] == 1 else values for name, values in flat.items()}
-        for name in [name for name in flat if self._is_of_cells(name)]:
+        for name in [name for name in flat if self._core.is_of_cells(name)]:
             mesh = mesh.with_field(name, flat.pop(name), of_cells=True)
         return mesh, flat
 

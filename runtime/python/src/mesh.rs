@@ -161,10 +161,15 @@ impl Mesh {
         Ok(Mesh { mesh: Arc::new(mesh) })
     }
 
-    /// The same cells between points elsewhere, shape (n, 3).
+    /// The same mesh with its points elsewhere, shape (n, 3); where its vertices stand for cells, they are points alone then.
     fn with_points(&self, points: PyReadonlyArray1<'_, f64>) -> PyResult<Mesh> {
         let points = points.as_array().to_vec().as_chunks().0.to_vec();
-        Ok(Mesh { mesh: Arc::new(mesh::Mesh::new(points, self.mesh.cells().clone()).map_err(error::mesh)?) })
+        let mut mesh = match self.mesh.primal() {
+            Some(_) => mesh::Mesh::new(Vec::clone(&points), self.mesh.cells().clone()).map_err(error::mesh)?,
+            None => (*self.mesh).clone(),
+        };
+        mesh.set_points(points).map_err(error::mesh)?;
+        Ok(Mesh { mesh: Arc::new(mesh) })
     }
 
     fn boundary<'py>(&self, python: Python<'py>) -> Bound<'py, PyArray1<bool>> {

@@ -278,6 +278,10 @@ impl Simulation {
         Ok((field.components, values))
     }
 
+    fn is_of_cells(&self, python: Python<'_>, name: &str) -> bool {
+        self.with(python, |simulation| simulation.is_of_cells(name))
+    }
+
     fn set_field(&self, python: Python<'_>, name: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         let values = values.as_array().to_vec();
         self.with(python, |simulation| simulation.set_field(name, &values)).map_err(raised)

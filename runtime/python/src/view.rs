@@ -53,7 +53,9 @@ impl Watch {
             .map_err(|error| Error::new_err(error.to_string()))?;
         let simulation = shared.lock();
         let state = simulation.fields();
-        let positions = state.iter().find(|part| part.name == "position" && part.components == 3);
+        let positions = state
+            .iter()
+            .find(|part| part.name == "position" && part.components == 3 && !simulation.is_of_cells(&part.name));
         let is_of_mesh = |field: &Field| state.iter().all(|part| part.name != field.name);
         let watch = Watch {
             url: view.url().to_string(),

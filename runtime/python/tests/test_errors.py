@@ -220,7 +220,7 @@ def test_stages_take_kernels_of_their_kind(words, step):
 def test_loops_of_stages_hold_some():
     held = meshweft.test(lambda p: p.globals.g > 1)
     for step in (lambda self, stages: stages.until(self.held, 3), lambda self, stages: stages.until(self.held, 3).__enter__()):
-        fails("until repeats nothing in Program.step: write `with stages.until(...):`", step=step, held=held)
+        fails("until has no stages in Program.step: write `with stages.until(...):`", step=step, held=held)
     twice = lambda self, stages: stages.until(self.kernel, 3)
     fails("until takes kernels made by @meshweft.test", step=twice, line=line_of(twice))
 

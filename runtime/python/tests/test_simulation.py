@@ -432,6 +432,14 @@ def test_steps_end_at_a_time_and_last_as_long_as_they_say():
     assert (sim.time, sim.steps) == (0.25, 3) and np.allclose(sim["height"], -0.25)
     sim.step_until(0.2)
     assert sim.steps == 3, "it is there"
+    # Sums that are rounded end where they should, and no step of next to no time is taken.
+    for time, steps in ((0.3, 3), (1.0, 10)):
+        sim = meshweft.Simulation("chain:3", Whole(), precision="f64")
+        sim.step_until(time)
+        assert (sim.time, sim.steps) == (time, steps)
+    sim.program.time_step = 0.5
+    with pytest.raises(meshweft.ProgramError, match="names the same parameter all along"):
+        sim.step()
     for time in (float("nan"), float("inf")):
         with pytest.raises(meshweft.Error, match="a time is finite"):
             sim.step_until(time)
@@ -454,6 +462,9 @@ def test_what_parts_say_is_checked():
             stages.sweep(self.take)
 
     assert "stages are told for part 3, but there are 3: 0 is the mesh" in refused(step=step)
+    assert "on has no stages in Wrong.step: write `with stages.on(...):`" in refused(step=lambda self, stages: stages.on(1))
+    assert "fixed has shape (9,), a truth for each vertex, not (0,)" in refused(fixed=lambda self, mesh: [])
+    assert "height is made of numbers" in refused(initial=lambda self, mesh: {"height": [[1], [1, 2]]})
     assert "on part -1: a whole number" in refused(step=lambda self, stages: stages.on(-1))
     assert "no global dt" in refused(step=lambda self, stages: stages.lasts("dt"))
 

@@ -119,7 +119,8 @@ impl<T: Number> Core<T> {
     }
 
     fn refuse(&self, name: &str, vertex: u32, value: f64) -> Error {
-        Error::Invalid(format!("{name} of vertex {vertex} would be {value:?}, which is not a finite {}", T::NAME))
+        let of = if self.is_of_cells(name) { "cell" } else { "vertex" };
+        Error::Invalid(format!("{name} of {of} {vertex} would be {value:?}, which is not a finite {}", T::NAME))
     }
 
     fn check_len(&self, (part, rows): (&Part, &Range<u32>), given: usize) -> Result<()> {
@@ -258,11 +259,11 @@ impl<T: Number> AnySimulation for Core<T> {
         let (dt, left) = (self.program.time_step(), time - self.clock.time);
         // What is all but whole stays whole: times are sums that are rounded.
         let is_short = left > 0.0 && left < dt * (1.0 - ROUNDING);
-        if !is_short || !self.program.set_time_step(left) {
-            return self.step();
-        }
+        let is_shortened = is_short && self.program.set_time_step(left);
         let result = self.step();
-        self.program.set_time_step(dt);
+        if is_shortened {
+            self.program.set_time_step(dt);
+        }
         result?;
         if (self.clock.time - time).abs() <= dt * ROUNDING {
             self.clock.time = time;

@@ -59,6 +59,11 @@ pub(super) fn rows(of_cells: &[String], mesh: &Mesh, fields: &[Part], starts: &[
         let known: Vec<&str> = fields.iter().map(|part| &part.name[..]).collect();
         return Err(Error::Program(format!("`of_cells` names field {name:?}, which is none of {}", known.join(", "))));
     }
+    if let Some(name) = of_cells.first().filter(|_| mesh.primal().is_some()) {
+        return Err(Error::Program(format!(
+            "field {name} is of cells, but vertices stand for cells here: it is a field like all others"
+        )));
+    }
     if let Some(name) = of_cells.first().filter(|_| own.len() as u32 != cells) {
         return Err(Error::Program(format!(
             "field {name} is of cells, of which the mesh has {cells}, and part 1 has {} vertices: `Program::parts` says one a cell",

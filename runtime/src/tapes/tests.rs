@@ -633,6 +633,8 @@ fn data_has_parts_and_steps_that_last_and_are_shortened() {
     assert!(error.contains("stages are told for part 2, but there are 2"), "{error}");
     let error = refused(|wrong| wrong.step = vec![TapeStage::Lasts { global: 1 }]);
     assert!(error.contains("lasts as long as something says that is no global"), "{error}");
+    let error = refused(|wrong| wrong.time_parameter = Some(1));
+    assert!(error.contains("the time step is number 1 of the parameters, of which there are 1"), "{error}");
     let error = refused(|wrong| wrong.parts.clear());
     assert!(error.contains("3 values of the initial state were given, 2 are needed"), "{error}");
 }

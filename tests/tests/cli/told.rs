@@ -105,7 +105,7 @@ fn an_energy_that_runs_away_is_told_of() {
 }
 
 #[test]
-fn sweeps_that_end_far_from_where_they_lead_to_are_told_of() {
+fn sweeps_that_stop_far_from_the_solution_are_told_of() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let soft = ["run", "softbody", "--mesh", "bar:9x3x3", "--quiet", "--no-pictures", "--out", out];
@@ -113,7 +113,7 @@ fn sweeps_that_end_far_from_where_they_lead_to_are_told_of() {
     let calm = run(&["--steps", "20"]);
     assert!(calm.code == 0 && calm.err.is_empty(), "{}", calm.err);
     let stiff = run(&["--steps", "40", "--set", "young=1e9", "--set", "rounds=1", "--set", "dt=0.02"]);
-    let words = " % of an edge: sweeps end far from where they lead to";
+    let words = " % of an edge: sweeps stop far from the solution";
     assert!(stiff.code == 0 && stiff.err.starts_with("warning: residual is "), "{}", stiff.err);
     assert!(stiff.err.contains(words) && stiff.err.contains("more rounds"), "{}", stiff.err);
 }

@@ -280,11 +280,11 @@ fn warnings(found: &[(&'static str, Iterations)], troubles: &[Trouble]) -> Vec<S
     let advice = troubles.iter().filter_map(|trouble| match trouble {
         Trouble::Grows(_) => None,
         Trouble::Stalls(Metric { name, unit, value }) => Some(format!(
-            "{name} has stalled at {}: it fell no further in the last quarter of the run. Where it must, take shorter steps, or a lower order",
+            "{name} has stalled at {}: it fell no further in the last quarter of the run. If it must, take shorter steps, or a scheme of lower accuracy",
             text::quantity(*value, unit)
         )),
         Trouble::Unsolved(Metric { name, unit, value }, share) => Some(format!(
-            "{name} is {}, {:.0} % of an edge: sweeps end far from where they lead to, so that what is moved looks softer than it is. Take more \
+            "{name} is {}, {:.0} % of an edge: sweeps stop far from the solution, so that things look softer than they are. Take more \
              rounds, or a smaller time step",
             text::quantity(*value, unit),
             100.0 * share

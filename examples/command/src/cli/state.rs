@@ -7,11 +7,11 @@ use meshweft_mesh::{Field, Mesh, generate, io};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The fields of a file that stand for those of a run: of its points, or of its cells where these are what the run computes.
-fn fields<'a>(file: &'a Mesh, run: &Run) -> (&'static str, usize, &'a [Field]) {
-    match run.mesh().primal() {
-        Some(_) => ("cells", file.cells().len(), file.cell_fields()),
-        None => ("points", file.points().len(), file.point_fields()),
+/// The fields of a file that stand for one of a run: of its points, or of its cells where these are what the run computes, or the field is of them.
+fn fields<'a>(file: &'a Mesh, run: &Run, name: &str) -> &'a [Field] {
+    match run.mesh().primal().is_some() || run.is_of_cells(name) {
+        true => file.cell_fields(),
+        false => file.point_fields(),
     }
 }
 
@@ -22,7 +22,10 @@ fn fields<'a>(file: &'a Mesh, run: &Run) -> (&'static str, usize, &'a [Field]) {
 pub(super) fn take(run: &mut Run, path: &Path) -> Result<String> {
     MESH.check_file(&path.to_string_lossy(), path.metadata().map_or(0, |file| file.len()))?;
     let file = io::read(path)?;
-    let (entities, count, given) = fields(&file, run);
+    let (entities, count) = match run.mesh().primal() {
+        Some(_) => ("cells", file.cells().len()),
+        None => ("points", file.points().len()),
+    };
     let expected = run.mesh().points().len();
     if count != expected {
         bail!(
@@ -32,7 +35,8 @@ pub(super) fn take(run: &mut Run, path: &Path) -> Result<String> {
     let (mut taken, mut others) = (Vec::new(), Vec::new());
     let positions = run.look().positions;
     for part in run.fields() {
-        let values = match given.iter().find(|field| field.name == part.name) {
+        let expected = if run.is_of_cells(&part.name) { run.mesh().cells().len() } else { expected };
+        let values = match fields(&file, run, &part.name).iter().find(|field| field.name == part.name) {
             Some(field) => &field.values[..],
             // Where vertices are is where the points of the file are.
             None if positions == Some(&*part.name) => file.points().as_flattened(),
@@ -49,9 +53,10 @@ pub(super) fn take(run: &mut Run, path: &Path) -> Result<String> {
         taken.push(part.name.to_string());
     }
     if taken.is_empty() {
-        let has: Vec<&str> = given.iter().map(|field| &*field.name).collect();
+        let given = file.point_fields().iter().chain(file.cell_fields());
+        let has: Vec<&str> = given.map(|field| &*field.name).collect();
         let has = if has.is_empty() { "none".into() } else { has.join(", ") };
-        bail!("it has no field of this run, which are {}; those of its {entities}: {has}", others.join(", "));
+        bail!("it has no field of this run, which are {}; those of its points and cells: {has}", others.join(", "));
     }
     let rest = if others.is_empty() { String::new() } else { format!("; as at every start: {}", others.join(", ")) };
     Ok(format!("starting from {} of {}{rest}", taken.join(", "), path.display()))
@@ -63,10 +68,10 @@ pub(super) fn note(name: &OsStr, run: &Run) -> Option<String> {
     if generate::find(&name).is_some() {
         return None;
     }
-    let (_, _, given) = fields(run.mesh().primal().unwrap_or(run.mesh()), run);
+    let file = run.mesh().primal().unwrap_or(run.mesh());
     // What the reader of a graph itself has numbered says nothing of a run.
-    let is_told = |name: &&str| *name != "id" && run.fields().iter().any(|part| part.name == *name);
-    let known: Vec<&str> = given.iter().map(|field| &*field.name).filter(is_told).collect();
+    let is_there = |name: &String| name != "id" && fields(file, run, name).iter().any(|field| field.name == *name);
+    let known: Vec<String> = run.fields().into_iter().map(|part| part.name).filter(is_there).collect();
     (!known.is_empty()).then(|| {
         let known = known.join(", ");
         format!(

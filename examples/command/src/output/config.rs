@@ -67,12 +67,12 @@ impl Config {
     /// About 60 frames over the run, and as many of them as states as fit into 64 MiB before they are shrunk, but at least first and last.
     pub fn new(folder: &Path, name: &'static str, steps: u64, run: &Run) -> Config {
         let every = steps.div_ceil(FRAMES).max(1);
-        let numbers: usize = run.fields().iter().map(|part| part.components).sum();
         let (mesh, vertices) = (run.mesh().primal().unwrap_or(run.mesh()), run.mesh().points().len());
+        let places = |name: &str| if run.is_of_cells(name) { mesh.cells().len() } else { vertices };
+        let numbers: usize = run.fields().iter().map(|part| part.components * places(&part.name)).sum();
         let cells = mesh.cells();
         let real = if run.precision() == "f64" { 8 } else { 4 };
-        let bytes =
-            real * (3 * mesh.points().len() + numbers * vertices) + 4 * cells.all_corners().len() + 5 * cells.len();
+        let bytes = real * (3 * mesh.points().len() + numbers) + 4 * cells.all_corners().len() + 5 * cells.len();
         let states = (SERIES_BYTES / (bytes as u64).max(1)).clamp(1, FRAMES);
         let state_every = every * steps.div_ceil(every).div_ceil(states).max(1);
         let folder = folder.to_owned();

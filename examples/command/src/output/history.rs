@@ -137,7 +137,7 @@ impl History {
     pub(super) fn troubles<'a>(
         &'a self,
         rows: &'a Rows,
-        edge: impl Fn() -> f64 + 'a,
+        (edge, precision): (impl Fn() -> f64 + 'a, &'a str),
     ) -> impl Iterator<Item = Trouble> + 'a {
         self.metrics.iter().copied().zip(FIRST..).filter_map(move |([name, unit], k)| {
             let values: Vec<f64> = rows.iter().map(|row| value(row, k)).collect();
@@ -147,7 +147,7 @@ impl History {
                     let share = values.last()? / edge();
                     (share > FAR).then_some(Trouble::Unsolved(of(*values.last()?), share))
                 }
-                ("residual", _) => stalls_at(&values).map(|value| Trouble::Stalls(of(value))),
+                ("residual", _) => stalls_at(&values, precision).map(|value| Trouble::Stalls(of(value))),
                 _ if name.contains("energy") => runs_away(&values).map(|value| Trouble::Grows(of(value))),
                 _ => None,
             }
@@ -220,15 +220,20 @@ fn runs_away(values: &[f64]) -> Option<f64> {
     grows.then_some(quarters[3])
 }
 
-/// The last of some residuals, of which none in the last quarter is a tenth below the least before, unless they have come down to rounding.
-fn stalls_at(values: &[f64]) -> Option<f64> {
+/// The last of some residuals, if those of the last quarter come to no less than nine tenths of the least before, nor those of its second half of
+/// the least of the first, unless they have come down to rounding.
+fn stalls_at(values: &[f64], precision: &str) -> Option<f64> {
     const FEWEST: usize = 16;
-    /// Over the first that is not 0.
-    const SOLVED: f64 = 1e-10;
+    // Over the first that is not 0.
+    let solved = if precision == "f64" { 1e-10 } else { 1e-5 };
     let (before, quarter) = values.split_at_checked(values.len() * 3 / 4).filter(|_| values.len() >= FEWEST)?;
-    let least = |values: &[f64]| values.iter().copied().filter(|x| *x > 0.0).fold(f64::INFINITY, f64::min);
+    let (third, last) = quarter.split_at(quarter.len() / 2);
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let first = values.iter().copied().find(|x| *x > 0.0)?;
-    (least(quarter) > 0.9 * least(before) && least(quarter) > SOLVED * first).then(|| values[values.len() - 1])
+    // It may begin with nothing.
+    let start = before.iter().take_while(|x| **x == 0.0).count();
+    let falls = least(quarter) <= 0.9 * least(&before[start..]) || least(last) <= 0.9 * least(third);
+    (!falls && least(quarter) > solved * first).then(|| values[values.len() - 1])
 }
 
 /// The unit of columns of loops.
@@ -289,7 +294,8 @@ mod tests {
 
     #[test]
     fn residuals_that_fall_no_further_stall_and_those_that_are_down_do_not() {
-        let of = |value: &dyn Fn(f64) -> f64| stalls_at(&(0..61).map(|i| value(f64::from(i))).collect::<Vec<_>>());
+        let values = |value: &dyn Fn(f64) -> f64| (0..61).map(|i| value(f64::from(i))).collect::<Vec<_>>();
+        let of = |value: &dyn Fn(f64) -> f64| stalls_at(&values(value), "f64");
         assert_eq!(of(&|i| (-0.1 * i).exp()), None);
         // It swings about a value from a third of the run on.
         let swings = |i: f64| (-0.3 * i.min(20.0)).exp() * (1.0 + 0.05 * i.sin());
@@ -299,6 +305,11 @@ mod tests {
         assert_eq!(of(&|_| 0.0), None);
         assert_eq!(of(&|i| 1.0 / (1.0 + i)), None);
         assert_eq!(of(&|i| if i == 0.0 { 0.0 } else { 1.0 }), Some(1.0));
-        assert_eq!(stalls_at(&[1.0; 15]), None);
+        assert_eq!(stalls_at(&[1.0; 15], "f64"), None);
+        // Solved to the last bit in the end; up by a change, and falling again; what is rounding depends on the precision.
+        assert_eq!(of(&|i| if i < 40.0 { 1.0 } else { 0.0 }), None);
+        assert_eq!(of(&|i| if i < 45.0 { 1e-6 } else { (-0.1 * (i - 45.0)).exp() }), None);
+        let floor = values(&|i| (-i).exp().max(1e-7));
+        assert_eq!((stalls_at(&floor, "f32"), stalls_at(&floor, "f64")), (None, Some(1e-7)));
     }
 }

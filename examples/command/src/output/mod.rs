@@ -159,6 +159,13 @@ impl Output {
 
     fn begin(config: Config, run: &mut Run, left: Option<&Left>) -> Result<Output> {
         let clock = Instant::now();
+        if let Some(column) = run.table().iter().find(|column| run.is_of_cells(column.field)) {
+            bail!("the table of vertices has a column {}, which is a field of cells", column.field);
+        }
+        let parts = run.fields();
+        if let Some(part) = parts.iter().find(|part| config.pieces && run.is_of_cells(&part.name)) {
+            bail!("field {} is of cells: such a state is written as a whole, without --pieces", part.name);
+        }
         let (folder, name) = (&config.folder, config.name);
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let lock = Lock::take(folder)?;
@@ -373,7 +380,7 @@ impl Output {
         if let Some(history) = self.history {
             let rows = history.rows()?;
             let edge = || mean_edge_length(run.mesh(), &run.mesh().edges());
-            troubles.extend(history.troubles(&rows, edge));
+            troubles.extend(history.troubles(&rows, (edge, run.precision())));
             if self.config.pictures && !self.config.pieces {
                 paths.extend(history.draw(self.config.name, &rows)?);
             }

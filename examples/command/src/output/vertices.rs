@@ -1,7 +1,7 @@
 //! What came out for each vertex, as a CSV file.
 
 use crate::example::{Column, find};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use meshweft_mesh::{Field, Mesh, io};
 use rayon::prelude::*;
 use std::fmt::Write;
@@ -18,12 +18,7 @@ pub(super) fn write(path: &Path, mesh: &Mesh, columns: &[Column], fields: &[Fiel
         Some(ids) => ids.get(v as usize).copied().filter(|_| v >= 0.0).unwrap_or(v),
         None => v,
     };
-    let n = mesh.points().len();
-    let fields = columns.iter().map(|column| {
-        let Field { name, values, .. } = find(fields, column.field)?;
-        ensure!(values.len() >= n, "the table of vertices has a column {name}, which is a field of cells");
-        Ok((column, values))
-    });
+    let fields = columns.iter().map(|column| Ok((column, &find(fields, column.field)?.values)));
     let fields = fields.collect::<Result<Vec<_>>>()?;
     let lines = |first: usize, end: usize| {
         let mut text = String::new();
@@ -41,6 +36,7 @@ pub(super) fn write(path: &Path, mesh: &Mesh, columns: &[Column], fields: &[Fiel
         }
         text
     };
+    let n = mesh.points().len();
     let starts: Vec<usize> = (0..n).step_by(PIECE).collect();
     io::replace(path, |out| {
         let names: Vec<&str> = columns.iter().map(|column| column.field).collect();

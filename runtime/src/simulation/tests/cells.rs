@@ -72,6 +72,9 @@ fn fields_of_cells_are_read_and_written_by_cell() {
     run.set_field("mean", &sums.iter().map(|x| 2.0 * x).collect::<Vec<f64>>()).unwrap();
     assert_eq!(run.vertex(points as u32 + 4).unwrap().mean, 2.0 * sums[4]);
     assert_eq!(run.vertex(4).unwrap().mean, 0.0);
+    let mut wrong = sums.clone();
+    wrong[5] = f64::NAN;
+    says(&run.set_field("mean", &wrong).unwrap_err().to_string(), "mean of cell 5 would be NaN");
     says(
         &run.set_field("mean", &vec![0.0; points]).unwrap_err().to_string(),
         &format!("mean takes {cells} × 1 values"),
@@ -99,6 +102,9 @@ fn fields_of_cells_that_cannot_be_are_refused() {
     says(&refused(&["mean", "flux"], 0), "`of_cells` names field \"flux\", which is none of height, mean, taken");
     says(&refused(&["mean"], 2), "field mean is of cells, of which the mesh has 48, and part 1 has 46 vertices");
     means(&[], 2).unwrap();
+    let dual = generate("sheet:4", 1).unwrap().dual().unwrap().mesh;
+    let error = Simulation::builder(dual, Means(&["mean"], 0)).build().map(drop).unwrap_err().to_string();
+    says(&error, "field mean is of cells, but vertices stand for cells here");
     let folder = tempfile::tempdir().unwrap();
     let error = means(&["mean"], 0).unwrap().write_pieces(folder.path(), "a", &Placement::default()).unwrap_err();
     says(&error.to_string(), "field mean is of cells: such a state is written as a whole, not in pieces");
