@@ -176,7 +176,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Xpbd>(11);
     check::<ShallowWater>(11);
     check::<Airfoil>(10);
-    check::<Poisson>(24);
+    check::<Poisson>(25);
     check::<Elasticity>(20);
     check::<Vibration>(26);
 }
