@@ -14,6 +14,8 @@ extern crate self as meshweft_command; // as the template names it
 pub mod cli;
 mod entry;
 mod example;
+#[cfg(test)]
+mod means;
 mod names;
 mod oracle;
 pub mod output;

@@ -79,3 +79,28 @@ pub(super) fn note(name: &OsStr, run: &Run) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_cells_come_from_the_cells_of_a_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("means.vtu");
+        let mesh = generate::generate("sheet:5", 1).unwrap();
+        let mut first = crate::means::run(mesh.clone());
+        first.step().unwrap();
+        let (height, mean) = (first.field("height").unwrap(), first.field("mean").unwrap());
+        let mut state = mesh.clone();
+        state.set_point_field(height).unwrap();
+        state.set_cell_field(mean.clone()).unwrap();
+        io::write(&path, &state).unwrap();
+        let mut second = crate::means::run(mesh);
+        assert_eq!(note(OsStr::new("means.vtu"), &second), None);
+        assert!(take(&mut second, &path).unwrap().starts_with("starting from height, mean of "));
+        assert_eq!(second.field("mean").unwrap(), mean);
+        let on_state = crate::means::run(io::read(&path).unwrap());
+        assert!(note(OsStr::new("means.vtu"), &on_state).unwrap().contains("is a state, with height, mean:"));
+    }
+}

@@ -477,54 +477,11 @@ mod tests {
 
     #[test]
     fn fields_of_cells_are_of_cells_in_the_series_and_color_pictures() {
-        use crate::{Entry, Example, Info, Look, Options, Settings};
-        use meshweft::{Mesh, Order, Program, Stages, Stars, kernels, stars, vertex};
-        vertex! { pub struct Place<R> { shared height: R, shared mean: R } }
-        stars! { pub Corners[1]; }
-        struct Means;
-        kernels! {
-            for Means: Place;
-            update Take |_, own, around| {
-                Place { mean: around.sum(Corners, |[corner], ()| corner.height) / R::lit(3.0), ..own }
-            };
-        }
-        impl Program for Means {
-            fn parts(&self, mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
-                vec![vec![[0.0; 3]; mesh.cells().len()]]
-            }
-            fn of_cells(&self) -> Vec<&'static str> {
-                vec!["mean"]
-            }
-            fn stars(&self, mesh: &Mesh, stars: &mut Stars) -> meshweft::Result<()> {
-                let cells = (mesh.points().len() as u32..).zip(mesh.triangles());
-                let links: Vec<[u32; 2]> = cells.flat_map(|(cell, corners)| corners.map(|v| [v, cell])).collect();
-                stars.add_directed(Corners, links.into(), |_| ());
-                Ok(())
-            }
-            fn initial(&self, mesh: &Mesh, v: u32) -> Place<f64> {
-                Place { height: mesh.points().get(v as usize).map_or(0.0, |p| p[0]), mean: 0.0 }
-            }
-            fn step(&self, stages: &mut Stages<Self>) {
-                stages.on(1, |stages| stages.sweep(Take, 1));
-            }
-        }
-        impl Example for Means {
-            const INFO: Info = Info { name: "means", mesh: "sheet:5", steps: 1, ..Info::DEFAULT };
-            fn new(_: &mut Mesh, _: &Settings, _: Order) -> Result<Means> {
-                Ok(Means)
-            }
-            fn look(&self) -> Look {
-                Look { color: Some("mean"), raised: Some(("mean", 1.0)), ..Look::default() }
-            }
-            fn checks() -> Result<Vec<crate::Check>> {
-                Ok(Vec::new())
-            }
-        }
         let folder = tempfile::tempdir().unwrap();
-        let (entry, options) =
-            (Entry::of::<Means>(), Options { precision: crate::Precision::F64, ..Options::default() });
-        let mesh = meshweft_mesh::generate::generate("sheet:5", 1).unwrap();
-        let mut run = entry.start(mesh, &Settings::new(&[]), &options).unwrap();
+        let mut run = crate::means::run(meshweft_mesh::generate::generate("sheet:5", 1).unwrap());
+        let pieces = Config { pieces: true, ..Config::new(folder.path(), "means", 1, &run) };
+        let refused = Output::create(pieces, &mut run).map(drop).unwrap_err().to_string();
+        assert!(refused.starts_with("field mean is of cells: such a state is written as a whole"), "{refused}");
         let mut output = Output::create(Config::new(folder.path(), "means", 1, &run), &mut run).unwrap();
         run.step().unwrap();
         output.save_now(&mut run).unwrap();
