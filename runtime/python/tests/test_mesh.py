@@ -64,6 +64,7 @@ def test_what_there_is_not_is_an_error_that_lists_what_there_is(tmp_path):
         ("No such file", lambda: meshweft.Mesh.read("/nonexistent.vtu")),
         ("can read .obj .ply", lambda: mesh.write(tmp_path / "mesh.zzz")),
         ("3 values of 1 components for 16 points", lambda: mesh.with_field("a", np.zeros(3))),
+        ("values of 1 components for 18 cells", lambda: mesh.with_field("a", np.zeros(16), of_cells=True)),
         ("a has shape (n,) or (n, components)", lambda: mesh.with_field("a", np.zeros((16, 2, 2)))),
         ("no field \"b\", but a", lambda: mesh.with_field("a", np.zeros(16)).field("b")),
     ]:
@@ -78,11 +79,14 @@ def same(a, b):
     assert all(np.array_equal(a.cells[kind], b.cells[kind]) for kind in a.cells)
     assert a.fields.keys() >= b.fields.keys()
     assert all(np.array_equal(a.fields[name], b.fields[name]) for name in b.fields)
+    assert all(np.array_equal(a.cell_fields[name], b.cell_fields[name]) for name in b.cell_fields)
 
 
 def with_fields(spec):
     mesh = meshweft.Mesh.generate(spec)
-    return mesh.with_field("heat", np.arange(len(mesh)) / 3).with_field("wind", mesh.points * 2)
+    cells = sum(map(len, mesh.cells.values()))
+    mesh = mesh.with_field("heat", np.arange(len(mesh)) / 3).with_field("wind", mesh.points * 2)
+    return mesh.with_field("damage", np.arange(cells) / 7, of_cells=True).with_field("flux", np.ones((cells, 3)), of_cells=True)
 
 
 @pytest.mark.parametrize("spec", ["sheet:5", "box:3", "hexes:3", "quads:4", "chain:6"])

@@ -28,7 +28,7 @@ def test_the_stub_lists_what_the_extension_has():
             assert names(getattr(_meshweft, name)) == stated, name
 
 
-def test_the_package_is_typed():
+def test_the_package_is_typed(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
-    run = subprocess.run([sys.executable, "-m", "mypy", str(FOLDER)], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-m", "mypy", "-p", "meshweft"], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 0, run.stdout
