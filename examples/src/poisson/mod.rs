@@ -184,7 +184,8 @@ impl Poisson {
     /// place. `condition`: what holds at a face of the boundary, by the name of its group, if it has one, and by place.
     ///
     /// # Errors
-    /// A mesh without [`Elements`], or with ends that [cannot be one](Elements::periodic); no value that is held anywhere in what is steady, or no time step for what is not.
+    /// A mesh without [`Elements`], or with ends that [cannot be one](Elements::periodic); no value that is held anywhere in what is steady, or no time
+    /// step for what is not.
     ///
     /// ```
     /// use meshweft::{Simulation, mesh::generate::generate};
