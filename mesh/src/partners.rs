@@ -10,11 +10,12 @@ const APART: f64 = 1e-6;
 pub(crate) struct Partners {
     /// Of each place of the first side that of the second which is the same.
     pub(crate) of_first: Vec<usize>,
+    /// m.
     pub(crate) shift: [f64; 3],
 }
 
 impl Partners {
-    /// `sizes`: of what is at each place of the first side. Cost O(places × log), and for each place as
+    /// Places of two sides, shapes [places × 3], m. `sizes`: of what is at each place of the first, m; `what`: the word for it. Cost O(places × log), and for each place as
     /// many as are level with it.
     ///
     /// # Errors

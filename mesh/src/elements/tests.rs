@@ -1,6 +1,6 @@
 use super::*;
 use crate::generate::generate;
-use crate::measure::{add, scaled};
+use crate::measure::{add, dot, scaled};
 
 fn scalar(a: [f64; 3], b: [f64; 3]) -> [[f64; 1]; 1] {
     [[dot(a, b)]]
@@ -236,13 +236,20 @@ fn sides_that_are_one_are_as_any_place_inside() {
     };
     assert!(refused("quads:5x4", [0, 1]).contains("is on both of two sides that are one"));
     assert!(refused("torus:8x6", [0, 0]).contains("these have 0 and 0"));
-    // The same points, and another diagonal.
-    let corner = |v: u32| [f64::from(v & 1), f64::from(v >> 1 & 1), f64::from(v >> 2)];
+    // Two cubes beside each other, each the mirror of the other, of five tets: front and back have other diagonals.
+    let place = |v: u32| [f64::from(v % 3), f64::from(v / 3 % 2), f64::from(v / 6)];
     let mut cells = Cells::new();
     for t in [[0, 3, 5, 6], [0, 1, 3, 5], [0, 2, 3, 6], [0, 4, 5, 6], [3, 5, 6, 7]] {
-        cells.push(CellKind::Tet, &t);
+        let at = |is_mirror: bool| move |c: u32| if is_mirror { 2 - (c & 1) } else { c & 1 } + 3 * (c >> 1);
+        cells.push(CellKind::Tet, &t.map(at(false)));
+        cells.push(CellKind::Tet, &t.map(at(true)));
     }
-    let mut cube = Mesh::new((0..8).map(corner).collect(), cells).unwrap().elements(1).unwrap();
-    let error = cube.periodic(|face| face.place[0] == 0.0, |face| face.place[0] == 1.0).unwrap_err().to_string();
+    let mut pair = Mesh::new((0..12).map(place).collect(), cells).unwrap().elements(1).unwrap();
+    pair.periodic(|face| face.place[0] == 0.0, |face| face.place[0] == 2.0).unwrap();
+    let before = (pair.followers(), pair.rim().len());
+    let error = pair.periodic(|face| face.place[1] == 0.0, |face| face.place[1] == 1.0).unwrap_err().to_string();
     assert!(error.contains("sides that are one have the same faces"), "{error}");
+    // Those that are one already stay so.
+    assert_eq!((pair.followers(), pair.rim().len()), before);
+    assert_eq!(before.0, [[0, 2], [3, 5], [6, 8], [9, 11]]);
 }
