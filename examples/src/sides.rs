@@ -1,7 +1,7 @@
 //! Sides of a body in words: groups of its mesh file, or where it ends along an axis.
 
 use anyhow::{Context, Result, anyhow, bail};
-use meshweft_mesh::{At, Elements};
+use meshweft_mesh::Elements;
 use std::collections::BTreeSet;
 
 /// Ends of the box around a mesh.
@@ -65,17 +65,23 @@ pub(crate) fn axes(setting: &str, letters: &str) -> Result<[bool; 3]> {
     Ok(axes)
 }
 
-/// Makes both ends of a mesh one along some axes.
+/// Whether a place is at an end.
+pub(crate) type IsAt<'a> = &'a dyn Fn([f64; 3]) -> bool;
+
+/// Makes both ends of what has these bounds one along some axes: `periodic` is told what is at either end.
 ///
 /// # Errors
-/// Ends that are not the same.
-pub(crate) fn join(elements: &mut Elements, axes: [bool; 3]) -> Result<()> {
-    let [low, high] = elements.mesh().bounds();
+/// Those of `periodic`, with the axis.
+pub(crate) fn join(
+    axes: [bool; 3],
+    [low, high]: [[f64; 3]; 2],
+    mut periodic: impl FnMut(IsAt, IsAt) -> meshweft_mesh::Result<()>,
+) -> Result<()> {
     for axis in (0..3).filter(|&axis| axes[axis]) {
         let near = 1e-9 * (high[axis] - low[axis]);
-        let at = |end: f64| move |face: &At| (face.place[axis] - end).abs() <= near;
-        let joined = elements.periodic(at(low[axis]), at(high[axis]));
-        joined.with_context(|| format!("both ends along {} cannot be one", ["x", "y", "z"][axis]))?;
+        let at = |end: f64| move |place: [f64; 3]| (place[axis] - end).abs() <= near;
+        periodic(&at(low[axis]), &at(high[axis]))
+            .with_context(|| format!("both ends along {} cannot be one", ["x", "y", "z"][axis]))?;
     }
     Ok(())
 }

@@ -232,9 +232,9 @@ impl Run {
         if let Some((name, by)) = look.raised {
             let field = find(fields, name)?;
             let height = self.drawn_magnitude(field);
-            // A point without cells has no mean of theirs.
-            let heights = (0..points.len()).map(|i| Some(height(i)).filter(|height| !height.is_nan()).unwrap_or(0.0));
-            points.iter_mut().zip(heights).for_each(|(p, height)| p[2] += by * height);
+            // A point without cells has no mean of theirs: it stays.
+            let raised = points.iter_mut().enumerate().filter(|(i, _)| !height(*i).is_nan());
+            raised.for_each(|(i, p)| p[2] += by * height(i));
         }
         Ok(points)
     }

@@ -171,6 +171,14 @@ impl PoissonOptions {
             rounds: settings.count("rounds"),
         })
     }
+
+    fn elements(&self, mesh: &Mesh) -> Result<Elements> {
+        let mut elements = mesh.elements(self.degree)?;
+        join(self.periodic, mesh.bounds(), |first, second| {
+            elements.periodic(|face| first(face.place), |face| second(face.place))
+        })?;
+        Ok(elements)
+    }
 }
 
 impl Default for PoissonOptions {
@@ -207,8 +215,7 @@ impl Poisson {
         source: impl Fn(&At) -> f64 + Sync,
         condition: impl Fn(Option<&str>, &At) -> Condition + Sync,
     ) -> Result<Poisson> {
-        let mut elements = mesh.elements(options.degree)?;
-        join(&mut elements, options.periodic)?;
+        let elements = options.elements(mesh)?;
         let made = Poisson::of(&elements, options, source, condition)?;
         *mesh = elements.mesh().clone();
         Ok(made)
@@ -436,8 +443,7 @@ impl Example for Poisson {
             bail!("poisson solves by sweeps in place, which order jacobi has not: take another order");
         }
         let options = PoissonOptions::of(settings)?;
-        let mut elements = mesh.elements(options.degree)?;
-        join(&mut elements, options.periodic)?;
+        let elements = options.elements(mesh)?;
         let all: Vec<Said> = ["values", "fluxes", "exchange"]
             .into_iter()
             .flat_map(|setting| said(setting, settings.text(setting)))

@@ -1,8 +1,9 @@
 //! Basins: where the bed lies, and where there is water at the start.
 
 use super::WaterOptions;
+use crate::sides::join;
 use anyhow::{Context, Result, bail};
-use meshweft_mesh::{BoundaryFace, Mesh};
+use meshweft_mesh::Mesh;
 use meshweft_physics::{Face, Rim, faces, rim};
 use std::sync::Arc;
 
@@ -84,13 +85,10 @@ impl Basin {
         if dual.volumes.is_empty() {
             bail!("the mesh has no cells");
         }
-        let [low, high] = mesh.bounds();
-        for axis in (0..2).filter(|&axis| options.periodic[axis]) {
-            let near = 1e-9 * (high[axis] - low[axis]);
-            let at = |end: f64| move |face: &BoundaryFace| (face.centroid[axis] - end).abs() <= near;
-            let joined = dual.periodic(at(low[axis]), at(high[axis]));
-            joined.with_context(|| format!("both ends along {} cannot be one", ["x", "y"][axis]))?;
-        }
+        let [x, y] = options.periodic;
+        join([x, y, false], mesh.bounds(), |first, second| {
+            dual.periodic(|face| first(face.centroid), |face| second(face.centroid))
+        })?;
         // The mean of the corners; of a hill the height in the middle.
         let bed = |c: usize| match options.scene {
             Scene::Hills | Scene::Lake => hills(dual.mesh.points()[c], width),

@@ -498,15 +498,11 @@ class Stages:
         missing = [name for name in kernel.settings if name not in values]
         if missing:
             raise refuse(f"setting {missing[0]} of kernel {kernel.name} has no value")
-        stage = {
-            "what": what,
-            "kernel": number,
-            "settings": [_setting(kernel, name, values[name]) for name in kernel.settings],
-            "count": int(count),
-            "repeat": [],
-        }
-        self._list.append(stage)
-        return stage
+        return self._tell(what, int(count), number, [_setting(kernel, name, values[name]) for name in kernel.settings])
+
+    def _tell(self, what: str, count: int, kernel: int = 0, settings: Sequence[float] = ()) -> dict[str, Any]:
+        self._list.append({"what": what, "kernel": kernel, "settings": list(settings), "count": count, "repeat": []})
+        return self._list[-1]
 
     def map(self, kernel: Any, **settings: float) -> None:
         """Updates every vertex by itself."""
@@ -548,13 +544,12 @@ class Stages:
 
     def lasts(self, global_: str) -> None:
         """The step lasts as long as a global says when it is over, in seconds, which must be above 0. `time_step` is then the longest that it may."""
-        self._list.append({"what": "lasts", "kernel": 0, "settings": [], "count": self._place(global_), "repeat": []})
+        self._tell("lasts", self._place(global_))
 
     def on(self, part: int) -> ContextManager[None]:
         """The stages that are told inside of the `with` update the vertices of one part alone: 0 those of the mesh, then those of `parts`."""
         part = whole(part, 0, 2**32 - 1, f"on part {part!r}", ProgramError)
-        self._loops.append({"what": "on", "kernel": 0, "settings": [], "count": part, "repeat": []})
-        self._list.append(self._loops[-1])
+        self._loops.append(self._tell("on", part))
         return self._inside(self._loops[-1]["repeat"])
 
     def until(self, test: Any, most: int, **settings: float) -> ContextManager[None]:
@@ -709,7 +704,7 @@ class Program:
                 }
             )
         parts = [_places(points, f"part {number} of {type(self).__name__}") for number, points in enumerate(self.parts(mesh), 1)]
-        total = len(mesh) + sum(len(points) // 3 for points in parts)
+        total = len(mesh) + sum(len(points) for points in parts)
         try:
             given = self.fixed(mesh)
             fixed = np.zeros(0 if given is None else total, bool)
@@ -726,7 +721,7 @@ class Program:
             "globals": [part.part() for part in declared.globals],
             "stars": self._star_data(mesh, total),
             "kernels": kernels,
-            "parts": parts,
+            "parts": [points.reshape(-1) for points in parts],
             "of_cells": [part.name for part in [*declared.shared, *declared.private] if part.is_of_cells],
             "initial": self._initial(mesh, parts),
             "fixed": fixed,
@@ -743,10 +738,10 @@ class Program:
         unknown = [name for name in given if name not in [part.name for part in parts]]
         if unknown:
             raise ProgramError(f"{type(self).__name__} has no field {unknown[0]}, but {', '.join(part.name for part in parts)}")
-        total = len(mesh) + sum(len(points) // 3 for points in beside)
+        total = len(mesh) + sum(len(points) for points in beside)
 
         def column(part: Declaration) -> Any:
-            first, count = (len(mesh), len(beside[0]) // 3) if part.is_of_cells and beside else (0, len(mesh))
+            first, count = (len(mesh), len(beside[0])) if part.is_of_cells and beside else (0, len(mesh))
             value = numbers(given.get(part.name, 0.0), part.name, ProgramError)
             if value.shape in ((), part.shape, (total, *part.shape)):
                 return rows(part, value, total, "vertices")
@@ -797,7 +792,7 @@ def _places(points: Any, what: str) -> Any:
     array = numbers(points, what, ProgramError)
     if array.ndim != 2 or array.shape[1] != 3:
         raise ProgramError(f"{what} has points of shape (vertices, 3), not {array.shape}")
-    return np.ascontiguousarray(array).reshape(-1)
+    return np.ascontiguousarray(array)
 
 
 def _mapping(of: Any, what: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import math
 import os
 import sys
 import tempfile
@@ -194,13 +193,13 @@ class Simulation:
     def step_until(self, time: float) -> None:
         """Takes as many steps as it takes to be at that time, in seconds: the last is shorter where the program names the parameter that is its
         `time_step`, and ends exactly there."""
-        time = float(time)
-        if not math.isfinite(time):
-            raise Error(f"a time is finite, not {time}")
+        end = numbers(time, "a time", Error)
+        if end.shape or not np.isfinite(end):
+            raise Error(f"a time is finite, a number of seconds, not {time!r}")
         self._tell_parameters()
-        if self._core.time_step() <= 0.0 and self.time < time:
+        if self._core.time_step() <= 0.0 and self.time < end:
             raise Error("steps of no time come to no other: time_step must be above 0")
-        self._core.step(2**63 - 1, None, time)
+        self._core.step(2**63 - 1, None, float(end))
 
     def wait(self) -> None:
         """Waits for all steps that were asked for: a GPU works on while Python does. Reading a field waits, too."""

@@ -165,7 +165,7 @@ impl Mesh {
     fn with_points(&self, points: PyReadonlyArray1<'_, f64>) -> PyResult<Mesh> {
         let points = points.as_array().to_vec().as_chunks().0.to_vec();
         let mut mesh = match self.mesh.primal() {
-            Some(_) => mesh::Mesh::new(Vec::clone(&points), self.mesh.cells().clone()).map_err(error::mesh)?,
+            Some(_) => self.mesh.with_cells(self.mesh.cells().clone()).map_err(error::mesh)?,
             None => (*self.mesh).clone(),
         };
         mesh.set_points(points).map_err(error::mesh)?;

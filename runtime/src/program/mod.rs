@@ -105,7 +105,8 @@ pub trait Program: Kernels {
 
     /// Names of the fields that are of the cells of the mesh, and not of its points: their values are those of part 1, which has a vertex
     /// for each cell, in the order of [`Mesh::cells`]. [`AnySimulation::field`](crate::AnySimulation::field) has shape
-    /// [cells × components] of them, and files have them as data of cells. None unless overridden. It must always return the same.
+    /// [cells × components] of them, and files have them as data of cells. None unless overridden. It must always return the same. Building is an
+    /// error for what is no field, for another number of vertices, and where the vertices of the mesh stand for cells themselves.
     ///
     /// ```
     /// use meshweft::{Mesh, Program, Simulation, Stages, Stars, kernels, mesh::generate::generate, stars, vertex};

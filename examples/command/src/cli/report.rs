@@ -276,32 +276,35 @@ impl Report {
 
 /// What is not as it should be.
 fn warnings(found: &[(&'static str, Iterations)], troubles: &[Trouble]) -> Vec<String> {
-    let loops = found.iter().filter_map(|(name, found)| loops::advice(name, found));
-    let advice = troubles.iter().filter_map(|trouble| match trouble {
-        Trouble::Grows(_) => None,
-        Trouble::Stalls(Metric { name, unit, value }) => Some(format!(
-            "{name} has stalled at {}: it fell no further in the last quarter of the run. If it must, take shorter steps, or a scheme of lower accuracy",
-            text::quantity(*value, unit)
-        )),
-        Trouble::Unsolved(Metric { name, unit, value }, share) => Some(format!(
-            "{name} is {}, {:.0} % of an edge: sweeps stop far from the solution, so that things look softer than they are. Take more \
-             rounds, or a smaller time step",
-            text::quantity(*value, unit),
-            100.0 * share
-        )),
-    });
-    let growing = troubles.iter().filter_map(|trouble| match trouble {
-        Trouble::Grows(Metric { name, unit, value }) => Some(format!("{name} to {}", text::quantity(*value, unit))),
-        Trouble::Stalls(_) | Trouble::Unsolved(..) => None,
-    });
-    let all = growing.collect::<Vec<_>>().join("; ");
-    let growing = (!all.is_empty()).then(|| {
-        format!(
-            "energy grows tenfold and more with each quarter of the run: {all}. Unless something drives it, the steps are not stable: take a smaller \
-             time step, or more rounds"
-        )
-    });
-    loops.chain(growing).chain(advice).collect()
+    let mut all: Vec<String> = found.iter().filter_map(|(name, found)| loops::advice(name, found)).collect();
+    let told = |Metric { unit, value, .. }: &Metric| text::quantity(*value, unit);
+    let (mut growing, mut advice) = (Vec::new(), Vec::new());
+    for trouble in troubles {
+        match trouble {
+            Trouble::Grows(energy) => growing.push(format!("{} to {}", energy.name, told(energy))),
+            Trouble::Stalls(residual) => advice.push(format!(
+                "{} has stalled at {}: it fell no further in the last quarter of the run. If it must, take shorter steps, or a scheme of lower accuracy",
+                residual.name,
+                told(residual)
+            )),
+            Trouble::Unsolved(residual, share) => advice.push(format!(
+                "{} is {}, {:.0} % of an edge: sweeps stop far from the solution, so that things look softer than they are. Take more rounds, or a \
+                 smaller time step",
+                residual.name,
+                told(residual),
+                100.0 * share
+            )),
+        }
+    }
+    if !growing.is_empty() {
+        all.push(format!(
+            "energy grows tenfold and more with each quarter of the run: {}. Unless something drives it, the steps are not stable: take a smaller \
+             time step, or more rounds",
+            growing.join("; ")
+        ));
+    }
+    all.extend(advice);
+    all
 }
 
 /// A setting as a number if it is one.

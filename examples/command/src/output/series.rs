@@ -17,8 +17,7 @@ pub(super) struct Series {
     digits: usize,
     /// What is written: the whole mesh, unless hosts write pieces of it.
     mesh: Option<Mesh>,
-    /// Whether vertices stand for its cells, and fields of the state that are of cells anyway.
-    of_cells: bool,
+    /// Fields that are of its cells: all, where vertices stand for cells.
     cell_fields: Vec<String>,
     /// Whether its points move: cells that are drawn one by one, each with points of its own, stay where they are.
     moves: bool,
@@ -41,7 +40,7 @@ impl Series {
         let mesh = (!config.pieces).then(|| run.mesh().written().into_owned());
         let of_cells = run.mesh().primal().is_some();
         let state = run.fields().into_iter().map(|part| part.name);
-        let cell_fields = state.filter(|name| run.is_of_cells(name)).collect();
+        let cell_fields = state.filter(|name| of_cells || run.is_of_cells(name)).collect();
         let look = run.look();
         let moves = !look.is_exaggerated && (!of_cells || look.raised.is_some());
         let (folder, name, order) = (config.folder.clone(), config.name, run.schedule().order());
@@ -51,7 +50,6 @@ impl Series {
             name,
             digits,
             mesh,
-            of_cells,
             cell_fields,
             moves,
             wanted,
@@ -74,11 +72,9 @@ impl Series {
             *mesh = mesh.with_cells(cells)?;
         }
         let is_wanted = |field: &Field| self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&field.name));
-        fields.into_iter().filter(is_wanted).try_for_each(|field| {
-            match self.of_cells || self.cell_fields.contains(&field.name) {
-                true => mesh.set_cell_field(field),
-                false => mesh.set_point_field(field),
-            }
+        fields.into_iter().filter(is_wanted).try_for_each(|field| match self.cell_fields.contains(&field.name) {
+            true => mesh.set_cell_field(field),
+            false => mesh.set_point_field(field),
         })?;
         let file = format!("{stem}.vtu");
         io::write(&self.folder.join(&file), mesh)?;
