@@ -122,13 +122,13 @@ impl Patch {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
-    /// The nodes that those of an element take their values from: themselves, unless two sides [are one](Elements::periodic).
+    /// The nodes that those of an element take their values from: themselves, unless two sides [are one](super::Elements::periodic).
     pub fn unknowns(&self, element: usize) -> &[u32] {
         &self.unknowns.as_ref().unwrap_or(&self.nodes)[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
     /// Calls `each` with every node of every element, element after element, and where that is: the place of the node, and of a face the way out in
-    /// its middle. Of a node that [follows](Elements::periodic) another it is called with that one. Cost O(nodes of all elements).
+    /// its middle. Of a node that [follows](super::Elements::periodic) another it is called with that one. Cost O(nodes of all elements).
     pub fn each_node(&self, mut each: impl FnMut(u32, &At)) {
         let shapes = shapes(self.degree);
         for e in 0..self.len() {
@@ -164,7 +164,7 @@ impl Patch {
         self.at(element, &self.place(&samples[samples.len() / 2], element))
     }
 
-    /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`].
+    /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`](crate::Mesh::groups).
     pub fn group(&self, element: usize) -> Option<usize> {
         self.groups[element]
     }
