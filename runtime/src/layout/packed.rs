@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use bytes::Bytes;
 use memmap2::MmapMut;
+use meshweft_mesh::parallel;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -55,7 +56,7 @@ impl<A> Packed<A> {
 
 /// Moves lists into one piece of memory, on large pages where the system grants them: a sweep reads all of it, and on pages of
 /// 4 KiB a tenth of its time went into finding them (docs/perf/decisions/large-pages.md). Less than a large page is left where it is, and so is
-/// all of it if the system has no memory for a copy. Cost: a copy, and the memory of both until it is made.
+/// all of it if the system has no memory for a copy. Cost: a copy, in parallel, and the memory of both until it is made.
 pub(super) fn pack(lists: Vec<&mut Bytes>) {
     /// Lists start at a cache line.
     const LINE: usize = 64;
@@ -69,11 +70,14 @@ pub(super) fn pack(lists: Vec<&mut Bytes>) {
     // A system that has no large pages says so, which changes nothing.
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);
-    let mut start = 0;
-    for list in &lists {
-        memory[start..start + list.len()].copy_from_slice(list);
-        start += list.len().next_multiple_of(LINE);
-    }
+    let mut rest = &mut memory[..];
+    let places = lists.iter().map(|list| {
+        let (place, after) = std::mem::take(&mut rest).split_at_mut(list.len().next_multiple_of(LINE));
+        rest = after;
+        (&mut place[..list.len()], list)
+    });
+    // By all threads: most of the time goes into pages that are touched for the first time.
+    parallel::each(places, |(place, list)| place.copy_from_slice(list));
     let memory = Bytes::from_owner(memory);
     let mut start = 0;
     for list in lists.into_iter().filter(|list| !list.is_empty()) {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::layout::{Layout, View};
 use crate::number::{Number, Part};
-use meshweft_mesh::{Field, Mesh};
+use meshweft_mesh::{Field, Mesh, parallel};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -82,16 +82,20 @@ pub(super) fn read_part<T: Number>(
     part: &Part,
 ) -> Field {
     let Part { name, components, kind } = part;
-    let mut values = Vec::with_capacity(rows.len() * components);
-    for v in rows {
-        let slot = layout.slot(v);
-        // Where the first real lies is a division, and the others are a stride away.
-        let (reals, at, stride) = match first.checked_sub(state.shape.shared) {
-            None => (state.shared, state.shape.shared_index(slot, first), 1),
-            Some(k) => (state.private, state.shape.private_index(slot, k), state.shape.width),
-        };
-        values.extend((0..*components).map(|k| kind.decode(reals[at + k * stride])));
-    }
+    let mut values = vec![0.0; rows.len() * components];
+    let piece = parallel::size(rows.len(), 1 << 10);
+    let pieces = rows.step_by(piece).zip(values.chunks_mut((piece * components).max(1)));
+    parallel::each(pieces, |(start, values)| {
+        for (v, values) in (start..).zip(values.chunks_exact_mut(*components)) {
+            let slot = layout.slot(v);
+            // Where the first real lies is a division, and the others are a stride away.
+            let (reals, at, stride) = match first.checked_sub(state.shape.shared) {
+                None => (state.shared, state.shape.shared_index(slot, first), 1),
+                Some(k) => (state.private, state.shape.private_index(slot, k), state.shape.width),
+            };
+            values.iter_mut().enumerate().for_each(|(k, value)| *value = kind.decode(reals[at + k * stride]));
+        }
+    });
     Field { name: name.clone(), components: *components, values }
 }
 

@@ -26,6 +26,8 @@ pub(in crate::cli) struct Cache {
     /// None if the system names no folder.
     path: Option<PathBuf>,
     threads: usize,
+    /// Whether what the file knew is not to be used.
+    is_fresh: bool,
     machine: Option<Machine>,
     /// By [`Kept::KIND`] and name.
     costs: BTreeMap<String, Value>,
@@ -68,7 +70,7 @@ impl Cache {
     }
 
     pub(super) fn at(path: Option<PathBuf>, threads: usize, is_fresh: bool) -> Cache {
-        let mut cache = Cache { path, threads, machine: None, costs: BTreeMap::new() };
+        let mut cache = Cache { path, threads, is_fresh, machine: None, costs: BTreeMap::new() };
         if let (false, Some(path)) = (is_fresh, &cache.path)
             && let Some(known) = read(path).filter(|known| known["machine_id"] == identity(threads))
             && let Some(machine) = machine_of(&known["machine"], threads)
@@ -151,11 +153,12 @@ impl Cache {
         self.costs.insert(key::<C>(name), costs.write());
     }
 
-    /// Writes the file, if it can be written.
+    /// Writes the file, if it can be written, with what other runs have come to know meanwhile.
     pub(in crate::cli) fn save(&self) {
         if let (Some(path), Some(machine)) = (&self.path, &self.machine) {
-            let costs: Map<String, Value> =
-                self.costs.iter().map(|(name, costs)| (name.clone(), costs.clone())).collect();
+            let mut known = Cache::at(Some(path.clone()), self.threads, self.is_fresh).costs;
+            known.extend(self.costs.clone());
+            let costs: Map<String, Value> = known.into_iter().collect();
             let all = json!({
                 "machine_id": identity(self.threads), "machine": machine_to(machine), "costs": costs,
             });
@@ -310,6 +313,13 @@ mod tests {
         cache.save();
         let again = Cache::at(path(), 2, false);
         assert_eq!((again.known_machine(), again.known::<Costs>("diffusion")), (Some(&machine()), Some(COSTS)));
+        // What another run has saved since this one began.
+        let mut late = Cache::at(path(), 2, false);
+        (0..2).for_each(|k| [&mut cache, &mut late][k].note(["tides", "waves"][k], &COSTS));
+        cache.save();
+        late.save();
+        let both = Cache::at(path(), 2, false);
+        assert!(["diffusion", "tides", "waves"].iter().all(|name| both.known(name) == Some(COSTS)));
         // Other threads, or the wish for new numbers.
         for cache in [Cache::at(path(), 3, false), Cache::at(path(), 2, true)] {
             assert_eq!((cache.known_machine(), cache.known::<Costs>("diffusion")), (None, None));
