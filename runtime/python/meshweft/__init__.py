@@ -27,7 +27,7 @@ from . import _levels
 _levels.load()
 
 from ._meshweft import DivergedError, Error, MeshError, ProgramError, __version__
-from ._mesh import Dual, Laplacian, Mesh
+from ._mesh import Dual, Laplacian, Mesh, Walls
 from ._program import (
     Program,
     Stages,
@@ -47,6 +47,7 @@ from ._program import (
     tets,
     triangles,
     update,
+    vertices,
     wedges,
 )
 from ._simulation import Hosts, Loop, Metric, Simulation, adapters, work

@@ -36,8 +36,23 @@ class Laplacian(NamedTuple):
     """Of each vertex: its share of the length, area or volume of its cells."""
 
 
+class Walls(NamedTuple):
+    """Faces that only one cell has: the boundary, as a star of `vertices`."""
+
+    cells: Any
+    """The cell of each face, shape (walls,)."""
+    normals: Any
+    """Unit vectors out of the cells, shape (walls, 3)."""
+    areas: Any
+    """Area of each face; of a surface the length of the edge."""
+    centroids: Any
+    """Of the faces, shape (walls, 3)."""
+    groups: list[str | None]
+    """The name of the first group of the mesh that has the face, or None."""
+
+
 class Dual(NamedTuple):
-    """The cells of a mesh as vertices, for finite volumes."""
+    """The cells of a mesh as vertices, for finite volumes. Files and pictures of what runs on its mesh show the cells."""
 
     mesh: "Mesh"
     """Centroids of the cells, and an edge for each face between two of them."""
@@ -51,6 +66,8 @@ class Dual(NamedTuple):
     """Area of each face; of a surface the length of the edge."""
     centroids: Any
     """Of the faces, shape (faces, 3)."""
+    walls: Walls
+    """The faces of the boundary."""
 
 
 class Mesh:
@@ -204,9 +221,15 @@ class Mesh:
         return dict(self._mesh.groups())
 
     def dual(self) -> Dual:
-        """Its cells as vertices, with volumes, and the faces between them."""
-        mesh, *rest = self._mesh.dual()
-        return Dual(Mesh._of(mesh), *rest)
+        """Its cells as vertices, with volumes, the faces between them, and those of the boundary.
+
+        >>> import meshweft
+        >>> dual = meshweft.Mesh.generate("quads:4x3").dual()
+        >>> len(dual.mesh), dual.faces.tolist()[:2], len(dual.walls.cells)
+        (6, [[0, 1], [0, 3]], 10)
+        """
+        mesh, volumes, faces, walls, groups = self._mesh.dual()
+        return Dual(Mesh._of(mesh), volumes, *faces, Walls(*walls, groups))
 
     def laplacian(self) -> Laplacian:
         """Weights of its edges and masses of its vertices, for what diffuses or swings."""

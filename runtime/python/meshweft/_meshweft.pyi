@@ -71,10 +71,9 @@ class Mesh:
     ) -> tuple[
         Mesh,
         NDArray[np.float64],
-        NDArray[np.uint32],
-        NDArray[np.float64],
-        NDArray[np.float64],
-        NDArray[np.float64],
+        tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+        tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+        list[str | None],
     ]: ...
     def boundary(self) -> NDArray[np.bool_]: ...
     def bounds(self) -> list[list[float]]: ...

@@ -125,6 +125,12 @@ class Star:
         self.name = name
 
 
+def vertices(**data: Any) -> Star:
+    """Declares a star of single vertices: what lies around one and joins it to no other, as a face of the boundary does around a cell. `Program.stars`
+    says which, and `formula` of `around.NAME.sum` is given the data alone."""
+    return Star("vertex", 1, data)
+
+
 def edges(**data: Any) -> Star:
     """Declares a star of edges, those of the mesh unless `Program.stars` says others. `data`: names and shapes of what each has: `edges(length=1)`."""
     return Star("edge", 2, data)
@@ -377,6 +383,10 @@ class Kernel:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the formula makes of them, for another kernel: `Heat.relax(p, own, around).temperature`."""
+        return self.function(*arguments)
 
     @property
     def place(self) -> str:
@@ -756,12 +766,15 @@ class Program:
         for star in self._declared.stars:
             of = given.pop(star.name, None)
             elements, data = of if isinstance(of, tuple) and len(of) == 2 and isinstance(of[1], Mapping) else (of, {})
-            if elements is None:
+            is_given = elements is not None
+            if not is_given:
                 elements = mesh.elements(star.shape)
             try:
                 elements = np.asarray(elements)
             except ValueError:
                 raise ProgramError(f"elements of star {star.name} do not have {star.corners} corners each") from None
+            if star.corners == 1 and elements.ndim == 1:
+                elements = elements[:, None]
             if elements.size == 0:
                 elements = elements.reshape(-1, star.corners).astype(np.uint32)
             if elements.ndim != 2 or elements.shape[1] != star.corners or elements.dtype.kind not in "iu":
@@ -771,6 +784,14 @@ class Program:
             if elements.size and not 0 <= elements.min() <= elements.max() < total:
                 raise ProgramError(
                     f"elements of star {star.name} have corners from {elements.min()} to {elements.max()}, but there are {total} vertices"
+                )
+            # The mesh's own that are folded count for nothing.
+            ordered = np.sort(elements, axis=1) if is_given else elements[:0]
+            twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+            if twice.size:
+                raise ProgramError(
+                    f"element {twice[0]} of star {star.name} has a vertex twice: {elements[twice[0]].tolist()}. Leave it out, or take a star of "
+                    "meshweft.vertices() for what is at one vertex alone"
                 )
             elements = np.ascontiguousarray(elements, dtype=np.uint32)
             stars.append(

@@ -33,13 +33,16 @@ where
 
 type LaplacianOf<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
+/// Cells, normals, areas and centroids of faces.
+type FacesOf<'py, C> = (C, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
+
+/// Faces between two cells, and those of one, with names of groups.
 type DualOf<'py> = (
     Mesh,
     Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray2<u32>>,
-    Bound<'py, PyArray2<f64>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray2<f64>>,
+    FacesOf<'py, Bound<'py, PyArray2<u32>>>,
+    FacesOf<'py, Bound<'py, PyArray1<u32>>>,
+    Vec<Option<String>>,
 );
 
 #[pymethods]
@@ -187,18 +190,24 @@ impl Mesh {
         self.mesh.groups().iter().map(of).collect()
     }
 
-    /// The dual: its mesh; volumes of the cells; cells, normals, areas and centroids of the faces between them.
+    /// The dual: its mesh; volumes of the cells; the faces between them, and those of the boundary with the names of their groups.
     fn dual<'py>(&self, python: Python<'py>) -> PyResult<DualOf<'py>> {
         let dual = python.detach(|| self.mesh.dual()).map_err(error::mesh)?;
-        let faces = || dual.faces.iter();
-        Ok((
-            Mesh { mesh: Arc::new(dual.mesh) },
-            dual.volumes.into_pyarray(python),
+        let (faces, walls) = (|| dual.faces.iter(), || dual.boundary_faces.iter());
+        let between = (
             rows(python, faces().map(|face| face.cells).collect()),
             rows(python, faces().map(|face| face.normal).collect()),
             faces().map(|face| face.area).collect::<Vec<f64>>().into_pyarray(python),
             rows(python, faces().map(|face| face.centroid).collect()),
-        ))
+        );
+        let around = (
+            walls().map(|face| face.cell).collect::<Vec<u32>>().into_pyarray(python),
+            rows(python, walls().map(|face| face.normal).collect()),
+            walls().map(|face| face.area).collect::<Vec<f64>>().into_pyarray(python),
+            rows(python, walls().map(|face| face.centroid).collect()),
+        );
+        let groups = walls().map(|face| face.group.map(|g| self.mesh.groups()[g].name.clone())).collect();
+        Ok((Mesh { mesh: Arc::new(dual.mesh) }, dual.volumes.into_pyarray(python), between, around, groups))
     }
 
     /// Of linear finite elements: edges, their weights, and masses of the vertices.

@@ -245,6 +245,7 @@ STARTS = [
     ("corners from -1 to 0, but there are 16 vertices", {"stars": lambda self, mesh: {"edges": [[0, -1]]}}),
     ("integers of shape (elements, 2), not int64 of (1, 3)", {"stars": lambda self, mesh: {"edges": [[0, 1, 2]]}}),
     ("integers of shape (elements, 2), not float64", {"stars": lambda self, mesh: {"edges": [[0.0, 1.0]]}}),
+    ("element 1 of star edges has a vertex twice: [3, 3]. Leave it out", {"stars": lambda self, mesh: {"edges": [[0, 1], [3, 3]]}}),
     ("do not have 2 corners each", {"stars": lambda self, mesh: {"edges": [[0, 1], [2]]}}),
     ("star edges has no data w", {"stars": lambda self, mesh: {"edges": (None, {"w": 1})}}),
     ("data w of star edges has no values", {"edges": meshweft.edges(w=1)}),

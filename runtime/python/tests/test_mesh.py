@@ -145,6 +145,10 @@ def test_groups_and_duals():
     ends = dual.mesh.points[dual.faces]
     assert (((ends[:, 1] - ends[:, 0]) * dual.normals).sum(axis=1) > 0).all()
     assert dual.areas.shape == (8,) and dual.centroids.shape == (8, 3)
+    walls = dual.walls
+    out = walls.centroids - dual.mesh.points[walls.cells]
+    assert len(walls.cells) == 8 and (np.einsum("ij,ij->i", out, walls.normals) > 0).all()
+    assert np.allclose(walls.areas @ walls.normals, 0) and len(walls.groups) == 8
 
 
 def test_the_laplacian_of_a_sheet():

@@ -114,6 +114,20 @@ def test_measured_quantities_and_globals():
     assert (sim.steps, sim.rounds, sim.time) == (1, 3, 1.0)
 
 
+def test_a_kernel_may_call_another():
+    class Watched(Heat):
+        @meshweft.measure("maximum", "change", "K")
+        def change(p, own, around):
+            return abs(Heat.relax(p, own.replace(), around).temperature - own.temperature)
+
+    sim = meshweft.Simulation("sheet:5", Watched(rate=0.2), precision="f64")
+    flows, (a, b) = np.zeros(len(sim.mesh)), sim.mesh.edges.T
+    difference = sim["temperature"][b] - sim["temperature"][a]
+    np.add.at(flows, a, difference)
+    np.add.at(flows, b, -difference)
+    assert np.isclose(sim.metrics["change"].value, 0.2 * abs(flows).max()) and abs(flows).max() > 0.1
+
+
 def test_fields_are_arrays_of_their_shape():
     class All(meshweft.Program):
         x, v, m = meshweft.shared(), meshweft.shared(3), meshweft.private((2, 2))
