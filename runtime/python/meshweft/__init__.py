@@ -50,7 +50,7 @@ from ._program import (
     vertices,
     wedges,
 )
-from ._simulation import Hosts, Loop, Metric, Simulation, adapters, work
+from ._simulation import ConvergenceWarning, Hosts, Loop, Metric, Simulation, adapters, work
 from ._symbol import (
     acos,
     atan2,

@@ -261,6 +261,8 @@ class Mesh:
         if values.ndim not in (1, 2):
             raise MeshError(f"{name} has shape (n,) or (n, components), not {values.shape}")
         components = 1 if values.ndim == 1 else values.shape[1]
+        if not of_cells and len(values) == self._mesh.cell_count() != len(self):
+            raise MeshError(f"{name} has {len(values)} rows, one for each cell: of_cells=True makes it a field of cells")
         return Mesh._of(self._mesh.with_field(name, components, np.ascontiguousarray(values).reshape(-1), of_cells))
 
     def write(self, path: "str | os.PathLike[str]") -> None:

@@ -7,9 +7,10 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 import webbrowser
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -27,20 +28,22 @@ class Metric(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """How often an `until`, or a `fixpoint`, went round."""
+    """How often an `until`, or a `fixpoint`, went round.
+
+    `times`: how often it was begun; `total`: its iterations, of all times together; `last`: those of the last time; `longest`: the most of any
+    time; `ran_out`: how often it ended at its limit; `limit`: the limit at which it ended so last, 0 if it never did.
+    """
 
     times: int
-    """How often it was begun."""
     total: int
-    """Its iterations, of all times together."""
     last: int
-    """Those of the last time."""
     longest: int
-    """The most of any time."""
     ran_out: int
-    """How often it ended at its limit."""
     limit: int
-    """The limit at which it ended so last."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A loop of a step ended at its limit: its test did not hold."""
 
 
 class Hosts:
@@ -151,6 +154,7 @@ class Simulation:
     def _start(self, core: Any, mesh: Mesh, program: Program | None, name: str) -> None:
         self._core, self.mesh, self.program, self._name = core, mesh, program, name
         self._known = self._parameters()
+        self._ran_out = 0
         self._time_parameter = None if program is None else program._time_parameter()
 
     @classmethod
@@ -173,13 +177,14 @@ class Simulation:
     def step(self, count: int = 1, *, progress: bool = False) -> None:
         """Takes so many time steps. Other threads of Python run meanwhile, and an interrupt (Ctrl-C) ends it between two steps.
 
-        `progress`: shows how far it is.
+        `progress`: shows how far it is. Where a loop ends at its limit, that is a `ConvergenceWarning`.
         """
         if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**63:
             raise Error(f"{count!r} steps: a number of them, 0 or more")
         self._tell_parameters()
         if not progress:
             self._core.step(count)
+            self._warn()
             return
         show = _Progress(count)
         try:
@@ -189,6 +194,7 @@ class Simulation:
         except BaseException:
             show.end(None)
             raise
+        self._warn()
 
     def step_until(self, time: float) -> None:
         """Takes as many steps as it takes to be at that time, in seconds: the last is shorter where the program names the parameter that is its
@@ -200,6 +206,17 @@ class Simulation:
         if self._core.time_step() <= 0.0 and self.time < end:
             raise Error("steps of no time come to no other: time_step must be above 0")
         self._core.step(2**63 - 1, None, float(end))
+        self._warn()
+
+    def _warn(self) -> None:
+        """Warns of loops that have ended at their limit since it was last called."""
+        loops = self.loops
+        ran_out = sum(loop.ran_out for loop in loops.values())
+        if ran_out > self._ran_out:
+            of = [f"{name} at its limit of {loop.limit}, {loop.ran_out} of {loop.times} times" for name, loop in loops.items() if loop.ran_out]
+            advice = "give it more iterations, ask for less, or take shorter steps; sim.loops tells more"
+            warnings.warn(f"a loop has ended before it was done: {'; '.join(of)}: {advice}", ConvergenceWarning, stacklevel=3)
+        self._ran_out = ran_out
 
     def wait(self) -> None:
         """Waits for all steps that were asked for: a GPU works on while Python does. Reading a field waits, too."""
@@ -283,7 +300,8 @@ class Simulation:
         try:
             array = np.broadcast_to(array, (count, *shape))
         except ValueError:
-            raise Error(f"{name} has shape {(count, *shape)}, not {array.shape}") from None
+            of = "cells" if self._core.is_of_cells(name) else "vertices"
+            raise Error(f"{name} has shape {(count, *shape)}, one for each of the {count} {of}, not {array.shape}") from None
         if is_integer and not (np.all(array == np.floor(array)) and np.all(abs(array) < 2.0**31)):
             raise Error(f"{name} is made of integers of 32 bits, and some of these are none")
         if len(shape) == 2:
@@ -332,15 +350,14 @@ class Simulation:
         """Goes on from the newest checkpoint of a folder."""
         self._core.resume(os.fspath(folder))
 
-    def _moved(self, positions: str | None) -> tuple[Mesh, dict[str, Any]]:
-        fields = {name: self[name] for name in self.fields}
-        if positions is None and "position" in fields and not self._core.is_of_cells("position"):
+    def _moved(self, positions: str | None, chosen: Sequence[str] | None = None) -> tuple[Mesh, dict[str, Any]]:
+        names = self.fields if chosen is None else [chosen] if isinstance(chosen, str) else list(chosen)
+        if positions is None and "position" in self.fields and not self._core.is_of_cells("position"):
             positions = "position"
         mesh = self.mesh
+        fields = {name: self[name] for name in names}
         if positions is not None:
-            if positions not in fields:
-                raise Error(f"unknown field {positions!r}: one of {', '.join(fields)}")
-            points = np.asarray(fields[positions], dtype=float)
+            points = np.asarray(self[positions], dtype=float)
             if points.shape != (len(mesh), 3):
                 raise Error(f"{positions} has shape {points.shape}, and positions have {(len(mesh), 3)}")
             mesh = Mesh._of(mesh._mesh.with_points(np.ascontiguousarray(points).reshape(-1)))
@@ -350,10 +367,11 @@ class Simulation:
             mesh = mesh.with_field(name, flat.pop(name), of_cells=True)
         return mesh, flat
 
-    def write(self, path: "str | os.PathLike[str]", positions: str | None = None) -> None:
-        """Writes the mesh with all fields: `.vtu` for ParaView, `.ply`, `.obj`. `positions`: the field that moves it; `position` if there is one."""
-        mesh, fields = self._moved(positions)
-        for name, values in fields.items():
+    def write(self, path: "str | os.PathLike[str]", positions: str | None = None, *, fields: Sequence[str] | None = None) -> None:
+        """Writes the mesh with its fields: `.vtu` for ParaView, `.ply`, `.obj`. `positions`: the field that moves it; `position` if there is one.
+        `fields`: those that are written; all unless said."""
+        mesh, values_of = self._moved(positions, fields)
+        for name, values in values_of.items():
             mesh = mesh.with_field(name, values)
         mesh.write(path)
 

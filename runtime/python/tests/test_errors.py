@@ -375,7 +375,7 @@ def test_an_error_of_the_author_stays_what_it_is():
 def test_fields_and_steps_are_checked():
     sim = build()
     for words, name, values in [
-        ("v has shape (16, 3), not (4,)", "v", np.zeros(4)),
+        ("v has shape (16, 3), one for each of the 16 vertices, not (4,)", "v", np.zeros(4)),
         ("t of vertex 0 would be NaN", "t", math.nan),
         ("unknown field 'w': one of t, v, n, m", "w", 1),
         ("t is made of numbers", "t", "x"),

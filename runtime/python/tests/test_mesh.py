@@ -65,6 +65,7 @@ def test_what_there_is_not_is_an_error_that_lists_what_there_is(tmp_path):
         ("can read .obj .ply", lambda: mesh.write(tmp_path / "mesh.zzz")),
         ("3 values of 1 components for 16 points", lambda: mesh.with_field("a", np.zeros(3))),
         ("values of 1 components for 18 cells", lambda: mesh.with_field("a", np.zeros(16), of_cells=True)),
+        ("a has 18 rows, one for each cell: of_cells=True", lambda: mesh.with_field("a", np.zeros(18))),
         ("a has shape (n,) or (n, components)", lambda: mesh.with_field("a", np.zeros((16, 2, 2)))),
         ("no field \"b\", but a", lambda: mesh.with_field("a", np.zeros(16)).field("b")),
     ]:
