@@ -38,12 +38,16 @@ pub enum Error {
     Lost(String),
     /// The state is no longer finite.
     #[error(
-        "the run diverged: {field} of vertex {vertex} is {value} after step {step}; \
-         a smaller time step or softer parameters may help"
+        "the run diverged: {field} of {} is {value} after step {step}; a smaller time step or softer parameters may help",
+        named(*vertex, *is_cell, *place)
     )]
     Diverged {
-        /// The vertex, as the mesh numbers it.
+        /// The vertex, or cell, as the mesh numbers it.
         vertex: u32,
+        /// Whether it is a cell, of a [field of cells](crate::Program::of_cells).
+        is_cell: bool,
+        /// Where the mesh has the vertex, in m; none of what is beside it.
+        place: Option<[f64; 3]>,
         /// The step that produced it, counted from 1.
         step: u64,
         /// The part of the state.
@@ -122,6 +126,15 @@ pub enum Error {
         /// The value of the other.
         right: f64,
     },
+}
+
+/// What messages call a vertex, or a cell.
+pub(crate) fn named(vertex: u32, is_cell: bool, place: Option<[f64; 3]>) -> String {
+    let of = if is_cell { "cell" } else { "vertex" };
+    // As many digits as help to find it.
+    place
+        .map(|place| place.map(|x| x as f32))
+        .map_or(format!("{of} {vertex}"), |[x, y, z]| format!("{of} {vertex} at ({x}, {y}, {z})"))
 }
 
 /// As it is displayed: what `main` returns is printed so.

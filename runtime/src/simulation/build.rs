@@ -7,7 +7,7 @@ use super::fields::rows;
 use super::plans::{self, Laid, Plans, Traces};
 use super::{Backend, Simd};
 use crate::engine::{Audit, Cpu, Engine, Interpreter, MOST, Serial, Table, Timeline};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::gpu::{self, Device, Shader};
 use crate::layout::{ElementPlan, Forms, Layout, Shape, State, check_elements, data_graph, degrees};
 use crate::number::{Int, Number};
@@ -362,9 +362,11 @@ fn check_start<T: Number>(core: &Core<T>) -> Result<()> {
     };
     match core.find_fault(0) {
         None => Ok(()),
-        Some(Error::Diverged { vertex, field, value, .. }) => {
-            Err(Error::Invalid(format!("{field} of vertex {vertex} is {value} at the start: {}", why(value))))
-        }
+        Some(Error::Diverged { vertex, is_cell, place, field, value, .. }) => Err(Error::Invalid(format!(
+            "{field} of {} is {value} at the start: {}",
+            named(vertex, is_cell, place),
+            why(value)
+        ))),
         Some(Error::Global { name, value, .. }) => {
             Err(Error::Invalid(format!("global {name} is {value} at the start: {}", why(value))))
         }

@@ -112,7 +112,7 @@ impl<T: Number> Core<T> {
     }
 
     /// The number of a part's first real, the part, and which vertices have its values.
-    fn locate(&self, name: &str) -> Result<(usize, &Part, Range<u32>)> {
+    pub(super) fn locate(&self, name: &str) -> Result<(usize, &Part, Range<u32>)> {
         let (first, part) = locate(&self.fields, "field", name)?;
         let place = self.fields.0.iter().position(|other| other.name == name).expect("it was found");
         Ok((first, part, self.identity.rows[place].clone()))

@@ -223,10 +223,22 @@ impl<T: Number> Core<T> {
         };
         let mut parts = iter::once(self.by_vertex(state)).chain(elements);
         if let Some(fault) = parts.find_map(|part| part.fault(step)) {
-            return Some(fault);
+            return Some(self.placed(fault));
         }
         let globals = self.engine.globals().ok()?;
         let (name, value) = self.table.records.globals.first_not_finite(&globals)?;
         Some(Error::Global { name: name.into(), step, value })
+    }
+
+    /// Says where the vertex is that diverged, or which cell it is.
+    fn placed(&self, mut fault: Error) -> Error {
+        if let Error::Diverged { vertex, is_cell, place, field, .. } = &mut fault {
+            *place = self.mesh.points().get(*vertex as usize).copied();
+            let first = self.locate(field).map_or(0, |(.., rows)| rows.start);
+            if let (1.., Some(cell)) = (first, vertex.checked_sub(first)) {
+                (*vertex, *is_cell) = (cell, true);
+            }
+        }
+        fault
     }
 }

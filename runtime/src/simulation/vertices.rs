@@ -34,7 +34,7 @@ impl<T: Number> Vertices<'_, T> {
             let k = (0..kinds.len()).find(is_fault)?;
             let (field, value) = (fields.name(k).0.into(), state.real(slot, k).to_f64());
             Some(match star.map(str::to_owned) {
-                None => Error::Diverged { vertex: v, step, field, value },
+                None => Error::Diverged { vertex: v, is_cell: false, place: None, step, field, value },
                 Some(star) => Error::Element { star, element: v, step, field, value },
             })
         })

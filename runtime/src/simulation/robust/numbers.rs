@@ -10,10 +10,13 @@ fn numbers_that_are_not_finite_are_refused_at_build_with_their_names_and_a_way_o
         "parameter push has no value: `Program::parameters` gives every parameter one",
     );
     says(&refusal(Toy { push: 1e39, ..TOY }), "parameter push is inf, which is not finite: use f64, or other units");
-    says(&refusal(Toy { start: nan, ..TOY }), "heat of vertex 2 is NaN at the start: its formula has no value there");
+    says(
+        &refusal(Toy { start: nan, ..TOY }),
+        "heat of vertex 2 at (1, 0, 0) is NaN at the start: its formula has no value there",
+    );
     says(
         &refusal(Toy { start: 1e39, ..TOY }),
-        "heat of vertex 2 is inf at the start: it does not fit into f32; use f64",
+        "heat of vertex 2 at (1, 0, 0) is inf at the start: it does not fit into f32; use f64",
     );
     says(&refusal(Toy { mean: nan, ..TOY }), "global mean is NaN at the start: its formula has no value there");
     says(&refusal(Toy { mean: -1e39, ..TOY }), "global mean is -inf at the start: it does not fit into f32; use f64");

@@ -79,6 +79,9 @@ fn fields_of_cells_are_read_and_written_by_cell() {
         &run.set_field("mean", &vec![0.0; points]).unwrap_err().to_string(),
         &format!("mean takes {cells} × 1 values"),
     );
+    // What diverges in a cell is told of as one.
+    run.set_field("height", &vec![f64::MAX; points]).unwrap();
+    says(&run.step().unwrap_err().to_string(), "mean of cell 0 is inf after step 2");
 }
 
 #[test]
