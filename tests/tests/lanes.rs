@@ -174,7 +174,7 @@ fn every_kernel_is_the_same_on_lanes() {
     check::<Cloth>(14);
     check::<Softbody>(13);
     check::<Xpbd>(11);
-    check::<ShallowWater>(11);
+    check::<ShallowWater>(8);
     check::<Airfoil>(10);
     check::<Poisson>(25);
     check::<Elasticity>(20);

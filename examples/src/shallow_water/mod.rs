@@ -211,7 +211,28 @@ impl<R: Real> Cell<R> {
         let speed = momentum.dot(&momentum).sqrt() / safe;
         let slowed = safe * (R::lit(1.0) + dt * p.drag * speed / safe);
         let pick = |x: R| R::select(is_wet, x / slowed, R::lit(0.0));
-        Cell { depth, velocity: Vector2::new(pick(momentum.x), pick(momentum.y)), ..self }
+        Cell { depth, velocity: Vector2::new(pick(momentum.x), pick(momentum.y)), surface: self.bed + depth, ..self }
+    }
+
+    /// The cell after a stage that advanced it from `own`: in the `last` the mean of the start of the step and of two steps from there, which
+    /// is of second order in time.
+    #[inline(always)]
+    fn stage(self, own: Cell<R>, film: R, last: R) -> Cell<R> {
+        let (half, is_last) = (R::lit(0.5), last.greater(R::lit(0.5)));
+        let mean = half * (own.depth_before + self.depth);
+        let momentum = (own.velocity_before * own.depth_before + self.velocity * self.depth) * half;
+        let is_wet = mean.greater(film);
+        let slow = |x: R| R::select(is_wet, x / mean, R::lit(0.0));
+        let pick = |last, first| R::select(is_last, last, first);
+        let depth = pick(mean, self.depth);
+        Cell {
+            depth,
+            velocity: momentum.map(slow).zip_map(&self.velocity, pick),
+            surface: self.bed + depth,
+            depth_before: pick(own.depth_before, own.depth),
+            velocity_before: own.velocity_before.zip_map(&own.velocity, pick),
+            ..self
+        }
     }
 }
 
@@ -233,9 +254,6 @@ kernels! {
         Chosen { dt, ..p.globals }
     };
 
-    /// Keeps what the step starts from.
-    map Remember |_, own| Cell { depth_before: own.depth, velocity_before: own.velocity, ..own };
-
     /// Gradients, limited. There are none beside dry cells, where one of the surface would be one of the bed.
     update Slope |p, own, around| {
         let values = [own.depth, own.bed + own.depth, own.velocity.x, own.velocity.y];
@@ -255,24 +273,12 @@ kernels! {
         Cell { slopes: Slopes { depth: slope(0), surface: slope(1), velocity: [slope(2), slope(3)] }, ..own }
     };
 
-    /// A step of explicit Euler; drag is implicit, so that it stops water and does not turn it back.
-    update Advance |p, own, around| own.advanced::<true>(p, around);
+    /// A stage of a step: the first, which keeps what the step starts from, or the `last`. Drag is implicit, so that it stops water and does not
+    /// turn it back.
+    update Advance[last] |p, own, around| own.advanced::<true>(p, around).stage(own, p.film, last);
 
-    /// The same to first order, which reads no gradients.
+    /// A step of first order, explicit Euler, which reads no gradients.
     update AdvanceFlat |p, own, around| own.advanced::<false>(p, around);
-
-    /// The mean of the start of the step and of two steps from there: second order in time.
-    map Average |p, own| {
-        let half = R::lit(0.5);
-        let depth = half * (own.depth_before + own.depth);
-        let momentum = (own.velocity_before * own.depth_before + own.velocity * own.depth) * half;
-        let is_wet = depth.greater(p.film);
-        let pick = |x: R| R::select(is_wet, x / depth, R::lit(0.0));
-        Cell { depth, velocity: Vector2::new(pick(momentum.x), pick(momentum.y)), ..own }
-    };
-
-    /// Where the surface lies.
-    map Level |_, own| Cell { surface: own.bed + own.depth, ..own };
 
     /// How much water there is: it stays unless it leaves through an open boundary.
     sum Volume("water", "m³") |_, own, _| own.depth * own.area;
@@ -337,20 +343,13 @@ impl Program for ShallowWater {
         stages.reduce(Rate, |g| &mut g.rate);
         stages.scalar(Choose);
         if self.options.second_order {
-            stages.map(Remember);
-        }
-        for _ in 0..if self.options.second_order { 2 } else { 1 } {
-            if self.options.second_order {
+            for last in [0.0, 1.0] {
                 stages.sweep(Slope, 1);
-                stages.jacobi(Advance, 1);
-            } else {
-                stages.jacobi(AdvanceFlat, 1);
+                stages.jacobi(Advance { last }, 1);
             }
+        } else {
+            stages.jacobi(AdvanceFlat, 1);
         }
-        if self.options.second_order {
-            stages.map(Average);
-        }
-        stages.map(Level);
         stages.lasts(|g| &mut g.dt);
     }
 }
