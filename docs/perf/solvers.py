@@ -1,6 +1,7 @@
 """What solving to a residual of 1e-8 costs beside pyamg, SciPy and PETSc: cubes of tetrahedra of degree 1, in 64 bits, with set-up.
 `python docs/perf/solvers.py [--command MESHWEFT] [--threads N] [--trials N] poisson:46 elasticity:32 ..`: an equation, and points along an
-edge. Needs numpy, scipy and pyamg; petsc4py where there is one. Solvers take turns; nothing else should run."""
+edge. Needs numpy, scipy and pyamg; petsc4py and dolfinx where there are some. Solvers take turns; nothing else should run. The matrix of the others is
+made with NumPy, which is told apart; that of DOLFINx by itself, as ours is."""
 
 import argparse
 import inspect
@@ -25,6 +26,14 @@ try:
     from petsc4py import PETSc
 except ImportError:
     PETSc = None
+try:
+    import dolfinx
+    import ufl
+    from dolfinx import fem
+    from dolfinx.fem import petsc as assembly
+    from mpi4py import MPI
+except ImportError:
+    dolfinx = None
 
 TOLERANCE = 1e-8
 YOUNG, POISSON, PULL = 210e9, 0.3, 1e8
@@ -98,6 +107,18 @@ def hold(matrix, load, held):
     return matrix, np.where(held, 0.0, load)
 
 
+def in_petsc(kind, matrix, load, x):
+    """Solves it by conjugate gradients. Returns the iterations."""
+    solver = PETSc.KSP().create()
+    solver.setOperators(matrix)
+    solver.setType("cg")
+    solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+    solver.setTolerances(rtol=TOLERANCE, max_it=10000)
+    solver.getPC().setType(kind)
+    solver.solve(load, x)
+    return solver.getIterationNumber()
+
+
 def by_petsc(kind):
     def solve(points, matrix, load, moves):
         block = 1 if moves is None else 3
@@ -108,16 +129,49 @@ def by_petsc(kind):
             own.setNearNullSpace(PETSc.NullSpace().createRigidBody(places))
         x, right = own.createVecs()
         right.setArray(load)
-        solver = PETSc.KSP().create()
-        solver.setOperators(own)
-        solver.setType("cg")
-        solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
-        solver.setTolerances(rtol=TOLERANCE, max_it=10000)
-        solver.getPC().setType(kind)
-        solver.solve(right, x)
-        return time.perf_counter() - start, solver.getIterationNumber()
+        iterations = in_petsc(kind, own, right, x)
+        return time.perf_counter() - start, iterations
 
     return solve
+
+
+def by_dolfinx(equation, n, kind):
+    """Seconds of the solution, and of all that comes before it but the mesh. And iterations. Forms are compiled once, before."""
+    mesh = dolfinx.mesh.create_unit_cube(MPI.COMM_WORLD, n - 1, n - 1, n - 1)
+    for domain in (dolfinx.mesh.create_unit_cube(MPI.COMM_WORLD, 2, 2, 2), mesh):
+        start = time.perf_counter()
+        is_scalar = equation == "poisson"
+        space = (fem.FunctionSpace if is_scalar else fem.VectorFunctionSpace)(domain, ("CG", 1))
+        u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
+        sides = domain.topology.dim - 1
+        domain.topology.create_connectivity(sides, sides + 1)
+        facets = dolfinx.mesh.exterior_facet_indices(domain.topology)
+        if is_scalar:
+            form, load = ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx, fem.Constant(domain, 1.0) * v * ufl.dx
+            held, value = facets, 0.0
+        else:
+            first, second = YOUNG * POISSON / (1 + POISSON) / (1 - 2 * POISSON), YOUNG / 2 / (1 + POISSON)
+            strain = ufl.sym(ufl.grad(u))
+            stress = first * ufl.tr(strain) * ufl.Identity(3) + 2 * second * strain
+            right = dolfinx.mesh.locate_entities_boundary(domain, sides, lambda x: x[0] > 1 - 1e-9)
+            tags = dolfinx.mesh.meshtags(domain, sides, np.sort(right), np.ones(len(right), np.int32))
+            pull = fem.Constant(domain, (PULL, 0.0, 0.0))
+            form = ufl.inner(stress, ufl.grad(v)) * ufl.dx
+            load = ufl.dot(pull, v) * ufl.Measure("ds", domain, subdomain_data=tags)(1)
+            held, value = dolfinx.mesh.locate_entities_boundary(domain, sides, lambda x: x[0] < 1e-9), np.zeros(3)
+        held = [fem.dirichletbc(value, fem.locate_dofs_topological(space, sides, held), space)]
+        form = fem.form(form)
+        matrix = assembly.assemble_matrix(form, bcs=held)
+        matrix.assemble()
+        load = assembly.assemble_vector(fem.form(load))
+        assembly.apply_lifting(load, [form], bcs=[held])
+        assembly.set_bc(load, held)
+        if not is_scalar:
+            places = PETSc.Vec().createWithArray(space.tabulate_dof_coordinates().ravel().copy(), bsize=3)
+            matrix.setNearNullSpace(PETSc.NullSpace().createRigidBody(places))
+        before = time.perf_counter()
+        iterations = in_petsc(kind, matrix, load, matrix.createVecs()[0])
+    return time.perf_counter() - before, before - start, iterations
 
 
 def by_pyamg(_points, matrix, load, moves):
@@ -143,6 +197,7 @@ def by_scipy(_points, matrix, load, _moves):
 def by_meshweft(command, threads, equation, n):
     """Seconds of the solution, and of all that comes before it but the mesh: assembly, too. And iterations."""
     words = [command, "run", equation, "--mesh", f"bar:{n}x{n}x{n}", "--set", "degree=1", "--threads", str(threads)]
+    words += ["--set", "flux=none"] if equation == "poisson" else []
     words += ["--set", f"tolerance={TOLERANCE}", "--precision", "f64", "--quiet", "--no-pictures", "--json", "--checkpoint-every", "never"]
     with tempfile.TemporaryDirectory() as out:
         said = json.loads(subprocess.run([*words, "--out", out], check=True, capture_output=True, text=True).stdout)
@@ -164,11 +219,17 @@ def main():
         solvers |= {"petsc icc": by_petsc("icc"), "petsc gamg": by_petsc("gamg")}
     for name in options.equations:
         equation, n = name.split(":")
+        start = time.perf_counter()
         points, (matrix, load), moves = {"poisson": poisson, "elasticity": elasticity}[equation](int(n))
-        print(f"{name}: {len(load)} unknowns, {matrix.nnz / len(load):.1f} entries a row", flush=True)
+        made = time.perf_counter() - start
+        print(f"{name}: {len(load)} unknowns, {matrix.nnz / len(load):.1f} entries a row, made with NumPy in {made:.2f} s", flush=True)
+        own = {"meshweft": lambda: by_meshweft(options.command, options.threads, equation, n)}
+        if dolfinx:
+            own |= {f"dolfinx {kind}": lambda kind=kind: by_dolfinx(equation, int(n), kind) for kind in ("icc", "gamg")}
         for _ in range(options.trials):
-            seconds, before, iterations = by_meshweft(options.command, options.threads, equation, n)
-            print(f"  meshweft           {seconds:8.2f} s, {iterations} iterations; before, with assembly {before:.2f} s", flush=True)
+            for solver, solve in own.items():
+                seconds, before, iterations = solve()
+                print(f"  {solver:18} {seconds:8.2f} s, {iterations} iterations; before, with assembly {before:.2f} s", flush=True)
             for solver, solve in solvers.items():
                 seconds, iterations = solve(points, matrix, load, moves)
                 print(f"  {solver:18} {seconds:8.2f} s, {iterations} iterations", flush=True)

@@ -167,6 +167,13 @@ impl Cells {
         Cells::default()
     }
 
+    /// Gives back what memory has been set aside for more.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.kinds.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.corners.shrink_to_fit();
+    }
+
     /// Cells of one kind; `corners` holds `kind.corners()` vertex ids a cell.
     ///
     /// # Panics

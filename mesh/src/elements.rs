@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::mesh::{Group, Mesh};
 use crate::parallel;
 pub use matrix::Matrix;
-use patch::shapes;
 pub use patch::{At, Patch};
+use patch::{NONE, shapes};
 use shape::Shape;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,9 +66,9 @@ impl Mesh {
         // Where the parts of each cell begin.
         let mut starts = Vec::with_capacity(self.cells().len() + 1);
         let mut cells = Patch::empty(dimension, degree);
-        let mut of_cells = vec![None; self.cells().len()];
+        let mut of_cells = vec![NONE; self.cells().len()];
         for (g, group) in self.groups().iter().enumerate().rev() {
-            group.cells.iter().for_each(|&c| of_cells[c as usize] = Some(g));
+            group.cells.iter().for_each(|&c| of_cells[c as usize] = g as u32);
         }
         for (c, (kind, corners)) in self.cells().iter().enumerate() {
             starts.push(if degree == 1 { c } else { cut.len() } as u32);
@@ -91,7 +91,7 @@ impl Mesh {
             let kind =
                 CellKind::ALL.into_iter().find(|k| k.dimension() + 1 == dimension && k.corners() == corners.len());
             let own = nodes.of(facet.0, kind.expect("facets are cells"), &corners)?;
-            let group = groups.of_face(crate::dual::key(corners.iter().copied()));
+            let group = groups.of_face(crate::dual::key(corners.iter().copied())).map_or(NONE, |group| group as u32);
             rim.push(kind.expect("facets are cells"), &own, group, Some(mean(self, self.cells().corners(facet.0))));
         }
         if u32::try_from(nodes.points.len().max(cells.nodes.len()).max(rim.nodes.len())).is_err() {
@@ -105,7 +105,10 @@ impl Mesh {
             mesh.add_group(Group { cells, ..group.clone() })?;
         }
         let points = Arc::new(mesh.points().to_vec());
-        [&mut cells, &mut rim].into_iter().for_each(|patch| patch.points = points.clone());
+        for patch in [&mut cells, &mut rim] {
+            patch.points = points.clone();
+            patch.shrink();
+        }
         cells.check()?;
         Ok(Elements { mesh, cells, rim, leads: None })
     }
@@ -169,6 +172,11 @@ impl Elements {
     /// come along.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
+    }
+
+    /// The same, when the elements have served.
+    pub fn into_mesh(self) -> Mesh {
+        self.mesh
     }
 
     /// The cells.

@@ -76,8 +76,9 @@ impl Mesh {
     ///
     /// # Errors
     /// A coordinate that is not finite, a corner that is no point (both name the element), or more than 2^32 - 2 points.
-    pub fn new(points: Vec<[f64; 3]>, cells: Cells) -> Result<Mesh> {
+    pub fn new(points: Vec<[f64; 3]>, mut cells: Cells) -> Result<Mesh> {
         check_count(points.len())?;
+        cells.shrink_to_fit();
         if let Some(v) = parallel::first(points.len(), |v| points[v].iter().any(|x| !x.is_finite())) {
             return Err(Error::Invalid(format!("point {v} has a coordinate that is not finite: {:?}", points[v])));
         }

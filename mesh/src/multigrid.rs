@@ -163,6 +163,10 @@ impl<const N: usize> Multigrid<N> {
 
     /// Ends with the last level, and its inverse.
     fn finish(&mut self, is_small: bool) {
+        // As much again has been set aside for more, which a large mesh has no memory for.
+        self.blocks.shrink_to_fit();
+        self.shares.shrink_to_fit();
+        [&mut self.pairs, &mut self.down].into_iter().for_each(|list| Arc::make_mut(list).shrink_to_fit());
         let Some(last) = self.points.last().cloned() else { return };
         let (count, end) = (last.len(), self.scales.len());
         let first = end - count;

@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use meshweft::nalgebra::Vector3;
 use meshweft::{Key, Order, Program, Stages, Stars, record};
 use meshweft_command::{Check, ColorMap, Example, Info, Kind, Look, Precision, Setting, Settings};
-use meshweft_mesh::{At, Elements, Mesh, Multigrid};
+use meshweft_mesh::{At, Elements, Matrix, Mesh, Multigrid};
 use meshweft_physics::{Elastic, Equation, Support};
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ impl Elasticity {
     ) -> Result<Elasticity> {
         let elements = mesh.elements(options.degree)?;
         let made = Elasticity::of(&elements, options, support)?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 
@@ -191,10 +191,13 @@ impl Elasticity {
         let mesh = elements.mesh();
         let (dimension, [low, high]) = (mesh.dimension(), mesh.bounds());
         let weight = options.density * options.gravity;
-        let equation = solid::equation("elasticity", elements, options.material, weight, support)?;
+        let mut equation = solid::equation("elasticity", elements, options.material, weight, support)?;
+        let levels = Multigrid::elastic(&equation.matrix, mesh.points(), dimension);
+        // The levels have it, scaled: it would be a tenth of all memory.
+        equation.matrix = Matrix::default();
         let (around, slopes) = elements.mean_slopes();
         Ok(Elasticity {
-            levels: Arc::new(Multigrid::elastic(&equation.matrix, mesh.points(), dimension)),
+            levels: Arc::new(levels),
             equation: Arc::new(equation),
             around: Arc::new(around),
             slopes: Arc::new(slopes),
@@ -334,7 +337,7 @@ impl Example for Elasticity {
             })
         };
         let made = Elasticity::of(&elements, &options, |_, place| at(place))?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 

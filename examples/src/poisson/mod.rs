@@ -26,6 +26,8 @@ record! {
         conductivity: R,
         /// How far waves look ahead: half a time step, s.
         ahead: R,
+        /// 1 if what flows is found, else 0.
+        has_flux: R,
     }
 }
 
@@ -96,7 +98,11 @@ conjugate_gradients! {
         max Largest("largest value", "") |_, own, _| own.value;
 
         /// The largest flux.
-        max Fastest("largest flux", "") |_, own, _| own.flux.dot(&own.flux).sqrt();
+        max Fastest("largest flux", "") |p, own, _| {
+            // What is there otherwise is left from a step in time.
+            let largest = own.flux.dot(&own.flux).sqrt();
+            R::select(p.has_flux.greater(R::lit(0.0)), largest, R::lit(0.0))
+        };
     }
 }
 
@@ -146,6 +152,8 @@ pub struct PoissonOptions {
     pub periodic: [bool; 3],
     /// Time step, s, if it is not steady.
     pub dt: f64,
+    /// Whether what flows is found, too, node by node. Without it the set-up takes less time, and a third less memory.
+    pub has_flux: bool,
     /// The residual over the first at which a step ends.
     pub tolerance: f64,
     /// The most iterations of a step.
@@ -167,6 +175,7 @@ impl PoissonOptions {
             start: settings.number("start"),
             periodic: axes("periodic", settings.text("periodic"))?,
             dt: settings.number("dt"),
+            has_flux: settings.choice("flux") == "nodes",
             tolerance: settings.number("tolerance"),
             rounds: settings.count("rounds"),
         })
@@ -217,7 +226,7 @@ impl Poisson {
     ) -> Result<Poisson> {
         let elements = options.elements(mesh)?;
         let made = Poisson::of(&elements, options, source, condition)?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 
@@ -239,9 +248,11 @@ impl Poisson {
         if !is_held && rows.iter().all(|row| row[0].abs() <= 1e-12 * scale) {
             bail!("nothing is held: hold a value somewhere, as in values=xmin=0, or exchange with what is outside");
         }
-        let (around, slopes) = elements.mean_slopes();
         let mesh = elements.mesh();
         let levels = Multigrid::scalar(&equation.matrix, mesh.points(), mesh.dimension());
+        // The levels have it, scaled: it would be a tenth of all memory.
+        equation.matrix = Matrix::default();
+        let (around, slopes) = if options.has_flux { elements.mean_slopes() } else { Default::default() };
         let starts = vec![options.start; equation.held.len()];
         let made = Poisson {
             mass: mass.map(Arc::new),
@@ -309,7 +320,8 @@ impl Program for Poisson {
 
     fn parameters(&self, _time: f64) -> Parameters<f64> {
         let ahead = if self.options.equation == EquationKind::Wave { 0.5 * self.options.dt } else { 0.0 };
-        Parameters { conductivity: self.options.conductivity, ahead }
+        let has_flux = if self.options.has_flux { 1.0 } else { 0.0 };
+        Parameters { conductivity: self.options.conductivity, ahead, has_flux }
     }
 
     fn parts(&self, _mesh: &Mesh) -> Vec<Vec<[f64; 3]>> {
@@ -383,7 +395,9 @@ impl Program for Poisson {
             }
             EquationKind::Wave => stages.on(0, |stages| stages.map(Beyond)),
         }
-        stages.on(0, |stages| stages.sweep(Flow, 1));
+        if self.options.has_flux {
+            stages.on(0, |stages| stages.sweep(Flow, 1));
+        }
     }
 }
 
@@ -430,6 +444,11 @@ impl Example for Poisson {
             },
             Setting::number("dt", "time step of heat and waves", 0.0, "s", [0.0, 1e300]),
             Setting::number("capacity", "heat capacity, or mass of a wave, of a cubic meter", 1.0, "", [1e-300, 1e300]),
+            Setting {
+                name: "flux",
+                about: "what flows at nodes, or none, whose largest is told as 0: a quicker set-up in two thirds of the memory",
+                kind: Kind::Choice(&["nodes", "none"]),
+            },
             Setting::number("start", "value that heat and waves start from", 0.0, "", [-1e300, 1e300]),
             Setting::number("tolerance", "residual at which a step ends, over the first", 1e-8, "", [0.0, 1.0]),
             Setting::number("rounds", "the most iterations of a step", 1e4, "", [1.0, 1e9]),
@@ -462,17 +481,18 @@ impl Example for Poisson {
         let faces = faces(&elements, &all)?;
         let at = |at: &At| faces[at.element].first().map_or(Condition::Flux(0.0), |&k| conditions[k]);
         let made = Poisson::of(&elements, &options, |_| 0.0, |_, place| at(place))?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 
     fn look(&self) -> Look {
         Look {
             // Between steps of waves `kept` is how quickly the value rises.
-            states: Some(if self.options.equation == EquationKind::Wave {
-                &["value", "flux", "kept"]
-            } else {
-                &["value", "flux"]
+            states: Some(match (self.options.equation, self.options.has_flux) {
+                (EquationKind::Wave, true) => &["value", "flux", "kept"],
+                (EquationKind::Wave, false) => &["value", "kept"],
+                (_, true) => &["value", "flux"],
+                (_, false) => &["value"],
             }),
             color: Some("value"),
             label: "value",

@@ -312,7 +312,7 @@ impl Vibration {
     ) -> Result<Vibration> {
         let elements = mesh.elements(options.degree)?;
         let made = Vibration::of(&elements, options, held)?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 
@@ -499,7 +499,7 @@ impl Example for Vibration {
         let faces = faces(&elements, &all)?;
         let held = |at: &At| [0, 1, 2].map(|axis| faces[at.element].iter().any(|&k| axes[k][axis]));
         let made = Vibration::of(&elements, &options, |_, at| held(at))?;
-        *mesh = elements.mesh().clone();
+        *mesh = elements.into_mesh();
         Ok(made)
     }
 

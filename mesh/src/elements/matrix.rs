@@ -3,7 +3,7 @@
 use crate::block::transposed;
 
 /// A symmetric matrix of blocks of `N` by `N` numbers: one on the diagonal for each node, one for each pair of nodes that share an element.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix<const N: usize> {
     /// The pairs: the smaller id first, ascending.
     pub pairs: Vec<[u32; 2]>,

@@ -21,8 +21,12 @@ pub struct Patch {
     pub(super) unknowns: Option<Vec<u32>>,
     /// Of a face the middle of the cell behind it.
     pub(super) inside: Vec<[f64; 3]>,
-    pub(super) groups: Vec<Option<usize>>,
+    /// The index of a group, or [`NONE`].
+    pub(super) groups: Vec<u32>,
 }
+
+/// An element in no group.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A place within an element.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +61,12 @@ pub(super) struct Sloped<'a> {
 
 impl Sloped<'_> {
     /// A node's function there: its slope is in space, 1/m.
+    #[inline]
     pub(super) fn function(&self, node: usize) -> Function {
         let (value, along) = self.placed.sample.nodes[node];
         let [a, b, c] = self.duals;
-        (value, [0, 1, 2].map(|k| along[0] * a[k] + along[1] * b[k] + along[2] * c[k]))
+        let slope = |k: usize| along[0] * a[k] + along[1] * b[k] + along[2] * c[k];
+        (value, [slope(0), slope(1), slope(2)])
     }
 }
 
@@ -76,7 +82,7 @@ fn span([a, b, c]: [[f64; 3]; 3], dimension: usize) -> f64 {
 
 /// The vectors dual to them.
 fn duals([a, b, c]: [[f64; 3]; 3], dimension: usize) -> [[f64; 3]; 3] {
-    let over = |v: [f64; 3], by: f64| v.map(|x| x / by);
+    let over = |[x, y, z]: [f64; 3], by: f64| [x / by, y / by, z / by];
     let none = [0.0; 3];
     match dimension {
         0 => [none; 3],
@@ -99,12 +105,21 @@ impl Patch {
         Patch { points: Arc::default(), dimension, degree, kinds, ends: vec![0], nodes, unknowns, inside, groups }
     }
 
-    pub(super) fn push(&mut self, kind: CellKind, nodes: &[u32], group: Option<usize>, inside: Option<[f64; 3]>) {
+    pub(super) fn push(&mut self, kind: CellKind, nodes: &[u32], group: u32, inside: Option<[f64; 3]>) {
         self.kinds.push(kind);
         self.nodes.extend_from_slice(nodes);
         self.ends.push(self.nodes.len() as u32);
         self.groups.push(group);
         self.inside.extend(inside);
+    }
+
+    /// Gives back what memory has been set aside for more.
+    pub(super) fn shrink(&mut self) {
+        self.kinds.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.groups.shrink_to_fit();
+        self.inside.shrink_to_fit();
     }
 
     /// How many elements.
@@ -118,11 +133,13 @@ impl Patch {
     }
 
     /// The nodes of an element: its corners, then middles.
+    #[inline]
     pub fn nodes(&self, element: usize) -> &[u32] {
         &self.nodes[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
 
     /// The nodes that those of an element take their values from: themselves, unless two sides [are one](super::Elements::periodic).
+    #[inline]
     pub fn unknowns(&self, element: usize) -> &[u32] {
         &self.unknowns.as_ref().unwrap_or(&self.nodes)[self.ends[element] as usize..self.ends[element + 1] as usize]
     }
@@ -166,9 +183,10 @@ impl Patch {
 
     /// The first group of the mesh that an element is in, by its index in [`Mesh::groups`](crate::Mesh::groups).
     pub fn group(&self, element: usize) -> Option<usize> {
-        self.groups[element]
+        Some(self.groups[element]).filter(|&group| group != NONE).map(|group| group as usize)
     }
 
+    #[inline]
     pub(super) fn shape<'a>(&self, shapes: &'a [Option<Shape>], element: usize) -> &'a Shape {
         shapes[self.kinds[element] as usize].as_ref().expect("elements have a shape")
     }
@@ -178,9 +196,12 @@ impl Patch {
         let (mut place, mut axes) = ([0.0; 3], [[0.0; 3]; 3]);
         for (&v, (weight, along)) in corners.iter().zip(&sample.corners) {
             let point = self.points[v as usize];
+            // Along axes that it has not nothing changes.
             for k in 0..3 {
                 place[k] += weight * point[k];
-                (0..self.dimension).for_each(|axis| axes[axis][k] += along[axis] * point[k]);
+                for axis in 0..3 {
+                    axes[axis][k] += along[axis] * point[k];
+                }
             }
         }
         Placed { sample, place, axes, stretch: span(axes, self.dimension) }
@@ -193,6 +214,7 @@ impl Patch {
     }
 
     /// Where a placed sample is.
+    #[inline]
     pub(super) fn at(&self, element: usize, placed: &Placed) -> At {
         let [a, b, _] = placed.axes;
         let normal = match (self.inside.get(element), self.dimension) {

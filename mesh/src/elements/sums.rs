@@ -131,7 +131,11 @@ impl Patch {
         block: impl Fn(&At, &Function, &Function) -> [[f64; N]; N] + Sync,
     ) -> Matrix<N> {
         let add = |sum: &mut [[f64; N]; N], weight: f64, block: [[f64; N]; N]| {
-            sum.as_flattened_mut().iter_mut().zip(block.as_flattened()).for_each(|(sum, x)| *sum += weight * x);
+            for i in 0..N {
+                for j in 0..N {
+                    sum[i][j] += weight * block[i][j];
+                }
+            }
         };
         let shapes = shapes(self.degree);
         let place = |e, placed: &mut Vec<_>| {
@@ -178,13 +182,17 @@ impl Patch {
                 let placed = self.place(sample, e);
                 let (density, weight) = (density(&self.at(e, &placed)), sample.weight * placed.stretch.abs());
                 for (load, (value, _)) in own[first..].iter_mut().zip(&sample.nodes) {
-                    load.iter_mut().zip(density).for_each(|(load, x)| *load += weight * value * x);
+                    for k in 0..N {
+                        load[k] += weight * value * density[k];
+                    }
                 }
             }
         };
         let parts = self.by_node(prepare, |_, touching, (): &mut (), loads: &mut Vec<[f64; N]>| {
             loads.push(touching.iter().fold([0.0; N], |mut load, Touching { node, prepared, .. }| {
-                load.iter_mut().zip(prepared[*node]).for_each(|(load, x)| *load += x);
+                for k in 0..N {
+                    load[k] += prepared[*node][k];
+                }
                 load
             }));
         });
