@@ -39,6 +39,8 @@ pub struct Run {
     scene: Scene,
     oracle: Option<Oracle>,
     order: Order,
+    /// The kinds of cells that it was given: a program may make another mesh of them.
+    kinds: String,
     /// What shows its cells, once that is asked for.
     shown: OnceCell<Option<Shown>>,
     /// What shows fields of cells at points, once it is needed.
@@ -79,6 +81,11 @@ pub(crate) fn make<P: Example>(mut mesh: Mesh, settings: &Settings, options: &Op
     Ok(Scene { simulation, look, note, table, judge, live: P::LIVE, change })
 }
 
+/// Names of the kinds of cells of a mesh.
+pub(crate) fn kinds(mesh: &Mesh) -> String {
+    mesh.cells().counts().into_iter().map(|(kind, _)| kind.name()).collect::<Vec<_>>().join(",")
+}
+
 /// All but the precision.
 pub(crate) fn configure<P: Example>(mesh: Mesh, program: P, options: &Options) -> Builder<P, f32> {
     let builder = Simulation::builder(mesh, program).backend(options.backend.clone());
@@ -108,12 +115,18 @@ impl Run {
             }
         };
         Ok(Run {
+            kinds: kinds(&mesh),
             scene: make(mesh, settings, &options)?,
             oracle,
             order,
             shown: OnceCell::new(),
             means: OnceCell::new(),
         })
+    }
+
+    /// Names of the kinds of cells of the mesh that it was given.
+    pub(crate) fn kinds(&self) -> &str {
+        &self.kinds
     }
 
     /// Advances one step; with the oracle beside it, compares both.

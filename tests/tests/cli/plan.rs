@@ -140,6 +140,11 @@ fn auto_chooses_where_a_run_goes_and_never_what_comes_out() {
     let ended = meshweft(&[&["run"], SMALL, &["--auto", "--out", folder.path().to_str().unwrap()]].concat());
     assert!(ended.code == 0 && ended.err.contains("ns an update predicted, limited by"), "{}", ended.err);
     assert!(ended.out.contains("\npredicted  ") && ended.out.contains("(limit: "), "{}", ended.out);
+    // Of a program that makes another mesh of what it is given, pieces are cut off that.
+    let cells =
+        ["run", "shallow-water", "--mesh", "quads:41x17", "--steps", "3", "--auto", "--no-pictures", "--json", "--out"];
+    let told = json(&[&cells[..], &[folder.path().to_str().unwrap()]].concat());
+    assert!(told["predicted_s"].as_f64().is_some_and(|s| s > 0.0), "{told}");
     bad(&[&["run"], SMALL, &["--auto", "--backend", "serial"]].concat(), "leave out --backend");
     let serial = small(folder.path(), &["--backend", "serial"]);
     assert!(serial["predicted_s"].is_null() && serial["not_predicted"] == "not: the oracle takes its time", "{serial}");

@@ -4,15 +4,15 @@
 //! measured anew, and a file that cannot be written is no error: the cache saves seconds and nothing else.
 
 use super::constants;
+use super::source::Source;
 use crate::Options;
 use crate::cli::options::Plan;
 use crate::cli::system::processor;
 use anyhow::Result;
 use meshweft::Order;
 use meshweft::model::{Costs, GpuCosts, HybridCosts, Machine, Packed, Rate};
-use meshweft_mesh::Mesh;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,8 @@ pub(in crate::cli) struct Cache {
     machine: Option<Machine>,
     /// By [`Kept::KIND`] and name.
     costs: BTreeMap<String, Value>,
+    /// Of those the ones that were measured while other programs had the cores: better than nothing, until they are asked for again.
+    disturbed: BTreeSet<String>,
 }
 
 /// Costs that the file can hold.
@@ -70,7 +72,8 @@ impl Cache {
     }
 
     pub(super) fn at(path: Option<PathBuf>, threads: usize, is_fresh: bool) -> Cache {
-        let mut cache = Cache { path, threads, is_fresh, machine: None, costs: BTreeMap::new() };
+        let mut cache =
+            Cache { path, threads, is_fresh, machine: None, costs: BTreeMap::new(), disturbed: BTreeSet::new() };
         if let (false, Some(path)) = (is_fresh, &cache.path)
             && let Some(known) = read(path).filter(|known| known["machine_id"] == identity(threads))
             && let Some(machine) = machine_of(&known["machine"], threads)
@@ -78,6 +81,8 @@ impl Cache {
             cache.machine = Some(machine);
             let costs = known["costs"].as_object().into_iter().flatten();
             cache.costs = costs.map(|(name, costs)| (name.clone(), costs.clone())).collect();
+            let names = known["disturbed"].as_array().into_iter().flatten();
+            cache.disturbed = names.filter_map(Value::as_str).map(str::to_owned).collect();
         }
         cache
     }
@@ -117,6 +122,16 @@ impl Cache {
         self.machine = Some(machine);
     }
 
+    /// Notes that other programs had the cores while this was measured: the next time it is measured again.
+    pub(super) fn disturb<C: Kept>(&mut self, name: &str) {
+        self.disturbed.insert(key::<C>(name));
+    }
+
+    /// Whether they had.
+    pub(super) fn is_disturbed<C: Kept>(&self, name: &str) -> bool {
+        self.disturbed.contains(&key::<C>(name))
+    }
+
     /// What a program costs, if it is known.
     pub(in crate::cli) fn known<C: Kept>(&self, name: &str) -> Option<C> {
         self.costs.get(&key::<C>(name)).and_then(C::read)
@@ -127,7 +142,7 @@ impl Cache {
     /// # Errors
     /// Those of `measure`.
     pub(in crate::cli) fn costs<C: Kept>(&mut self, name: &str, measure: impl FnOnce() -> Result<C>) -> Result<C> {
-        if let Some(costs) = self.known(name) {
+        if let Some(costs) = self.known(name).filter(|_| !self.is_disturbed::<C>(name)) {
             return Ok(costs);
         }
         let costs = measure()?;
@@ -150,17 +165,20 @@ impl Cache {
 
     /// Notes what a program costs.
     pub(super) fn note<C: Kept>(&mut self, name: &str, costs: &C) {
+        self.disturbed.remove(&key::<C>(name));
         self.costs.insert(key::<C>(name), costs.write());
     }
 
     /// Writes the file, if it can be written, with what other runs have come to know meanwhile.
     pub(in crate::cli) fn save(&self) {
         if let (Some(path), Some(machine)) = (&self.path, &self.machine) {
-            let mut known = Cache::at(Some(path.clone()), self.threads, self.is_fresh).costs;
-            known.extend(self.costs.clone());
-            let costs: Map<String, Value> = known.into_iter().collect();
+            let mut known = Cache::at(Some(path.clone()), self.threads, self.is_fresh);
+            known.disturbed.retain(|name| !self.costs.contains_key(name));
+            known.disturbed.extend(self.disturbed.clone());
+            known.costs.extend(self.costs.clone());
+            let costs: Map<String, Value> = known.costs.into_iter().collect();
             let all = json!({
-                "machine_id": identity(self.threads), "machine": machine_to(machine), "costs": costs,
+                "machine_id": identity(self.threads), "machine": machine_to(machine), "costs": costs, "disturbed": known.disturbed,
             });
             // A wish: the next run measures again.
             let _ = write(path, &all);
@@ -279,12 +297,11 @@ impl Kept for HybridCosts {
 }
 
 /// What the costs of a program are known by: all that decides what its kernels do, and how they are walked.
-pub(super) fn name(plan: &Plan, mesh: &Mesh, order: Order) -> String {
+pub(super) fn name(plan: &Plan, source: Source, order: Order) -> String {
     let settings: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let kinds: Vec<&str> = mesh.cells().counts().into_iter().map(|(kind, _)| kind.name()).collect();
     let Options { simd, precision, .. } = plan.options;
     let name = plan.entry.info.name;
-    format!("{name} {} {} {order} {} {simd:?}", settings.join(","), kinds.join(","), precision.name())
+    format!("{name} {} {} {order} {} {simd:?}", settings.join(","), source.kinds(), precision.name())
 }
 
 #[cfg(test)]
@@ -320,6 +337,16 @@ mod tests {
         late.save();
         let both = Cache::at(path(), 2, false);
         assert!(["diffusion", "tides", "waves"].iter().all(|name| both.known(name) == Some(COSTS)));
+        // What others have disturbed is known until it is asked for again.
+        let (slow, read) = (Costs { read_s: 1.0, ..COSTS }, || Cache::at(path(), 2, false));
+        late.note("tides", &slow);
+        late.disturb::<Costs>("tides");
+        late.save();
+        assert_eq!((read().known("tides"), read().costs("tides", || Ok(COSTS)).unwrap()), (Some(slow), COSTS));
+        let mut quiet = read();
+        quiet.costs("tides", || Ok(COSTS)).unwrap();
+        quiet.save();
+        assert_eq!(read().costs("tides", || Ok(slow)).unwrap(), COSTS);
         // Other threads, or the wish for new numbers.
         for cache in [Cache::at(path(), 3, false), Cache::at(path(), 2, true)] {
             assert_eq!((cache.known_machine(), cache.known::<Costs>("diffusion")), (None, None));

@@ -4,6 +4,7 @@ use super::cache::Cache;
 use super::gpus::{Gpu, gpus};
 use super::row::Row;
 use super::rows;
+use super::source::Source;
 use super::start::{Setup, start};
 use crate::Run;
 #[cfg(feature = "cluster")]
@@ -61,7 +62,7 @@ pub(in crate::cli) fn choose(plan: &mut Plan, err: &mut dyn Write) -> Result<(Ru
 /// on which a trial fails is no choice, and `err` is told why.
 fn all(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn Write) -> Result<Vec<Row>> {
     let machine = cache.machine()?;
-    let costs = rows::costs_of(cache, plan, run.mesh(), run.schedule().order(), &machine)?;
+    let costs = rows::costs_of(cache, plan, Source::Run(run), run.schedule().order(), &machine)?;
     let mut rows = rows::on_threads(run, run.threads(), (&machine, &costs))?;
     for gpu in gpus {
         let tried = on_gpu(cache, plan, run, (&machine, &costs), gpu);
@@ -77,9 +78,9 @@ fn all(cache: &mut Cache, plan: &Plan, run: &Run, gpus: &[Gpu], err: &mut dyn Wr
 fn on_gpu(cache: &mut Cache, plan: &Plan, run: &Run, on_cores: (&Machine, &Costs), gpu: &Gpu) -> Result<Vec<Row>> {
     let gpu = std::slice::from_ref(gpu);
     #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "nothing is beside the cores"))]
-    let mut rows = rows::alone(cache, plan, run, run.schedule().order(), gpu)?;
+    let mut rows = rows::alone(cache, plan, (Source::Run(run), run), run.schedule().order(), gpu)?;
     #[cfg(feature = "cluster")]
-    rows.extend(rows::beside(cache, plan, run, on_cores, gpu)?);
+    rows.extend(rows::beside(cache, plan, (Source::Run(run), run), on_cores, gpu)?);
     #[cfg(not(feature = "cluster"))]
     let _ = on_cores;
     Ok(rows)

@@ -3,6 +3,8 @@
 use super::cache::{Cache, name};
 use super::gpus::{gpus, name_on};
 use super::row::here;
+use super::rows::costs_of;
+use super::source::Source;
 use super::trial;
 use crate::Run;
 use crate::cli::options::Plan;
@@ -79,7 +81,7 @@ pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
     }
     let mut cache = Cache::open(std::thread::available_parallelism().map_or(1, usize::from), false);
     let machine = cache.known_machine()?.clone();
-    let costs = cache.known::<Costs>(&name(plan, run.mesh(), run.schedule().order()))?;
+    let costs = cache.known::<Costs>(&name(plan, Source::Run(run), run.schedule().order()))?;
     let (shared, without) = on_hosts(&mut cache, plan, run, (&machine, &costs), false).ok()??;
     if !without.is_empty() {
         return None;
@@ -101,20 +103,22 @@ pub(in crate::cli) fn slower(plan: &Plan, run: &Run) -> Option<String> {
 
 /// None if costs are not known, unless they are to be measured now.
 fn predict(cache: &mut Cache, plan: &Plan, run: &Run, is_tried: bool) -> Result<Option<Found>> {
-    let (mesh, order) = (run.mesh(), run.schedule().order());
+    let (source, order) = (Source::Run(run), run.schedule().order());
     let work = run.workload(run.threads(), &[1.0])?;
     trial::ensure_rounds(plan, &work)?;
     let without = if work.changes { " where little comes and goes" } else { "" };
     let Some(machine) = cache.machine_if(is_tried)? else { return Ok(None) };
     if let Backend::Gpu { adapter } = plan.options.backend {
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == adapter) else { return Ok(None) };
-        let measure = || trial::gpu_costs(plan, mesh, order, &gpu);
-        let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
+        let measure = || trial::gpu_costs(plan, &*source.mesh(plan)?, order, &gpu);
+        let costs: Option<GpuCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, source, order), measure)?;
         return Ok(costs.map(|costs| (costs.predict(&work), without)));
     }
-    let measure = || trial::costs(plan, mesh, order, &machine);
-    let costs: Option<Costs> = cache.costs_if(is_tried, &name(plan, mesh, order), measure)?;
-    let Some(costs) = costs else { return Ok(None) };
+    let costs = match cache.known(&name(plan, source, order)) {
+        None if is_tried => costs_of(cache, plan, source, order, &machine)?,
+        None => return Ok(None),
+        Some(costs) => costs,
+    };
     #[cfg(feature = "cluster")]
     if let Backend::Cluster(_) = plan.options.backend {
         return on_hosts(cache, plan, run, (&machine, &costs), is_tried);
@@ -141,14 +145,14 @@ fn on_hosts(
     (machine, costs): (&Machine, &Costs),
     is_tried: bool,
 ) -> Result<Option<Found>> {
-    let (mesh, order, hosts) = (run.mesh(), run.schedule().order(), run.hosts());
-    let vertices = mesh.points().len().max(1) as f64;
+    let (source, order, hosts) = (Source::Run(run), run.schedule().order(), run.hosts());
+    let vertices = run.mesh().points().len().max(1) as f64;
     let part = |host: &HostReport| host.vertices as f64 / vertices;
     let threads = hosts.iter().map(|host| threads_of(plan, host)).max().unwrap_or(1);
     if let Some(beside) = plan.beside {
         let Some(gpu) = gpus(plan).into_iter().find(|gpu| gpu.number == beside.adapter) else { return Ok(None) };
-        let measure = || trial::hybrid_costs(plan, mesh, order, &gpu, (machine, costs));
-        let hybrid: Option<HybridCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, mesh, order), measure)?;
+        let measure = || trial::hybrid_costs(plan, &*source.mesh(plan)?, order, &gpu, (machine, costs));
+        let hybrid: Option<HybridCosts> = cache.costs_if(is_tried, &name_on(&gpu, plan, source, order), measure)?;
         let share = hosts.iter().filter(|host| !host.gpu.is_empty()).map(part).sum();
         let work = run.workload(threads, &[1.0 - share, share])?;
         return Ok(hybrid.map(|hybrid| (hybrid.predict(machine, costs, &work, share), "")));

@@ -1,10 +1,10 @@
 //! The GPUs of this machine.
 
 use super::cache::name;
+use super::source::Source;
 use crate::Precision;
 use crate::cli::options::Plan;
 use meshweft::{AdapterKind, Backend, Order};
-use meshweft_mesh::Mesh;
 
 /// A GPU of this machine.
 #[derive(Clone)]
@@ -47,6 +47,6 @@ pub(super) fn gpus(plan: &Plan) -> Vec<Gpu> {
 }
 
 /// What the program costs in an order on a GPU is known by.
-pub(super) fn name_on(gpu: &Gpu, plan: &Plan, mesh: &Mesh, order: Order) -> String {
-    format!("{} on {}", name(plan, mesh, order), gpu.key)
+pub(super) fn name_on(gpu: &Gpu, plan: &Plan, source: Source, order: Order) -> String {
+    format!("{} on {}", name(plan, source, order), gpu.key)
 }

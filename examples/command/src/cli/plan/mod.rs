@@ -15,6 +15,7 @@ mod row;
 mod rows;
 #[cfg(feature = "cluster")]
 mod share;
+mod source;
 mod start;
 mod table;
 mod trial;
@@ -25,14 +26,13 @@ pub(super) use expected::slower;
 pub(super) use expected::{Expected, expected};
 pub(super) use start::{Setup, start};
 
-use cache::Cache;
-#[cfg(feature = "cluster")]
-use cache::name;
+use cache::{Cache, name};
 use gpus::{Gpu, gpus};
 use row::Row;
 #[cfg(feature = "cluster")]
 use row::here;
 use rows::{costs_of, on_threads};
+use source::Source;
 use table::Table;
 
 use super::console::{Console, Outcome};
@@ -112,10 +112,11 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
     let mesh = meshes::open(&plan.mesh, plan.seed, memory::SET_UP, console.err)?;
     let grain = plan.options.backend.grain(mesh.points().len());
     let order = plan.options.order.resolved(grain);
-    let (gpus, mut rows) = (gpus(&plan), Vec::new());
+    let (gpus, mut rows, mut is_disturbed) = (gpus(&plan), Vec::new(), false);
     for order in orders(arguments.problem.is_ordered(), order, grain) {
-        let found = costs_of(&mut cache, &plan, &mesh, order, &machine)
+        let found = costs_of(&mut cache, &plan, Source::Mesh(&mesh), order, &machine)
             .and_then(|costs| of_order(&mut cache, &plan, &mesh, order, (&machine, &costs, &gpus), arguments));
+        is_disturbed |= cache.is_disturbed::<Costs>(&name(&plan, Source::Mesh(&mesh), order));
         match found {
             Ok(found) => rows.extend(found),
             // The order that a run would take comes first.
@@ -124,6 +125,10 @@ pub(super) fn run(arguments: &Arguments, programs: &Programs, console: &mut Cons
         }
     }
     cache.save();
+    if is_disturbed {
+        let note = "other programs had the cores meanwhile: threads may do more than is told here; plan measures again the next time";
+        writeln!(console.err, "note: {note}")?;
+    }
     if arguments.measure {
         measure(&mut rows, &plan, &mesh)?;
     }
@@ -171,13 +176,13 @@ fn of_order(
         let (work, how) = (run.workload(machine.threads, &vec![1.0; place.hosts])?, arguments.problem.compress());
         let packed = match how {
             Compress::Never => None,
-            _ => Some(cache.costs(&name(plan, mesh, order), || trial::packed(plan, mesh, order))?),
+            _ => Some(cache.costs(&name(plan, Source::Mesh(mesh), order), || trial::packed(plan, mesh, order))?),
         };
         rows.push(Row::on_hosts(&work, place, (machine, costs), (packed, how)));
     }
-    rows.extend(rows::alone(cache, plan, &run, order, gpus)?);
+    rows.extend(rows::alone(cache, plan, (Source::Mesh(mesh), &run), order, gpus)?);
     #[cfg(feature = "cluster")]
-    rows.extend(rows::beside(cache, plan, &run, (machine, costs), gpus)?);
+    rows.extend(rows::beside(cache, plan, (Source::Mesh(mesh), &run), (machine, costs), gpus)?);
     #[cfg(not(feature = "cluster"))]
     let _ = arguments;
     Ok(rows)

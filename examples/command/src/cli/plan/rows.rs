@@ -3,17 +3,30 @@
 use super::cache::{Cache, name};
 use super::gpus::{Gpu, name_on};
 use super::row::{Row, here};
+use super::source::Source;
 use super::trial;
 use crate::Run;
 use crate::cli::options::Plan;
 use anyhow::Result;
 use meshweft::Order;
 use meshweft::model::{Costs, Machine};
-use meshweft_mesh::Mesh;
 
 /// What the program costs in an order, as it is known or by a trial now.
-pub(super) fn costs_of(cache: &mut Cache, plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
-    cache.costs(&name(plan, mesh, order), || trial::costs(plan, mesh, order, machine))
+pub(super) fn costs_of(
+    cache: &mut Cache,
+    plan: &Plan,
+    source: Source,
+    order: Order,
+    machine: &Machine,
+) -> Result<Costs> {
+    let mut is_disturbed = false;
+    let measure = || trial::costs(plan, &*source.mesh(plan)?, order, machine, &mut is_disturbed);
+    let name = name(plan, source, order);
+    let costs = cache.costs(&name, measure);
+    if is_disturbed {
+        cache.disturb::<Costs>(&name);
+    }
+    costs
 }
 
 /// The rows on one thread of this machine, two, four and so on, and on `most`. `run`: the same on whatever threads.
@@ -28,10 +41,16 @@ pub(super) fn on_threads(run: &Run, most: usize, (machine, costs): (&Machine, &C
 }
 
 /// The rows of an order on GPUs alone. `run`: the same on cores.
-pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &Run, order: Order, gpus: &[Gpu]) -> Result<Vec<Row>> {
+pub(super) fn alone(
+    cache: &mut Cache,
+    plan: &Plan,
+    (source, run): (Source, &Run),
+    order: Order,
+    gpus: &[Gpu],
+) -> Result<Vec<Row>> {
     let row = |gpu: &Gpu| {
-        let costs =
-            cache.costs(&name_on(gpu, plan, run.mesh(), order), || trial::gpu_costs(plan, run.mesh(), order, gpu))?;
+        let measure = || trial::gpu_costs(plan, &*source.mesh(plan)?, order, gpu);
+        let costs = cache.costs(&name_on(gpu, plan, source, order), measure)?;
         let work = run.workload(1, &[1.0])?;
         let row = Row::new(&work, here(1), costs.read_s, costs.predict(&work));
         Ok(Row { gpu: Some(gpu.clone()), ..row })
@@ -45,14 +64,14 @@ pub(super) fn alone(cache: &mut Cache, plan: &Plan, run: &Run, order: Order, gpu
 pub(super) fn beside(
     cache: &mut Cache,
     plan: &Plan,
-    run: &Run,
+    (source, run): (Source, &Run),
     (machine, costs): (&Machine, &Costs),
     gpus: &[Gpu],
 ) -> Result<Vec<Row>> {
     let order = run.schedule().order();
     let row = |gpu: &Gpu| {
-        let known = name_on(gpu, plan, run.mesh(), order);
-        let hybrid = cache.costs(&known, || trial::hybrid_costs(plan, run.mesh(), order, gpu, (machine, costs)))?;
+        let measure = || trial::hybrid_costs(plan, &*source.mesh(plan)?, order, gpu, (machine, costs));
+        let hybrid = cache.costs(&name_on(gpu, plan, source, order), measure)?;
         let work = run.workload(machine.threads, &[1.0])?;
         let cores_s = machine.predict(costs, &work, here(machine.threads)).round_s();
         let share = hybrid.share(cores_s, &work, 1.0);

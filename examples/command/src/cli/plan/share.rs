@@ -3,6 +3,7 @@
 use super::cache::{Cache, name};
 use super::gpus::{gpus, name_on};
 use super::row::here;
+use super::source::Source;
 use super::trial;
 use crate::cli::options::{Beside, Plan};
 use anyhow::Result;
@@ -33,8 +34,8 @@ fn expected(cache: &Cache, plan: &Plan, mesh: &Mesh, (adapter, threads): (usize,
     let order = plan.options.order.resolved(plan.options.backend.grain(vertices));
     let cores = Backend::Cpu { threads };
     let times = |tried: usize| vertices as f64 / vertices.min(tried) as f64;
-    let costs: Option<Costs> = cache.known(&name(plan, mesh, order));
-    let hybrid: Option<HybridCosts> = cache.known(&name_on(&gpu, plan, mesh, order));
+    let costs: Option<Costs> = cache.known(&name(plan, Source::Mesh(mesh), order));
+    let hybrid: Option<HybridCosts> = cache.known(&name_on(&gpu, plan, Source::Mesh(mesh), order));
     if let (Some(machine), Some(costs), Some(hybrid)) = (cache.known_machine(), costs, hybrid) {
         let piece = trial::piece(mesh, 8 * trial::VERTICES);
         let work = trial::start(plan, &piece, order, cores)?.workload(threads, &[1.0])?;
@@ -93,10 +94,10 @@ mod tests {
                 let reads = vec![rate(1), rate(2)];
                 cache.set_machine(Machine { threads: 2, reads, ..Machine::default() });
                 cache.note(
-                    &name(&plan, mesh, order),
+                    &name(&plan, Source::Mesh(mesh), order),
                     &Costs { read_s: 1e-9, update_s: 0.0, exposed: 0.0, task_s: 0.0, bytes: 1e6 },
                 );
-                cache.note(&name_on(&gpu, &plan, mesh, order), &hybrid);
+                cache.note(&name_on(&gpu, &plan, Source::Mesh(mesh), order), &hybrid);
             }
             expected(&cache, &plan, mesh, (0, 2)).unwrap()
         };

@@ -33,6 +33,9 @@ const TIMINGS_S: f64 = 0.06;
 /// How often each of several things that are compared is tried: what disturbs one of them often lasts longer than a try.
 pub(super) const TURNS: usize = 3;
 
+/// Threads that were held up and took more of the time of one than this had not the cores for themselves.
+const NO_GAIN: f64 = 0.8;
+
 /// A piece of a mesh like the whole: consecutive vertices of the curve, from its middle. Of a graph, which has no places, every so
 /// many-th edge with its ends, so that who has many neighbors still has more than others.
 pub(super) fn piece(mesh: &Mesh, vertices: usize) -> Mesh {
@@ -63,12 +66,19 @@ fn sparse(mesh: &Mesh) -> Option<Mesh> {
     is_graph.then(|| mesh.part(&(0..vertices as u32).step_by(stride).collect::<Vec<_>>()))
 }
 
-/// Times the program in an order on a piece of its mesh, on one thread and on all. Takes about half a second.
+/// Times the program in an order on a piece of its mesh, on one thread and on all. Takes about half a second. `is_disturbed`: set where other
+/// programs had the cores.
 ///
 /// # Errors
 /// A piece that the program cannot run on, or a program of which nothing can be said; threads or memory that the system does not
 /// grant.
-pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -> Result<Costs> {
+pub(super) fn costs(
+    plan: &Plan,
+    mesh: &Mesh,
+    order: Order,
+    machine: &Machine,
+    is_disturbed: &mut bool,
+) -> Result<Costs> {
     let small = piece(mesh, VERTICES);
     let threads = machine.threads;
     let mut shared = start(plan, &small, order, Backend::Cpu { threads })?;
@@ -81,6 +91,7 @@ pub(super) fn costs(plan: &Plan, mesh: &Mesh, order: Order, machine: &Machine) -
         alone_s = alone_s.min(round_s(&mut alone)?);
         shared_s = shared_s.min(if threads > 1 { round_s(&mut shared)? } else { alone_s });
     }
+    *is_disturbed |= shared.stalls() > 0 && shared_s > NO_GAIN * alone_s;
     // Starting a round from cold caches takes a while of its own, so a piece as large as the caches hold with room to spare.
     let room = last_level_cache().unwrap_or(LEAST_CACHE).clamp(LEAST_CACHE, 4 * LEAST_CACHE) / 3;
     let vertices = (room * work.vertices / work.resident_bytes.max(1)).max(VERTICES);
