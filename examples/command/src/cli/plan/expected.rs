@@ -13,11 +13,11 @@ use anyhow::Result;
 #[cfg(feature = "cluster")]
 use anyhow::ensure;
 use meshweft::Backend;
-use meshweft::model::{Cost, Costs, GpuCosts, Prediction};
+use meshweft::model::{Cost, GpuCosts, Prediction};
 #[cfg(feature = "cluster")]
 use meshweft::{
     HostReport,
-    model::{HybridCosts, Link, Machine, Place},
+    model::{Costs, HybridCosts, Link, Machine, Place},
 };
 use std::time::Duration;
 
