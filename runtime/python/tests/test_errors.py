@@ -261,7 +261,7 @@ def test_what_a_program_says_of_its_mesh_fits_it(words, members):
 
 
 def test_a_start_that_is_no_number_names_the_vertex():
-    fails("t of vertex 0 is NaN at the start", error=meshweft.Error, initial=lambda self, mesh: {"t": math.nan})
+    fails("t of vertex 0 at (0, 0, 0) is NaN at the start", error=meshweft.Error, initial=lambda self, mesh: {"t": math.nan})
     weights = lambda self, mesh: {"edges": (None, {"w": math.nan})}
     fails("w of star edges is NaN for element 0", error=meshweft.Error, edges=meshweft.edges(w=1), stars=weights)
 
@@ -390,7 +390,7 @@ def test_fields_and_steps_are_checked():
     for name in ("w", 0, None, ["t"]):
         with pytest.raises(meshweft.Error, match="unknown field"):
             sim[name]
-    with pytest.raises(meshweft.Error, match="unknown field 'q'"):
+    with pytest.raises(meshweft.Error, match='unknown field "q"'):
         sim.write("a.vtu", positions="q")
     with pytest.raises(meshweft.Error, match="restore takes what save returned, not int"):
         sim.restore(5)
