@@ -155,6 +155,8 @@ class Simulation:
         self._core, self.mesh, self.program, self._name = core, mesh, program, name
         self._known = self._parameters()
         self._ran_out = 0
+        # Loops have a test, or repeat a quiet kernel.
+        self._has_loops = program is None or any(kernel.purpose == "test" or kernel.is_quiet for kernel in program._declared.kernels)
         self._time_parameter = None if program is None else program._time_parameter()
 
     @classmethod
@@ -210,6 +212,8 @@ class Simulation:
 
     def _warn(self) -> None:
         """Warns of loops that have ended at their limit since it was last called."""
+        if not self._has_loops:
+            return
         loops = self.loops
         ran_out = sum(loop.ran_out for loop in loops.values())
         if ran_out > self._ran_out:
