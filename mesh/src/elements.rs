@@ -174,7 +174,7 @@ impl Elements {
         &self.mesh
     }
 
-    /// The same, when the elements have served.
+    /// The same, when the elements have served. Cost O(1).
     pub fn into_mesh(self) -> Mesh {
         self.mesh
     }

@@ -193,7 +193,7 @@ impl Elasticity {
         let weight = options.density * options.gravity;
         let mut equation = solid::equation("elasticity", elements, options.material, weight, support)?;
         let levels = Multigrid::elastic(&equation.matrix, mesh.points(), dimension);
-        // The levels have it, scaled: it would be a tenth of all memory.
+        // The levels have it, scaled.
         equation.matrix = Matrix::default();
         let (around, slopes) = elements.mean_slopes();
         Ok(Elasticity {

@@ -250,7 +250,7 @@ impl Poisson {
         }
         let mesh = elements.mesh();
         let levels = Multigrid::scalar(&equation.matrix, mesh.points(), mesh.dimension());
-        // The levels have it, scaled: it would be a tenth of all memory.
+        // The levels have it, scaled.
         equation.matrix = Matrix::default();
         let (around, slopes) = if options.has_flux { elements.mean_slopes() } else { Default::default() };
         let starts = vec![options.start; equation.held.len()];

@@ -103,7 +103,8 @@ def test_loops_tell_how_often_they_went_round():
     sim = meshweft.Simulation("chain:3", Halves())
     with pytest.warns(meshweft.ConvergenceWarning, match="small at its limit of 2, 1 of 3 times: give it more"):
         sim.step(3)
-    with warnings.catch_warnings(action="error"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         sim.step()  # which warns of nothing new
         sim.step_until(sim.time)
     (found,) = sim.loops.values()
